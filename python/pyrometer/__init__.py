@@ -1,0 +1,5 @@
+"""Pyrometer: a performance laboratory for Apache Spark."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,31 @@
+"""Estimate: no statistic travels without its interval."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Estimate(BaseModel):
+    """A value with its interval.
+
+    Attributes
+    ----------
+    value, low, high : float or None
+        Point and interval in the unit that the field's name says; ``None`` where
+        it cannot be had.
+    level : float
+        Confidence level of the interval, for example 0.95.
+    n : int
+        Independent observations behind it.
+    method : str
+        How the interval was made, for example ``"wilson"`` or ``"t"``.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    n: int
+    method: str
