@@ -1,0 +1,108 @@
+"""Names of the files in a run directory: the only place that knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunPaths:
+    """Paths inside one run directory (see ARCHITECTURE.md, "The run directory").
+
+    Parameters
+    ----------
+    root : Path
+        The run directory itself.
+    """
+
+    root: Path
+
+    @property
+    def manifest(self) -> Path:
+        """``manifest.json``: what was asked, what happened, what to doubt."""
+        return self.root / "manifest.json"
+
+    @property
+    def raw(self) -> Path:
+        """``raw/``: streams as collected, never rewritten."""
+        return self.root / "raw"
+
+    @property
+    def tables(self) -> Path:
+        """``tables/``: Parquet files, always derivable from ``raw/``."""
+        return self.root / "tables"
+
+    @property
+    def report(self) -> Path:
+        """``report.html``."""
+        return self.root / "report.html"
+
+    @property
+    def eventlog(self) -> Path:
+        """``raw/eventlog/``: Spark's event logs, files or rolling directories."""
+        return self.raw / "eventlog"
+
+    @property
+    def codegen(self) -> Path:
+        """``raw/codegen/``: generated source, where captured."""
+        return self.raw / "codegen"
+
+    @property
+    def iterations(self) -> Path:
+        """``raw/iterations.ndjson``: start and end of each iteration."""
+        return self.raw / "iterations.ndjson"
+
+    @property
+    def exit(self) -> Path:
+        """``raw/exit.json``: how the workload ended; missing if nobody saw it end."""
+        return self.raw / "exit.json"
+
+    @property
+    def agent_properties(self) -> Path:
+        """``raw/agent.properties``: what the agent in the JVM was told."""
+        return self.raw / "agent.properties"
+
+    @property
+    def stdout(self) -> Path:
+        """``raw/stdout``: only of Pyrometer's own workload runner."""
+        return self.raw / "stdout"
+
+    @property
+    def stderr(self) -> Path:
+        """``raw/stderr``: only of Pyrometer's own workload runner."""
+        return self.raw / "stderr"
+
+    def eventlogs(self) -> list[Path]:
+        """Event logs: files and rolling directories directly under ``raw/eventlog``."""
+        return _visible(self.eventlog, "*")
+
+    def gc_logs(self) -> list[Path]:
+        """Unified-logging files ``gc-<pid>.log``."""
+        return _visible(self.raw, "gc-*.log*")
+
+    def profiles(self) -> list[Path]:
+        """JFR files ``profile-<role>-<pid>.jfr``."""
+        return _visible(self.raw, "profile-*.jfr")
+
+    def plugin_files(self) -> list[Path]:
+        """Plugin records ``plugin-<role>-<executor>-<pid>.ndjson``."""
+        return _visible(self.raw, "plugin-*.ndjson")
+
+    def probe_threads(self) -> list[Path]:
+        """Arrow IPC streams of table ``thread_counters``."""
+        return _visible(self.raw, "probe-*-threads.arrows")
+
+    def probe_series(self) -> list[Path]:
+        """Arrow IPC streams of table ``os_series``."""
+        return _visible(self.raw, "probe-*-series.arrows")
+
+    def probe_reports(self) -> list[Path]:
+        """Reports of the OS probe, one per host."""
+        return _visible(self.raw, "probe-*.report.json")
+
+
+def _visible(folder: Path, pattern: str) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(p for p in folder.glob(pattern) if not p.name.startswith("."))

@@ -1,0 +1,315 @@
+"""``manifest.json`` (``pyrometer/manifest/1``): model, atomic write, careful read."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pyrometer.doubt import Doubt
+from pyrometer.errors import UsageError
+from pyrometer.store.layout import RunPaths
+
+SCHEMA = "pyrometer/manifest/1"
+SCHEMA_VERSION = 1
+
+State = Literal["running", "finished", "interrupted", "failed"]
+
+
+class _Part(BaseModel):
+    # Fields of a later minor version are kept, so that rewriting loses nothing.
+    model_config = ConfigDict(extra="allow")
+
+
+class Exit(_Part):
+    """How the workload ended.
+
+    Attributes
+    ----------
+    code : int or None
+        The application's own exit code; ``None`` if a signal ended it or nobody saw the end.
+    signal : str or None
+        Name of the signal that ended it, for example ``"SIGKILL"``.
+    reason : str or None
+        One sentence, where the code alone does not tell.
+    """
+
+    code: int | None = None
+    signal: str | None = None
+    reason: str | None = None
+
+
+class Workload(_Part):
+    """What ran: a built-in by name, or a command."""
+
+    name: str | None = None
+    command: list[str] = Field(default_factory=list)
+    variant: dict[str, Any] = Field(default_factory=dict)
+    scale: str | float | None = None
+    spec: dict[str, Any] = Field(default_factory=dict)
+
+
+class Host(_Part):
+    """The machine, as far as it can be read; ``None`` where it cannot."""
+
+    hostname: str
+    kernel: str | None = None
+    cpus_count: int | None = None
+    cpu_model: str | None = None
+    memory_bytes: int | None = None
+    swap_bytes: int | None = None
+    virtualised: str | None = None
+    card: dict[str, Any] | None = None
+
+
+class ClockPair(_Part):
+    """CLOCK_MONOTONIC and Unix time of the same moment on this host."""
+
+    mono_ns: int
+    wall_ns: int
+
+
+class Overlay(_Part):
+    """One decision about a Spark setting, as the agent in the JVM recorded it."""
+
+    key: str
+    value: str | None = None
+    how: str
+    reason: str | None = None
+
+
+class ProbeEntry(_Part):
+    """A probe: what was asked of it and what it delivered.
+
+    Attributes
+    ----------
+    asked : str
+        Exact events and periods, as printed.
+    got : str or None
+        What it delivered, in words; ``None`` if nothing.
+    dropped : int or None
+        Records lost, as the probe counted them.
+    own_cpu_ns : int or None
+        CPU that the probe itself used.
+    reason : str or None
+        Why something is missing.
+    """
+
+    name: str
+    tier: str | None = None
+    asked: str
+    got: str | None = None
+    dropped: int | None = None
+    own_cpu_ns: int | None = None
+    reason: str | None = None
+
+
+class Result(_Part):
+    """Result of one iteration, as the workload runner reported it."""
+
+    iteration: int
+    warmup: bool = False
+    rows: int | None = None
+    checksum: str | None = None
+    status: str
+
+
+class Phase(_Part):
+    """A phase of the trial on CLOCK_MONOTONIC; ``end_mono_ns`` is ``None`` while it lasts."""
+
+    name: str
+    start_mono_ns: int
+    end_mono_ns: int | None = None
+
+
+class Launcher(_Part):
+    """The Pyrometer process that keeps the run: tells a run that goes on from one left behind."""
+
+    pid: int
+    start_ticks: int | None = None
+    boot_id: str | None = None
+
+
+class Manifest(_Part):
+    """``manifest.json`` of one trial. Field names: ARCHITECTURE.md."""
+
+    schema_name: str = Field(default=SCHEMA, alias="schema")
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    created_wall_ns: int
+    pyrometer_version: str
+    state: State = "running"
+    exit: Exit = Field(default_factory=Exit)
+    workload: Workload
+    treatment: dict[str, Any] = Field(default_factory=dict)
+    profile: str
+    probes_requested: list[str] = Field(default_factory=list)
+    iterations: int = 1
+    warmup: int | Literal["auto"] = 0
+    host: Host
+    versions: dict[str, str | None] = Field(default_factory=dict)
+    clock_pairs: list[ClockPair] = Field(default_factory=list)
+    started_mono_ns: int | None = None
+    started_wall_ns: int | None = None
+    ended_mono_ns: int | None = None
+    ended_wall_ns: int | None = None
+    conf_overlay: list[Overlay] = Field(default_factory=list)
+    probes: list[ProbeEntry] = Field(default_factory=list)
+    results: list[Result] = Field(default_factory=list)
+    phases: list[Phase] = Field(default_factory=list)
+    doubts: list[Doubt] = Field(default_factory=list)
+    launcher: Launcher | None = None
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+
+def write_manifest(run_dir: str | Path, manifest: Manifest) -> None:
+    """Write ``manifest.json`` through a temporary name, so that readers see old or new, never half.
+
+    Raises
+    ------
+    OSError
+        If the disk is full or read-only; the former manifest then still stands.
+    """
+    target = RunPaths(Path(run_dir)).manifest
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    text = manifest.model_dump_json(by_alias=True, indent=1)
+    try:
+        with temporary.open("w", encoding="utf-8") as out:
+            out.write(text)
+            out.write("\n")
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.replace(target)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_manifest(run_dir: str | Path) -> Manifest:
+    """Read ``manifest.json``; a run whose keeper died is told as interrupted, with a doubt.
+
+    Raises
+    ------
+    UsageError
+        If the directory is no run directory, the file is unreadable, or a newer version wrote it.
+    """
+    path = RunPaths(Path(run_dir)).manifest
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{Path(run_dir)} is not a run directory: {path.name}: {error.strerror}",
+            "give the directory that `pyrometer run` printed (it holds manifest.json)",
+        ) from error
+    return settle(_parse(text, path), Path(run_dir))
+
+
+def _parse(text: bytes, path: Path) -> Manifest:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{path}: not JSON ({error})",
+            "the file was cut or edited; tables can be made again with `pyrometer ingest` on raw/eventlog",
+        ) from error
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise UsageError(
+            f"{path}: schema version {version} is newer than this Pyrometer reads ({SCHEMA_VERSION})",
+            "pip install --upgrade pyrometer",
+        )
+    try:
+        return Manifest.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "top level"
+        raise UsageError(
+            f"{path}: not a manifest of a run: {where}: {first['msg']}",
+            "give the directory that `pyrometer run` printed",
+        ) from error
+
+
+def settle(manifest: Manifest, run_dir: Path) -> Manifest:
+    """Turn "running" into "interrupted" where the process that kept the run is gone.
+
+    The exit of the workload is then taken from ``raw/exit.json`` if there is one.
+    """
+    if manifest.state != "running" or keeper_alive(manifest.launcher):
+        return manifest
+    doubt = Doubt(
+        code="run_interrupted",
+        severity="error",
+        message=f"Pyrometer (pid {manifest.launcher.pid if manifest.launcher else 'unknown'}) ended before it closed this run.",
+        remedy="Numbers cover what was collected up to then; run again for a complete record.",
+    )
+    ending = read_exit(run_dir)
+    return manifest.model_copy(
+        update={
+            "state": "interrupted",
+            "exit": Exit(
+                code=ending.get("code"),
+                signal=ending.get("signal"),
+                reason="Pyrometer ended before the run was closed",
+            ),
+            "ended_mono_ns": manifest.ended_mono_ns or ending.get("end_mono_ns"),
+            "ended_wall_ns": manifest.ended_wall_ns or ending.get("end_wall_ns"),
+            "doubts": [*manifest.doubts, doubt],
+        }
+    )
+
+
+def read_exit(run_dir: Path) -> dict[str, Any]:
+    """``raw/exit.json`` as a dictionary; empty if it is missing or cut."""
+    try:
+        data = json.loads(RunPaths(run_dir).exit.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def clock_pair() -> ClockPair:
+    """A pair of the two clocks, read within the smallest of five gaps."""
+    best: tuple[int, int, int] | None = None
+    for _ in range(5):
+        before = time.monotonic_ns()
+        wall = time.time_ns()
+        after = time.monotonic_ns()
+        if best is None or after - before < best[0]:
+            best = (after - before, (before + after) // 2, wall)
+    assert best is not None
+    return ClockPair(mono_ns=best[1], wall_ns=best[2])
+
+
+def this_launcher() -> Launcher:
+    """Identity of this process."""
+    return Launcher(pid=os.getpid(), start_ticks=_start_ticks(os.getpid()), boot_id=_boot_id())
+
+
+def keeper_alive(launcher: Launcher | None) -> bool:
+    """Whether the process that kept a run still lives here (same boot, pid and start time)."""
+    if launcher is None or launcher.boot_id != _boot_id():
+        return False
+    ticks = _start_ticks(launcher.pid)
+    return ticks is not None and ticks == launcher.start_ticks
+
+
+def _boot_id() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+def _start_ticks(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The command name may hold spaces and parentheses: fields start after the last ')'.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return None if fields[0] == b"Z" else int(fields[19])
