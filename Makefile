@@ -1,0 +1,116 @@
+# Pyrometer. `make` alone prints this list.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+BUNDLED := python/pyrometer/_bundled
+PROBE_TARGET := x86_64-unknown-linux-gnu
+RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
+JVM_SOURCES := $(shell find jvm/plugin -type f -not -path '*/target/*' 2>/dev/null)
+PYTEST := $(BIN)/python -m pytest
+export PYROMETER_STAGED := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test bundled demo test test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
+
+help: ## Print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
+
+setup: $(VENV)/.installed ## Set everything up: environment, native parts, plugin (locked versions)
+
+setup-test: setup $(VENV)-spark35/.installed ## The same, and a second Spark (3.5) for the tests
+
+$(VENV)/.tools: tools/check_tools.sh
+	@PYTHON=$(PYTHON) sh tools/check_tools.sh
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.requirements: $(VENV)/.tools requirements/dev.txt requirements/uv.txt
+	@echo "Installing the locked Python packages (Spark is 450 MB; a minute or two)" >&2
+	@$(BIN)/python -m pip install -q --require-hashes -r requirements/uv.txt
+	@VIRTUAL_ENV=$(VENV) $(UV) pip install -q --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)-spark35/.installed: $(VENV)/.requirements requirements/spark35.txt
+	@test -x $(VENV)-spark35/bin/python || $(PYTHON) -m venv $(VENV)-spark35
+	@VIRTUAL_ENV=$(VENV)-spark35 $(UV) pip install -q --require-hashes -r requirements/spark35.txt
+	@touch $@
+
+$(BUNDLED)/pyro-probe: $(RUST_SOURCES)
+	@mkdir -p $(BUNDLED)
+	@RUSTFLAGS="-C target-feature=+crt-static" cargo build -q --locked --release --target $(PROBE_TARGET) --target-dir target/static -p pyro-probe
+	@cp target/static/$(PROBE_TARGET)/release/pyro-probe $@.tmp && mv $@.tmp $@
+
+$(BUNDLED)/pyrometer-plugin.jar: $(JVM_SOURCES)
+	@mkdir -p $(BUNDLED)
+	@mvn -q -B -ntp -f jvm/plugin/pom.xml package -DskipTests
+	@cp jvm/plugin/target/pyrometer-plugin.jar $@.tmp && mv $@.tmp $@
+
+bundled: $(BUNDLED)/pyro-probe $(BUNDLED)/pyrometer-plugin.jar ## Build the probe and the plugin jar into the package
+
+$(VENV)/.native: $(VENV)/.requirements $(RUST_SOURCES) pyproject.toml
+	@echo "Compiling the native parts (a few minutes the first time)" >&2
+	@cargo build -q --locked --release -p pyro-py
+	@cp target/release/lib_core.so python/pyrometer/_core.abi3.so.tmp && mv python/pyrometer/_core.abi3.so.tmp python/pyrometer/_core.abi3.so
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.native $(BUNDLED)/pyro-probe $(BUNDLED)/pyrometer-plugin.jar tools/install_editable.py
+	@$(BIN)/python tools/install_editable.py
+	@touch $@
+
+demo: setup ## Generate the data, run parquet-scan, print the summary and the path of report.html
+	@$(BIN)/pyrometer run parquet-scan
+
+test: setup-test test-rust test-jvm test-python test-web ## Set everything up and run the tests (at most 25 minutes on two cores)
+
+test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones
+	$(PYTEST)
+
+test-rust:
+	cargo test -q --locked --release --workspace --exclude pyro-py
+
+test-jvm:
+	mvn -q -B -ntp -f jvm/plugin/pom.xml verify
+
+test-python: setup-test
+	$(PYTEST) -m "not slow"
+
+test-web:
+	@if command -v node >/dev/null; then node --test $(wildcard web/test/*.test.mjs); \
+	else echo "left out: $(words $(wildcard web/test/*.test.mjs)) files of front-end unit tests (no node). Install: apt-get install nodejs" >&2; fi
+
+check: setup ## Format, lint, types, import layers, generated files
+	cargo fmt --all --check
+	cargo clippy -q --locked --release --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/generate_schema.py --check
+	mvn -q -B -ntp -f jvm/plugin/pom.xml spotless:check
+
+format: ## Format everything
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix -q . || true
+	mvn -q -B -ntp -f jvm/plugin/pom.xml spotless:apply
+
+bench: setup-test ## Figures beside peers and the cost of measuring (long; on a quiet machine)
+	$(BIN)/python -m benchmarks
+
+docs: setup ## Regenerate reference pages
+	$(BIN)/python tools/generate_schema.py
+
+bless: setup ## Accept the present outputs as golden
+	PYROMETER_BLESS=1 $(PYTEST) tests/golden
+
+lock: $(VENV)/.requirements ## Renew the lock files (hashes, no index addresses)
+	for f in dev spark35 uv; do $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
+	cargo update --workspace -q
+
+wheel: setup ## Build the wheel into dist/
+	$(BIN)/maturin build -q --release --locked -o dist
+
+clean: ## Remove what was built (not the environments)
+	rm -rf target jvm/plugin/target $(BUNDLED) python/pyrometer/_core.abi3.so dist

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Names every missing or too old tool together, with the command that installs it. Exit 1 if any.
+set -u
+bad=0
+need() { # name, found version, minimum, install command
+  if [ -z "$2" ]; then
+    printf '%s\n' "missing: $1 (need $3 or newer). Install: $4" >&2; bad=1
+  elif [ "$(printf '%s\n%s\n' "$3" "$2" | sort -V | head -n 1)" != "$3" ]; then
+    printf '%s\n' "too old: $1 $2 (need $3 or newer). Install: $4" >&2; bad=1
+  fi
+}
+first_number() { sed -n 's/[^0-9]*\([0-9][0-9.]*\).*/\1/p' | head -n 1; }
+PYTHON=${PYTHON:-python3}
+need "Python" "$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" 3.11 "apt-get install python3 python3-venv   (or set PYTHON=/path/to/python3.11)"
+need "Python's venv module" "$("$PYTHON" -c 'import ensurepip; print("1.0")' 2>/dev/null)" 1.0 "apt-get install python3-venv"
+need "a JDK (javac)" "$(javac -version 2>&1 | grep -i '^javac' | first_number)" 17 "apt-get install openjdk-17-jdk-headless"
+need "Maven" "$(mvn -v 2>/dev/null | sed -n 's/.*Apache Maven \([0-9.]*\).*/\1/p' | head -n 1)" 3.8 "apt-get install maven"
+need "Rust (cargo)" "$(cargo --version 2>/dev/null | first_number)" 1.90 "rustup update stable   (first: https://rustup.rs)"
+need "a C linker (cc)" "$(cc -dumpversion 2>/dev/null | first_number)" 8 "apt-get install build-essential"
+exit $bad
