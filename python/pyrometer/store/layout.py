@@ -98,7 +98,7 @@ class RunPaths:
         return _visible(self.raw, "probe-*-series.arrows")
 
     def probe_reports(self) -> list[Path]:
-        """Reports of the OS probe, one per host."""
+        """One report of the OS probe per host."""
         return _visible(self.raw, "probe-*.report.json")
 
 

@@ -215,12 +215,12 @@ def _parse(text: bytes, path: Path) -> Manifest:
     except ValueError as error:
         raise UsageError(
             f"{path}: not JSON ({error})",
-            "the file was cut or edited; tables can be made again with `pyrometer ingest` on raw/eventlog",
+            "cut or edited; `pyrometer ingest RUN/raw/eventlog/*` still reads the event logs",
         ) from error
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise UsageError(
-            f"{path}: schema version {version} is newer than this Pyrometer reads ({SCHEMA_VERSION})",
+            f"{path}: schema version {version}; this Pyrometer reads up to {SCHEMA_VERSION}",
             "pip install --upgrade pyrometer",
         )
     try:
@@ -241,10 +241,11 @@ def settle(manifest: Manifest, run_dir: Path) -> Manifest:
     """
     if manifest.state != "running" or keeper_alive(manifest.launcher):
         return manifest
+    pid = manifest.launcher.pid if manifest.launcher else "unknown"
     doubt = Doubt(
         code="run_interrupted",
         severity="error",
-        message=f"Pyrometer (pid {manifest.launcher.pid if manifest.launcher else 'unknown'}) ended before it closed this run.",
+        message=f"Pyrometer (pid {pid}) ended before it closed this run.",
         remedy="Numbers cover what was collected up to then; run again for a complete record.",
     )
     ending = read_exit(run_dir)
@@ -273,7 +274,7 @@ def read_exit(run_dir: Path) -> dict[str, Any]:
 
 
 def clock_pair() -> ClockPair:
-    """A pair of the two clocks, read within the smallest of five gaps."""
+    """Read both clocks, keeping the closest of five tries."""
     best: tuple[int, int, int] | None = None
     for _ in range(5):
         before = time.monotonic_ns()

@@ -1,0 +1,5 @@
+"""``python -m pyrometer``."""
+
+from pyrometer.cli.main import main
+
+main()

@@ -1,0 +1,146 @@
+"""``pyrometer``: finds the verb, runs it, turns errors into one message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, MutableMapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from pyrometer import __version__
+from pyrometer.cli import common
+from pyrometer.errors import PyrometerError
+
+VERBS = ("doctor", "workloads", "run", "ingest", "show", "ledger", "report")
+
+EPILOG = "Start here:  pyrometer doctor   ·   pyrometer run -- spark-submit my_app.py"
+
+
+class _Verbs(MutableMapping[str, Any]):
+    """Commands by name; a verb's module is imported when its command is asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            if name not in VERBS:
+                raise KeyError(name)
+            module = import_module(f"pyrometer.cli.{name}")
+            command = typer.main.get_command(module.app)
+            command.name = name
+            self._made[name] = command
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = _Verbs()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pyrometer {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def pyrometer(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Measure an Apache Spark job at every layer, and tell where the time went."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code (see "Exit codes" in ARCHITECTURE.md)."""
+    sys.exit(run_verb(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run_verb(arguments: list[str]) -> int:
+    """Run one verb and return its exit code; every error becomes one clear message."""
+    try:
+        code = app(arguments, prog_name="pyrometer", standalone_mode=False)
+    except PyrometerError as error:
+        common.say_error(error.message, error.remedy)
+        return error.exit_code
+    except KeyboardInterrupt:
+        common.say_error("interrupted", None)
+        return 1
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _other(error, arguments)
+    return code if isinstance(code, int) else 0
+
+
+def _other(error: Exception, arguments: list[str]) -> int:
+    if type(error).__name__ == "Abort":
+        common.say_error("interrupted", None)
+        return 1
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()  # type: ignore[attr-defined]
+        return 2
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:
+        verb = next((word for word in arguments if word in VERBS), None)
+        common.say_error(format_message(), f"pyrometer {verb + ' ' if verb else ''}--help")
+        return 2
+    where = _keep_traceback(arguments)
+    common.say_error(
+        f"internal error: {type(error).__name__}: {error}",
+        f"please report it with the file {where}" if where else "PYTHONFAULTHANDLER=1 tells more",
+    )
+    return 4
+
+
+def _keep_traceback(arguments: list[str]) -> str | None:
+    import tempfile
+    import traceback
+
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="pyrometer-error-", suffix=".txt", delete=False
+        ) as kept:
+            kept.write(f"pyrometer {__version__}, Python {sys.version}\n{arguments}\n\n")
+            kept.write(traceback.format_exc())
+            return kept.name
+    except OSError:
+        return None
+
+
+if __name__ == "__main__":
+    main()
