@@ -57,7 +57,9 @@ def load(text: str) -> tuple[int, dict[str, dict[str, Any]]]:
     version = tables.pop("version")
     for table, spec in tables.items():
         if set(spec) != TABLE_KEYS:
-            raise ValueError(f"table {table}: keys must be {sorted(TABLE_KEYS)}, not {sorted(spec)}")
+            raise ValueError(
+                f"table {table}: keys must be {sorted(TABLE_KEYS)}, not {sorted(spec)}"
+            )
         for column, facts in spec["columns"].items():
             where = f"column {table}.{column}"
             if unknown := set(facts) - COLUMN_KEYS:

@@ -1,0 +1,198 @@
+//! A Parquet file that is written in bounded memory and appears only when complete.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+
+use crate::{Error, Result, SCHEMA_VERSION, Table};
+
+/// Rows handed to the Parquet encoder at once.
+const BATCH_ROWS: usize = 8192;
+/// Bytes handed to the Parquet encoder at once, at most (plus one row).
+const BATCH_BYTES: usize = 2 << 20;
+/// Rows of a row group.
+const GROUP_ROWS: usize = 256 << 10;
+/// Encoded bytes of a row group, at most (plus one batch).
+const GROUP_BYTES: usize = 12 << 20;
+
+/// Writes one table to `<out>/<table>.parquet`.
+///
+/// Rows are appended to [`rows`](Self::rows), each followed by
+/// [`row_done`](Self::row_done). Until [`finish`](Self::finish) the file is called
+/// `<table>.parquet.tmp`; a sink that is dropped unfinished removes it.
+pub struct ParquetSink<T: Table> {
+    /// Where to append the next row, one value to every column.
+    pub rows: T,
+    writer: Option<ArrowWriter<File>>,
+    temporary: PathBuf,
+    destination: PathBuf,
+    written: u64,
+}
+
+impl<T: Table> ParquetSink<T> {
+    /// Starts the file in folder `out`, which must exist.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create(out: impl AsRef<Path>) -> Result<Self> {
+        let destination = out.as_ref().join(format!("{}.parquet", T::NAME));
+        let temporary = out.as_ref().join(format!("{}.parquet.tmp", T::NAME));
+        let file = File::create(&temporary).map_err(|error| Error::io(&temporary, error))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .set_max_row_group_row_count(Some(GROUP_ROWS))
+            .set_key_value_metadata(Some(vec![KeyValue::new(
+                "pyrometer.schema_version".to_owned(),
+                SCHEMA_VERSION.to_string(),
+            )]))
+            .build();
+        let writer = ArrowWriter::try_new(file, T::schema(), Some(properties));
+        let writer = writer.map_err(|error| parquet_error(&temporary, error))?;
+        Ok(Self {
+            rows: T::default(),
+            writer: Some(writer),
+            temporary,
+            destination,
+            written: 0,
+        })
+    }
+
+    /// Notes that a row is complete; encodes the rows held if there are enough of them.
+    ///
+    /// # Errors
+    /// If the rows do not fit the schema or cannot be written.
+    #[inline]
+    pub fn row_done(&mut self) -> Result<()> {
+        let rows = self.rows.len();
+        let full = rows >= BATCH_ROWS
+            || (rows.is_multiple_of(64) && self.rows.approx_bytes() >= BATCH_BYTES);
+        if full { self.flush() } else { Ok(()) }
+    }
+
+    /// Encodes the rows held; ends the row group if it is large enough.
+    ///
+    /// # Errors
+    /// If the rows do not fit the schema or cannot be written.
+    pub fn flush(&mut self) -> Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let batch = self.rows.finish()?;
+        self.written += batch.num_rows() as u64;
+        let writer = self.writer.as_mut().expect("open until finished");
+        let write = writer.write(&batch).and_then(|()| {
+            if writer.memory_size() >= GROUP_BYTES {
+                writer.flush()
+            } else {
+                Ok(())
+            }
+        });
+        write.map_err(|error| parquet_error(&self.temporary, error))
+    }
+
+    /// Rows encoded so far, those held not among them.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes what is held, makes it durable and gives the file its name. Returns the rows.
+    ///
+    /// # Errors
+    /// If anything could not be written; the temporary file is then removed.
+    pub fn finish(mut self) -> Result<u64> {
+        self.flush()?;
+        let writer = self.writer.take().expect("open until finished");
+        let file = writer
+            .into_inner()
+            .map_err(|error| parquet_error(&self.temporary, error))?;
+        let done = file
+            .sync_all()
+            .and_then(|()| std::fs::rename(&self.temporary, &self.destination));
+        done.map_err(|error| Error::io(&self.destination, error))?;
+        Ok(self.written)
+    }
+}
+
+impl<T: Table> Drop for ParquetSink<T> {
+    fn drop(&mut self) {
+        // After a rename there is nothing of that name left to remove.
+        let _ = std::fs::remove_file(&self.temporary);
+    }
+}
+
+fn parquet_error(path: &Path, error: parquet::errors::ParquetError) -> Error {
+    Error::Table(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::GcPausesBuilder;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    fn push(rows: &mut GcPausesBuilder, i: i64) {
+        rows.pid.append_value(7);
+        rows.gc_id.append_value(i);
+        rows.start_mono_ns.append_null();
+        rows.start_uptime_ns.append_value(i);
+        rows.start_wall_ns.append_null();
+        rows.duration_ns.append_value(i * 3);
+        rows.collector.append_value("G1");
+        rows.kind.append_value("young");
+        rows.cause.append_option(Some("G1 Evacuation Pause"));
+        rows.heap_before_bytes.append_null();
+        rows.heap_after_bytes.append_null();
+        rows.heap_total_bytes.append_null();
+    }
+
+    #[test]
+    fn rows_appear_only_when_finished() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut sink = ParquetSink::<GcPausesBuilder>::create(dir.path()).unwrap();
+        for i in 0..20_000 {
+            push(&mut sink.rows, i);
+            sink.row_done().unwrap();
+        }
+        let path = dir.path().join("gc_pauses.parquet");
+        assert!(!path.exists() && dir.path().join("gc_pauses.parquet.tmp").exists());
+        assert!(sink.written() >= 16_384);
+        assert_eq!(sink.finish().unwrap(), 20_000);
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        assert_eq!(reader.metadata().file_metadata().num_rows(), 20_000);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn empty_tables_are_written_and_abandoned_ones_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(ParquetSink::<GcPausesBuilder>::create(dir.path()).unwrap());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        assert_eq!(
+            ParquetSink::<GcPausesBuilder>::create(dir.path())
+                .unwrap()
+                .finish()
+                .unwrap(),
+            0
+        );
+        assert!(dir.path().join("gc_pauses.parquet").exists());
+    }
+
+    #[test]
+    fn a_null_where_none_may_be_is_an_error_that_names_the_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut sink = ParquetSink::<GcPausesBuilder>::create(dir.path()).unwrap();
+        push(&mut sink.rows, 1);
+        push(&mut sink.rows, 2);
+        sink.rows.duration_ns = crate::column::I64::new();
+        sink.rows.duration_ns.append_null();
+        sink.rows.duration_ns.append_value(1);
+        assert!(sink.finish().unwrap_err().to_string().contains("gc_pauses"));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
