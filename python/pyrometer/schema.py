@@ -1,0 +1,137 @@
+"""The declarations under ``schema/`` as values: tables, thread roles, doubts.
+
+Nothing is declared twice: whoever needs a column's type, the role of a thread or the remedy of a
+doubt reads it from here.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from pyrometer.doubt import Doubt, Severity
+from pyrometer.errors import PyrometerError
+
+DUCKDB_TYPES = {
+    "i32": "INTEGER",
+    "i64": "BIGINT",
+    "f64": "DOUBLE",
+    "bool": "BOOLEAN",
+    "str": "VARCHAR",
+    "dict": "VARCHAR",
+    "list_i64": "BIGINT[]",
+    "list_i32": "INTEGER[]",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: name (with its unit), type of ``tables.toml``, and meaning."""
+
+    name: str
+    type: str
+    nullable: bool
+    doc: str
+
+    @property
+    def sql_type(self) -> str:
+        """The type in DuckDB's words."""
+        return DUCKDB_TYPES[self.type]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a run directory."""
+
+    name: str
+    doc: str
+    source: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class RoleRule:
+    """Role of threads whose kernel name (15 characters) or JVM name matches."""
+
+    role: str
+    name: str | None
+    comm: str | None
+
+
+def schema_folder() -> Path:
+    """Folder of the declarations: inside the installed package, else in the source tree."""
+    here = Path(__file__).resolve().parent
+    for folder in (here / "_bundled" / "schema", here.parent.parent / "schema"):
+        if (folder / "tables.toml").is_file():
+            return folder
+    raise PyrometerError(
+        f"schema/tables.toml is neither in {here}/_bundled nor beside the sources",
+        "reinstall Pyrometer: pip install --force-reinstall pyrometer",
+    )
+
+
+@cache
+def _load(name: str) -> dict[str, Any]:
+    return tomllib.loads((schema_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def schema_version() -> int:
+    """Version of the tables that this Pyrometer writes and reads."""
+    return int(_load("tables")["version"])
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Every table of a run directory, by name."""
+    return {
+        name: Table(
+            name=name,
+            doc=body["doc"],
+            source=body["source"],
+            columns=tuple(
+                Column(column, spec["type"], spec.get("null", False), spec["doc"])
+                for column, spec in body["columns"].items()
+            ),
+        )
+        for name, body in _load("tables").items()
+        if isinstance(body, dict)
+    }
+
+
+@cache
+def role_rules() -> tuple[RoleRule, ...]:
+    """Rules that give a thread its role; the first that matches wins."""
+    return tuple(
+        RoleRule(rule["role"], rule.get("name"), rule.get("comm"))
+        for rule in _load("roles")["rule"]
+    )
+
+
+def doubt(code: str, message: str, severity: Severity | None = None) -> Doubt:
+    """Make a doubt of ``schema/doubts.toml``: severity and remedy stand there.
+
+    Raises
+    ------
+    PyrometerError
+        If ``code`` is not declared.
+    """
+    declared = _load("doubts").get(code)
+    if not isinstance(declared, dict):
+        raise PyrometerError(f"doubt {code!r} is not declared in schema/doubts.toml")
+    return Doubt(
+        code=code,
+        severity=severity or cast(Severity, declared["severity"]),
+        message=message,
+        remedy=declared["remedy"],
+    )
+
+
+def known_doubt(code: str, severity: str, message: str) -> Doubt:
+    """Make a doubt that raw files raised; an undeclared code keeps its words."""
+    declared = _load("doubts").get(code)
+    remedy = declared["remedy"] if isinstance(declared, dict) else "None known."
+    level = severity if severity in ("info", "warning", "error") else "warning"
+    return Doubt(code=code, severity=cast(Severity, level), message=message, remedy=remedy)

@@ -1,0 +1,306 @@
+"""Raw streams to tables. A source that fails becomes a doubt and never stops the others."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyrometer import schema
+from pyrometer.doubt import Doubt
+from pyrometer.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.store import manifest as manifests
+from pyrometer.store.layout import RunPaths
+from pyrometer.store.tables import write_rows
+
+STAMP = "tables.json"
+
+
+@dataclass
+class IngestReport:
+    """What an ingest made.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the tables are.
+    tables : dict of str to int
+        Rows of each table.
+    doubts : list of Doubt
+        What could not be read, and where.
+    stats : dict
+        What each source says about its own work (bytes, time).
+    """
+
+    folder: Path
+    tables: dict[str, int] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+    raised: list[dict[str, Any]] = field(default_factory=list)
+
+    def note(self, code: str, message: str, **where: Any) -> None:
+        """Keep a doubt that the store itself raises."""
+        made = schema.doubt(code, message)
+        self.take({"code": code, "severity": made.severity, "message": message, **where})
+
+    def take(self, raised: dict[str, Any]) -> None:
+        """Keep a doubt as a native function reports it."""
+        row = {"count": 1, **{k: v for k, v in raised.items() if v is not None}}
+        self.raised.append(row)
+        self.doubts.append(schema.known_doubt(row["code"], row["severity"], row["message"]))
+
+
+def native() -> Any:
+    """Give the native module.
+
+    Raises
+    ------
+    CapabilityError
+        If it is not built.
+    """
+    try:
+        from pyrometer import _core  # noqa: PLC0415
+    except ImportError as error:
+        raise CapabilityError(
+            f"the native part of Pyrometer cannot be loaded: {error}",
+            "in a clone: make setup; else: pip install --force-reinstall pyrometer",
+        ) from error
+    return _core
+
+
+def ingest_run(run_dir: str | Path) -> IngestReport:
+    """Make all tables of a run directory anew from its raw streams.
+
+    Parameters
+    ----------
+    run_dir : path
+        A run directory; it may still be growing.
+
+    Returns
+    -------
+    IngestReport
+        Rows per table and the doubts, which also stand in table ``ingest_doubts``.
+    """
+    paths = RunPaths(Path(run_dir))
+    report = IngestReport(_fresh(paths.tables))
+    core = native()
+    out = str(report.folder)
+    plugin = _strings(paths.plugin_files())
+    host = _host(paths)
+    sources: list[tuple[str, Sequence[str], Callable[[], str]]] = []
+
+    def source(name: str, files: Sequence[Path], read: Callable[[], str]) -> None:
+        sources.append((name, _strings(files), read))
+
+    logs = paths.eventlogs()
+    source("event log", logs, lambda: core.ingest_eventlogs(_strings(logs), out))
+    source("plugin", paths.plugin_files(), lambda: core.ingest_plugin(plugin, out))
+    gc = paths.gc_logs()
+    source("gc log", gc, lambda: core.ingest_gc(_strings(gc), out))
+    profiles = paths.profiles()
+    source(
+        "profile", profiles, lambda: core.ingest_jfr(_strings(profiles), plugin, out, host)
+    )
+    threads, series = paths.probe_threads(), paths.probe_series()
+    source(
+        "probe",
+        [*threads, *series],
+        lambda: core.ingest_probe(_strings(threads), _strings(series), out),
+    )
+    for name, files, read in sources:
+        if files:
+            _guarded(report, name, files, read)
+    _iterations(report, paths)
+    _seal(report)
+    return report
+
+
+def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> IngestReport:
+    """Make the tables of event logs alone, in ``<out_dir>/tables``.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Files and rolling directories, in any codec that Spark writes.
+    out_dir : path
+        Folder that can then be shown like a run directory.
+
+    Raises
+    ------
+    UsageError
+        If a path does not exist, or nothing in them is a Spark event log.
+    """
+    logs = [Path(p) for p in paths]
+    for log in logs:
+        if not log.exists():
+            raise UsageError(
+                f"{log}: no such file or directory", "give event log files or rolling directories"
+            )
+    folder = Path(out_dir) / "tables"
+    report = IngestReport(_fresh(folder))
+    core = native()
+    _guarded(
+        report,
+        "event log",
+        _strings(logs),
+        lambda: core.ingest_eventlogs(_strings(logs), str(report.folder)),
+    )
+    if not report.tables.get("apps"):
+        why = "; ".join(d.message for d in report.doubts[:3]) or "no event of Spark in it"
+        shutil.rmtree(report.folder)
+        raise UsageError(
+            f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})",
+            "event logs lie in spark.eventLog.dir; each line is a JSON object with \"Event\"",
+        )
+    _seal(report)
+    return report
+
+
+def is_current(folder: Path, raw: Path | None) -> bool:
+    """Whether tables are whole, of this version, and not older than the raw files.
+
+    Raises
+    ------
+    UsageError
+        If a newer Pyrometer wrote them and there are no raw files to read anew.
+    """
+    try:
+        stamp = json.loads((folder / STAMP).read_bytes())
+        version = int(stamp["schema_version"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+    if version > schema.schema_version():
+        raise UsageError(
+            f"{folder}: tables of schema version {version}; this Pyrometer reads up to "
+            f"{schema.schema_version()}",
+            "pip install --upgrade pyrometer",
+        )
+    if version < schema.schema_version():
+        return False
+    if raw is None or not raw.is_dir():
+        return True
+    newest = max((p.stat().st_mtime_ns for p in raw.rglob("*") if p.is_file()), default=0)
+    return newest <= int(stamp.get("started_wall_ns", 0))
+
+
+def _guarded(
+    report: IngestReport, name: str, files: Sequence[str], read: Callable[[], str]
+) -> None:
+    try:
+        answer = json.loads(read())
+    except PyrometerError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a source of any kind must not stop the others
+        report.note(
+            "ingest_source_failed",
+            f"{name}: {type(error).__name__}: {error} ({', '.join(files[:3])})",
+            file=files[0],
+        )
+        return
+    report.tables.update(answer.get("tables", {}))
+    report.stats[name] = answer.get("stats", {})
+    for raised in answer.get("doubts", []):
+        report.take(raised)
+
+
+def _iterations(report: IngestReport, paths: RunPaths) -> None:
+    if not paths.iterations.is_file():
+        return
+    rows: dict[int, dict[str, Any]] = {}
+    for number, record in _lines(report, paths.iterations):
+        try:
+            _iteration_line(rows, record)
+        except (KeyError, TypeError, ValueError) as error:
+            report.note(
+                "iteration_line_unreadable",
+                f"{paths.iterations.name}, line {number}: {type(error).__name__}: {error}",
+                file=str(paths.iterations),
+                line=number,
+            )
+    write_rows(report.folder, "iterations", [rows[i] for i in sorted(rows)])
+    report.tables["iterations"] = len(rows)
+
+
+def _iteration_line(rows: dict[int, dict[str, Any]], record: dict[str, Any]) -> None:
+    iteration = int(record["iteration"])
+    row = rows.setdefault(iteration, {"iteration": iteration, "warmup": False, "status": "running"})
+    names = {c.name for c in schema.tables()["iterations"].columns}
+    aliases = {"rows": "result_rows_count", "checksum": "result_checksum"}
+    for key, value in record.items():
+        name = aliases.get(key, key)
+        if name in names and value is not None:
+            row[name] = value
+    event = record.get("event") or record.get("k")
+    for clock in ("mono_ns", "wall_ns"):
+        if event in ("start", "end") and clock in record:
+            row[f"{event}_{clock}"] = int(record[clock])
+    row["start_mono_ns"] = int(row["start_mono_ns"])
+    row["start_wall_ns"] = int(row["start_wall_ns"])
+
+
+def _lines(report: IngestReport, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError:
+                record = None
+            if isinstance(record, dict):
+                yield number, record
+            else:
+                report.note(
+                    "iteration_line_unreadable",
+                    f"{path.name}, line {number}: not a JSON object",
+                    file=str(path),
+                    line=number,
+                )
+
+
+def _host(paths: RunPaths) -> str:
+    try:
+        return manifests.read_manifest(paths.root).host.hostname
+    except PyrometerError:
+        return "localhost"
+
+
+def _fresh(folder: Path) -> Path:
+    """Give an empty folder for tables that say when their making began."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            if old.suffix == ".parquet" or old.name == STAMP:
+                old.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: {error.strerror}", "make it writable, or copy the run directory"
+        ) from error
+    (folder / ".started").write_text(str(time.time_ns()))
+    return folder
+
+
+def _seal(report: IngestReport) -> None:
+    """Write the doubts and, last of all, the stamp that makes the tables whole."""
+    write_rows(report.folder, "ingest_doubts", report.raised)
+    report.tables["ingest_doubts"] = len(report.raised)
+    started = report.folder / ".started"
+    stamp = {
+        "schema": "pyrometer/tables/1",
+        "schema_version": schema.schema_version(),
+        "started_wall_ns": int(started.read_text()),
+        "tables": report.tables,
+        "stats": report.stats,
+    }
+    temporary = report.folder / f".{STAMP}"
+    temporary.write_text(json.dumps(stamp))
+    temporary.replace(report.folder / STAMP)
+    started.unlink()
+
+
+def _strings(paths: Sequence[Path]) -> list[str]:
+    return [str(p) for p in paths]

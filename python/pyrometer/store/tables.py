@@ -1,0 +1,162 @@
+"""Read access to tables by SQL: DuckDB views over Parquet files, typed empty ones where absent."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+
+from pyrometer import schema
+from pyrometer.errors import UsageError
+
+MEMORY_LIMIT = "1GB"
+
+
+class Tables:
+    """Tables of one run directory.
+
+    Every table of ``schema/tables.toml`` can be queried: one whose file is missing is empty, and a
+    column that an older file lacks is null. Nothing is ever written to the folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of ``<table>.parquet``.
+
+    Raises
+    ------
+    UsageError
+        If a file is not readable Parquet.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._spill = tempfile.TemporaryDirectory(prefix="pyrometer-duckdb-")
+        self.connection = duckdb.connect(
+            config={
+                "memory_limit": MEMORY_LIMIT,
+                "temp_directory": self._spill.name,
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+        self._rows: dict[str, int] = {}
+        for table in schema.tables().values():
+            self._view(table)
+
+    def _view(self, table: schema.Table) -> None:
+        path = self.folder / f"{table.name}.parquet"
+        if not path.is_file():
+            columns = ", ".join(f"NULL::{c.sql_type} AS {c.name}" for c in table.columns)
+            self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} WHERE false")
+            return
+        source = f"read_parquet({_literal(str(path))})"
+        try:
+            present = {
+                row[0]
+                for row in self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            }
+            counted = self.connection.execute(f"SELECT count(*) FROM {source}").fetchone()
+        except duckdb.Error as error:
+            raise UsageError(
+                f"{path}: not a readable table ({str(error).splitlines()[0]})",
+                f"delete {self.folder} and run the command again: tables are made anew from raw/",
+            ) from error
+        columns = ", ".join(
+            f"{c.name}::{c.sql_type} AS {c.name}"
+            if c.name in present
+            else f"NULL::{c.sql_type} AS {c.name}"
+            for c in table.columns
+        )
+        self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} FROM {source}")
+        self._rows[table.name] = int(counted[0]) if counted else 0
+
+    def has(self, name: str) -> bool:
+        """Whether table ``name`` has at least one row."""
+        return self._rows.get(name, 0) > 0
+
+    def rows_count(self, name: str) -> int:
+        """Rows of table ``name``."""
+        return self._rows.get(name, 0)
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Rows of a query. Only for results that are small whatever the run."""
+        return self.connection.execute(sql, parameters).fetchall()
+
+    def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """Rows of a query by column name."""
+        cursor = self.connection.execute(sql, parameters)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def record(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
+        """Give the only row of a query; empty if there is none."""
+        found = self.records(sql, parameters)
+        return found[0] if found else {}
+
+    def scalar(self, sql: str, parameters: Sequence[object] = ()) -> Any:
+        """Give the only value of a query, or ``None``."""
+        row = self.connection.execute(sql, parameters).fetchone()
+        return row[0] if row else None
+
+    def columns(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
+        """Columns of a query as numpy arrays (masked where a value is null)."""
+        return self.connection.execute(sql, parameters).fetchnumpy()
+
+    def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
+        """Keep the result of a query as temporary table ``name``, in this connection only."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}", parameters)
+
+    def close(self) -> None:
+        """Let go of the connection and its scratch folder."""
+        self.connection.close()
+        self._spill.cleanup()
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path:
+    """Write a small table through a temporary name.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the tables.
+    table : str
+        Name in ``schema/tables.toml``.
+    rows : sequence of dict
+        Values by column; a column that a row lacks is null.
+    """
+    columns = schema.tables()[table].columns
+    target = folder / f"{table}.parquet"
+    temporary = folder / f".{table}.parquet.tmp"
+    declared = ", ".join(f"{c.name} {c.sql_type}" for c in columns)
+    holes = ", ".join("?" for _ in columns)
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t ({declared})")
+        if rows:
+            connection.executemany(
+                f"INSERT INTO t VALUES ({holes})",
+                [[row.get(c.name) for c in columns] for row in rows],
+            )
+        connection.execute(f"COPY t TO {_literal(str(temporary))} (FORMAT parquet)")
+    temporary.replace(target)
+    return target
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,118 @@
+"""Numbers with their units, for people: three significant digits, never a naked number."""
+
+from __future__ import annotations
+
+MISSING = "–"
+_TIME = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_BYTES = ((1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def digits(value: float, significant: int = 3) -> str:
+    """Write a number to so many significant digits, without exponent.
+
+    Examples
+    --------
+    >>> digits(0.012345), digits(1234.5), digits(7.0)
+    ('0.0123', '1235', '7.00')
+    """
+    if value == 0:
+        return "0"
+    scientific = f"{abs(value):.{significant - 1}e}"
+    exponent = int(scientific.split("e")[1])
+    places = max(0, significant - 1 - exponent)
+    # Half away from zero on the decimal digits, as people round.
+    return f"{value + (1e-9 if value > 0 else -1e-9) * 10.0**-places:.{places}f}"
+
+
+def duration(ns: float | None) -> str:
+    """Write a time given in nanoseconds.
+
+    Examples
+    --------
+    >>> duration(1_234_567_890), duration(45_600), duration(0), duration(None)
+    ('1.23 s', '45.6 µs', '0 s', '–')
+    >>> duration(465_430_000_000)
+    '7 min 45 s'
+    """
+    if ns is None:
+        return MISSING
+    if ns == 0:
+        return "0 s"
+    sign, size = ("−", -ns) if ns < 0 else ("", ns)
+    seconds = size / 1e9
+    if seconds >= 99.95:
+        whole = round(seconds)
+        if whole < 3600:
+            return f"{sign}{whole // 60} min {whole % 60:02d} s"
+        return f"{sign}{whole // 3600} h {whole % 3600 // 60:02d} min"
+    for factor, unit in _TIME:
+        if size >= factor * 0.9995:
+            return f"{sign}{digits(size / factor)} {unit}"
+    return f"{sign}{digits(size)} ns"
+
+
+def size(n: float | None) -> str:
+    """Write a number of bytes in binary units.
+
+    Examples
+    --------
+    >>> size(72_942_144_585), size(512), size(0), size(None)
+    ('67.9 GiB', '512 B', '0 B', '–')
+    """
+    if n is None:
+        return MISSING
+    sign, amount = ("−", -n) if n < 0 else ("", n)
+    for factor, unit in _BYTES:
+        if amount >= factor * 0.9995:
+            return f"{sign}{digits(amount / factor)} {unit}"
+    return f"{sign}{int(amount)} B"
+
+
+def count(n: int | None) -> str:
+    """Write a count with thin groups of thousands.
+
+    Examples
+    --------
+    >>> count(1079971165), count(None)
+    ('1 079 971 165', '–')
+    """
+    return MISSING if n is None else f"{n:,}".replace(",", " ")
+
+
+def percent(ratio: float | None, signed: bool = False) -> str:
+    """Write a ratio as per cent.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.0004), percent(-0.012, signed=True), percent(None)
+    ('12.3 %', '0.04 %', '−1.20 %', '–')
+    """
+    if ratio is None:
+        return MISSING
+    value = ratio * 100
+    if value == 0:
+        return "0 %"
+    text = f"{abs(value):.2f}" if abs(value) < 9.995 else digits(abs(value))
+    sign = "−" if value < 0 else "+" if signed else ""
+    return f"{sign}{text} %"
+
+
+def quantity(name: str, value: float | None) -> str:
+    """Write a value in the unit that its name ends with (``_ns _bytes _count _ratio``).
+
+    Examples
+    --------
+    >>> quantity("input_bytes", 1024), quantity("elapsed_ns", 2_000_000), quantity("tasks_count", 3)
+    ('1.00 KiB', '2.00 ms', '3')
+    """
+    if value is None:
+        return MISSING
+    if name.endswith("_ns"):
+        return duration(value)
+    if name.endswith("_bytes"):
+        return size(value)
+    if name.endswith("_ratio"):
+        return percent(value)
+    if name.endswith("_count"):
+        return count(int(value))
+    return str(value)
