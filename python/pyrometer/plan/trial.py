@@ -1,0 +1,66 @@
+"""A trial: one launch of one treatment, as a pure value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pyrometer.errors import UsageError
+from pyrometer.plan.factors import Level
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What to launch once.
+
+    Parameters
+    ----------
+    name : str or None
+        A built-in workload; ``None`` for a command.
+    command : tuple of str
+        The user's command; empty for a built-in workload.
+    treatment : mapping
+        Levels by factor, as :func:`pyrometer.plan.factors.parse_treatment` gives them.
+    profile : str
+        ``off``, ``light``, ``full`` or a list of event kinds.
+    iterations : int
+        Measured iterations (built-in workloads; a command is one).
+    warmup : int or "auto"
+        Iterations before the measured ones.
+    scale : str
+        ``test``, ``default``, ``seed`` or a number.
+    run_dir : Path or None
+        Where to write; ``None``: a new folder under ``./pyrometer-runs``.
+    """
+
+    name: str | None = None
+    command: tuple[str, ...] = ()
+    treatment: Mapping[str, Level] = field(default_factory=dict)
+    profile: str = "full"
+    iterations: int = 3
+    warmup: int | Literal["auto"] = "auto"
+    scale: str = "default"
+    run_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.name) == bool(self.command):
+            raise UsageError(
+                "give either the name of a workload or a command after --",
+                "pyrometer run parquet-scan   or   pyrometer run -- spark-submit my_app.py",
+            )
+        if self.iterations < 1:
+            raise UsageError(f"--iterations {self.iterations}: at least one is needed")
+        if self.warmup != "auto" and self.warmup < 0:
+            raise UsageError(f"--warmup {self.warmup}: not negative, or auto")
+
+    @property
+    def label(self) -> str:
+        """Short name for people and folders: the workload, or what the command starts."""
+        if self.name:
+            return self.name
+        for word in self.command[1:]:
+            if word.endswith((".py", ".jar", ".sql", ".R")):
+                return Path(word).stem
+        return Path(self.command[0]).name
