@@ -1,1 +1,1 @@
-"""See ARCHITECTURE.md."""
+"""Workloads: what runs. Contract, registry, data cache, launch specification, runner process."""

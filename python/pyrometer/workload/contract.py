@@ -1,0 +1,326 @@
+"""The `Workload` contract: what someone writes to have a program run, verified and measured.
+
+Only the standard library is imported here, and a workload's own module must follow: the runner
+process loads both in whatever Python the observed Spark needs, where nothing of ours but the
+package itself may be installed. Libraries that make data are imported inside `Workload.prepare`.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyrometer.errors import PyrometerError, UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.workload.cache import DataCache
+
+Progress = Callable[[str, int, int], None]
+"""``progress(what, done, total)``: `total` is 0 where unknown; equal to `done` at the end."""
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Report nothing: for callers that show no progress."""
+
+
+SCALE_NAMES = ("test", "default", "seed")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Something about a workload that can be varied.
+
+    Parameters
+    ----------
+    levels : Mapping[str, str]
+        Each level with a line on what it is.
+    default : str
+        The level when none is asked for.
+    doc : str
+        What is varied.
+    integer : bool
+        Whether any positive integer is a level besides the named ones.
+    """
+
+    levels: Mapping[str, str]
+    default: str
+    doc: str
+    integer: bool = False
+
+    def accepts(self, level: str) -> bool:
+        """Whether `level` is one of this variant's levels."""
+        return level in self.levels or (self.integer and level.isdecimal() and int(level) > 0)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What must be there before a workload can run.
+
+    Parameters
+    ----------
+    python : tuple of str
+        Packages that the data or the program imports, by import name.
+    jars : tuple of str
+        Jars the program needs on Spark's class path: absolute paths.
+    """
+
+    python: tuple[str, ...] = ()
+    jars: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkloadSpec:
+    """One workload with everything decided: the value that travels to the runner process.
+
+    Parameters
+    ----------
+    name : str
+        Registered name.
+    entry : str
+        ``module:class`` of the workload.
+    levels : Mapping[str, str]
+        A level for every variant of the workload.
+    scale : str
+        As asked for: ``test``, ``default``, ``seed`` or a number.
+    size : int
+        What the scale stands for, in the workload's `scale_unit`.
+    """
+
+    name: str
+    entry: str
+    levels: Mapping[str, str]
+    scale: str
+    size: int
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of prepared data: path relative to its dataset, size in bytes, sha256 in hex."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Data ready to be read.
+
+    Parameters
+    ----------
+    paths : Mapping[str, str]
+        Absolute path of each table.
+    files : Sequence of DataFile
+        All files, paths relative to `root`, in sorted order.
+    root : str
+        Folder of the dataset in the cache; empty if the workload needs no data.
+    facts : Mapping
+        What is known about the data (row counts, expected results): JSON values.
+    recipe : str
+        Hash of all that determines the bytes.
+    """
+
+    paths: Mapping[str, str] = field(default_factory=dict)
+    files: Sequence[DataFile] = ()
+    root: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    recipe: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files, in bytes."""
+        return sum(file.bytes for file in self.files)
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """Result of one part of a suite (a query): name, rows, checksum."""
+
+    name: str
+    rows: int
+    checksum: str
+
+
+@dataclass(frozen=True)
+class IterationResult:
+    """What one iteration produced.
+
+    Parameters
+    ----------
+    rows : int
+        Rows that the measured query produced.
+    checksum : str
+        Order-insensitive checksum of the result (`pyrometer.workload.checksum`).
+    counters : Mapping[str, int]
+        What else `verify` looks at, for example rows that the scan read.
+    parts : Sequence of PartResult
+        Where the workload is a suite: the result of each query.
+    """
+
+    rows: int
+    checksum: str
+    counters: Mapping[str, int] = field(default_factory=dict)
+    parts: Sequence[PartResult] = ()
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A wrong result: what differs, what was expected and what came."""
+
+    what: str
+    expected: str
+    got: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: expected {self.expected}, got {self.got}"
+
+
+class Workload(abc.ABC):
+    """A program that can be run by name, with data made for it and a result that is verified.
+
+    Instances carry no state of a run: one object may prepare, run and verify any specification.
+
+    Attributes
+    ----------
+    name : str
+        What users type.
+    summary : str
+        One line.
+    description : str
+        What it does and why it is worth measuring.
+    source : str
+        Where it comes from.
+    expectation : str
+        What a reader should expect to see.
+    variants : Mapping[str, Variant]
+        By factor name (``workload.variant``, ``data.codec``); users may type the last word only.
+    scales : Mapping[str, int]
+        Size for ``test``, ``default`` and ``seed``.
+    scale_unit : str
+        What a size counts, for example ``"rows of web_sales"``.
+    needs : Needs
+        What must be installed.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    description: ClassVar[str]
+    source: ClassVar[str]
+    expectation: ClassVar[str]
+    variants: ClassVar[Mapping[str, Variant]] = {}
+    scales: ClassVar[Mapping[str, int]]
+    scale_unit: ClassVar[str]
+    needs: ClassVar[Needs] = Needs()
+
+    @abc.abstractmethod
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Make the data, or find it in the cache. Same specification, same bytes.
+
+        Raises
+        ------
+        CapabilityError
+            If the disk has too little room or a library is missing.
+        """
+
+    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
+        """Spark settings without which it would not be this workload; the user's values win."""
+        return {}
+
+    def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:  # noqa: B027
+        """Do once per session, before the first iteration and outside of it (register views)."""
+
+    @abc.abstractmethod
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Run one iteration on a ``SparkSession``."""
+
+    @abc.abstractmethod
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """Compare a result with what is known: ``None`` if it is right."""
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Estimate of the disk that the data takes, in bytes; 0 if there is no data."""
+        return 0
+
+    def describe(self) -> dict[str, Any]:
+        """Everything a reader needs to know, as JSON values."""
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "description": self.description,
+            "source": self.source,
+            "expectation": self.expectation,
+            "variants": {
+                name: {**asdict(variant), "levels": dict(variant.levels)}
+                for name, variant in self.variants.items()
+            },
+            "scales": dict(self.scales),
+            "scale_unit": self.scale_unit,
+            "needs": {"python": list(self.needs.python), "jars": list(self.needs.jars)},
+        }
+
+
+def load(entry: str) -> Workload:
+    """Instantiate the workload at ``module:class``.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be imported or is no workload.
+    """
+    module_name, _, attribute = entry.partition(":")
+    try:
+        workload = getattr(importlib.import_module(module_name), attribute)()
+    except PyrometerError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"workload {entry} cannot be loaded: {type(error).__name__}: {error}",
+            "its module may import only the standard library and pyspark",
+        ) from error
+    if not isinstance(workload, Workload):
+        raise UsageError(
+            f"{entry} is a {type(workload).__name__}, not a workload",
+            "derive the class from pyrometer.workload.contract.Workload",
+        )
+    return workload
+
+
+def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
+    """Turn `Prepared` into JSON values."""
+    return asdict(prepared)
+
+
+def prepared_from_json(value: Mapping[str, Any]) -> Prepared:
+    """Make `Prepared` from what `prepared_to_json` gave."""
+    known = {f.name for f in fields(Prepared)}
+    files = tuple(DataFile(**file) for file in value.get("files", ()))
+    return Prepared(**{**{k: v for k, v in value.items() if k in known}, "files": files})
+
+
+def parse_scale(workload: Workload, scale: str) -> int:
+    """Size that `scale` stands for.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a known name nor a positive number.
+    """
+    if scale in workload.scales:
+        return workload.scales[scale]
+    try:
+        size = float(scale)
+    except ValueError:
+        size = 0.0
+    if not 1 <= size < 1e15:
+        raise UsageError(
+            f"{workload.name} has no scale {scale!r}",
+            f"use one of {', '.join(workload.scales)}, or a number (of {workload.scale_unit})",
+        )
+    return int(size)

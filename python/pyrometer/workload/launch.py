@@ -1,0 +1,172 @@
+"""What to start so that a workload runs: the value that the launcher takes over."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.workload.cache import DataCache
+from pyrometer.workload.contract import (
+    Prepared,
+    Progress,
+    WorkloadSpec,
+    load,
+    no_progress,
+    prepared_to_json,
+)
+from pyrometer.workload.registry import resolve
+from pyrometer.workload.spark import find_spark, import_folder
+
+SPEC_FILE = "workload.json"
+"""Name of the runner's input inside ``raw/``."""
+
+DEFAULT_CONF = {
+    "spark.master": "local[*]",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Spark settings where neither the workload nor the user says otherwise."""
+
+AUTO_WARMUP = 1
+"""Iterations that ``warmup="auto"`` stands for: one, for class loading and the JIT compiler."""
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """How to start the runner process of one trial.
+
+    Parameters
+    ----------
+    argv : tuple of str
+        Command line.
+    env : Mapping[str, str]
+        Variables to set on top of the inherited environment.
+    spark_conf : Mapping[str, str]
+        Spark settings that the runner applies; for information, they stand in the file it reads.
+    workload : WorkloadSpec
+        What runs, for ``manifest.workload``.
+    prepared : Prepared
+        The data it reads.
+    warmup : int
+        Iterations before the measured ones.
+    stdout, stderr : {"capture", "inherit"}
+        Whether the stream goes to ``raw/stdout``/``raw/stderr`` or is the caller's.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    spark_conf: Mapping[str, str]
+    workload: WorkloadSpec
+    prepared: Prepared
+    warmup: int
+    stdout: Literal["capture", "inherit"] = "capture"
+    stderr: Literal["capture", "inherit"] = "capture"
+
+
+def launch_spec(
+    name: str,
+    levels: Mapping[str, str] | None = None,
+    scale: str = "default",
+    iterations: int = 3,
+    warmup: int | Literal["auto"] = "auto",
+    *,
+    raw_dir: str | Path,
+    data_cache: DataCache | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    spark_home: str | Path | None = None,
+    progress: Progress = no_progress,
+) -> LaunchSpec:
+    """Resolve a workload, make its data if it is not there, and say how to start it.
+
+    Everything that can be wrong is found here, before anything is started. Written are only
+    data (below the cache) and ``workload.json`` in `raw_dir`.
+
+    Parameters
+    ----------
+    name : str
+        Registered workload.
+    levels : Mapping[str, str], optional
+        Levels of the workload's own variants, by factor (``workload.variant``) or its last word.
+    scale : str
+        ``test``, ``default``, ``seed`` or a number.
+    iterations : int
+        Measured iterations.
+    warmup : int or "auto"
+        Iterations before them; ``"auto"`` is `AUTO_WARMUP`.
+    raw_dir : path
+        Existing ``raw/`` of the run directory.
+    data_cache : DataCache, optional
+        Where data lives; the user's cache by default.
+    spark_conf : Mapping[str, str], optional
+        The user's Spark settings: they win over the workload's, those over `DEFAULT_CONF`.
+        Factor ``layout.tasks=4`` is ``spark.master=local[4]`` here, ``jvm.heap=4g`` is
+        ``spark.driver.memory=4g``.
+    spark_home : path, optional
+        Another Spark: its home, or a Python environment that holds pyspark.
+    progress : Progress
+        Told about the making of data.
+
+    Raises
+    ------
+    UsageError
+        Unknown workload, variant, level or scale; a number of iterations that makes no sense.
+    CapabilityError
+        No Spark, too little disk, a missing library.
+    """
+    spec = resolve(name, levels or {}, scale)
+    if iterations < 1:
+        raise UsageError(f"{iterations} iterations measure nothing", "use --iterations 1 or more")
+    warmups = AUTO_WARMUP if warmup == "auto" else warmup
+    if warmups < 0:
+        raise UsageError(f"--warmup {warmup} is negative", "use 0 or more, or auto")
+    workload = load(spec.entry)
+    missing = [jar for jar in workload.needs.jars if not Path(jar).is_file()]
+    if missing:
+        raise CapabilityError(f"{name} needs {missing[0]}, which is not there")
+    spark = find_spark(spark_home)
+    cache = data_cache or DataCache()
+    prepared = workload.prepare(spec, cache, progress)
+    conf = {
+        **DEFAULT_CONF,
+        "spark.app.name": f"pyrometer {name}",
+        **({"spark.jars": ",".join(workload.needs.jars)} if workload.needs.jars else {}),
+        **workload.spark_conf(spec),
+        **(spark_conf or {}),
+    }
+    path = Path(raw_dir).absolute() / SPEC_FILE
+    path.write_text(
+        json.dumps(
+            {
+                "schema": "pyrometer/workload/1",
+                "spec": asdict(spec),
+                "prepared": prepared_to_json(prepared),
+                "spark_conf": conf,
+                "iterations": iterations,
+                "warmup": warmups,
+            },
+            indent=1,
+        )
+        + "\n",
+        encoding="utf-8",
+    )
+    inherited = os.environ.get("PYTHONPATH")
+    imports = import_folder(cache.root, spec.entry.partition(":")[0])
+    python_path = [*spark.import_path, str(imports), *([inherited] if inherited else [])]
+    return LaunchSpec(
+        argv=(spark.python, "-m", "pyrometer.workload.runner", str(path)),
+        env={
+            "PYTHONPATH": os.pathsep.join(python_path),
+            "PYSPARK_PYTHON": spark.python,
+            "SPARK_HOME": str(spark.home),
+        },
+        spark_conf=conf,
+        workload=spec,
+        prepared=prepared,
+        warmup=warmups,
+    )

@@ -1,0 +1,99 @@
+"""Which workloads there are, and turning words of a user into a `WorkloadSpec`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+
+from rapidfuzz import process
+
+from pyrometer.errors import UsageError
+from pyrometer.workload.contract import Workload, WorkloadSpec, load, parse_scale
+
+GROUP = "pyrometer.workloads"
+"""Entry-point group in which other packages offer workloads (``name = module:class``)."""
+
+BUILTIN = {
+    "interval-join": "pyrometer.workload.builtin.interval_join:IntervalJoin",
+    "parquet-scan": "pyrometer.workload.builtin.parquet_scan:ParquetScan",
+}
+
+
+def entries() -> dict[str, str]:
+    """``module:class`` of every registered workload by name; a built-in's name cannot be taken."""
+    found = {point.name: point.value for point in metadata.entry_points(group=GROUP)}
+    return dict(sorted({**found, **BUILTIN}.items()))
+
+
+def get(name: str) -> Workload:
+    """Instantiate a registered workload by name.
+
+    Raises
+    ------
+    UsageError
+        If there is none of that name.
+    """
+    known = entries()
+    if name not in known:
+        raise UsageError(f"unknown workload {name!r}{_hint(name, known)}", _choices(known))
+    return load(known[name])
+
+
+def resolve(name: str, levels: Mapping[str, str], scale: str = "default") -> WorkloadSpec:
+    """Check what a user asked for and fill in the defaults.
+
+    Parameters
+    ----------
+    name : str
+        Registered workload.
+    levels : Mapping[str, str]
+        Levels by factor (``workload.variant``) or by its last word (``variant``).
+    scale : str
+        ``test``, ``default``, ``seed`` or a number.
+
+    Raises
+    ------
+    UsageError
+        Unknown workload, variant, level or scale; the message lists what there is.
+    """
+    workload = get(name)
+    decided = {factor: variant.default for factor, variant in workload.variants.items()}
+    for word, level in levels.items():
+        factor = variant_named(workload, word)
+        if factor is None:
+            raise UsageError(
+                f"{name} has no variant {word!r}{_hint(word, workload.variants)}",
+                _choices(workload.variants),
+            )
+        variant = workload.variants[factor]
+        if not variant.accepts(level):
+            raise UsageError(
+                f"{factor} of {name} has no level {level!r}{_hint(level, variant.levels)}",
+                _choices(variant.levels) + (", or a positive integer" if variant.integer else ""),
+            )
+        decided[factor] = level
+    return WorkloadSpec(
+        name=name,
+        entry=entries()[name],
+        levels=decided,
+        scale=scale,
+        size=parse_scale(workload, scale),
+    )
+
+
+def variant_named(workload: Workload, word: str) -> str | None:
+    """Factor of `workload` that `word` means (itself, or its last word); ``None`` if no such."""
+    if word in workload.variants:
+        return word
+    short = [factor for factor in workload.variants if factor.rpartition(".")[2] == word]
+    return short[0] if len(short) == 1 else None
+
+
+def _choices(known: Iterable[str]) -> str:
+    names = ", ".join(known)
+    return f"there is: {names}" if names else "it has none"
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    best = process.extractOne(word, list(known), score_cutoff=60)
+    return f", did you mean {best[0]!r}?" if best else ""

@@ -1,0 +1,231 @@
+"""The process that runs a workload: ``python -m pyrometer.workload.runner raw/workload.json``.
+
+It starts a Spark session, runs the iterations and writes a line to ``iterations.ndjson`` at the
+start and the end of each, so that whatever ends it, what happened so far is known. Only the
+standard library, pyspark and the workload's own module are imported.
+
+Exit codes: 0 all iterations right; 1 the program failed; 2 the specification cannot be read;
+3 a wrong result; 128 + n ended by signal n.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pyrometer.errors import PyrometerError, UsageError
+from pyrometer.workload.contract import (
+    Prepared,
+    Workload,
+    WorkloadSpec,
+    load,
+    prepared_from_json,
+)
+
+ITERATIONS_FILE = "iterations.ndjson"
+ITERATION_PROPERTY = "pyrometer.iteration"
+WARMUP_PROPERTY = "pyrometer.warmup"
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_WRONG_RESULT = 3
+EXIT_SIGNAL = 128
+
+
+class Interrupted(BaseException):
+    """A signal asked to end; no `Exception`, so that nothing between swallows it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+class WrongResultError(Exception):
+    """An iteration gave a result other than the known one."""
+
+
+class IterationLog:
+    """Appends to ``iterations.ndjson``, each line flushed to the kernel.
+
+    Parameters
+    ----------
+    path : Path
+        File to append to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._failed = False
+
+    def write(self, kind: str, iteration: int, warmup: bool, **more: Any) -> None:
+        """Write one line with the present time on both clocks.
+
+        A full disk must not end the workload: that is said once, and the run goes on.
+        """
+        record = {
+            "k": kind,
+            "iteration": iteration,
+            "warmup": warmup,
+            "mono_ns": time.monotonic_ns(),
+            "wall_ns": time.time_ns(),
+            **more,
+        }
+        try:
+            with self._path.open("a", encoding="utf-8") as out:
+                out.write(json.dumps(record) + "\n")
+        except OSError as error:
+            if not self._failed:
+                _say(f"{self._path} cannot be written: {error}; iterations will be missing")
+            self._failed = True
+
+
+class Runner:
+    """Runs the iterations of one trial.
+
+    Parameters
+    ----------
+    workload : Workload
+        What runs.
+    spec : WorkloadSpec
+        With which levels and size.
+    prepared : Prepared
+        On which data.
+    log : IterationLog
+        Where starts and ends go.
+    """
+
+    def __init__(
+        self, workload: Workload, spec: WorkloadSpec, prepared: Prepared, log: IterationLog
+    ) -> None:
+        self._workload = workload
+        self._spec = spec
+        self._prepared = prepared
+        self._log = log
+
+    def run(self, spark: Any, iterations: int, warmup: int) -> None:
+        """Set up, then run `warmup` iterations and `iterations` measured ones, numbered from 0.
+
+        Raises
+        ------
+        WrongResultError
+            At the first iteration whose result is not the known one.
+        """
+        self._workload.setup(spark, self._prepared, self._spec)
+        for number in range(warmup + iterations):
+            self._iterate(spark, number, warmup=number < warmup)
+
+    def _iterate(self, spark: Any, number: int, *, warmup: bool) -> None:
+        context = spark.sparkContext
+        context.setLocalProperty(ITERATION_PROPERTY, str(number))
+        context.setLocalProperty(WARMUP_PROPERTY, "true" if warmup else "false")
+        self._log.write("start", number, warmup)
+        try:
+            result = self._workload.run(spark, self._prepared, self._spec)
+        except BaseException as error:
+            status = "interrupted" if isinstance(error, Interrupted) else "failed"
+            cause = f"{type(error).__name__}: {error}"
+            self._end(number, warmup, status=status, error=cause[:2000])
+            raise
+        ended = {"mono_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+        context.setLocalProperty(ITERATION_PROPERTY, None)
+        context.setLocalProperty(WARMUP_PROPERTY, None)
+        mismatch = self._workload.verify(result, self._prepared, self._spec)
+        self._end(
+            number,
+            warmup,
+            rows=result.rows,
+            checksum=result.checksum,
+            status="wrong_result" if mismatch else "ok",
+            error=str(mismatch) if mismatch else None,
+            counters=dict(result.counters),
+            parts=[vars(part) for part in result.parts],
+            **ended,
+        )
+        if mismatch:
+            raise WrongResultError(f"iteration {number}: {mismatch}")
+
+    def _end(self, number: int, warmup: bool, **more: Any) -> None:
+        self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
+
+
+def start_session(conf: dict[str, str]) -> Any:
+    """Start Spark in this process's own JVM with `conf`; ``SPARK_SUBMIT_OPTS`` reaches it."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the specification file says; returns the exit code."""
+    _on_signals(_interrupt)
+    try:
+        path = Path(arguments[0]).absolute()
+        value = json.loads(path.read_text(encoding="utf-8"))
+        spec = WorkloadSpec(**value["spec"])
+        prepared = prepared_from_json(value["prepared"])
+        conf, iterations, warmup = value["spark_conf"], value["iterations"], value["warmup"]
+        workload = load(spec.entry)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, UsageError) as error:
+        _say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
+        return EXIT_USAGE
+    runner = Runner(workload, spec, prepared, IterationLog(path.with_name(ITERATIONS_FILE)))
+    spark = None
+    try:
+        spark = start_session(conf)
+        _on_signals(_interrupt)  # pyspark has set a handler of its own
+        runner.run(spark, iterations, warmup)
+    except Interrupted as interrupted:
+        _say(f"ended by {interrupted}")
+        return EXIT_SIGNAL + interrupted.number
+    except WrongResultError as wrong:
+        _say(f"WRONG RESULT of {spec.name}, {wrong}")
+        return EXIT_WRONG_RESULT
+    except PyrometerError as error:
+        _say(f"{spec.name} failed: {error.message}" + (f"; {error.remedy}" * bool(error.remedy)))
+        return EXIT_FAILED
+    except Exception:
+        traceback.print_exc()
+        _say(f"{spec.name} failed")
+        return EXIT_FAILED
+    finally:
+        _stop(spark)
+    return 0
+
+
+def _stop(spark: Any) -> None:
+    # A second signal while Spark stops means: now. The JVM ends with us, its stdin closes.
+    _on_signals(lambda number, frame: os._exit(EXIT_SIGNAL + number))
+    if spark is None:
+        return
+    try:
+        spark.stop()
+    except Exception as error:
+        _say(f"Spark did not stop cleanly: {type(error).__name__}: {error}")
+
+
+def _on_signals(handler: Any) -> None:
+    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGTERM, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted(number)
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"pyrometer workload: {message}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
