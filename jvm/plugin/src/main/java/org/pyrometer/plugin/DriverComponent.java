@@ -1,0 +1,100 @@
+package org.pyrometer.plugin;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkContext;
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import scala.Tuple2;
+
+/** The driver's half of the plugin. */
+final class DriverComponent implements DriverPlugin {
+  private final Map<String, String> application = new HashMap<>();
+  private Jvm jvm;
+
+  @Override
+  public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
+    try {
+      jvm = find(pluginContext.conf());
+      if (jvm == null) {
+        return Collections.emptyMap();
+      }
+      application.put("app_name", context.appName());
+      application.put("spark_version", context.version());
+      application.put("master", context.master());
+      jvm.recorder().resume();
+      jvm.recorder().offer(new ProcessFacts("driver", "driver", Map.copyOf(application)));
+      Map<String, String> extra = jvm.settings().forExecutors();
+      extra.putAll(application);
+      return extra;
+    } catch (Throwable e) {
+      note("driver_init", e);
+      return Collections.emptyMap();
+    }
+  }
+
+  @Override
+  public void registerMetrics(String appId, PluginContext pluginContext) {
+    try {
+      if (jvm != null) {
+        application.put("app_id", appId);
+        jvm.recorder().offer(new ProcessFacts("driver", "driver", Map.copyOf(application)));
+      }
+    } catch (Throwable e) {
+      note("driver_register", e);
+    }
+  }
+
+  @Override
+  public Object receive(Object message) {
+    try {
+      if (jvm != null && message instanceof String) {
+        jvm.recorder().error("executor_raw_dir/" + message, (String) message);
+      }
+    } catch (Throwable e) {
+      note("driver_receive", e);
+    }
+    return null;
+  }
+
+  @Override
+  public void shutdown() {
+    try {
+      if (jvm != null) {
+        jvm.recorder().farewell();
+      }
+    } catch (Throwable e) {
+      note("driver_shutdown", e);
+    }
+  }
+
+  private static Jvm find(SparkConf conf) throws IOException {
+    Jvm running = Jvm.current();
+    if (running != null) {
+      return running;
+    }
+    Settings settings;
+    String file = System.getenv(Settings.ENVIRONMENT);
+    if (file != null && !file.isEmpty()) {
+      settings = Settings.load(Path.of(file));
+    } else {
+      Map<String, String> values = new HashMap<>();
+      for (Tuple2<String, String> entry : conf.getAllWithPrefix(Settings.SPARK_PREFIX)) {
+        values.put(entry._1(), entry._2());
+      }
+      settings = Settings.of(values);
+    }
+    Path folder = settings.rawDir();
+    return Jvm.isWritable(folder) ? Jvm.start(settings, "driver", "driver", folder) : null;
+  }
+
+  private void note(String where, Throwable failure) {
+    if (jvm != null) {
+      jvm.recorder().error(where, failure);
+    }
+  }
+}

@@ -1,0 +1,106 @@
+package org.pyrometer.plugin;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.spark.TaskFailedReason;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+
+/** The executors' half of the plugin; in local mode it lives in the driver's JVM. */
+final class ExecutorComponent implements ExecutorPlugin {
+  private static final String DRIVER = "driver";
+
+  private Jvm jvm;
+  private boolean local;
+  private TaskTracker tracker;
+
+  @Override
+  public void init(PluginContext context, Map<String, String> extraConf) {
+    try {
+      local = DRIVER.equals(context.executorID());
+      if (local) {
+        jvm = Jvm.current();
+      } else if (extraConf != null && extraConf.containsKey("raw.dir")) {
+        jvm = startExecutor(context, extraConf);
+      }
+      if (jvm != null && jvm.settings().isOn("tasks", true)) {
+        tracker = jvm.tracker();
+      }
+    } catch (Throwable e) {
+      note("executor_init", e);
+    }
+  }
+
+  @Override
+  public void onTaskStart() {
+    if (tracker != null) {
+      tracker.started();
+    }
+  }
+
+  @Override
+  public void onTaskSucceeded() {
+    if (tracker != null) {
+      tracker.ended(true);
+    }
+  }
+
+  @Override
+  public void onTaskFailed(TaskFailedReason failureReason) {
+    if (tracker != null) {
+      tracker.ended(false);
+    }
+  }
+
+  @Override
+  public void shutdown() {
+    try {
+      if (jvm != null && !local) {
+        // The executor may be killed at once: nothing is left to the JVM's own end.
+        jvm.profiler().stop();
+        jvm.recorder().farewell();
+      }
+    } catch (Throwable e) {
+      note("executor_shutdown", e);
+    }
+  }
+
+  private static Jvm startExecutor(PluginContext context, Map<String, String> extraConf)
+      throws IOException {
+    Settings settings = Settings.of(extraConf);
+    String appId = context.conf().get("spark.app.id", "unknown");
+    Path wanted = settings.rawDir();
+    Path folder = wanted;
+    if (!Jvm.isWritable(wanted)) {
+      folder = Files.createTempDirectory("pyrometer-" + appId + "-" + context.executorID() + "-");
+    }
+    Jvm started = Jvm.start(settings, "executor", context.executorID(), folder);
+    Map<String, String> application = new HashMap<>(extraConf);
+    application.put("app_id", appId);
+    started.recorder().offer(new ProcessFacts("executor", context.executorID(), application));
+    if (!folder.equals(wanted)) {
+      String message =
+          "executor "
+              + context.executorID()
+              + " on "
+              + Host.name()
+              + " cannot write to "
+              + wanted
+              + "; its records are in "
+              + folder
+              + ": copy them into the raw folder and ingest again";
+      started.recorder().error("executor_raw_dir", message);
+      context.send(message);
+    }
+    return started;
+  }
+
+  private void note(String where, Throwable failure) {
+    if (jvm != null) {
+      jvm.recorder().error(where, failure);
+    }
+  }
+}

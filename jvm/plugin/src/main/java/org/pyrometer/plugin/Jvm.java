@@ -1,0 +1,82 @@
+package org.pyrometer.plugin;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** All of Pyrometer in one JVM: made by the agent, or else by the plugin; there is one at most. */
+final class Jvm {
+  private static Jvm instance;
+
+  private final Settings settings;
+  private final Recorder recorder;
+  private final Profiler profiler;
+  private final TaskTracker tracker;
+  private final Path folder;
+
+  private Jvm(Settings settings, String role, String executorId, Path folder) throws IOException {
+    long pid = ProcessHandle.current().pid();
+    String name = role + "-" + safe(executorId) + "-" + pid;
+    this.settings = settings;
+    this.folder = folder;
+    this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
+    this.profiler = new Profiler(settings, recorder);
+    this.tracker = new TaskTracker(recorder, profiler);
+    recorder.start();
+    GcLog.start(settings, folder, recorder);
+    String profiled = role.equals("driver") ? role : role + safe(executorId);
+    profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));
+    Runtime.getRuntime().addShutdownHook(new Thread(recorder::farewell, "pyrometer-farewell"));
+  }
+
+  /**
+   * The one of this JVM, made now if there is none.
+   *
+   * @param settings what is wanted
+   * @param role {@code "driver"}, or {@code "executor"}
+   * @param executorId Spark's id of the executor
+   * @param folder where files go
+   * @throws IOException if the record file cannot be made
+   */
+  static synchronized Jvm start(Settings settings, String role, String executorId, Path folder)
+      throws IOException {
+    if (instance == null) {
+      instance = new Jvm(settings, role, executorId, folder);
+    }
+    return instance;
+  }
+
+  /** The one of this JVM, or null. */
+  static synchronized Jvm current() {
+    return instance;
+  }
+
+  Settings settings() {
+    return settings;
+  }
+
+  Recorder recorder() {
+    return recorder;
+  }
+
+  Profiler profiler() {
+    return profiler;
+  }
+
+  TaskTracker tracker() {
+    return tracker;
+  }
+
+  Path folder() {
+    return folder;
+  }
+
+  /** Whether files can be made in a folder. */
+  static boolean isWritable(Path folder) {
+    return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
+  }
+
+  private static String safe(String id) {
+    return id.replaceAll("[^A-Za-z0-9._]", "_");
+  }
+}

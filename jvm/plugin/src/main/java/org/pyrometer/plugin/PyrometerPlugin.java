@@ -1,0 +1,26 @@
+package org.pyrometer.plugin;
+
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.SparkPlugin;
+
+/**
+ * Pyrometer's eyes inside Spark: who the driver and executors are, and when each task ran on which
+ * thread.
+ *
+ * <p>No method of its components ever throws: an application must not notice that it is measured.
+ */
+public final class PyrometerPlugin implements SparkPlugin {
+  /** Made by Spark. */
+  public PyrometerPlugin() {}
+
+  @Override
+  public DriverPlugin driverPlugin() {
+    return new DriverComponent();
+  }
+
+  @Override
+  public ExecutorPlugin executorPlugin() {
+    return new ExecutorComponent();
+  }
+}

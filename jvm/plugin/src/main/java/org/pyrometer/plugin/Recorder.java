@@ -1,0 +1,327 @@
+package org.pyrometer.plugin;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The records of one JVM: a bounded queue and one daemon thread that writes them.
+ *
+ * <p>Whoever records never waits: what the queue cannot hold, and what the file does not take, is
+ * dropped and counted by kind. Nothing here throws into the caller.
+ */
+final class Recorder {
+  /** Name of the writer's thread; accounted as ours. */
+  static final String THREAD_NAME = "pyrometer-writer";
+
+  private static final int BATCH = 1024;
+  private static final long FAREWELL_MS = 2_000;
+  private static final long RETRY_NS = 1_000_000_000L;
+
+  private final Sink sink;
+  private final MxSeries series;
+  private final ArrayBlockingQueue<Event> queue;
+  private final long flushNs;
+  private final long seriesNs;
+  private final long clockNs;
+  private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+  private final Thread thread;
+
+  private final LongAdder hookNs = new LongAdder();
+  private final Map<String, LongAdder> dropped = new ConcurrentHashMap<>();
+  private final Map<String, LongAdder> errors = new ConcurrentHashMap<>();
+  private final AtomicReference<CountDownLatch> farewell = new AtomicReference<>();
+  private volatile boolean dead;
+  private volatile boolean resting;
+
+  // Only the writer's thread touches what follows.
+  private final StringBuilder text = new StringBuilder(1 << 16);
+  private final Json json = new Json(text);
+  private final List<Event> batch = new ArrayList<>(BATCH);
+  private long written;
+  private long reportedDrops;
+  private boolean torn;
+  private long retryAt = Long.MIN_VALUE;
+
+  /**
+   * A recorder that writes to {@code sink} once {@linkplain #start started}.
+   *
+   * @param sink where lines go
+   * @param settings intervals and the capacity of the queue
+   */
+  Recorder(Sink sink, Settings settings) {
+    this.sink = sink;
+    this.series = new MxSeries();
+    this.queue = new ArrayBlockingQueue<>((int) settings.number("queue.capacity", 65_536, 16));
+    this.flushNs = TimeUnit.MILLISECONDS.toNanos(settings.number("flush.interval.ms", 100, 1));
+    this.seriesNs = TimeUnit.MILLISECONDS.toNanos(settings.number("mx.interval.ms", 100, 0));
+    this.clockNs = TimeUnit.MILLISECONDS.toNanos(settings.number("clock.interval.ms", 1_000, 0));
+    this.thread = new Thread(this::run, THREAD_NAME);
+    thread.setDaemon(true);
+    thread.setContextClassLoader(null);
+  }
+
+  /** Starts the writer's thread. */
+  void start() {
+    thread.start();
+  }
+
+  /** Takes a record; false if it was dropped (and counted). Never waits, never throws. */
+  boolean offer(Event event) {
+    if (!dead && queue.offer(event)) {
+      return true;
+    }
+    drop(event.kind(), 1);
+    return false;
+  }
+
+  /** Adds time that a task's thread spent in our hooks, ns. */
+  void spent(long nanos) {
+    hookNs.add(nanos);
+  }
+
+  /** Notes a failure: the first of its place is recorded, later ones are counted. */
+  void error(String where, Throwable failure) {
+    error(where, failure.toString());
+  }
+
+  /** Notes a failure: the first of its place is recorded, later ones are counted. */
+  void error(String where, String message) {
+    LongAdder count = new LongAdder();
+    LongAdder known = errors.putIfAbsent(where, count);
+    (known == null ? count : known).increment();
+    if (known == null) {
+      offer(new ErrorEvent(where, message, 1));
+    }
+  }
+
+  /**
+   * Writes what is queued and a {@code bye}, waiting at most two seconds, and rests: no more series
+   * until {@link #resume}.
+   */
+  void farewell() {
+    CountDownLatch done = new CountDownLatch(1);
+    farewell.set(done);
+    LockSupport.unpark(thread);
+    try {
+      if (!dead && !done.await(FAREWELL_MS, TimeUnit.MILLISECONDS)) {
+        error("farewell", "the file did not take the last records within two seconds");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Goes on after a {@link #farewell}, for the next application in the same JVM. */
+  void resume() {
+    resting = false;
+    LockSupport.unpark(thread);
+  }
+
+  /** Records dropped so far. */
+  long droppedCount() {
+    long sum = 0;
+    for (LongAdder count : dropped.values()) {
+      sum += count.sum();
+    }
+    return sum;
+  }
+
+  /** The writer's thread, for tests. */
+  Thread thread() {
+    return thread;
+  }
+
+  private void drop(String kind, long count) {
+    dropped.computeIfAbsent(kind, k -> new LongAdder()).add(count);
+  }
+
+  private void run() {
+    long now = System.nanoTime();
+    long nextSeries = now;
+    long nextClock = now;
+    long nextDrops = now;
+    try {
+      while (true) {
+        try {
+          drain();
+          now = System.nanoTime();
+          if (!resting) {
+            if (seriesNs > 0 && now >= nextSeries) {
+              nextSeries = Math.max(nextSeries + seriesNs, now);
+              series.format(json, ownCpuNs());
+              written++;
+            }
+            if (clockNs > 0 && now >= nextClock) {
+              nextClock = Math.max(nextClock + clockNs, now);
+              clock();
+            }
+          }
+          if (now >= nextDrops) {
+            nextDrops = now + RETRY_NS;
+            drops();
+          }
+          CountDownLatch leaving = farewell.getAndSet(null);
+          if (leaving != null) {
+            bye();
+            resting = true;
+          }
+          flush();
+          if (leaving != null) {
+            leaving.countDown();
+          }
+        } catch (Exception | VirtualMachineError e) {
+          lose();
+          error("writer", e);
+        }
+        pause(now, nextSeries);
+      }
+    } finally {
+      dead = true;
+      queue.clear();
+    }
+  }
+
+  private void pause(long now, long nextSeries) {
+    long wait = flushNs;
+    if (resting && queue.isEmpty()) {
+      // Late records of an application that has ended are looked for once a second.
+      wait = RETRY_NS;
+    } else if (!resting && seriesNs > 0) {
+      wait = Math.max(100_000, Math.min(flushNs, nextSeries - now));
+    }
+    if (farewell.get() == null) {
+      LockSupport.parkNanos(this, wait);
+    }
+  }
+
+  private void drain() {
+    int left = queue.size();
+    while (left > 0) {
+      batch.clear();
+      int got = queue.drainTo(batch, Math.min(left, BATCH));
+      if (got == 0) {
+        return;
+      }
+      left -= got;
+      for (Event event : batch) {
+        event.format(text);
+        written++;
+      }
+      if (text.length() >= 1 << 16) {
+        flush();
+      }
+    }
+  }
+
+  private void clock() {
+    long[] pair = Clocks.pair();
+    json.open("clock").put("mono_ns", pair[0]).put("wall_ns", pair[1]).close();
+    written++;
+  }
+
+  private void drops() {
+    long sum = droppedCount();
+    if (sum == reportedDrops) {
+      return;
+    }
+    reportedDrops = sum;
+    for (Map.Entry<String, LongAdder> entry : dropped.entrySet()) {
+      json.open("drop").put("kind", entry.getKey()).put("count", entry.getValue().sum()).close();
+      written++;
+    }
+  }
+
+  private void bye() {
+    for (Map.Entry<String, LongAdder> entry : errors.entrySet()) {
+      long count = entry.getValue().sum();
+      if (count > 1) {
+        new ErrorEvent(entry.getKey(), "seen again", count).format(text);
+      }
+    }
+    drops();
+    json.open("bye")
+        .put("mono_ns", System.nanoTime())
+        .put("written", written)
+        .put("dropped", droppedCount())
+        .put("own_cpu_ns", ownCpuNs())
+        .close();
+  }
+
+  /** CPU of our thread and time in our hooks on the tasks' threads, ns. */
+  private long ownCpuNs() {
+    long own = threads.isCurrentThreadCpuTimeSupported() ? threads.getCurrentThreadCpuTime() : 0;
+    return Math.max(0, own) + hookNs.sum();
+  }
+
+  private void flush() {
+    if (text.length() == 0) {
+      return;
+    }
+    long now = System.nanoTime();
+    if (now - retryAt < 0 && retryAt != Long.MIN_VALUE) {
+      lose();
+      return;
+    }
+    byte[] bytes = text.toString().getBytes(StandardCharsets.UTF_8);
+    try {
+      if (torn) {
+        // A write that failed may have left half a line.
+        sink.write(new byte[] {'\n'});
+        torn = false;
+      }
+      sink.write(bytes);
+      retryAt = Long.MIN_VALUE;
+      text.setLength(0);
+    } catch (Exception e) {
+      torn = true;
+      retryAt = now + RETRY_NS;
+      lose();
+      error("write", e);
+    }
+  }
+
+  private void lose() {
+    long lines = text.chars().filter(c -> c == '\n').count();
+    text.setLength(0);
+    written -= lines;
+    drop("write", lines);
+  }
+
+  private static final class ErrorEvent implements Event {
+    private final String where;
+    private final String message;
+    private final long count;
+
+    ErrorEvent(String where, String message, long count) {
+      this.where = where;
+      this.message = message;
+      this.count = count;
+    }
+
+    @Override
+    public String kind() {
+      return "error";
+    }
+
+    @Override
+    public void format(StringBuilder out) {
+      new Json(out)
+          .open(kind())
+          .put("where", where)
+          .put("message", message)
+          .put("count", count)
+          .close();
+    }
+  }
+}

@@ -1,0 +1,25 @@
+package org.pyrometer.plugin;
+
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.nio.file.Path;
+
+/** Where the writer's bytes go. */
+interface Sink {
+  /**
+   * Hands bytes to the system, so that they survive the death of this process.
+   *
+   * @throws IOException if they could not be taken
+   */
+  void write(byte[] bytes) throws IOException;
+
+  /**
+   * A file that is appended to. A plain stream: a channel would be closed by an interrupt.
+   *
+   * @throws IOException if the file cannot be opened
+   */
+  static Sink file(Path path) throws IOException {
+    FileOutputStream stream = new FileOutputStream(path.toFile(), true);
+    return stream::write;
+  }
+}

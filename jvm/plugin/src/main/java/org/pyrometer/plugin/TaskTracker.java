@@ -1,0 +1,195 @@
+package org.pyrometer.plugin;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import one.profiler.Span;
+import org.apache.spark.TaskContext;
+
+/**
+ * Start and end of every task, seen from the task's own thread.
+ *
+ * <p>This is the hot path: two clock readings, two of the thread's CPU time and two of its
+ * allocation for a task, two small objects, no formatting.
+ */
+final class TaskTracker {
+  private static final String SQL = "spark.sql.execution.id";
+  private static final String ITERATION = "pyrometer.iteration";
+  private static final String JOB = "pyrometer.job";
+
+  private final Recorder recorder;
+  private final Profiler profiler;
+  private final ThreadMXBean threads;
+  private final boolean cpu;
+  private final boolean allocation;
+  private final ThreadLocal<Slot> slots = ThreadLocal.withInitial(this::slot);
+
+  /**
+   * A tracker for this JVM.
+   *
+   * @param recorder where records go
+   * @param profiler the profiler that task threads are shown to
+   */
+  TaskTracker(Recorder recorder, Profiler profiler) {
+    this.recorder = recorder;
+    this.profiler = profiler;
+    java.lang.management.ThreadMXBean bean = ManagementFactory.getThreadMXBean();
+    this.threads = bean instanceof ThreadMXBean ? (ThreadMXBean) bean : null;
+    this.cpu = threads != null && threads.isCurrentThreadCpuTimeSupported();
+    this.allocation = threads != null && threads.isThreadAllocatedMemorySupported();
+  }
+
+  /** A task begins on the calling thread. */
+  void started() {
+    long now = System.nanoTime();
+    try {
+      TaskContext context = TaskContext.get();
+      if (context == null) {
+        recorder.error("task_start", "there is no TaskContext");
+        return;
+      }
+      Slot slot = slots.get();
+      TaskStart task = new TaskStart(slot.osThread, now, context);
+      slot.task = task;
+      slot.span = Span.start();
+      recorder.offer(task);
+      slot.cpuNs = cpu ? threads.getCurrentThreadCpuTime() : -1;
+      slot.allocated = allocation ? threads.getThreadAllocatedBytes(slot.javaThread) : -1;
+    } catch (Throwable e) {
+      recorder.error("task_start", e);
+    }
+    recorder.spent(System.nanoTime() - now);
+  }
+
+  /** The task on the calling thread has ended. */
+  void ended(boolean success) {
+    long now = System.nanoTime();
+    try {
+      Slot slot = slots.get();
+      TaskStart task = slot.task;
+      if (task == null) {
+        return;
+      }
+      slot.task = null;
+      long cpuNs = slot.cpuNs < 0 ? -1 : threads.getCurrentThreadCpuTime() - slot.cpuNs;
+      long bytes =
+          slot.allocated < 0
+              ? -1
+              : threads.getThreadAllocatedBytes(slot.javaThread) - slot.allocated;
+      recorder.offer(new TaskEnd(task, now, success, cpuNs, bytes));
+      if (slot.span != 0) {
+        Span.endIfProfiled(slot.span, task.tag());
+      }
+    } catch (Throwable e) {
+      recorder.error("task_end", e);
+    }
+    recorder.spent(System.nanoTime() - now);
+  }
+
+  @SuppressWarnings("deprecation") // threadId() came with Java 19
+  private Slot slot() {
+    profiler.watchThread();
+    return new Slot(Host.threadId(), Thread.currentThread().getId());
+  }
+
+  /** What is known of a thread, and of the task that it runs. */
+  private static final class Slot {
+    final long osThread;
+    final long javaThread;
+    TaskStart task;
+    long cpuNs;
+    long allocated;
+    long span;
+
+    Slot(long osThread, long javaThread) {
+      this.osThread = osThread;
+      this.javaThread = javaThread;
+    }
+  }
+
+  /** Record {@code task_start}. */
+  private static final class TaskStart implements Event {
+    private final long osThread;
+    private final long startNs;
+    private final long task;
+    private final int stage;
+    private final int stageAttempt;
+    private final int partition;
+    private final int attempt;
+    private final String job;
+    private final String sql;
+    private final String iteration;
+
+    TaskStart(long osThread, long startNs, TaskContext context) {
+      this.osThread = osThread;
+      this.startNs = startNs;
+      this.task = context.taskAttemptId();
+      this.stage = context.stageId();
+      this.stageAttempt = context.stageAttemptNumber();
+      this.partition = context.partitionId();
+      this.attempt = context.attemptNumber();
+      this.job = context.getLocalProperty(JOB);
+      this.sql = context.getLocalProperty(SQL);
+      this.iteration = context.getLocalProperty(ITERATION);
+    }
+
+    String tag() {
+      return "stage " + stage + "." + stageAttempt + " task " + task;
+    }
+
+    @Override
+    public String kind() {
+      return "task_start";
+    }
+
+    @Override
+    public void format(StringBuilder out) {
+      fields(new Json(out).open(kind())).close();
+    }
+
+    Json fields(Json json) {
+      return json.putKnown("tid", osThread)
+          .put("start_ns", startNs)
+          .put("stage", stage)
+          .put("stage_attempt", stageAttempt)
+          .put("task", task)
+          .put("partition", partition)
+          .put("attempt", attempt)
+          .putInteger("job", job)
+          .putInteger("sql", sql)
+          .putInteger("iteration", iteration);
+    }
+  }
+
+  /** Record {@code task}. */
+  private static final class TaskEnd implements Event {
+    private final TaskStart start;
+    private final long endNs;
+    private final boolean success;
+    private final long cpuNs;
+    private final long allocatedBytes;
+
+    TaskEnd(TaskStart start, long endNs, boolean success, long cpuNs, long allocatedBytes) {
+      this.start = start;
+      this.endNs = endNs;
+      this.success = success;
+      this.cpuNs = cpuNs;
+      this.allocatedBytes = allocatedBytes;
+    }
+
+    @Override
+    public String kind() {
+      return "task";
+    }
+
+    @Override
+    public void format(StringBuilder out) {
+      start
+          .fields(new Json(out).open(kind()))
+          .put("end_ns", endNs)
+          .put("ok", success)
+          .putKnown("cpu_ns", cpuNs)
+          .putKnown("alloc_bytes", allocatedBytes)
+          .close();
+    }
+  }
+}
