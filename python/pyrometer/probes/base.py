@@ -73,7 +73,7 @@ class Probe:
         raise NotImplementedError
 
     def needs(self, paths: RunPaths) -> Needs:
-        """What the launch must carry for this probe."""
+        """Say what the launch must carry for this probe."""
         return Needs()
 
     def check(self) -> list[Problem]:

@@ -1,0 +1,83 @@
+"""Profiles: which probes a run asks for, with their exact events and periods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyrometer.errors import UsageError
+from pyrometer.plan.factors import did_you_mean
+
+NAMED = ("off", "light", "full")
+
+# Event kinds of async-profiler and the periods we ask for.
+STACK_EVENTS: Mapping[str, str] = {
+    "cpu": "10ms",
+    "ctimer": "10ms",
+    "itimer": "10ms",
+    "wall": "50ms",
+    "alloc": "512k",
+    "lock": "10ms",
+    "nativemem": "512k",
+}
+CPU_ENGINES = ("cpu", "ctimer", "itimer")
+_FULL = ("cpu", "wall", "alloc", "lock")
+_LIGHT_PROBES = ("eventlog", "plugin", "gc", "os")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is collected.
+
+    Parameters
+    ----------
+    name : str
+        As the user gave it.
+    probes : tuple of str
+        Names of the probes, in the order they are listed.
+    stack_events : mapping
+        async-profiler events with their periods; empty without stacks.
+    debug : bool
+        Exact line numbers: ``DebugNonSafepoints`` and comments in generated source.
+    """
+
+    name: str
+    probes: tuple[str, ...]
+    stack_events: Mapping[str, str] = field(default_factory=dict)
+    debug: bool = False
+
+
+def parse_profile(text: str) -> Profile:
+    """Read ``--profile``.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a profile nor a list of event kinds.
+
+    Examples
+    --------
+    >>> parse_profile("light").probes
+    ('eventlog', 'plugin', 'gc', 'os')
+    >>> parse_profile("cpu,lock").stack_events
+    {'cpu': '10ms', 'lock': '10ms'}
+    """
+    if text == "off":
+        return Profile(text, ("eventlog",))
+    if text == "light":
+        return Profile(text, _LIGHT_PROBES)
+    kinds = _FULL if text == "full" else tuple(word.strip() for word in text.split(","))
+    for kind in kinds:
+        if kind not in STACK_EVENTS:
+            known = "off, light, full, or some of " + ", ".join(STACK_EVENTS)
+            raise UsageError(
+                f"unknown profile or event {kind!r}",
+                did_you_mean(kind, [*NAMED, *STACK_EVENTS]) or known,
+            )
+    if len([kind for kind in kinds if kind in CPU_ENGINES]) > 1:
+        raise UsageError(
+            f"--profile {text}: cpu, ctimer and itimer are three ways to sample the same",
+            "give one of them",
+        )
+    events = {kind: STACK_EVENTS[kind] for kind in STACK_EVENTS if kind in kinds}
+    return Profile(text, (*_LIGHT_PROBES, "stacks"), events, debug=True)

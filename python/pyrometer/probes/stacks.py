@@ -1,0 +1,104 @@
+"""Probe ``stacks``: async-profiler inside driver and executors, one JFR file per JVM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyrometer.probes.base import Needs, Probe, Problem
+from pyrometer.probes.plugin import records
+from pyrometer.probes.profile import CPU_ENGINES
+from pyrometer.store.layout import RunPaths
+from pyrometer.store.manifest import ProbeEntry
+
+# Exact lines for code between safepoints, and line numbers in generated code.
+DEBUG_OPTIONS = (
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:+DebugNonSafepoints",
+    "-Dorg.codehaus.janino.source_debugging.enable=true",
+)
+
+
+class StacksProbe(Probe):
+    """Stacks of threads on CPU, of waiting tasks, of allocations and contended locks.
+
+    Parameters
+    ----------
+    events : mapping
+        Event kinds with their periods (:data:`pyrometer.probes.profile.STACK_EVENTS`).
+    """
+
+    name = "stacks"
+
+    def __init__(self, events: Mapping[str, str]) -> None:
+        self.events = dict(events)
+
+    def asked(self) -> str:
+        """Say the events with their periods."""
+        words = {"wall": "wall {} on task threads", "lock": "lock > {}", "alloc": "alloc / {}"}
+        return ", ".join(
+            words.get(kind, kind + " {}").format(period) for kind, period in self.events.items()
+        )
+
+    def command(self) -> str:
+        """Arguments of async-profiler as an agent, without the file."""
+        engine = next((kind for kind in self.events if kind in CPU_ENGINES), None)
+        words = ["start"]
+        if engine:
+            words += [f"event={engine}", f"interval={self.events[engine]}"]
+        words += [f"{k}={v}" for k, v in self.events.items() if k not in CPU_ENGINES]
+        # A chunk every 10 s: what is on disk stays readable if the JVM is killed.
+        return ",".join([*words, "clock=monotonic", "chunktime=10s"])
+
+    def needs(self, paths: RunPaths) -> Needs:
+        """Start with the plugin, in every JVM of the application."""
+        return Needs(
+            jvm_options=DEBUG_OPTIONS,
+            executor_options=DEBUG_OPTIONS,
+            agent={
+                "asprof.command": self.command(),
+                "asprof.wall.threads": "tasks",
+                "conf.spark.sql.codegen.comments": "true",
+            },
+        )
+
+    def check(self) -> list[Problem]:
+        """See how CPU will be sampled; async-profiler falls back to timers without perf events."""
+        if "cpu" not in self.events:
+            return []
+        level = perf_event_paranoid()
+        if os.geteuid() == 0 or (level is not None and level <= 1):
+            return []
+        return [
+            Problem(
+                self.name,
+                "kernel.perf_event_paranoid is "
+                f"{level}: CPU is sampled by timers, without kernel frames",
+                "sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0",
+                fatal=False,
+            )
+        ]
+
+    def report(self, paths: RunPaths) -> ProbeEntry:
+        """Count files; what the profiler itself reported as an error is the reason."""
+        files = [file for file in paths.profiles() if file.stat().st_size]
+        started = [r for f in paths.plugin_files() for r in records(f, "profiler")]
+        errors = sorted({str(r["error"]) for r in started if r.get("error")})
+        version = next((str(r["version"]) for r in started if r.get("version")), None)
+        reason = "; ".join(errors) or (None if files else "no JVM started the profiler")
+        return ProbeEntry(
+            name=self.name,
+            tier=f"async-profiler {version}" if version else None,
+            asked=self.asked(),
+            got=f"{len(files)} recording(s)" if files else None,
+            reason=reason,
+        )
+
+
+def perf_event_paranoid() -> int | None:
+    """``kernel.perf_event_paranoid``; ``None`` where the kernel has no perf events."""
+    try:
+        return int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    except (OSError, ValueError):
+        return None

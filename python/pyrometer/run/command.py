@@ -1,0 +1,152 @@
+"""What a user's command is: pure reading of its words, so that we know where options go."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["submit", "python", "java", "other"]
+
+# All of these end in Spark's launcher, which reads SPARK_SUBMIT_OPTS.
+SPARK_SCRIPTS = ("spark-submit", "spark-shell", "spark-sql", "pyspark", "sparkR", "run-example")
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*|ipython[0-9.]*")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as the user gave it.
+
+    Parameters
+    ----------
+    argv : tuple of str
+        Its words.
+    kind : {"submit", "python", "java", "other"}
+        ``submit``: a script of Spark's; ``python``: PySpark by way of Python; ``java``: a JVM
+        that we give options to; ``other``: anything else, which gets the environment only.
+    master, deploy_mode : str or None
+        As given on the command line of a Spark script.
+    driver_memory : str or None
+        ``--driver-memory`` or ``spark.driver.memory`` on the command line.
+    """
+
+    argv: tuple[str, ...]
+    kind: Kind
+    master: str | None = None
+    deploy_mode: str | None = None
+    driver_memory: str | None = None
+
+
+def understand(argv: Sequence[str]) -> Command:
+    """Read a command.
+
+    Examples
+    --------
+    >>> understand(["spark-submit", "--master", "yarn", "app.py"]).master
+    'yarn'
+    >>> understand(["/usr/bin/python3.11", "app.py"]).kind
+    'python'
+    """
+    name = Path(argv[0]).name
+    if name in SPARK_SCRIPTS:
+        conf = dict(_confs(argv[1:]))
+        return Command(
+            tuple(argv),
+            "submit",
+            master=_option(argv, "--master") or conf.get("spark.master"),
+            deploy_mode=_option(argv, "--deploy-mode") or conf.get("spark.submit.deployMode"),
+            driver_memory=_option(argv, "--driver-memory") or conf.get("spark.driver.memory"),
+        )
+    if name == "java":
+        return Command(tuple(argv), "java")
+    return Command(tuple(argv), "python" if _PYTHON.fullmatch(name) else "other")
+
+
+def unreachable(command: Command) -> str | None:
+    """Why the driver's JVM will not run under our eyes; ``None`` if it will."""
+    if command.deploy_mode == "cluster":
+        return "with deploy mode cluster the driver runs on another machine"
+    return None
+
+
+def with_java_options(argv: Sequence[str], options: Iterable[str]) -> list[str]:
+    """Put JVM options right after ``java``, so that the user's own, which follow, win."""
+    return [argv[0], *options, *argv[1:]]
+
+
+def with_options(argv: Sequence[str], options: Iterable[str]) -> list[str]:
+    """Put Spark options right after a Spark script's name."""
+    return [argv[0], *options, *argv[1:]]
+
+
+def join_options(options: Iterable[str]) -> str:
+    r"""Write JVM options as Spark's launcher reads them from a variable.
+
+    Its reader splits at spaces, keeps what stands in quotes together, and takes a backslash
+    inside double quotes to protect the next character.
+
+    Examples
+    --------
+    >>> print(join_options(["-Da=b", '-Xlog:gc:file="/a b/c"']))
+    -Da=b "-Xlog:gc:file=\"/a b/c\""
+    """
+    return " ".join(_quoted(option) for option in options)
+
+
+def split_options(text: str) -> list[str]:
+    """Split a string of JVM options into words, as a shell would."""
+    return shlex.split(text)
+
+
+def shown(argv: Iterable[str]) -> str:
+    """Write a command as one would type it."""
+    return shlex.join(argv)
+
+
+def find_program(name: str, spark_home: str | None, places: Iterable[Path]) -> str | None:
+    """Absolute path of a program: in Spark's home if it is a Spark script, on PATH, in `places`."""
+    if os.sep in name:
+        return name if os.access(name, os.X_OK) and Path(name).is_file() else None
+    folders: list[Path] = []
+    if spark_home and name in SPARK_SCRIPTS:
+        folders.append(Path(spark_home) / "bin")
+    folders += [Path(entry) for entry in os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    if name in SPARK_SCRIPTS:
+        folders += places
+    for folder in folders:
+        candidate = folder / name
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return str(candidate)
+    return None
+
+
+def _quoted(option: str) -> str:
+    if option and not re.search(r"""[\s"'\\]""", option):
+        return option
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _option(argv: Sequence[str], name: str) -> str | None:
+    found = None
+    for position, word in enumerate(argv):
+        if word == name and position + 1 < len(argv):
+            found = argv[position + 1]
+        elif word.startswith(name + "="):
+            found = word[len(name) + 1 :]
+    return found
+
+
+def _confs(argv: Sequence[str]) -> Iterable[tuple[str, str]]:
+    for position, word in enumerate(argv):
+        text = None
+        if word in ("--conf", "-c") and position + 1 < len(argv):
+            text = argv[position + 1]
+        elif word.startswith("--conf="):
+            text = word[len("--conf=") :]
+        if text and "=" in text:
+            key, _, value = text.partition("=")
+            yield key.strip(), value.strip()

@@ -1,0 +1,298 @@
+"""What is launched, decided in full before anything starts: a pure value and how it is made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrometer import schema
+from pyrometer.doubt import Doubt
+from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.plan import Level, Trial
+from pyrometer.plan.factors import parse_cpus
+from pyrometer.probes.base import Needs
+from pyrometer.run import command as commands
+from pyrometer.run.command import Command
+from pyrometer.run.treatment import Applied, apply_treatment
+from pyrometer.store.layout import RunPaths
+from pyrometer.workload import registry
+from pyrometer.workload.contract import Progress
+from pyrometer.workload.launch import LaunchSpec, launch_spec
+
+INSIDE = "PYROMETER_RUN_DIR"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A process to start.
+
+    Parameters
+    ----------
+    argv : tuple of str
+        Program (absolute path) and arguments.
+    env : mapping
+        Its whole environment.
+    agent : mapping
+        Contents of ``agent.properties``.
+    cpus : frozenset of int or None
+        CPUs it may use; ``None``: as we may.
+    stdout, stderr : Path or None
+        Where the stream goes; ``None``: it is inherited.
+    kind : str
+        As :class:`pyrometer.run.command.Command` has it; ``workload`` for a built-in one.
+    drop : tuple of str
+        Files whose pages leave the cache before the launch; ``/`` stands for all.
+    doubts : tuple of Doubt
+        Raised while deciding.
+    spec : LaunchSpec or None
+        Of a built-in workload: what its runner was told.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    agent: Mapping[str, str]
+    kind: str
+    cpus: frozenset[int] | None = None
+    stdout: Path | None = None
+    stderr: Path | None = None
+    drop: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+    spec: LaunchSpec | None = None
+
+
+def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
+    """Decide how the user's command is started.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        The program, Java or Spark is missing; a level that this command cannot take.
+    """
+    command = commands.understand(trial.command)
+    applied = apply_treatment(trial.treatment, command)
+    env = {**base_environment(paths), **applied.env}
+    program = _program(command, env, trial.treatment)
+    options = [*needs.jvm_options, *applied.jvm_options, *applied.driver_options]
+    argv = [program, *command.argv[1:]]
+    if command.kind == "java":
+        argv = commands.with_java_options(argv, options)
+    else:
+        require_java(env, needed=command.kind != "other")
+        add_submit_options(env, options)
+        if command.kind == "submit":
+            argv = commands.with_options(argv, applied.submit_options)
+        elif applied.submit_options:
+            prepend_pyspark_arguments(env, applied.submit_options)
+    doubts = []
+    away = commands.unreachable(command)
+    if away:
+        doubts.append(schema.doubt("driver_unreachable", f"Nothing of the driver: {away}."))
+    return Launch(
+        argv=tuple(argv),
+        env=env,
+        agent=agent_keys(needs, applied),
+        kind=command.kind,
+        cpus=cpu_set(trial.treatment),
+        drop=("/",) if trial.treatment.get("cache.state") == "cold" else (),
+        doubts=tuple(doubts),
+    )
+
+
+def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progress) -> Launch:
+    """Decide how the runner of a built-in workload is started; makes its data if need be.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        No such workload or level, no Spark, no Java, no room for the data.
+    """
+    assert trial.name is not None
+    applied = apply_treatment(trial.treatment, None)
+    base = {**base_environment(paths), **applied.env}
+    require_java(base)
+    own = {n: str(v) for n, v in trial.treatment.items() if n in own_factors(trial.name)}
+    spec = launch_spec(
+        trial.name,
+        levels=own,
+        scale=str(trial.treatment.get("workload.scale", trial.scale)),
+        iterations=trial.iterations,
+        warmup=trial.warmup,
+        raw_dir=paths.raw,
+        spark_conf=applied.force,
+        spark_home=str(trial.treatment["spark.home"]) if "spark.home" in trial.treatment else None,
+        progress=progress,
+    )
+    env = {**base, **spec.env, **applied.env}
+    add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
+    root = Path(spec.prepared.root) if spec.prepared.root else None
+    files = tuple(str(root / file.path) for file in spec.prepared.files) if root else ()
+    return Launch(
+        argv=spec.argv,
+        env=env,
+        agent=agent_keys(needs, applied),
+        kind="workload",
+        cpus=cpu_set(trial.treatment),
+        stdout=paths.stdout if spec.stdout == "capture" else None,
+        stderr=paths.stderr if spec.stderr == "capture" else None,
+        drop=files if trial.treatment.get("cache.state") == "cold" else (),
+        spec=spec,
+    )
+
+
+def own_factors(name: str) -> dict[str, list[str]]:
+    """Factors that a built-in workload declares, with their levels.
+
+    Raises
+    ------
+    UsageError
+        If there is no such workload.
+    """
+    return {factor: list(v.levels) for factor, v in registry.get(name).variants.items()}
+
+
+def base_environment(paths: RunPaths) -> dict[str, str]:
+    """Our environment with what tells the application's JVMs where to write.
+
+    Raises
+    ------
+    UsageError
+        If this already is inside a run.
+    """
+    outer = os.environ.get(INSIDE)
+    if outer:
+        raise UsageError(
+            f"this is already inside a run of Pyrometer ({outer})",
+            "run the inner command without Pyrometer, or unset " + INSIDE,
+        )
+    return {
+        **os.environ,
+        INSIDE: str(paths.root),
+        "PYROMETER_AGENT_PROPERTIES": str(paths.agent_properties),
+    }
+
+
+def add_submit_options(env: dict[str, str], options: list[str]) -> None:
+    """Append JVM options to ``SPARK_SUBMIT_OPTS``; the user's own content stays in front."""
+    own = env.get("SPARK_SUBMIT_OPTS", "").strip()
+    ours = commands.join_options(options)
+    env["SPARK_SUBMIT_OPTS"] = " ".join(part for part in (own, ours) if part)
+
+
+def prepend_pyspark_arguments(env: dict[str, str], options: tuple[str, ...]) -> None:
+    """Put Spark options in front of what PySpark gives to ``spark-submit``."""
+    own = env.get("PYSPARK_SUBMIT_ARGS", "").strip() or "pyspark-shell"
+    env["PYSPARK_SUBMIT_ARGS"] = f"{commands.shown(options)} {own}"
+
+
+def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
+    """Keys of ``agent.properties``: of the probes, then of the treatment."""
+    keys = dict(needs.agent)
+    options = [*needs.executor_options, *applied.jvm_options]
+    if options:
+        keys["append.spark.executor.extraJavaOptions"] = " ".join(options)
+    keys.update({f"force.{name}": value for name, value in applied.force.items()})
+    return keys
+
+
+def properties_text(keys: Mapping[str, str]) -> str:
+    r"""Write ``agent.properties``.
+
+    Examples
+    --------
+    >>> properties_text({"raw.dir": "/a\\b", "x": " y\n"})
+    'raw.dir=/a\\\\b\nx=\\ y\\n\n'
+    """
+    lines = []
+    for key, value in keys.items():
+        text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+        lines.append(f"{key}={chr(92) + text if text.startswith(' ') else text}\n")
+    return "".join(lines)
+
+
+def require_java(env: Mapping[str, str], needed: bool = True) -> str | None:
+    """Find ``java`` as Spark's scripts do: in JAVA_HOME, else on PATH.
+
+    Raises
+    ------
+    CapabilityError
+        If it is needed and not there.
+    """
+    home = env.get("JAVA_HOME")
+    if home:
+        java = Path(home) / "bin" / "java"
+        if java.is_file() and os.access(java, os.X_OK):
+            return str(java)
+        if needed:
+            raise CapabilityError(
+                f"JAVA_HOME is {home}, but there is no {java}",
+                "set JAVA_HOME to a JDK 17 or newer, or unset it to use java from PATH",
+            )
+        return None
+    found = shutil.which("java", path=env.get("PATH"))
+    if found is None and needed:
+        raise CapabilityError(
+            "java is not installed: JAVA_HOME is not set and PATH holds no java",
+            "apt-get install openjdk-17-jdk-headless   or set JAVA_HOME",
+        )
+    return found
+
+
+def cpu_set(treatment: Mapping[str, Level]) -> frozenset[int] | None:
+    """CPUs of ``host.cpus``: the first n of those we may use, or the set given.
+
+    Raises
+    ------
+    UsageError
+        If this host (or what confines us) has no such CPUs.
+    """
+    if "host.cpus" not in treatment:
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    wanted = parse_cpus(str(treatment["host.cpus"]))
+    cpus = frozenset(allowed[:wanted]) if isinstance(wanted, int) else wanted
+    count = wanted if isinstance(wanted, int) else len(wanted)
+    if len(cpus) < count or not cpus <= set(allowed):
+        raise UsageError(
+            f"host.cpus={treatment['host.cpus']}: this process may use {len(allowed)} CPUs: "
+            + ",".join(map(str, allowed)),
+            "give a smaller number or some of these",
+        )
+    return cpus
+
+
+def pip_spark() -> list[Path]:
+    """Folders where pip may have put Spark's scripts."""
+    import importlib.util
+
+    places = [Path(sys.executable).parent]
+    spec = importlib.util.find_spec("pyspark")
+    if spec is not None and spec.origin:
+        places.append(Path(spec.origin).parent / "bin")
+    return places
+
+
+def _program(command: Command, env: Mapping[str, str], treatment: Mapping[str, Level]) -> str:
+    name = command.argv[0]
+    home = env.get("SPARK_HOME")
+    if command.kind == "java" and "jvm.home" in treatment and os.sep not in name:
+        return str(Path(str(treatment["jvm.home"])) / "bin" / "java")
+    places = pip_spark() if command.kind == "submit" else []
+    found = commands.find_program(name, home, places)
+    if found is not None:
+        return found
+    if command.kind == "submit":
+        raise CapabilityError(
+            f"{name} was not found: not in SPARK_HOME ({home or 'not set'}), not on PATH, "
+            "not with this Python",
+            "pip install 'pyrometer[spark]', or set SPARK_HOME, or give its path",
+        )
+    if command.kind == "java":
+        require_java(env)
+    raise UsageError(
+        f"command not found: {name}",
+        "write the command after -- as you would type it; a built-in workload goes without --",
+    )

@@ -1,0 +1,217 @@
+"""Start one process that can outlive us, wait for it, and pass on what ends a run.
+
+No pipe joins us to the application: it has our own streams (or files), so our death cannot break
+it. It stays in our process group, as a terminal expects: Ctrl-C reaches it from the kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.run.host import descendants
+from pyrometer.run.launch import Launch
+from pyrometer.store.manifest import clock_pair
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+TICK_S = 0.1
+SI_KERNEL = 0x80
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the application ended.
+
+    Parameters
+    ----------
+    code : int or None
+        Its exit code; ``None`` if a signal ended it.
+    signal : str or None
+        The signal that ended it.
+    interrupted_by : str or None
+        The signal by which we were asked to end the run.
+    cpu_ns : int
+        CPU time of the application's processes that were waited for.
+    mono_ns, wall_ns : int
+        When the end was seen.
+    """
+
+    code: int | None
+    signal: str | None
+    interrupted_by: str | None
+    cpu_ns: int
+    mono_ns: int
+    wall_ns: int
+
+
+@dataclass(frozen=True)
+class Grace:
+    """Seconds from a polite signal to the next, harder one."""
+
+    interrupt_s: float = 15.0
+    terminate_s: float = 10.0
+
+
+def start(launch: Launch) -> int:
+    """Start the process; returns its pid.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If the kernel refuses to execute it.
+    """
+    actions = []
+    for descriptor, path in ((1, launch.stdout), (2, launch.stderr)):
+        if path is not None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            actions.append((os.POSIX_SPAWN_OPEN, descriptor, str(path), flags, 0o644))
+    before = os.sched_getaffinity(0)
+    try:
+        # Inherited by the child; only this thread of ours is bound, and only for the moment.
+        if launch.cpus is not None:
+            os.sched_setaffinity(0, launch.cpus)
+        return os.posix_spawn(
+            launch.argv[0],
+            list(launch.argv),
+            dict(launch.env),
+            file_actions=actions,
+            setsigmask=[],
+            setsigdef=list(STOPPING),
+        )
+    except PermissionError as error:
+        raise UsageError(f"{launch.argv[0]} cannot be executed: {error.strerror}") from error
+    except OSError as error:
+        raise CapabilityError(
+            f"{launch.argv[0]} cannot be started: {error.strerror}",
+            "if it is a script, its first line may name a program that is not there",
+        ) from error
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextlib.contextmanager
+def held_signals() -> Iterator[None]:
+    """Hold back signals that end a run, for `wait` to take them one by one with their sender."""
+    watched = {*STOPPING, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    try:
+        yield
+    finally:
+        while signal.sigtimedwait(watched, 0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def wait(pid: int, tick: Callable[[], None], grace: Grace = Grace()) -> Ending:
+    """Wait for the end of `pid`, inside :func:`held_signals`; calls `tick` every `TICK_S`.
+
+    A signal that asks us to end is passed on unless the terminal has given it to the application
+    already; an application that does not follow is terminated, then killed.
+    """
+    asked: str | None = None
+    ladder = _Ladder(pid, grace)
+    while True:
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            break
+        caught = signal.sigtimedwait({*STOPPING, signal.SIGCHLD}, TICK_S)
+        if caught is not None and caught.si_signo in STOPPING:
+            asked = asked or signal.Signals(caught.si_signo).name
+            ladder.ask(caught.si_signo, from_terminal=caught.si_code == SI_KERNEL)
+        ladder.climb()
+        tick()
+    pair = clock_pair()
+    killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    return Ending(
+        code=None if killed else os.waitstatus_to_exitcode(status),
+        signal=signal.Signals(killed).name if killed else None,
+        interrupted_by=asked,
+        cpu_ns=int((usage.ru_utime + usage.ru_stime) * 1e9),
+        mono_ns=pair.mono_ns,
+        wall_ns=pair.wall_ns,
+    )
+
+
+def adopt_orphans() -> None:
+    """Become the parent of the application's processes whose own parent ends before them.
+
+    So a JVM that outlives ``python app.py`` by a moment, closing its files, can be waited for.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def drain(others: Collection[int], timeout_s: float) -> tuple[int, list[int]]:
+    """Wait for processes that the application left behind.
+
+    Parameters
+    ----------
+    others : collection of int
+        Children of ours that are not the application's.
+    timeout_s : float
+        How long, in seconds.
+
+    Returns
+    -------
+    tuple
+        CPU time of those that ended, in ns, and the pids that still run.
+    """
+    cpu_ns = 0
+    deadline = time.monotonic() + timeout_s
+    while True:
+        left = [pid for pid in descendants(os.getpid()) if pid not in others]
+        for pid in left:
+            with contextlib.suppress(ChildProcessError):
+                usage = os.wait4(pid, os.WNOHANG)[2]
+                cpu_ns += int((usage.ru_utime + usage.ru_stime) * 1e9)
+        left = [pid for pid in descendants(os.getpid()) if pid not in others]
+        if not left or time.monotonic() > deadline:
+            return cpu_ns, left
+        time.sleep(0.02)
+
+
+class _Ladder:
+    """INT (or what we were sent), then TERM, then KILL; each further request skips a step."""
+
+    def __init__(self, pid: int, grace: Grace) -> None:
+        self._pid = pid
+        self._grace = grace
+        self._step = 0
+        self._due = float("inf")
+
+    def ask(self, number: int, from_terminal: bool) -> None:
+        if self._step:
+            self._due = 0.0
+            return
+        self._step = 1
+        self._due = time.monotonic() + self._grace.interrupt_s
+        if not from_terminal:
+            self._send(signal.Signals(number))
+
+    def climb(self) -> None:
+        if time.monotonic() < self._due:
+            return
+        self._step += 1
+        self._due = time.monotonic() + self._grace.terminate_s
+        self._send(signal.SIGTERM if self._step == 2 else signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        # As a terminal does: to the whole group. Whoever left the group chose not to get it.
+        below = [pid for pid in descendants(self._pid) if _same_group(pid)]
+        for target in [self._pid, *below]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(target, number)
+
+
+def _same_group(pid: int) -> bool:
+    try:
+        return os.getpgid(pid) == os.getpgrp()
+    except ProcessLookupError:
+        return False

@@ -1,0 +1,155 @@
+"""What the levels of a treatment mean for one launch: JVM options, settings, environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyrometer.errors import UsageError
+from pyrometer.plan import Level
+from pyrometer.run.command import Command, split_options
+from pyrometer.workload.spark import find_spark
+
+COLLECTORS = {
+    "g1": "-XX:+UseG1GC",
+    "parallel": "-XX:+UseParallelGC",
+    "serial": "-XX:+UseSerialGC",
+    "z": "-XX:+UseZGC",
+    "shenandoah": "-XX:+UseShenandoahGC",
+}
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A treatment in the words of the launch.
+
+    Parameters
+    ----------
+    jvm_options : tuple of str
+        For every JVM of the application.
+    driver_options : tuple of str
+        For the driver's JVM alone, where we start it by ``java`` ourselves (its heap).
+    submit_options : tuple of str
+        For Spark's scripts, for what must be known before the driver's JVM starts.
+    force : mapping
+        Spark settings that win over the application's.
+    env : mapping
+        Variables.
+    """
+
+    jvm_options: tuple[str, ...]
+    driver_options: tuple[str, ...]
+    submit_options: tuple[str, ...]
+    force: Mapping[str, str]
+    env: Mapping[str, str]
+
+
+def apply_treatment(treatment: Mapping[str, Level], command: Command | None) -> Applied:
+    """Translate a treatment for a command (``None``: a built-in workload).
+
+    Raises
+    ------
+    UsageError
+        If the command says otherwise itself, or the levels contradict each other.
+    """
+    jvm: list[str] = []
+    driver: list[str] = []
+    submit: list[str] = []
+    force: dict[str, str] = {}
+    env: dict[str, str] = {}
+    if "jvm.gc" in treatment:
+        jvm.append(COLLECTORS[str(treatment["jvm.gc"])])
+    if "jvm.young" in treatment:
+        jvm.append(f"-Xmn{_mib(treatment['jvm.young'])}m")
+    if "jvm.options" in treatment:
+        jvm += split_options(str(treatment["jvm.options"]))
+    if "jvm.heap" in treatment:
+        heap = f"{_mib(treatment['jvm.heap'])}m"
+        force["spark.executor.memory"] = heap
+        if command is None:
+            force["spark.driver.memory"] = heap
+        elif command.kind == "java":
+            driver.append(f"-Xmx{heap}")
+        elif command.kind == "other":
+            env["SPARK_DRIVER_MEMORY"] = heap
+        else:
+            submit += ["--driver-memory", heap]
+        _no_other_heap(command)
+    if "jvm.home" in treatment:
+        env["JAVA_HOME"] = _folder(treatment["jvm.home"], "jvm.home", "bin/java")
+    if "spark.home" in treatment and command is not None:
+        env["SPARK_HOME"] = str(find_spark(str(treatment["spark.home"])).home)
+    force.update(layout(treatment, command.master if command else None))
+    for name, level in treatment.items():
+        if name.startswith("spark.") and name != "spark.home":
+            force[name] = str(level)
+            submit += ["--conf", f"{name}={level}"]
+    return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env)
+
+
+def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]:
+    """Give the settings for ``layout.*`` on one machine.
+
+    Examples
+    --------
+    >>> layout({"layout.tasks": 3}, None)
+    {'spark.master': 'local[3]'}
+    >>> layout({"layout.executors": 2, "layout.cores_per_executor": 1, "jvm.heap": 1 << 30}, None)
+    {'spark.master': 'local-cluster[2,1,1024]'}
+    """
+    given = {name: int(level) for name, level in treatment.items() if name.startswith("layout.")}
+    if not given:
+        return {}
+    if master is not None and not master.startswith("local"):
+        raise UsageError(
+            f"{', '.join(given)}: the command names the master {master}",
+            "set spark.executor.instances and spark.executor.cores with --set instead",
+        )
+    executors = given.get("layout.executors")
+    cores = given.get("layout.cores_per_executor")
+    tasks = given.get("layout.tasks")
+    if executors is None:
+        if cores is not None:
+            raise UsageError("layout.cores_per_executor needs layout.executors", "give both")
+        return {"spark.master": f"local[{tasks}]"}
+    if cores is None:
+        if tasks is None or tasks % executors:
+            raise UsageError(
+                f"layout.executors={executors} needs layout.cores_per_executor",
+                "or layout.tasks that the executors can share equally",
+            )
+        cores = tasks // executors
+    if tasks is not None and tasks != executors * cores:
+        raise UsageError(
+            f"layout.tasks={tasks} is not layout.executors × layout.cores_per_executor "
+            f"= {executors * cores}",
+            "leave layout.tasks out",
+        )
+    memory = _mib(treatment.get("jvm.heap", 1024 * MIB))
+    return {"spark.master": f"local-cluster[{executors},{cores},{memory}]"}
+
+
+def _no_other_heap(command: Command | None) -> None:
+    if command is None:
+        return
+    own = command.driver_memory
+    if command.kind == "java":
+        own = next((w for w in command.argv[1:] if re.match(r"-Xmx|-XX:MaxHeapSize=", w)), None)
+    if own:
+        raise UsageError(f"jvm.heap is set, and the command itself says {own}", "leave one out")
+
+
+def _mib(size: Level) -> int:
+    return max(1, int(size) // MIB)
+
+
+def _folder(level: Level, factor: str, holds: str) -> str:
+    folder = Path(str(level)).expanduser().absolute()
+    if not (folder / holds).is_file():
+        raise UsageError(
+            f"{factor}={level}: there is no {folder / holds}", f"a folder with {holds}"
+        )
+    return str(folder)
