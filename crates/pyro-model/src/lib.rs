@@ -8,12 +8,14 @@ pub mod column;
 #[rustfmt::skip]
 mod generated;
 mod report;
+#[cfg(feature = "parquet")]
 mod sink;
 mod span;
 pub mod table;
 
 pub use generated::*;
 pub use report::{Doubt, IngestReport, Severity};
+#[cfg(feature = "parquet")]
 pub use sink::ParquetSink;
 pub use span::TaskSpan;
 pub use table::Table;
