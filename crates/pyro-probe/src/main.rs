@@ -1,2 +1,46 @@
-//! See the crate's description.
-fn main() {}
+//! `pyro-probe`: threads of given processes and host series, sampled from `/proc`.
+
+mod args;
+mod host;
+mod output;
+mod parse;
+mod processes;
+mod record;
+mod report;
+mod schedule;
+mod series;
+mod sys;
+mod threads;
+mod tiers;
+
+use std::process::ExitCode;
+
+use args::Command;
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args().skip(1)) {
+        Ok(Command::Record(options)) => match record::record(&options) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("pyro-probe: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Ok(Command::Tiers) => {
+            println!("{}", tiers::report());
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Version) => {
+            println!("pyro-probe {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Help) => {
+            println!("{}", args::USAGE);
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("pyro-probe: {message}\n{}", args::USAGE);
+            ExitCode::from(2)
+        }
+    }
+}

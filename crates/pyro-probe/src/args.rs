@@ -1,0 +1,140 @@
+//! The command line.
+
+use crate::record::Options;
+
+/// How it is called.
+pub const USAGE: &str = "\
+usage: pyro-probe record --root-pid PID --raw-dir FOLDER --host NAME [--hz 20] [--no-threads] [--max-open 8192]
+       pyro-probe tiers --json
+       pyro-probe --version
+
+record follows PID, its descendants and the processes named by FOLDER/plugin-*-<pid>.ndjson, and writes
+FOLDER/probe-<host>-threads.arrows, probe-<host>-series.arrows and probe-<host>.report.json until all of
+them have ended, SIGTERM comes, or FOLDER is removed. tiers tells what can be measured here.";
+
+/// What to do.
+#[derive(Debug, PartialEq)]
+pub enum Command {
+    /// Follow processes.
+    Record(Options),
+    /// Tell what can be measured.
+    Tiers,
+    /// Print the version.
+    Version,
+    /// Print the usage.
+    Help,
+}
+
+/// Parses the arguments after the program's name.
+///
+/// # Errors
+/// What is wrong, in one line.
+pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
+    let mut args = args;
+    match args.next().as_deref() {
+        Some("record") => record(args).map(Command::Record),
+        Some("tiers") => match args.find(|arg| arg != "--json") {
+            None => Ok(Command::Tiers),
+            Some(other) => Err(format!("tiers does not know {other:?}")),
+        },
+        Some("--version" | "-V") => Ok(Command::Version),
+        Some("--help" | "-h" | "help") => Ok(Command::Help),
+        Some(other) => Err(format!("there is no command {other:?}")),
+        None => Err("a command is missing".to_owned()),
+    }
+}
+
+fn record(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
+    let (mut root_pid, mut raw_dir, mut host) = (None, None, None);
+    let (mut hz, mut with_threads, mut max_open) = (20.0, true, 8192);
+    while let Some(flag) = args.next() {
+        if flag == "--no-threads" {
+            with_threads = false;
+            continue;
+        }
+        let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
+        let wrong = |what: &str| format!("{flag} {value}: not {what}");
+        match flag.as_str() {
+            "--root-pid" => {
+                root_pid = Some(
+                    value
+                        .parse()
+                        .ok()
+                        .filter(|&pid| pid > 0)
+                        .ok_or_else(|| wrong("a pid"))?,
+                )
+            }
+            "--raw-dir" => raw_dir = Some(value.into()),
+            "--host" if value.is_empty() || value.contains('/') => {
+                return Err(wrong("a host name"));
+            }
+            "--host" => host = Some(value),
+            "--hz" => {
+                let usable = |hz: &f64| (0.1..=1000.0).contains(hz);
+                hz = value
+                    .parse()
+                    .ok()
+                    .filter(usable)
+                    .ok_or_else(|| wrong("a rate from 0.1 to 1000"))?;
+            }
+            "--max-open" => max_open = value.parse().map_err(|_| wrong("a number"))?,
+            _ => return Err(format!("record does not know {flag:?}")),
+        }
+    }
+    Ok(Options {
+        root_pid: root_pid.ok_or("--root-pid is missing")?,
+        raw_dir: raw_dir.ok_or("--raw-dir is missing")?,
+        host: host.ok_or("--host is missing")?,
+        hz,
+        with_threads,
+        max_open,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        parse(line.split(' ').map(str::to_owned))
+    }
+
+    #[test]
+    fn record_with_all_options() {
+        let line = "record --root-pid 7 --raw-dir /r --host h --hz 50 --no-threads --max-open 0";
+        let Ok(Command::Record(options)) = parsed(line) else {
+            panic!("refused")
+        };
+        assert_eq!(
+            (
+                options.root_pid,
+                options.hz,
+                options.with_threads,
+                options.max_open
+            ),
+            (7, 50.0, false, 0)
+        );
+        assert_eq!(
+            (options.raw_dir.to_str(), options.host.as_str()),
+            (Some("/r"), "h")
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, word) in [
+            ("", "\"\""),
+            ("record --raw-dir /r --host h", "--root-pid"),
+            ("record --root-pid x --raw-dir /r --host h", "not a pid"),
+            ("record --root-pid 1 --raw-dir /r --host a/b", "host name"),
+            ("record --root-pid 1 --raw-dir /r --host h --hz 0", "a rate"),
+            ("record --root-pid", "needs a value"),
+            ("record --depth 3", "--depth"),
+            ("tiers --yaml", "--yaml"),
+            ("dance", "dance"),
+        ] {
+            let message = parsed(line).unwrap_err();
+            assert!(message.contains(word), "{line}: {message}");
+        }
+    }
+}

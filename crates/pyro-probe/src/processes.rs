@@ -1,0 +1,368 @@
+//! Which processes are followed, and their own series.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use crate::host::Machine;
+use crate::parse::process::{io, stat, status};
+use crate::parse::ticks_ns;
+use crate::series::Recorder;
+use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns, watch_exit};
+use crate::threads::{Row, Threads};
+
+/// Why a process is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Named on the command line.
+    Root,
+    /// Child of a followed process, or of the root's session.
+    Descendant,
+    /// Named by a plugin file.
+    Plugin,
+}
+
+impl Why {
+    /// Word for reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Descendant => "descendant",
+            Self::Plugin => "plugin",
+        }
+    }
+}
+
+/// A process that is or was followed, for the report.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Process id.
+    pub pid: i32,
+    /// Name.
+    pub comm: String,
+    /// Why it is followed.
+    pub why: Why,
+    /// First and last reading.
+    pub first_mono_ns: i64,
+    /// Last reading.
+    pub last_mono_ns: i64,
+    /// CPU time of the process as last read, ended threads included.
+    pub cpu_ns: Option<i64>,
+    /// It ended while we looked.
+    pub gone: bool,
+}
+
+#[derive(Debug)]
+struct Process {
+    seen: Seen,
+    scope: usize,
+    stat: ProcFile,
+    io: Option<ProcFile>,
+    status: ProcFile,
+    tasks: Folder,
+    exit: Option<OwnedFd>,
+    threads: Option<Threads>,
+}
+
+/// The followed processes.
+#[derive(Debug)]
+pub struct Processes {
+    machine: Machine,
+    descriptors: Descriptors,
+    with_threads: bool,
+    root: i32,
+    followed: BTreeMap<i32, Process>,
+    strangers: BTreeSet<i32>,
+    proc_folder: Folder,
+    listing: Vec<u8>,
+    /// Those that ended.
+    pub ended: Vec<Seen>,
+    /// Threads seen of ended processes, and readings done of them.
+    ended_threads: (u64, u64),
+    /// Processes whose I/O counters may not be read.
+    pub io_denied: u64,
+}
+
+impl Processes {
+    /// Follows nothing yet.
+    ///
+    /// # Errors
+    /// If `/proc` cannot be listed.
+    pub fn new(
+        machine: Machine,
+        root: i32,
+        with_threads: bool,
+        descriptors: &Descriptors,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            machine,
+            descriptors: descriptors.clone(),
+            with_threads,
+            root,
+            followed: BTreeMap::new(),
+            strangers: BTreeSet::from([std::process::id() as i32]),
+            proc_folder: Folder::open("/proc")?,
+            listing: Vec::new(),
+            ended: Vec::new(),
+            ended_threads: (0, 0),
+            io_denied: 0,
+        })
+    }
+
+    /// Nothing is left to follow.
+    pub fn is_empty(&self) -> bool {
+        self.followed.is_empty()
+    }
+
+    /// Those followed now.
+    pub fn alive(&self) -> impl Iterator<Item = &Seen> {
+        self.followed.values().map(|process| &process.seen)
+    }
+
+    /// Threads seen, and readings of threads done, since the start.
+    pub fn thread_figures(&self) -> (u64, u64) {
+        let threads = self
+            .followed
+            .values()
+            .filter_map(|process| process.threads.as_ref());
+        threads.fold(self.ended_threads, |sum, threads| {
+            (sum.0 + threads.seen, sum.1 + threads.readings)
+        })
+    }
+
+    /// Follows a process, unless it is followed already, gone, or ourselves.
+    pub fn follow(
+        &mut self,
+        pid: i32,
+        why: Why,
+        recorder: &mut Recorder,
+        buffer: &mut Buffer,
+    ) -> bool {
+        if self.followed.contains_key(&pid) || pid == std::process::id() as i32 {
+            return false;
+        }
+        let base = format!("/proc/{pid}");
+        let exit = watch_exit(pid);
+        let mut stat_file = ProcFile::new(&format!("{base}/stat"), &self.descriptors);
+        let Some(parsed) = stat_file.read(buffer).ok().and_then(stat) else {
+            return false;
+        };
+        if matches!(parsed.state, "Z" | "X") {
+            return false;
+        }
+        let Ok(tasks) = Folder::open(&format!("{base}/task")) else {
+            return false;
+        };
+        let (comm, start_ticks) = (parsed.comm.to_owned(), parsed.start_ticks);
+        let mut io = ProcFile::new(&format!("{base}/io"), &self.descriptors);
+        let io = io.read(buffer).is_ok().then_some(io);
+        self.io_denied += u64::from(io.is_none());
+        let now = mono_ns();
+        let scope = recorder.scope(&format!("process/{pid}"));
+        let start_ns = ticks_ns(start_ticks, self.machine.ticks_per_second);
+        recorder.record(now, scope, "start_time_mono_ns", start_ns);
+        let threads = self
+            .with_threads
+            .then(|| Threads::new(pid, self.machine.ticks_per_second, &self.descriptors));
+        let seen = Seen {
+            pid,
+            comm,
+            why,
+            first_mono_ns: now,
+            last_mono_ns: now,
+            cpu_ns: process_cpu_ns(pid),
+            gone: false,
+        };
+        let status = ProcFile::new(&format!("{base}/status"), &self.descriptors);
+        self.followed.insert(
+            pid,
+            Process {
+                seen,
+                scope,
+                stat: stat_file,
+                io,
+                status,
+                tasks,
+                exit,
+                threads,
+            },
+        );
+        true
+    }
+
+    /// Looks for new children of followed processes. Processes seen before are not looked at again
+    /// unless `all`, since a stranger does not become a descendant.
+    pub fn find_descendants(&mut self, all: bool, recorder: &mut Recorder, buffer: &mut Buffer) {
+        let mut present = BTreeSet::new();
+        let _ = self.proc_folder.list(&mut self.listing, |name| {
+            if let Ok(pid) = name.parse::<i32>() {
+                present.insert(pid);
+            }
+        });
+        self.strangers.retain(|pid| !all && present.contains(pid));
+        let mut candidates: Vec<(i32, i32, i32)> = present
+            .into_iter()
+            .filter(|pid| !self.followed.contains_key(pid) && !self.strangers.contains(pid))
+            .filter_map(|pid| {
+                let mut file = ProcFile::new(&format!("/proc/{pid}/stat"), &self.descriptors);
+                let parsed = file.read(buffer).ok().and_then(stat)?;
+                Some((pid, parsed.parent_pid as i32, parsed.session as i32))
+            })
+            .collect();
+        // A child may have a lower number than its parent: repeat until nothing is added.
+        loop {
+            let before = candidates.len();
+            candidates.retain(|&(pid, parent, session)| {
+                let ours = self.followed.contains_key(&parent) || session == self.root;
+                !(ours && self.follow(pid, Why::Descendant, recorder, buffer))
+            });
+            if candidates.len() == before {
+                break;
+            }
+        }
+        self.strangers
+            .extend(candidates.iter().map(|candidate| candidate.0));
+    }
+
+    /// Lists the threads of every process and takes new ones in.
+    pub fn find_threads(&mut self, buffer: &mut Buffer, emit: &mut dyn FnMut(i32, Row)) {
+        for (&pid, process) in &mut self.followed {
+            let Some(threads) = process.threads.as_mut() else {
+                continue;
+            };
+            let _ = process.tasks.list(&mut self.listing, |name| {
+                if let Ok(tid) = name.parse::<i32>() {
+                    threads.add(tid, mono_ns, buffer, &mut |row| emit(pid, row));
+                }
+            });
+        }
+    }
+
+    /// Reads every process and its threads. `slow` asks for the slow series too.
+    pub fn pass(
+        &mut self,
+        slow: bool,
+        recorder: &mut Recorder,
+        buffer: &mut Buffer,
+        emit: &mut dyn FnMut(i32, Row),
+    ) {
+        let pids: Vec<i32> = self.followed.keys().copied().collect();
+        for pid in pids {
+            let Some(process) = self.followed.get_mut(&pid) else {
+                continue;
+            };
+            if let Some(threads) = process.threads.as_mut() {
+                threads.pass(mono_ns, buffer, &mut |row| emit(pid, row));
+            }
+            if !process.read(slow, self.machine, recorder, buffer) {
+                self.end(pid, recorder, buffer, emit);
+            }
+        }
+    }
+
+    /// Descriptors that tell when a followed process ends, with its number.
+    pub fn exits(&self) -> Vec<(i32, RawFd)> {
+        self.followed
+            .values()
+            .filter_map(|p| Some((p.seen.pid, p.exit.as_ref()?.as_raw_fd())))
+            .collect()
+    }
+
+    /// Takes the last reading of a process that ended; as a zombie it still has its counters.
+    pub fn end(
+        &mut self,
+        pid: i32,
+        recorder: &mut Recorder,
+        buffer: &mut Buffer,
+        emit: &mut dyn FnMut(i32, Row),
+    ) {
+        let Some(mut process) = self.followed.remove(&pid) else {
+            return;
+        };
+        process.read(true, self.machine, recorder, buffer);
+        if let Some(threads) = process.threads.as_mut() {
+            threads.pass(mono_ns, buffer, &mut |row| emit(pid, row));
+            threads.end(mono_ns(), &mut |row| emit(pid, row));
+            self.ended_threads.0 += threads.seen;
+            self.ended_threads.1 += threads.readings;
+        }
+        recorder.end(Some(process.scope));
+        self.strangers.insert(pid);
+        self.ended.push(Seen {
+            gone: true,
+            ..process.seen
+        });
+    }
+}
+
+impl Process {
+    /// One reading; false once the process has ended.
+    fn read(
+        &mut self,
+        slow: bool,
+        machine: Machine,
+        recorder: &mut Recorder,
+        buffer: &mut Buffer,
+    ) -> bool {
+        let scope = self.scope;
+        let cpu_ns = process_cpu_ns(self.seen.pid);
+        let Some(parsed) = self.stat.read(buffer).ok().and_then(stat) else {
+            return false;
+        };
+        let now = mono_ns();
+        self.seen.last_mono_ns = now;
+        if self.seen.comm != parsed.comm {
+            self.seen.comm = parsed.comm.to_owned();
+        }
+        if let Some(cpu_ns) = cpu_ns {
+            self.seen.cpu_ns = Some(cpu_ns);
+            recorder.record(now, scope, "cpu_ns", cpu_ns);
+        }
+        let ended = matches!(parsed.state, "Z" | "X");
+        let ticks = |ticks| ticks_ns(ticks, machine.ticks_per_second);
+        for (name, value) in [
+            ("user_ns", ticks(parsed.user_ticks)),
+            ("system_ns", ticks(parsed.system_ticks)),
+            ("children_user_ns", ticks(parsed.children_user_ticks)),
+            ("children_system_ns", ticks(parsed.children_system_ticks)),
+            ("minor_faults_count", parsed.minor_faults_count),
+            ("major_faults_count", parsed.major_faults_count),
+        ] {
+            recorder.record(now, scope, name, value);
+        }
+        if !ended {
+            recorder.record(now, scope, "threads_count", parsed.threads_count);
+            recorder.record(
+                now,
+                scope,
+                "rss_bytes",
+                parsed.rss_pages.saturating_mul(machine.page_bytes),
+            );
+        }
+        if let Some(text) = self.io.as_mut().and_then(|file| file.read(buffer).ok()) {
+            io(text, &mut |name, value| {
+                recorder.record(now, scope, name, value)
+            });
+        }
+        if slow && let Ok(text) = self.status.read(buffer) {
+            status(text, &mut |name, value| {
+                recorder.record(now, scope, name, value)
+            });
+        }
+        !ended
+    }
+}
+
+/// Series of a process that come from no table of the parsers.
+#[cfg(test)]
+pub const SERIES: [&str; 10] = [
+    "start_time_mono_ns",
+    "cpu_ns",
+    "user_ns",
+    "system_ns",
+    "children_user_ns",
+    "children_system_ns",
+    "minor_faults_count",
+    "major_faults_count",
+    "threads_count",
+    "rss_bytes",
+];

@@ -1,0 +1,385 @@
+//! `pyro-probe record`: follow processes until they are gone.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pyro_model::{OsSeriesBuilder, ThreadCountersBuilder};
+use serde_json::{Value, json};
+
+use crate::host::{Host, Machine};
+use crate::output::Stream;
+use crate::processes::{Processes, Seen, Why};
+use crate::report::{ClockPairs, replace};
+use crate::schedule::{Lateness, Schedule};
+use crate::series::Recorder;
+use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
+use crate::threads::Row;
+
+/// A slow reading in so many passes.
+const SLOW_EVERY: u64 = 5;
+/// How often rows are written, the report is replaced and plugin files are looked for.
+const HOUSEKEEPING_NS: i64 = 1_000_000_000;
+/// How often all processes are looked at again, in rounds of housekeeping.
+const FULL_SCAN_EVERY: u64 = 10;
+/// Ended processes named in the report.
+const REPORTED_PROCESSES: usize = 1000;
+
+/// What to record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Process to follow with its descendants.
+    pub root_pid: i32,
+    /// Folder for the files.
+    pub raw_dir: PathBuf,
+    /// Name of this host in rows and file names.
+    pub host: String,
+    /// Passes per second.
+    pub hz: f64,
+    /// Record threads.
+    pub with_threads: bool,
+    /// Descriptors kept open at most; more threads are read by open, read, close.
+    pub max_open: usize,
+}
+
+/// Follows the processes; returns when they are gone, on SIGTERM, or when the folder is gone.
+///
+/// # Errors
+/// If the root is not there or the files cannot be created.
+pub fn record(options: &Options) -> io::Result<()> {
+    sys::detach();
+    let mut probe = Probe::start(options)?;
+    let reason = probe.run();
+    probe.finish(reason);
+    Ok(())
+}
+
+struct Outputs {
+    host: String,
+    threads: Stream<ThreadCountersBuilder>,
+    series: Stream<OsSeriesBuilder>,
+}
+
+impl Outputs {
+    fn thread(&mut self, pid: i32, row: Row) {
+        let rows = &mut self.threads.rows;
+        let detail = row.detail.as_ref();
+        rows.host.append_value(&self.host);
+        rows.pid.append_value(pid.into());
+        rows.tid.append_value(row.tid.into());
+        rows.t_mono_ns.append_value(row.t_mono_ns);
+        rows.comm.append_value(row.comm);
+        rows.state
+            .append_option(detail.map(|detail| detail.state.as_str()));
+        rows.run_ns.append_value(row.counters.run_ns);
+        rows.run_delay_ns.append_value(row.counters.run_delay_ns);
+        rows.timeslices_count
+            .append_value(row.counters.timeslices_count);
+        rows.user_ns
+            .append_option(detail.map(|detail| detail.user_ns));
+        rows.system_ns
+            .append_option(detail.map(|detail| detail.system_ns));
+        rows.minor_faults_count
+            .append_option(detail.map(|detail| detail.minor_faults_count));
+        rows.major_faults_count
+            .append_option(detail.map(|detail| detail.major_faults_count));
+        rows.cpu.append_option(detail.map(|detail| detail.cpu));
+        rows.first.append_value(row.first);
+        rows.last.append_value(row.last);
+        self.threads.row_done();
+    }
+
+    fn take_series(&mut self, recorder: &mut Recorder) {
+        for row in recorder.rows.drain(..) {
+            let rows = &mut self.series.rows;
+            rows.host.append_value(&self.host);
+            rows.t_mono_ns.append_value(row.t_mono_ns);
+            rows.scope.append_value(&recorder.scopes[row.scope]);
+            rows.name.append_value(row.name);
+            rows.value.append_value(row.value);
+            self.series.row_done();
+        }
+    }
+}
+
+struct Probe {
+    options: Options,
+    raw: Folder,
+    report_path: PathBuf,
+    descriptors: Descriptors,
+    host: Host,
+    processes: Processes,
+    recorder: Recorder,
+    outputs: Outputs,
+    buffer: Buffer,
+    late: Lateness,
+    schedule: Schedule,
+    clock_pairs: ClockPairs,
+    started_mono_ns: i64,
+    passes: u64,
+    rounds: u64,
+    children_due: bool,
+    listing: Vec<u8>,
+}
+
+impl Probe {
+    fn start(options: &Options) -> io::Result<Self> {
+        let started_mono_ns = mono_ns();
+        let allowed = sys::raise_descriptor_limit().saturating_sub(64);
+        let descriptors = Descriptors::new(options.max_open.min(allowed));
+        let file = |suffix: &str| {
+            options
+                .raw_dir
+                .join(format!("probe-{}{suffix}", options.host))
+        };
+        let at = |path: &Path, error: io::Error| {
+            io::Error::other(format!("{}: {error}", path.display()))
+        };
+        let raw = Folder::open(&options.raw_dir.to_string_lossy())
+            .map_err(|error| at(&options.raw_dir, error))?;
+        let (machine, mut buffer) = (Machine::ask(), Buffer::default());
+        let mut recorder = Recorder::default();
+        let mut processes = Processes::new(
+            machine,
+            options.root_pid,
+            options.with_threads,
+            &descriptors,
+        )?;
+        if !processes.follow(options.root_pid, Why::Root, &mut recorder, &mut buffer) {
+            return Err(io::Error::other(format!(
+                "process {} does not exist or has ended",
+                options.root_pid
+            )));
+        }
+        let (threads, series) = (file("-threads.arrows"), file("-series.arrows"));
+        let outputs = Outputs {
+            host: options.host.clone(),
+            threads: Stream::create(&threads).map_err(|error| at(&threads, error))?,
+            series: Stream::create(&series).map_err(|error| at(&series, error))?,
+        };
+        let seed = (sys::wall_ns() as u64) ^ u64::from(std::process::id()).rotate_left(32);
+        Ok(Self {
+            options: options.clone(),
+            raw,
+            report_path: file(".report.json"),
+            host: Host::open(machine, options.root_pid, &descriptors, &mut buffer),
+            descriptors,
+            processes,
+            recorder,
+            outputs,
+            buffer,
+            late: Lateness::default(),
+            schedule: Schedule::new(mono_ns(), options.hz, seed),
+            clock_pairs: ClockPairs::start(),
+            started_mono_ns,
+            passes: 0,
+            rounds: 0,
+            children_due: true,
+            listing: Vec::new(),
+        })
+    }
+
+    /// Reads until there is a reason to end.
+    fn run(&mut self) -> &'static str {
+        let mut housekeeping_due = mono_ns();
+        let mut due = housekeeping_due;
+        loop {
+            let now = mono_ns();
+            self.late.note(due, now);
+            self.pass(now);
+            if now >= housekeeping_due {
+                if !self.raw.still_there() {
+                    return "folder removed";
+                }
+                housekeeping_due = now + HOUSEKEEPING_NS;
+                self.housekeeping();
+            }
+            due = self.schedule.next_due(mono_ns());
+            while mono_ns() < due {
+                if self.processes.is_empty() {
+                    return "processes ended";
+                }
+                if sys::stop_requested() {
+                    return "asked to stop";
+                }
+                self.wait(due);
+            }
+        }
+    }
+
+    /// Waits; a process that ends meanwhile gets its last reading at once.
+    fn wait(&mut self, due: i64) {
+        let exits = self.processes.exits();
+        let fds: Vec<_> = exits.iter().map(|exit| exit.1).collect();
+        let ended = sys::wait(due, &fds);
+        let outputs = &mut self.outputs;
+        for ((pid, _), _) in exits.into_iter().zip(ended).filter(|(_, ended)| *ended) {
+            self.processes.end(
+                pid,
+                &mut self.recorder,
+                &mut self.buffer,
+                &mut |pid, row| outputs.thread(pid, row),
+            );
+        }
+    }
+
+    fn pass(&mut self, now: i64) {
+        let slow = self.passes.is_multiple_of(SLOW_EVERY);
+        self.passes += 1;
+        let probe = self.recorder.scope("probe");
+        self.recorder
+            .record(now, probe, "passes_count", self.passes as i64);
+        let created = self.host.pass(slow, &mut self.recorder, &mut self.buffer);
+        self.children_due |= created;
+        let outputs = &mut self.outputs;
+        let mut emit = |pid, row: Row| outputs.thread(pid, row);
+        if created {
+            self.processes.find_threads(&mut self.buffer, &mut emit);
+        }
+        self.processes
+            .pass(slow, &mut self.recorder, &mut self.buffer, &mut emit);
+        // Processes are few and long-lived beside threads: looked for less often, but at once in the first second.
+        if self.children_due && (slow || self.passes < self.options.hz as u64) {
+            self.children_due = false;
+            self.processes
+                .find_descendants(false, &mut self.recorder, &mut self.buffer);
+            self.processes.find_threads(&mut self.buffer, &mut emit);
+        }
+        if slow {
+            let (user, system, _) = sys::own_usage();
+            self.recorder
+                .record(mono_ns(), probe, "own_cpu_ns", user + system);
+        }
+        self.outputs.take_series(&mut self.recorder);
+    }
+
+    fn housekeeping(&mut self) {
+        let mut named = Vec::new();
+        let _ = self
+            .raw
+            .list(&mut self.listing, |name| named.extend(plugin_pid(name)));
+        for pid in named {
+            if !self.processes.ended.iter().any(|seen| seen.pid == pid) {
+                self.processes
+                    .follow(pid, Why::Plugin, &mut self.recorder, &mut self.buffer);
+            }
+        }
+        if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
+            self.processes
+                .find_descendants(true, &mut self.recorder, &mut self.buffer);
+        }
+        self.rounds += 1;
+        self.outputs.threads.flush();
+        self.outputs.series.flush();
+        self.clock_pairs.tick();
+        // A report that cannot be written now is written again in a second.
+        let _ = replace(&self.report_path, &self.report("running", None));
+    }
+
+    fn finish(mut self, reason: &'static str) {
+        let outputs = &mut self.outputs;
+        self.processes.pass(
+            true,
+            &mut self.recorder,
+            &mut self.buffer,
+            &mut |pid, row| outputs.thread(pid, row),
+        );
+        self.recorder.end(None);
+        self.outputs.take_series(&mut self.recorder);
+        self.outputs.threads.finish();
+        self.outputs.series.finish();
+        if self.raw.still_there()
+            && let Err(error) = replace(&self.report_path, &self.report("finished", Some(reason)))
+        {
+            eprintln!("pyro-probe: {}: {error}", self.report_path.display());
+        }
+    }
+
+    fn report(&self, state: &str, reason: Option<&str>) -> Value {
+        let (user, system, rss) = sys::own_usage();
+        let (threads_seen, thread_readings) = self.processes.thread_figures();
+        let (threads, series) = (&self.outputs.threads, &self.outputs.series);
+        let ended = self.processes.ended.iter().rev().take(REPORTED_PROCESSES);
+        let processes: Vec<Value> = self
+            .processes
+            .alive()
+            .chain(ended)
+            .map(process_json)
+            .collect();
+        json!({
+            "schema": "pyrometer/probe-report/1",
+            "version": env!("CARGO_PKG_VERSION"),
+            "host": self.options.host,
+            "tier": "T2",
+            "pid": std::process::id(),
+            "root_pid": self.options.root_pid,
+            "hz": self.options.hz,
+            "state": state,
+            "end_reason": reason,
+            "started_mono_ns": self.started_mono_ns,
+            "updated_mono_ns": mono_ns(),
+            "passes_count": self.passes,
+            "passes_missed_count": self.schedule.missed,
+            "late": {
+                "count": self.late.count,
+                "max_ns": self.late.max_ns,
+                "p95_ns": self.late.quantile_ns(0.95),
+            },
+            "samples_count": thread_readings,
+            "threads_seen_count": threads_seen,
+            "thread_rows_count": threads.written,
+            "series_rows_count": series.written,
+            "dropped_rows_count": threads.dropped + series.dropped,
+            "write_error": threads.error.as_ref().or(series.error.as_ref()),
+            "kept_open_count": self.descriptors.kept(),
+            "open_read_close_count": self.descriptors.open_read_close(),
+            "io_denied_processes_count": self.processes.io_denied,
+            "own_cpu_ns": user + system,
+            "own_user_ns": user,
+            "own_system_ns": system,
+            "own_peak_rss_bytes": rss,
+            "clock_pairs": self.clock_pairs.to_json(),
+            "clock_ticks_per_second": sys::sysconf(libc::_SC_CLK_TCK),
+            "cgroup_folders": self.host.group_folders,
+            "processes_count": self.processes.alive().count() + self.processes.ended.len(),
+            "processes": processes,
+        })
+    }
+}
+
+fn process_json(seen: &Seen) -> Value {
+    json!({
+        "pid": seen.pid,
+        "comm": seen.comm,
+        "why": seen.why.word(),
+        "first_mono_ns": seen.first_mono_ns,
+        "last_mono_ns": seen.last_mono_ns,
+        "cpu_ns": seen.cpu_ns,
+        "gone": seen.gone,
+    })
+}
+
+/// The pid in `plugin-<role>-<executor>-<pid>.ndjson`.
+fn plugin_pid(name: &str) -> Option<i32> {
+    let stem = name.strip_prefix("plugin-")?.strip_suffix(".ndjson")?;
+    stem.rsplit_once('-')?.1.parse().ok().filter(|&pid| pid > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plugin_pid;
+
+    #[test]
+    fn pids_of_plugin_files() {
+        assert_eq!(plugin_pid("plugin-executor-1-4242.ndjson"), Some(4242));
+        assert_eq!(plugin_pid("plugin-driver-driver-7.ndjson"), Some(7));
+        for other in [
+            "plugin-executor-1-.ndjson",
+            "plugin-x.ndjson",
+            "gc-12.log",
+            "plugin-a--1x.ndjson",
+            "plugin-a-0.ndjson",
+        ] {
+            assert_eq!(plugin_pid(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The probe's account of itself, replaced about once a second.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::sys::{mono_ns, wall_ns};
+
+/// A reading of both clocks at one moment.
+#[derive(Debug, Clone, Copy)]
+pub struct ClockPair {
+    /// CLOCK_MONOTONIC.
+    pub mono_ns: i64,
+    /// Unix time.
+    pub wall_ns: i64,
+}
+
+impl ClockPair {
+    /// Reads both, the wall clock between two readings of the other; the closest of a few tries.
+    pub fn read() -> Self {
+        let attempt = || {
+            let before = mono_ns();
+            let wall = wall_ns();
+            let after = mono_ns();
+            (
+                after - before,
+                Self {
+                    mono_ns: before + (after - before) / 2,
+                    wall_ns: wall,
+                },
+            )
+        };
+        let tries = [attempt(), attempt(), attempt()];
+        tries
+            .into_iter()
+            .min_by_key(|(width, _)| *width)
+            .map_or_else(|| attempt().1, |(_, pair)| pair)
+    }
+}
+
+/// Clock pairs of a run: never more than [`Self::LIMIT`], thinned out as the run goes on.
+#[derive(Debug)]
+pub struct ClockPairs {
+    pairs: Vec<ClockPair>,
+    every_ns: i64,
+}
+
+impl ClockPairs {
+    const LIMIT: usize = 128;
+
+    /// Starts with one pair.
+    pub fn start() -> Self {
+        Self {
+            pairs: vec![ClockPair::read()],
+            every_ns: 10_000_000_000,
+        }
+    }
+
+    /// Adds a pair if enough time has passed since the last one.
+    pub fn tick(&mut self) {
+        let pair = ClockPair::read();
+        if self
+            .pairs
+            .last()
+            .is_none_or(|last| pair.mono_ns - last.mono_ns >= self.every_ns)
+        {
+            self.pairs.push(pair);
+        }
+        if self.pairs.len() > Self::LIMIT {
+            let mut index = 0;
+            self.pairs.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.every_ns *= 2;
+        }
+    }
+
+    /// The pairs kept, and one of now.
+    pub fn to_json(&self) -> Value {
+        let with_now = self.pairs.iter().copied().chain([ClockPair::read()]);
+        with_now
+            .map(|pair| json!({"mono_ns": pair.mono_ns, "wall_ns": pair.wall_ns}))
+            .collect()
+    }
+}
+
+/// Replaces a file as a whole: its readers see the old or the new one.
+///
+/// # Errors
+/// What the system says; the old file then stays.
+pub fn replace(path: &Path, content: &Value) -> io::Result<()> {
+    let mut temporary = PathBuf::from(path).into_os_string();
+    temporary.push(".tmp");
+    let written = std::fs::write(&temporary, content.to_string())
+        .and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clock_pairs_stay_few() {
+        let mut pairs = ClockPairs::start();
+        pairs.every_ns = 0;
+        for _ in 0..1000 {
+            pairs.tick();
+            pairs.every_ns = 0;
+        }
+        assert!(pairs.pairs.len() <= ClockPairs::LIMIT);
+        assert!(pairs.pairs.is_sorted_by_key(|pair| pair.mono_ns));
+    }
+
+    #[test]
+    fn a_report_is_replaced_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.json");
+        replace(&path, &json!({"a": 1})).unwrap();
+        replace(&path, &json!({"a": 2})).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"a":2}"#);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(replace(&folder.path().join("no/such"), &json!({})).is_err());
+    }
+}

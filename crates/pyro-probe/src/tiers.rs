@@ -1,0 +1,249 @@
+//! What can be measured here: every capability is tried, none is inferred from a version.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::sys::{self, Buffer, Descriptors, ProcFile};
+
+fn read(path: &str) -> io::Result<String> {
+    let mut buffer = Buffer::default();
+    ProcFile::new(path, &Descriptors::new(0))
+        .read(&mut buffer)
+        .map(str::to_owned)
+}
+
+/// What came of a try: available, and why or why not, and what to do.
+struct Outcome {
+    available: bool,
+    reason: String,
+    remedy: &'static str,
+}
+
+fn yes(reason: impl Into<String>) -> Outcome {
+    Outcome {
+        available: true,
+        reason: reason.into(),
+        remedy: "",
+    }
+}
+
+fn no(reason: impl Into<String>, remedy: &'static str) -> Outcome {
+    Outcome {
+        available: false,
+        reason: reason.into(),
+        remedy,
+    }
+}
+
+const NOT_BUILT: &str = "Nothing to do: the probe uses T2, whose thread counters do not need BPF.";
+
+fn bpf() -> Outcome {
+    let types = "/sys/kernel/btf/vmlinux";
+    if let Err(error) = std::fs::File::open(types) {
+        return no(
+            format!("{types}: {error}; not built into this version"),
+            NOT_BUILT,
+        );
+    }
+    match sys::try_bpf_load() {
+        Err(error) => no(
+            format!("bpf(BPF_PROG_LOAD): {error}; not built into this version"),
+            NOT_BUILT,
+        ),
+        Ok(()) => no(
+            "the kernel allows BPF and has type information; not built into this version",
+            NOT_BUILT,
+        ),
+    }
+}
+
+/// The kept-open `/proc` of a process that belongs to the given user.
+fn kept_open_proc(own: bool) -> Outcome {
+    let pid = if own { std::process::id() as i32 } else { 1 };
+    let needed = [
+        format!("task/{pid}/schedstat"),
+        format!("task/{pid}/stat"),
+        "io".to_owned(),
+    ];
+    for file in needed {
+        let path = format!("/proc/{pid}/{file}");
+        if let Err(error) = read(&path) {
+            let remedy = match (own, file.contains("schedstat")) {
+                (_, true) => "Use a kernel built with CONFIG_SCHED_INFO.",
+                (true, _) => "Mount /proc without subset=pid.",
+                (false, _) => {
+                    "Run as root or give pyro-probe CAP_SYS_PTRACE to measure processes of other users."
+                }
+            };
+            return no(format!("{path}: {error}"), remedy);
+        }
+    }
+    yes(format!(
+        "/proc/{pid}/task/{pid}/schedstat, stat and /proc/{pid}/io can be read"
+    ))
+}
+
+fn cycle_counter() -> Outcome {
+    let Err(error) = sys::try_cycle_counter() else {
+        return yes("perf_event_open counts CPU cycles");
+    };
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => no(
+            format!("perf_event_open: {error}: this (virtual) machine has no hardware counters"),
+            "Use a machine type that exposes a PMU to its guests, or bare metal.",
+        ),
+        Some(libc::EACCES | libc::EPERM) => no(
+            format!("perf_event_open: {error}"),
+            "Run: sysctl kernel.perf_event_paranoid=1",
+        ),
+        _ => no(
+            format!("perf_event_open: {error}"),
+            "Allow perf_event_open in the container's seccomp profile.",
+        ),
+    }
+}
+
+fn resctrl() -> Outcome {
+    let known = read("/proc/filesystems")
+        .unwrap_or_default()
+        .contains("resctrl");
+    match (known, Path::new("/sys/fs/resctrl/info").exists()) {
+        (_, true) => yes("/sys/fs/resctrl is mounted"),
+        (true, false) => no(
+            "the kernel has resctrl but it is not mounted",
+            "Run: mount -t resctrl resctrl /sys/fs/resctrl",
+        ),
+        (false, false) => no(
+            "the kernel or the CPU has no resctrl",
+            "Memory bandwidth needs a CPU with MBM (Intel RDT, AMD QoS), seldom shown to virtual machines.",
+        ),
+    }
+}
+
+fn pressure() -> Outcome {
+    match read("/proc/pressure/cpu") {
+        Ok(_) => yes("/proc/pressure can be read"),
+        Err(error) => no(
+            format!("/proc/pressure/cpu: {error}"),
+            "Boot with psi=1 (CONFIG_PSI).",
+        ),
+    }
+}
+
+fn delay_accounting() -> Outcome {
+    let path = "/proc/sys/kernel/task_delayacct";
+    match read(path).as_deref().map(str::trim) {
+        Ok("1") => yes("kernel.task_delayacct is 1"),
+        Ok(value) => no(
+            format!("kernel.task_delayacct is {value}"),
+            "Run: sysctl kernel.task_delayacct=1",
+        ),
+        Err(error) => no(
+            format!("{path}: {error}"),
+            "Boot with delayacct (CONFIG_TASK_DELAY_ACCT).",
+        ),
+    }
+}
+
+fn cgroups() -> Outcome {
+    let mounts = crate::parse::cgroup::mounts(&read("/proc/self/mountinfo").unwrap_or_default());
+    let v2 = mounts.iter().any(|mount| mount.controllers.is_empty());
+    let mut v1: Vec<&str> = mounts
+        .iter()
+        .flat_map(|mount| &mount.controllers)
+        .map(String::as_str)
+        .filter(|&name| name != "rw")
+        .collect();
+    v1.sort_unstable();
+    match (v1.is_empty(), v2) {
+        (true, true) => yes("version 2"),
+        (false, false) => yes(format!("version 1 ({})", v1.join(", "))),
+        (false, true) => yes(format!("version 1 ({}) and version 2", v1.join(", "))),
+        (true, false) => no(
+            "no control group hierarchy is mounted",
+            "Mount one: mount -t cgroup2 none /sys/fs/cgroup",
+        ),
+    }
+}
+
+fn frequency() -> Outcome {
+    let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq";
+    match read(path) {
+        Ok(_) => yes(format!("{path} can be read")),
+        Err(error) => no(
+            format!("{path}: {error}"),
+            "Virtual machines seldom show it; bare metal does.",
+        ),
+    }
+}
+
+/// Every capability as a JSON list of `{name, tier, available, reason, remedy}`.
+pub fn report() -> Value {
+    let elsewhere = |what: &str| yes(format!("{what}; no probe process needed"));
+    [
+        ("os", Some("T0"), bpf()),
+        ("os", Some("T1"), bpf()),
+        ("os", Some("T2"), kept_open_proc(true)),
+        (
+            "os",
+            Some("T3"),
+            elsewhere("own processes' /proc with async-profiler's wall clock"),
+        ),
+        ("os", Some("T4"), elsewhere("recordings of the JVM alone")),
+        ("os_other_users", Some("T2"), kept_open_proc(false)),
+        ("pmu", None, cycle_counter()),
+        ("bandwidth", None, resctrl()),
+        ("pressure", None, pressure()),
+        ("delay_accounting", None, delay_accounting()),
+        ("cgroup", None, cgroups()),
+        ("cpu_frequency", None, frequency()),
+    ]
+    .into_iter()
+    .map(|(name, tier, outcome)| {
+        json!({
+            "name": name,
+            "tier": tier,
+            "available": outcome.available,
+            "reason": outcome.reason,
+            "remedy": if outcome.remedy.is_empty() { None } else { Some(outcome.remedy) },
+        })
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_capability_says_why_and_what_to_do() {
+        let report = report();
+        let rows = report.as_array().unwrap();
+        let tiers: Vec<_> = rows
+            .iter()
+            .filter(|row| row["name"] == "os")
+            .map(|row| row["tier"].clone())
+            .collect();
+        assert_eq!(tiers, ["T0", "T1", "T2", "T3", "T4"]);
+        for row in rows {
+            assert!(
+                row["reason"]
+                    .as_str()
+                    .is_some_and(|reason| !reason.is_empty()),
+                "{row}"
+            );
+            assert_eq!(
+                row["available"].as_bool().unwrap(),
+                row["remedy"].is_null(),
+                "{row}"
+            );
+        }
+        let t2 = rows.iter().find(|row| row["tier"] == "T2").unwrap();
+        assert_eq!(
+            t2["available"], true,
+            "own processes can always be read: {t2}"
+        );
+    }
+}
