@@ -1,1 +1,9 @@
-"""See ARCHITECTURE.md."""
+"""Pure accounts of a run: tables in, values out. Nothing here launches, prints or writes."""
+
+from __future__ import annotations
+
+from pyrometer.analyse.model import LedgerReport, Summary
+from pyrometer.analyse.summary import ledger_report, summary
+from pyrometer.analyse.windows import Window, windows
+
+__all__ = ["LedgerReport", "Summary", "Window", "ledger_report", "summary", "windows"]

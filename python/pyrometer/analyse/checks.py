@@ -1,0 +1,157 @@
+"""Cross-checks: the same quantity from two sources that do not know of each other."""
+
+from __future__ import annotations
+
+from pyrometer.analyse.counters import growth
+from pyrometer.analyse.cpu import OWN_PROCESS, process_cpu_ns
+from pyrometer.analyse.ledger_core import cpus_count
+from pyrometer.analyse.ledger_slot import EVENT_LOG_MS
+from pyrometer.analyse.model import Check
+from pyrometer.analyse.scope import Scope
+
+TOLERANCE = 0.05
+
+
+def checks(scope: Scope) -> list[Check]:
+    """All checks for which both sides are known."""
+    event_log = scope.tables.record(
+        "SELECT count(*) AS n, sum(executor_cpu_time_ns + executor_deserialize_cpu_time_ns)::BIGINT"
+        " AS cpu, sum(executor_run_time_ns)::BIGINT AS run, sum(jvm_gc_time_ns)::BIGINT AS gc,"
+        " sum(executor_deserialize_time_ns + result_serialization_time_ns)::BIGINT AS around"
+        " FROM w_tasks"
+    )
+    found: list[Check] = []
+    if scope.has("spans") and scope.has_mono:
+        found += _span_checks(scope, event_log)
+    if scope.has("os_series") and scope.has_mono:
+        found += _host_checks(scope)
+    return found
+
+
+def _span_checks(scope: Scope, event_log: dict[str, int | None]) -> list[Check]:
+    tables = scope.tables
+    slack = (event_log["n"] or 0) * EVENT_LOG_MS
+    spans = tables.record(
+        "SELECT sum(cpu_ns * inside)::BIGINT AS cpu, sum(end_ns - start_ns)::BIGINT AS wall"
+        " FROM w_spans"
+    )
+    found = [
+        compare(
+            "task CPU: spans and Spark",
+            spans["cpu"],
+            event_log["cpu"],
+            0,
+            "Spans hold CPU from onTaskStart to the end, result serialisation included; Spark's"
+            " side is Executor CPU Time + Executor Deserialize CPU Time.",
+        ),
+        compare(
+            "task time: spans and Spark",
+            spans["wall"],
+            event_log["run"],
+            slack + (event_log["around"] or 0),
+            "A span holds the run time and those parts of deserialisation and result serialisation"
+            " that lie inside it; Spark's times are whole milliseconds.",
+        ),
+    ]
+    if scope.has("thread_counters"):
+        counted = tables.scalar("SELECT sum(run_ns)::BIGINT FROM w_threads WHERE role = 'task'")
+        found.append(
+            compare(
+                "task CPU: probe and spans",
+                counted,
+                spans["cpu"],
+                0,
+                "The probe counts the whole thread, between tasks too: launching, deserialising"
+                " and reporting a task before and after its span.",
+            )
+        )
+    if scope.has("gc_pauses"):
+        paused = tables.scalar(
+            "SELECT sum(least(s.end_ns, p.end_ns) - greatest(s.start_ns, p.start_ns))::BIGINT"
+            " FROM w_spans s JOIN w_pauses p ON (p.pid = s.pid OR p.pid IS NULL)"
+            " AND s.start_ns < p.end_ns AND s.end_ns > p.start_ns"
+        )
+        found.append(
+            compare(
+                "GC: pauses × running tasks and Spark",
+                paused or 0,
+                event_log["gc"],
+                slack,
+                "Spark's JVM GC Time charges every running task with all collections of its JVM,"
+                " in whole milliseconds per collection, concurrent phases included.",
+            )
+        )
+    ticks = tables.record(
+        "SELECT sum(weight)::BIGINT AS t FROM w_samples"
+        " WHERE event = 'wall' AND role = 'task' AND task_attempt_id IS NOT NULL"
+    )["t"]
+    if ticks is not None:
+        found.append(
+            compare(
+                "wall samples and spans",
+                ticks,
+                spans["wall"],
+                0,
+                "Σ weights of wall-clock samples of task threads; less than the spans where the"
+                " profiler could not keep its period. Shares are not concerned.",
+            )
+        )
+    return found
+
+
+def _host_checks(scope: Scope) -> list[Check]:
+    found = []
+    total = process_cpu_ns(scope)
+    if total is not None and scope.has("thread_counters"):
+        threads = scope.tables.scalar(
+            f"SELECT sum(run_ns)::BIGINT FROM w_threads WHERE pid NOT IN ({OWN_PROCESS})"
+        )
+        found.append(
+            compare(
+                "process CPU: threads and process",
+                threads,
+                total,
+                0,
+                "Threads that ended between two readings are only in the process's own total.",
+            )
+        )
+    host = growth(scope, "scope = 'host'")
+    cpus = cpus_count(scope)
+    if host and cpus:
+        names = ("user", "nice", "system", "irq", "softirq", "steal", "idle", "iowait")
+        whole = sum(host.get(f"cpu_{name}_ns", 0) for name in names)
+        found.append(
+            compare(
+                "host: CPUs × wall",
+                whole,
+                cpus * scope.window.length_ns,
+                cpus * 20_000_000,
+                "All times of /proc/stat against the clock; ticks of 10 ms per CPU.",
+            )
+        )
+    return found
+
+
+def compare(
+    name: str, left: int | None, right: int | None, slack_ns: int, explanation: str
+) -> Check:
+    """Compare two sides; they agree within 5 % or within what their resolution allows."""
+    if left is None or right is None:
+        return Check(
+            name=name,
+            left_ns=left,
+            right_ns=right,
+            difference_ratio=None,
+            ok=None,
+            explanation=explanation,
+        )
+    difference = left - right
+    ratio = difference / right if right else (0.0 if left == 0 else None)
+    return Check(
+        name=name,
+        left_ns=left,
+        right_ns=right,
+        difference_ratio=ratio,
+        ok=abs(difference) <= max(TOLERANCE * max(abs(left), abs(right)), slack_ns),
+        explanation=explanation,
+    )

@@ -1,0 +1,117 @@
+"""Growth of cumulative counters inside a window.
+
+A reading says what was added since the one before. A thread that slept is not read, so its
+addition belongs to the last sampling period before the reading, not to the whole gap; a process or
+host series is read before every change, so straight lines between its readings are right.
+"""
+
+from __future__ import annotations
+
+from pyrometer import schema
+from pyrometer.analyse.scope import Scope
+
+OTHER = "other"
+_DEFAULT_PERIOD_NS = 50_000_000
+
+
+def period_ns(scope: Scope) -> int:
+    """Give the sampling period of the probe: the median time between its passes."""
+    found = scope.tables.scalar(
+        "SELECT median(gap)::BIGINT FROM (SELECT t - lag(t) OVER (ORDER BY t) AS gap FROM"
+        " (SELECT DISTINCT t_mono_ns AS t FROM os_series WHERE name = 'passes_count'))"
+    )
+    return int(found) if found else _DEFAULT_PERIOD_NS
+
+
+def define_threads(scope: Scope) -> None:
+    """Make ``w_threads``: what each thread used in the window, with its role.
+
+    Columns: pid, tid, comm, role, run_ns, run_delay_ns, readings_count. A thread is a task's where
+    the plugin's spans say so; else its name decides (``schema/roles.toml``).
+    """
+    scope.tables.define("w_threads", _threads_sql(period_ns(scope)))
+
+
+def _threads_sql(period: int) -> str:
+    return f"""
+    WITH steps AS (
+      SELECT pid, tid, comm, t_mono_ns AS t, run_ns, run_delay_ns,
+        lag(t_mono_ns) OVER th AS t0, lag(run_ns) OVER th AS run0,
+        lag(run_delay_ns) OVER th AS delay0
+      FROM thread_counters WINDOW th AS (PARTITION BY pid, tid ORDER BY t_mono_ns)),
+    grown AS (
+      SELECT pid, tid, comm, t, t0,
+        run_ns - coalesce(run0, 0) AS run, run_delay_ns - coalesce(delay0, 0) AS delay
+      FROM steps WHERE t0 IS NULL OR run_ns >= run0),
+    spread AS (
+      SELECT *, least(greatest(coalesce(t0, t - greatest({period}, run + delay)),
+          t - greatest({period}, run + delay)), t - 1) AS since
+      FROM grown WHERE run > 0 OR delay > 0 OR t0 IS NULL),
+    cut AS (
+      SELECT s.pid, s.tid, s.comm, s.run, s.delay,
+        greatest(0, least(s.t, w.end_mono_ns) - greatest(s.since, w.start_mono_ns))::DOUBLE
+          / (s.t - s.since) AS inside
+      FROM spread s JOIN w ON s.t > w.start_mono_ns AND s.since < w.end_mono_ns),
+    used AS (
+      SELECT pid, tid, last(comm) AS comm, sum(run * inside)::BIGINT AS run_ns,
+        sum(delay * inside)::BIGINT AS run_delay_ns, count(*) AS readings_count
+      FROM cut GROUP BY pid, tid)
+    SELECT u.*, coalesce(t.role, {role_case("u.comm")}) AS role
+    FROM used u LEFT JOIN (SELECT DISTINCT pid, tid, 'task' AS role FROM spans) t USING (pid, tid)
+    """
+
+
+def role_case(column: str) -> str:
+    """Make SQL that gives a thread's role from its kernel name."""
+    rules = " ".join(
+        f"WHEN regexp_matches({column}, '{_quoted(rule.comm)}') THEN '{rule.role}'"
+        for rule in schema.role_rules()
+        if rule.comm
+    )
+    return f"CASE {rules} ELSE '{OTHER}' END"
+
+
+def define_series(scope: Scope) -> None:
+    """Make ``w_series``: growth of every cumulative host and process series in the window."""
+    scope.tables.define(
+        "w_series",
+        """
+        WITH steps AS (
+          SELECT scope, name, t_mono_ns AS t, value,
+            lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0
+          FROM os_series
+          WHERE (scope = 'host' AND name LIKE 'cpu_%')
+             OR (scope LIKE 'process/%' AND name IN
+                 ('cpu_ns', 'user_ns', 'system_ns', 'rchar_bytes', 'read_bytes'))
+             OR (scope = 'probe' AND name = 'own_cpu_ns')
+          WINDOW s AS (PARTITION BY scope, name ORDER BY t_mono_ns)),
+        first_reading AS (
+          -- What a process had used when it was first seen was used since it began.
+          SELECT s.scope, s.name, s.t, s.value,
+            least(coalesce(b.value, s.t - 1), s.t - 1) AS t0, 0 AS value0
+          FROM steps s LEFT JOIN os_series b
+            ON b.scope = s.scope AND b.name = 'start_time_mono_ns'
+          WHERE s.t0 IS NULL AND s.scope LIKE 'process/%' AND b.value IS NOT NULL),
+        grown AS (
+          SELECT scope, name, t0, t, value - value0 AS growth FROM steps
+          WHERE t0 IS NOT NULL AND value >= value0
+          UNION ALL SELECT scope, name, t0, t, value FROM first_reading)
+        SELECT g.scope, g.name,
+          sum(growth::DOUBLE * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
+            / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
+        FROM grown g JOIN w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns
+        GROUP BY ALL
+        """,
+    )
+
+
+def growth(scope: Scope, where: str) -> dict[str, int]:
+    """Sum of the growth of series by name, over the scopes that ``where`` keeps."""
+    rows = scope.tables.query(
+        f"SELECT name, sum(growth)::BIGINT FROM w_series WHERE {where} GROUP BY ALL"
+    )
+    return {name: int(value) for name, value in rows if value is not None}
+
+
+def _quoted(text: str | None) -> str:
+    return (text or "").replace("'", "''")

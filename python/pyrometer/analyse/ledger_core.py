@@ -1,0 +1,139 @@
+"""Core view: CPUs × wall of a host in a window, every core-second once.
+
+Threads are counted by the probe, the host by its own counters; CPU of threads that ended between
+two readings is told by subtraction, labelled so, and left out of the closure that it would hide.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pyrometer.analyse.counters import OTHER, growth
+from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
+from pyrometer.analyse.ledger_slot import close, on_cpu_children
+from pyrometer.analyse.model import Row, View
+from pyrometer.analyse.operators import UNCLASSIFIED
+from pyrometer.analyse.scope import Scope
+
+_ROLES = {
+    "task": "task threads",
+    "helper": "threads that work for tasks: shuffle, netty, asynchronous reads, broadcasts",
+    "driver": "the driver's threads",
+    "gc": "garbage collector threads",
+    "jit": "JIT compiler threads",
+    "vm": "other threads of the JVM itself",
+    "python": "Python processes",
+    OTHER: "threads whose name tells no role",
+}
+_TICKS = "/proc/stat, in ticks of 10 ms"
+_BUSY = ("cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns")
+
+
+def core_view(scope: Scope) -> View:
+    """Make the core view of the host that the probe watched."""
+    name = scope.window.name
+    if not scope.has("thread_counters") or not scope.has("os_series"):
+        return View(window=name, reason=NO_PROBE)
+    if not scope.has_mono:
+        return View(window=name, reason=NO_CLOCK)
+    cpus = cpus_count(scope)
+    if not cpus:
+        return View(window=name, reason="the number of CPUs of the host is not known")
+    host = growth(scope, "scope = 'host'")
+    if "cpu_idle_ns" not in host:
+        return View(window=name, reason="the probe read nothing of the host in this window")
+    rows = _threads(scope) + _others(scope, host)
+    ticks = 10_000_000 * cpus
+    return close(name, cpus * scope.window.length_ns, rows, _memos(host), ticks)
+
+
+def cpus_count(scope: Scope) -> int | None:
+    """CPUs of the host: as the launcher saw them, else the JVM."""
+    if scope.run.manifest and scope.run.manifest.host.cpus_count:
+        return scope.run.manifest.host.cpus_count
+    for (facts,) in scope.tables.query("SELECT facts FROM processes WHERE facts IS NOT NULL"):
+        try:
+            found = json.loads(facts).get("cpus_count")
+        except (ValueError, AttributeError):
+            continue
+        if isinstance(found, int) and found > 0:
+            return found
+    return None
+
+
+def _threads(scope: Scope) -> list[Row]:
+    used = {
+        role: (int(run), int(n))
+        for role, run, n in scope.tables.query(
+            f"SELECT CASE WHEN pid IN ({OWN_PROCESS}) THEN 'pyrometer' ELSE role END AS r,"
+            " sum(run_ns)::BIGINT, sum(readings_count)::BIGINT FROM w_threads GROUP BY 1"
+        )
+    }
+    rows = []
+    for role, meaning in _ROLES.items():
+        run, n = used.get(role, (0, 0))
+        path = UNCLASSIFIED if role == OTHER else role
+        rows.append(Row(path=path, value_ns=run, n=n, source=f"probe: {meaning} (schedstat)"))
+        if role == "task" and run:
+            rows += on_cpu_children(scope, "task", run)
+    own, n = used.get("pyrometer", (0, 0))
+    seen = scope.tables.scalar(f"SELECT count(*) FROM ({OWN_PROCESS})")
+    if not seen:
+        own += growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
+    source = "probe: Pyrometer's threads in the JVM, and the probe itself"
+    rows.append(Row(path="pyrometer", value_ns=own, n=n, source=source))
+    return rows
+
+
+def _others(scope: Scope, host: dict[str, int]) -> list[Row]:
+    followed = process_cpu_ns(scope)
+    counted = int(
+        scope.tables.scalar(
+            "SELECT coalesce(sum(run_ns), 0)::BIGINT FROM w_threads"
+            f" WHERE pid NOT IN ({OWN_PROCESS})"
+        )
+    )
+    own = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
+    busy = sum(host.get(name, 0) for name in _BUSY)
+    rows = []
+    if followed is None:
+        for path in ("exited_threads", "other_processes"):
+            why = "no CPU total of the followed processes"
+            rows.append(Row(path=path, method="unavailable", source=why))
+    else:
+        rows.append(
+            Row(
+                path="exited_threads",
+                value_ns=followed - counted,
+                method="by_complement",
+                source="process totals − Σ their threads as read: threads that ended in between",
+            )
+        )
+        rows.append(
+            Row(
+                path="other_processes",
+                value_ns=busy - followed - own,
+                method="by_complement",
+                source=f"host busy ({_TICKS}) − followed processes − the probe",
+            )
+        )
+    for path in ("steal", "idle", "iowait"):
+        value = host.get(f"cpu_{path}_ns")
+        rows.append(
+            Row(
+                path=path,
+                value_ns=value,
+                method="exact" if value is not None else "unavailable",
+                source=_TICKS,
+            )
+        )
+    return rows
+
+
+def _memos(host: dict[str, int]) -> list[Row]:
+    source = f"{_TICKS}; it is inside the time of the threads it interrupted"
+    return [
+        Row(path=path, value_ns=host[f"cpu_{path}_ns"], source=source)
+        for path in ("irq", "softirq")
+        if f"cpu_{path}_ns" in host
+    ]

@@ -1,0 +1,408 @@
+"""Slot view: slots × wall of a window, every slot-second once.
+
+Parents come from sources that do not know of each other: CPU and spans from the plugin, run queue
+from the probe, pauses from the GC log, the rest of an attempt and idle slots from the event log.
+What they miss or count twice together is the closure; no row is made to fill it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyrometer.analyse.model import Row, View
+from pyrometer.analyse.operators import UNCLASSIFIED
+from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.shares import part_of
+from pyrometer.analyse.slots import CAUSES, Slots, slots
+
+SCHEDULER_DELAY_SOURCE = (
+    "attempt − run − deserialisation − result serialisation − getting result, as Spark's"
+    " core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala"
+)
+# Both ends of an attempt are stamped in whole milliseconds: half of one each.
+EVENT_LOG_MS = 1_000_000
+_IDLE_SOURCE = {
+    "driver": "no stage was running: the driver's time",
+    "executor_startup": "tasks waited, and the executor had not yet run one",
+    "waiting_to_launch": "tasks waited while slots were free: launch or locality delay",
+    "too_few_tasks": "the running stages have fewer tasks than there are slots",
+    "stage_tail": "all tasks launched, the last ones still running",
+}
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Sums over the task attempts of a window, each cut to it (ns)."""
+
+    count: int
+    run_ns: int
+    cpu_ns: int | None
+    deserialize_ns: int
+    deserialize_outside_ns: int
+    serialize_ns: int
+    getting_result_ns: int
+    scheduler_delay_ns: int
+    fetch_wait_ns: int | None
+    bare_ns: int
+
+
+def slot_view(scope: Scope) -> View:
+    """Make the slot view; coarser where only an event log is known."""
+    found = slots(scope)
+    if found is None:
+        reason = "no executor's number of cores is known: slots × wall cannot be had"
+        return View(window=scope.window.name, reason=reason)
+    attempts = read_attempts(scope)
+    rows, memos = (
+        _from_spans(scope, attempts)
+        if scope.has("spans") and scope.has_mono
+        else _from_event_log(attempts)
+    )
+    rows += _around(attempts) + _idle(found)
+    return close(scope.window.name, found.total_ns, rows, memos, attempts.count * EVENT_LOG_MS)
+
+
+def close(
+    window: str, total_ns: int, rows: list[Row], memos: list[Row], resolution_ns: int | None
+) -> View:
+    """Put the three figures under a view: closure, unclassified, sampling error."""
+    if not total_ns:
+        return View(window=window, rows=rows, memos=memos, reason="the window has no length")
+    for row in [*rows, *memos]:
+        row.share = None if row.value_ns is None else row.value_ns / total_ns
+    unclassified = sum(r.value_ns or 0 for r in rows if r.path.rsplit("/", 1)[-1] == UNCLASSIFIED)
+    halves = [
+        (r.high_ns - r.low_ns) / 2 for r in rows if r.high_ns is not None and r.low_ns is not None
+    ]
+    return View(
+        window=window,
+        total_ns=total_ns,
+        rows=rows,
+        memos=memos,
+        closure_ratio=(sum(addends(rows).values()) - total_ns) / total_ns,
+        unclassified_ratio=unclassified / total_ns,
+        sampling_error_ratio=max(halves) / total_ns if halves else None,
+        resolution_ns=resolution_ns,
+    )
+
+
+def addends(rows: list[Row]) -> dict[str, int]:
+    """Rows that closure adds up: the finest that were obtained independently.
+
+    A row counts through its children where these are not shares of it, made neither by sampling it
+    nor by subtraction from it; else it counts itself.
+    """
+    children: dict[str | None, list[Row]] = {}
+    for row in rows:
+        children.setdefault(row.parent, []).append(row)
+    found: dict[str, int] = {}
+
+    def visit(row: Row) -> None:
+        parts = children.get(row.path, [])
+        if any(p.source.startswith(SHARE_OF_PARENT) for p in parts) or any(
+            p.method in ("by_complement", "unavailable") for p in parts
+        ):
+            parts = []
+        if parts:
+            for part in parts:
+                visit(part)
+        elif row.value_ns is not None and row.path not in NOT_ADDED:
+            found[row.path] = row.value_ns
+
+    for top in children.get(None, []):
+        visit(top)
+    return found
+
+
+SHARE_OF_PARENT = "share of the row above"
+NOT_ADDED = ("exited_threads",)
+
+
+def read_attempts(scope: Scope) -> Attempts:
+    """Sum the attempts that touch the window, each in proportion to the part inside."""
+    row = scope.tables.record(_ATTEMPTS)
+    return Attempts(
+        count=row["n"],
+        run_ns=row["run"] or 0,
+        cpu_ns=row["cpu"],
+        deserialize_ns=row["deserialize"] or 0,
+        deserialize_outside_ns=row["deserialize_outside"] or 0,
+        serialize_ns=row["serialize"] or 0,
+        getting_result_ns=row["getting"] or 0,
+        scheduler_delay_ns=row["delay"] or 0,
+        fetch_wait_ns=row["fetch_wait"],
+        bare_ns=row["bare"] or 0,
+    )
+
+
+def _from_spans(scope: Scope, attempts: Attempts) -> tuple[list[Row], list[Row]]:
+    spans = scope.tables.record(
+        "SELECT count(*) AS n, sum(end_ns - start_ns)::BIGINT AS wall,"
+        " sum(cpu_ns * inside)::BIGINT AS cpu, count(cpu_ns) AS measured FROM w_spans"
+    )
+    wall, n = spans["wall"] or 0, spans["n"]
+    rows = [Row(path="task", value_ns=wall, n=n, source="plugin: Σ task spans")]
+    if n and spans["measured"] == n:
+        cpu, source = spans["cpu"], "plugin: Σ thread CPU time between start and end of tasks"
+    else:
+        cpu, source = attempts.cpu_ns, "event log: Executor CPU Time"
+    rows.append(_row("task/on_cpu", cpu, n, source))
+    rows += on_cpu_children(scope, "task/on_cpu", cpu)
+    delay = _run_queue(scope)
+    rows.append(delay)
+    paused = _pauses(scope)
+    asleep, total = _wall_samples(scope)
+    if paused is not None:
+        rows.append(paused)
+    if total:
+        rows += _waiting(wall, asleep, total)
+    else:
+        known = (cpu or 0) + (delay.value_ns or 0) + ((paused.value_ns or 0) if paused else 0)
+        rows.append(
+            Row(
+                path="task/off_cpu",
+                parent="task",
+                value_ns=wall - known,
+                n=n,
+                method="by_complement",
+                source="task − the rows above; wall-clock samples would tell what it waited for",
+            )
+        )
+    memo = Row(
+        path="result_serialization",
+        value_ns=attempts.serialize_ns,
+        n=attempts.count,
+        source="event log: Result Serialization Time; it lies inside task",
+    )
+    whole = Row(
+        path="deserialize_total",
+        value_ns=attempts.deserialize_ns,
+        n=attempts.count,
+        source="event log: Executor Deserialize Time; what lies inside task is counted there",
+    )
+    return rows, [memo, whole]
+
+
+def _from_event_log(attempts: Attempts) -> tuple[list[Row], list[Row]]:
+    n = attempts.count
+    rows = [
+        Row(path="task", value_ns=attempts.run_ns, n=n, source="event log: Executor Run Time"),
+        _row("task/on_cpu", attempts.cpu_ns, n, "event log: Executor CPU Time"),
+    ]
+    if attempts.fetch_wait_ns is not None:
+        rows.append(
+            _row("task/shuffle_fetch", attempts.fetch_wait_ns, n, "event log: Fetch Wait Time")
+        )
+    if attempts.cpu_ns is not None:
+        off = attempts.run_ns - attempts.cpu_ns - (attempts.fetch_wait_ns or 0)
+        rows.append(
+            Row(
+                path="task/off_cpu",
+                parent="task",
+                value_ns=off,
+                n=n,
+                method="by_complement",
+                source="task − on CPU − shuffle fetch: I/O, run queue, GC pauses, locks",
+            )
+        )
+    rows.append(
+        Row(
+            path="result_serialization",
+            value_ns=attempts.serialize_ns,
+            n=n,
+            source="event log: Result Serialization Time",
+        )
+    )
+    return rows, []
+
+
+def _around(attempts: Attempts) -> list[Row]:
+    n = attempts.count
+    rows = [
+        Row(
+            path="deserialize",
+            value_ns=attempts.deserialize_outside_ns,
+            n=n,
+            source="event log: Executor Deserialize Time, without what lies inside task",
+        ),
+        Row(
+            path="getting_result",
+            value_ns=attempts.getting_result_ns,
+            n=n,
+            source="event log: Getting Result Time to Finish Time",
+        ),
+        Row(
+            path="scheduler_delay",
+            value_ns=attempts.scheduler_delay_ns,
+            n=n,
+            method="by_complement",
+            source=SCHEDULER_DELAY_SOURCE,
+        ),
+    ]
+    if attempts.bare_ns:
+        source = "event log: attempts that ended without metrics"
+        rows.append(Row(path="task_without_metrics", value_ns=attempts.bare_ns, source=source))
+    return rows
+
+
+def _idle(found: Slots) -> list[Row]:
+    source = "event log: registered slots without a task attempt"
+    rows = [Row(path="idle", value_ns=sum(found.idle_ns.values()), source=source)]
+    rows += [
+        Row(path=f"idle/{c}", parent="idle", value_ns=found.idle_ns[c], source=_IDLE_SOURCE[c])
+        for c in CAUSES
+    ]
+    return rows
+
+
+def on_cpu_children(scope: Scope, parent: str, cpu_ns: int | None) -> list[Row]:
+    """Split task CPU by category, and each category by operator, by shares of samples."""
+    if cpu_ns is None:
+        return []
+    counts = scope.tables.query(
+        f"SELECT coalesce(category, '{UNCLASSIFIED}') AS c, operator, sum(hits)::BIGINT AS n"
+        " FROM w_samples WHERE event = 'cpu' AND role = 'task' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
+    )
+    total = sum(n for _, _, n in counts)
+    sums: dict[str, int] = {}
+    for category, _, n in counts:
+        sums[category] = sums.get(category, 0) + n
+    rows = []
+    for category, hits in sorted(sums.items(), key=lambda item: (-item[1], item[0])):
+        path = f"{parent}/{_slug(category)}"
+        rows.append(_sampled(path, parent, cpu_ns, hits, total))
+        parts = [(o, n) for c, o, n in counts if c == category and o is not None]
+        rows += [
+            _sampled(f"{path}/{_slug(operator)}", path, cpu_ns, n, total) for operator, n in parts
+        ]
+        if parts and sum(n for _, n in parts) < hits:
+            rest = hits - sum(n for _, n in parts)
+            rows.append(_sampled(f"{path}/no_operator", path, cpu_ns, rest, total))
+    return rows
+
+
+def _sampled(path: str, parent: str, whole_ns: int, hits: int, total: int) -> Row:
+    time = part_of(whole_ns, hits, total)
+    return Row(
+        path=path,
+        parent=parent,
+        value_ns=round(time.value or 0),
+        low_ns=round(time.low or 0),
+        high_ns=round(time.high or 0),
+        n=hits,
+        method="sampled",
+        source=f"{SHARE_OF_PARENT}: {hits} of {total} CPU samples of task threads",
+    )
+
+
+def _run_queue(scope: Scope) -> Row:
+    path = "task/run_queue"
+    if not scope.has("thread_counters"):
+        why = "no probe: the kernel's run-queue time was not read"
+        return Row(path=path, parent="task", method="unavailable", source=why)
+    found = scope.tables.record(
+        "SELECT sum(run_delay_ns)::BIGINT AS delay, sum(readings_count)::BIGINT AS n"
+        " FROM w_threads WHERE role = 'task'"
+    )
+    source = "probe: schedstat run delay of task threads"
+    return _row(path, found["delay"] or 0, found["n"] or 0, source)
+
+
+def _pauses(scope: Scope) -> Row | None:
+    if not scope.has("gc_pauses"):
+        return None
+    overlap = scope.tables.record(
+        "SELECT sum(least(s.end_ns, p.end_ns) - greatest(s.start_ns, p.start_ns))::BIGINT AS t,"
+        " count(*) AS n FROM w_spans s JOIN w_pauses p"
+        " ON (p.pid = s.pid OR p.pid IS NULL)"
+        " AND s.start_ns < p.end_ns AND s.end_ns > p.start_ns"
+    )
+    value, n = overlap["t"] or 0, overlap["n"]
+    return Row(
+        path="task/gc_pause",
+        parent="task",
+        value_ns=value,
+        n=n,
+        source="GC log: pauses ∩ task spans; a task counts as stopped for the whole pause",
+    )
+
+
+def _wall_samples(scope: Scope) -> tuple[dict[str, int], int]:
+    """Wall-clock ticks of task threads asleep outside GC pauses, by class; and all their ticks."""
+    rows = scope.tables.query(
+        f"SELECT coalesce(wait_class, '{UNCLASSIFIED}') AS c,"
+        " coalesce(sum(hits) FILTER (state = 'sleeping' AND NOT EXISTS (SELECT 1 FROM w_pauses p"
+        "  WHERE (p.pid = x.pid OR p.pid IS NULL) AND x.t_ns >= p.start_ns AND x.t_ns < p.end_ns"
+        " )), 0)::BIGINT, sum(hits)::BIGINT"
+        " FROM w_samples x WHERE event = 'wall' AND role = 'task'"
+        " AND task_attempt_id IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1"
+    )
+    return {wait: int(n) for wait, n, _ in rows if n}, sum(int(n) for *_, n in rows)
+
+
+def _waiting(wall: int, asleep: dict[str, int], total: int) -> list[Row]:
+    """Sleeping outside GC pauses: the part of the spans that their wall samples found asleep."""
+    path, hits = "task/waiting", sum(asleep.values())
+    whole = _sampled(path, "task", wall, hits, total)
+    whole.source = f"Σ task spans × {hits} of {total} wall samples asleep, GC pauses left out"
+    rows = [whole]
+    for wait, n in asleep.items():
+        row = _sampled(f"{path}/{_slug(wait)}", path, wall, n, total)
+        row.source = f"{SHARE_OF_PARENT}: {n} of {total} wall samples of task threads"
+        rows.append(row)
+    return rows
+
+
+def _row(path: str, value: Any, n: int, source: str) -> Row:
+    parent = path.rsplit("/", 1)[0]
+    if value is None:
+        why = f"{source}: this log has none"
+        return Row(path=path, parent=parent, method="unavailable", source=why)
+    return Row(path=path, parent=parent, value_ns=int(value), n=n, source=source)
+
+
+def _slug(name: str) -> str:
+    return name.replace("/", "_").strip()
+
+
+# inner: the part of the deserialisation that lies inside the span, which begins before it ends.
+_ATTEMPTS = """
+WITH cut AS (
+  SELECT t.*, CASE WHEN t.until_wall_ns <= t.launch_wall_ns THEN 1.0
+      ELSE sum(greatest(0, least(t.until_wall_ns, w.end_wall_ns)
+        - greatest(t.launch_wall_ns, w.start_wall_ns)))
+        / (t.until_wall_ns - t.launch_wall_ns)::DOUBLE END AS inside
+  FROM (SELECT app_index, task_attempt_id, launch_wall_ns,
+      coalesce(finish_wall_ns, a.end_wall_ns, a.last_event_wall_ns) AS until_wall_ns,
+      getting_result_wall_ns, executor_run_time_ns AS run, executor_cpu_time_ns AS cpu,
+      coalesce(executor_deserialize_time_ns, 0) AS deserialize,
+      coalesce(result_serialization_time_ns, 0) AS serialize,
+      shuffle_fetch_wait_time_ns AS fetch_wait
+    FROM tasks LEFT JOIN apps a USING (app_index) WHERE launch_wall_ns IS NOT NULL) t
+  JOIN w ON t.launch_wall_ns < w.end_wall_ns AND t.until_wall_ns >= w.start_wall_ns
+  GROUP BY app_index, task_attempt_id, launch_wall_ns, until_wall_ns, getting_result_wall_ns, run,
+    cpu, deserialize, serialize, fetch_wait),
+whole AS (
+  SELECT app_index, task_attempt_id, max(span_end_ns - span_start_ns) AS span
+  FROM w_spans GROUP BY ALL),
+joined AS (
+  SELECT c.*, s.span, c.until_wall_ns - c.launch_wall_ns AS took,
+    CASE WHEN c.getting_result_wall_ns IS NULL THEN 0
+      ELSE greatest(0, c.until_wall_ns - c.getting_result_wall_ns) END AS getting,
+    CASE WHEN s.span IS NULL OR c.run IS NULL THEN 0
+      ELSE least(greatest(s.span - c.run - c.serialize, 0), c.deserialize) END AS inner_part
+  FROM cut c LEFT JOIN whole s
+    ON s.task_attempt_id = c.task_attempt_id AND s.app_index IS NOT DISTINCT FROM c.app_index)
+SELECT count(*) AS n,
+  sum(run * inside)::BIGINT AS run,
+  sum(cpu * inside)::BIGINT AS cpu,
+  sum(deserialize * inside)::BIGINT AS deserialize,
+  sum((deserialize - inner_part) * inside)::BIGINT AS deserialize_outside,
+  sum(serialize * inside)::BIGINT AS serialize,
+  sum(getting * inside) FILTER (run IS NOT NULL)::BIGINT AS getting,
+  sum(greatest(0, took - run - deserialize - serialize - getting) * inside)::BIGINT AS delay,
+  sum(fetch_wait * inside)::BIGINT AS fetch_wait,
+  sum(greatest(0, took - coalesce(span, 0)) * inside) FILTER (run IS NULL)::BIGINT AS bare
+FROM joined
+"""

@@ -1,0 +1,173 @@
+"""What Spark itself tells: applications, iterations, stages and SQL executions of a window."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pyrometer.analyse.model import (
+    App,
+    Failed,
+    Iteration,
+    Node,
+    NodeMetric,
+    Operator,
+    Sql,
+    Stage,
+    TaskTime,
+)
+from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.totals import FAILED, SUCCEEDED, nothing, totals_by
+
+STAGE_KEY = ("app_index", "stage_id", "stage_attempt")
+MAX_STAGES = 5000
+MAX_SQL = 1000
+
+
+def apps(scope: Scope) -> list[App]:
+    """Applications of the run with their totals in the window."""
+    found = totals_by(scope, ("app_index",))
+    rows = scope.tables.records(
+        "SELECT app_index, app_id, app_name, spark_version, start_wall_ns, end_wall_ns"
+        " FROM apps ORDER BY app_index"
+    )
+    return [
+        App(
+            **row,
+            totals=found[SUCCEEDED].get((row["app_index"],), nothing()),
+            failed=Failed(totals=found[FAILED].get((row["app_index"],), nothing())),
+        )
+        for row in rows
+    ]
+
+
+def iterations(scope: Scope) -> list[Iteration]:
+    """List iterations of the workload; a bare command is one, as long as its application."""
+    found = totals_by(scope, ("iteration",), whole_run=True)[SUCCEEDED]
+    rows = scope.tables.records(
+        "SELECT iteration, warmup, end_mono_ns - start_mono_ns AS elapsed_ns, status,"
+        " result_rows_count, result_checksum FROM iterations ORDER BY iteration"
+    )
+    if rows:
+        return [Iteration(**row, totals=found.get((row["iteration"],), nothing())) for row in rows]
+    whole = totals_by(scope)[SUCCEEDED].get((), nothing())
+    manifest = scope.run.manifest
+    ended = scope.tables.scalar(
+        "SELECT count(*) > 0 AND bool_and(end_wall_ns IS NOT NULL) FROM apps"
+    )
+    status = manifest.state if manifest else "finished" if ended else "running"
+    length = scope.window.length_ns or None
+    return [Iteration(iteration=0, warmup=False, elapsed_ns=length, status=status, totals=whole)]
+
+
+def stages(scope: Scope) -> list[Stage]:
+    """Stage attempts of the window in order of submission, at most 5000 (the longest)."""
+    found = totals_by(scope, STAGE_KEY)[SUCCEEDED]
+    rows = scope.tables.records(
+        f"""
+        WITH t AS (
+          SELECT app_index, stage_id, stage_attempt,
+            count(*) FILTER (status = 'success') AS tasks_count,
+            count(*) FILTER (status = 'failed') AS failed_tasks_count,
+            count(*) FILTER (status = 'killed') AS killed_tasks_count,
+            quantile_disc(finish_wall_ns - launch_wall_ns, [0, 0.5, 0.95, 1])
+              FILTER (status = 'success') AS q
+          FROM w_tasks GROUP BY ALL)
+        SELECT s.app_index, s.stage_id, s.stage_attempt, s.name, s.sql_id, s.job_id, s.iteration,
+          s.status, coalesce(t.tasks_count, 0) AS tasks_count,
+          coalesce(t.failed_tasks_count, 0) AS failed_tasks_count,
+          coalesce(t.killed_tasks_count, 0) AS killed_tasks_count,
+          s.submit_wall_ns, s.complete_wall_ns,
+          s.complete_wall_ns - s.submit_wall_ns AS duration_ns, t.q
+        FROM w_stages s LEFT JOIN t USING (app_index, stage_id, stage_attempt)
+        ORDER BY duration_ns DESC NULLS LAST LIMIT {MAX_STAGES}
+        """
+    )
+    made = []
+    for row in rows:
+        q = row.pop("q") or [None] * 4
+        key = tuple(row[k] for k in STAGE_KEY)
+        times = TaskTime(min_ns=q[0], median_ns=q[1], p95_ns=q[2], max_ns=q[3])
+        made.append(Stage(**row, task_time=times, totals=found.get(key, nothing())))
+    return sorted(made, key=lambda s: (s.app_index, s.submit_wall_ns or 0, s.stage_id))
+
+
+def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
+    """List SQL executions of the window with the final plan's nodes, at most 1000 (the longest).
+
+    Parameters
+    ----------
+    scope : Scope
+        A run cut to a window.
+    operators : iterable of Operator
+        CPU by operator; what names a node is put on it.
+    """
+    tables = scope.tables
+    executions = tables.records(
+        "SELECT app_index, sql_id, description, iteration, start_wall_ns, end_wall_ns,"
+        " end_wall_ns - start_wall_ns AS duration_ns, error, plan_versions_count"
+        f" FROM w_sql ORDER BY duration_ns DESC NULLS LAST LIMIT {MAX_SQL}"
+    )
+    if not executions:
+        return []
+    tables.define(
+        "w_nodes",
+        "SELECT n.* FROM plan_nodes n SEMI JOIN"
+        f" (SELECT app_index, sql_id FROM w_sql ORDER BY end_wall_ns - start_wall_ns DESC"
+        f" NULLS LAST LIMIT {MAX_SQL}) q USING (app_index, sql_id) WHERE n.is_final",
+    )
+    metrics, stage_ids = _metrics(scope)
+    used: dict[tuple[int | None, int | None, int | None], list[Operator]] = defaultdict(list)
+    for operator in operators:
+        used[(operator.app_index, operator.sql_id, operator.node_id)].append(operator)
+    nodes: dict[tuple[int, int], list[Node]] = defaultdict(list)
+    for row in tables.records(
+        "SELECT app_index, sql_id, node_id, parent_node_id, depth, trim(name) AS name,"
+        " simple_string, codegen_stage_id FROM w_nodes ORDER BY ALL"
+    ):
+        place = (row.pop("app_index"), row.pop("sql_id"))
+        key = (*place, row["node_id"])
+        hits = used.get(key, [])
+        nodes[place].append(
+            Node(
+                **row,
+                on_cpu_ns=_sum(o.on_cpu_ns for o in hits),
+                off_cpu_ns=_sum(o.off_cpu_ns for o in hits),
+                samples_count=sum(o.samples_count for o in hits) if hits else None,
+                stage_ids=stage_ids.get(key, []),
+                metrics=metrics.get(key, []),
+            )
+        )
+    made = [Sql(**row, nodes=nodes[(row["app_index"], row["sql_id"])]) for row in executions]
+    return sorted(made, key=lambda q: (q.app_index, q.start_wall_ns or 0, q.sql_id))
+
+
+def _metrics(
+    scope: Scope,
+) -> tuple[dict[tuple[int, int, int], list[NodeMetric]], dict[tuple[int, int, int], list[int]]]:
+    metrics: dict[tuple[int, int, int], list[NodeMetric]] = defaultdict(list)
+    stage_ids: dict[tuple[int, int, int], list[int]] = {}
+    rows = scope.tables.records(
+        """
+        SELECT m.app_index, m.sql_id, m.node_id, m.metric, first(m.metric_type) AS metric_type,
+          sum(m.value_sum)::BIGINT AS value_sum, min(m.value_min) AS value_min,
+          max(m.value_max) AS value_max,
+          list_sort(list_distinct(list(m.stage_id) FILTER (m.stage_id IS NOT NULL))) AS stage_ids
+        FROM node_metrics m SEMI JOIN w_nodes n
+          ON m.app_index = n.app_index AND m.sql_id = n.sql_id
+          AND m.plan_version = n.plan_version AND m.node_id = n.node_id
+        GROUP BY m.app_index, m.sql_id, m.node_id, m.metric, m.accumulator_id
+        ORDER BY ALL
+        """
+    )
+    for row in rows:
+        key = (row.pop("app_index"), row.pop("sql_id"), row.pop("node_id"))
+        seen = row.pop("stage_ids") or []
+        stage_ids[key] = sorted({*stage_ids.get(key, []), *seen})
+        metrics[key].append(NodeMetric(**row))
+    return metrics, stage_ids
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    present = [v for v in values if v is not None]
+    return sum(present) if present else None

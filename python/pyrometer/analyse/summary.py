@@ -1,0 +1,148 @@
+"""Everything about one window of a run, as one value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrometer import schema, units
+from pyrometer.analyse.checks import checks
+from pyrometer.analyse.counters import define_series, define_threads
+from pyrometer.analyse.cpu import cpu, instruments
+from pyrometer.analyse.gc import define_pauses, gc
+from pyrometer.analyse.io import io
+from pyrometer.analyse.ledger_core import core_view
+from pyrometer.analyse.ledger_slot import slot_view
+from pyrometer.analyse.model import Failed, Ledger, LedgerReport, RunFacts, Summary
+from pyrometer.analyse.operators import categories, operators
+from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.spark import apps, iterations, sql, stages
+from pyrometer.analyse.totals import window_totals
+from pyrometer.analyse.verdict import verdict
+from pyrometer.analyse.windows import choose, windows
+from pyrometer.doubt import Doubt
+from pyrometer.store import Run
+
+_FEW_SAMPLES = 100
+_OPEN_LEDGER = 0.05
+
+
+def summary(run: Run, window: str | None = None) -> Summary:
+    """Account for one window of a run.
+
+    Parameters
+    ----------
+    run : Run
+        An open run.
+    window : str, optional
+        ``measured``, ``application`` or ``iteration/<n>``; unasked, all measured iterations
+        together, or the application where there are none.
+
+    Raises
+    ------
+    UsageError
+        If the run has no such window.
+    """
+    scope = open_scope(run, window)
+    succeeded, failed = window_totals(scope)
+    used, unmapped = operators(scope)
+    bytes_read, io_doubts = io(scope, succeeded, failed)
+    process = cpu(scope, succeeded, failed)
+    made = Summary(
+        run=facts(run),
+        window=scope.window.facts(),
+        windows=[w.name for w in windows(run)],
+        totals=succeeded,
+        failed=Failed(totals=failed),
+        apps=apps(scope),
+        iterations=iterations(scope),
+        stages=stages(scope),
+        sql=sql(scope, used),
+        operators=used,
+        unmapped=unmapped,
+        categories=categories(scope),
+        cpu=process,
+        io=bytes_read,
+        gc=gc(scope),
+        ledger=ledger(scope),
+        instruments=instruments(scope, process.process_cpu_ns),
+        doubts=[*run.doubts, *io_doubts],
+    )
+    made.doubts += own_doubts(scope, made)
+    made.verdict = verdict(made)
+    return made
+
+
+def ledger_report(run: Run, window: str | None = None) -> LedgerReport:
+    """Both views of the ledger and the checks, of one window."""
+    scope = open_scope(run, window)
+    made = ledger(scope)
+    return LedgerReport(
+        run=facts(run),
+        window=scope.window.facts(),
+        slot_view=made.slot_view,
+        core_view=made.core_view,
+        checks=made.checks,
+        doubts=run.doubts,
+    )
+
+
+def open_scope(run: Run, window: str | None) -> Scope:
+    """Cut a run to a window, with the views that more than one account reads."""
+    scope = Scope(run, choose(run, window))
+    define_threads(scope)
+    define_series(scope)
+    define_pauses(scope)
+    return scope
+
+
+def ledger(scope: Scope) -> Ledger:
+    """Both views of the window, and the checks between their sources."""
+    return Ledger(slot_view=slot_view(scope), core_view=core_view(scope), checks=checks(scope))
+
+
+def facts(run: Run) -> RunFacts:
+    """Tell what ran, where and how it ended."""
+    version = run.tables.scalar("SELECT min(spark_version) FROM apps")
+    started = run.tables.scalar("SELECT min(start_wall_ns) FROM apps")
+    manifest = run.manifest
+    if manifest is None:
+        return RunFacts(run_dir=str(run.paths.root), spark_version=version, started_wall_ns=started)
+    plain: dict[str, Any] = manifest.model_dump(mode="json")
+    return RunFacts(
+        run_dir=str(run.paths.root),
+        workload=manifest.workload.name,
+        command=manifest.workload.command,
+        variant=manifest.workload.variant,
+        scale=manifest.workload.scale,
+        profile=manifest.profile,
+        state=manifest.state,
+        exit_code=manifest.exit.code,
+        spark_version=version or manifest.versions.get("spark"),
+        started_wall_ns=manifest.started_wall_ns or started,
+        host=plain["host"],
+        conf_overlay=plain["conf_overlay"],
+    )
+
+
+def own_doubts(scope: Scope, made: Summary) -> list[Doubt]:
+    """Doubts that only the analysis can raise."""
+    found = []
+    view = made.ledger.slot_view
+    if view.total_ns is None and scope.has("tasks"):
+        found.append(schema.doubt("slots_unknown", view.reason or ""))
+    if view.closure_ratio is not None and abs(view.closure_ratio) > _OPEN_LEDGER:
+        share = units.percent(view.closure_ratio, signed=True)
+        found.append(schema.doubt("ledger_open", f"slot view, {view.window}: closure {share}"))
+    core = made.ledger.core_view
+    if core.closure_ratio is not None and abs(core.closure_ratio) > _OPEN_LEDGER:
+        share = units.percent(core.closure_ratio, signed=True)
+        found.append(schema.doubt("ledger_open", f"core view, {core.window}: closure {share}"))
+    samples = sum(o.samples_count for o in made.operators)
+    if scope.has("samples") and samples < _FEW_SAMPLES:
+        message = f"{samples} CPU samples of operators in window {scope.window.name}"
+        found.append(schema.doubt("samples_few", message))
+    if not scope.has("spans") and not scope.has("os_series"):
+        found.append(schema.doubt("event_log_only", "no plugin and no probe ran"))
+    elif not scope.has_mono:
+        found.append(schema.doubt("clocks_unjoined", f"window {scope.window.name}"))
+    return found

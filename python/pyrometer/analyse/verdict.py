@@ -1,0 +1,91 @@
+"""One sentence for a newcomer: where the time went, with numbers, and nothing without evidence."""
+
+from __future__ import annotations
+
+from pyrometer import units
+from pyrometer.analyse.model import Summary
+
+_DOMINANT = 0.05
+_IDLE_WORDS = {
+    "idle/driver": "no stage running (the driver's time)",
+    "idle/executor_startup": "executors starting up",
+    "idle/waiting_to_launch": "tasks waiting to be launched",
+    "idle/too_few_tasks": "fewer tasks than slots",
+    "idle/stage_tail": "waiting for the last tasks of a stage",
+}
+
+
+def verdict(summary: Summary) -> str:
+    """Say where the window's time went."""
+    parts = [text for text in (_cpu_part(summary), _slots_part(summary)) if text]
+    failed = summary.failed.totals.get("tasks_count") or 0
+    if failed:
+        done = summary.totals.get("tasks_count") or 0
+        parts.append(
+            f"{units.count(failed)} of {units.count(done + failed)} task attempts failed or were"
+            " killed"
+        )
+    if not parts:
+        return _little(summary)
+    sentence = "; ".join(parts)
+    return sentence[0].upper() + sentence[1:] + "."
+
+
+def _little(summary: Summary) -> str:
+    tasks = summary.totals.get("tasks_count") or 0
+    if not tasks:
+        return "No task ended in this window."
+    run = units.duration(summary.totals.get("executor_run_time_ns"))
+    return f"{units.count(tasks)} tasks ran for {run} in all; this log tells no more."
+
+
+def _cpu_part(summary: Summary) -> str | None:
+    run, cpu = (
+        summary.totals.get("executor_run_time_ns"),
+        summary.totals.get("executor_cpu_time_ns"),
+    )
+    named = [o for o in summary.operators if o.on_cpu_ns is not None and o.share_of_task_cpu]
+    if named and (named[0].share_of_task_cpu or 0) >= _DOMINANT:
+        top = named[0]
+        text = f"{_percent(top.share_of_task_cpu)} of task CPU is {top.operator}"
+        conversion = next(iter(top.expressions), None)
+        if conversion and top.share_of_task_cpu:
+            of_all = conversion.share * top.share_of_task_cpu
+            if of_all >= _DOMINANT:
+                text += f", {_percent(of_all)} converting {_short(conversion.expression)}"
+            return text
+        heavy = next((c for c in summary.categories if (c.share or 0) >= _DOMINANT), None)
+        if heavy and heavy.category != "unclassified":
+            text += f"; by kind of work, {_percent(heavy.share)} is {heavy.category}"
+        return text
+    if summary.categories:
+        heavy = summary.categories[0]
+        return f"{_percent(heavy.share)} of task CPU is {heavy.category}"
+    if run and cpu is not None:
+        return f"tasks were on the CPU for {_percent(min(1.0, cpu / run))} of their run time"
+    return None
+
+
+def _slots_part(summary: Summary) -> str | None:
+    rows = {r.path: r for r in summary.ledger.slot_view.rows}
+    idle = rows.get("idle")
+    if idle is None or idle.share is None:
+        return None
+    if idle.share < 0.1:
+        return f"task slots were busy {_percent(1 - idle.share)} of the time"
+    causes = [r for path, r in rows.items() if path in _IDLE_WORDS and r.share]
+    if not causes:
+        return None
+    worst = max(causes, key=lambda r: r.share or 0)
+    return (
+        f"task slots were idle {_percent(idle.share)} of the time, mostly for"
+        f" {_IDLE_WORDS[worst.path]} ({_percent(worst.share)})"
+    )
+
+
+def _percent(share: float | None) -> str:
+    return f"{round((share or 0) * 100)} %"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 70 else text[:69] + "…"
