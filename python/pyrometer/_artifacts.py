@@ -1,0 +1,92 @@
+"""Where the parts that are not Python lie: the probe binary and the plugin jar.
+
+Both lie in ``pyrometer/_bundled``: in an installed package they came with the wheel, in a checkout
+``make setup`` built them there. Their versions must be the package's own.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from functools import cache
+from pathlib import Path
+
+from pyrometer import __version__
+from pyrometer.errors import CapabilityError
+
+BUNDLED = Path(__file__).parent / "_bundled"
+_REBUILD = "in a checkout run: make bundled; otherwise reinstall Pyrometer"
+
+
+def probe_binary() -> Path:
+    """Path of ``pyro-probe``, checked to be there and executable.
+
+    Raises
+    ------
+    CapabilityError
+        If it is missing or may not be executed.
+    """
+    path = BUNDLED / "pyro-probe"
+    if not path.is_file():
+        raise CapabilityError(f"the probe {path} is missing", _REBUILD)
+    if not os.access(path, os.X_OK):
+        raise CapabilityError(f"the probe {path} may not be executed", f"chmod +x {path}")
+    return path
+
+
+@cache
+def plugin_jar() -> Path:
+    """Path of ``pyrometer-plugin.jar``, checked to be there and of our version.
+
+    Raises
+    ------
+    CapabilityError
+        If it is missing, no jar, or of another version.
+    """
+    path = BUNDLED / "pyrometer-plugin.jar"
+    if not path.is_file():
+        raise CapabilityError(f"the plugin {path} is missing", _REBUILD)
+    check_version(f"the plugin {path}", jar_version(path))
+    return path
+
+
+def jar_version(path: Path) -> str | None:
+    """``Implementation-Version`` of a jar; ``None`` if it has none.
+
+    Raises
+    ------
+    CapabilityError
+        If it is no readable jar.
+    """
+    try:
+        with zipfile.ZipFile(path) as jar:
+            manifest = jar.read("META-INF/MANIFEST.MF").decode("utf-8", "replace")
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise CapabilityError(f"{path} is not a readable jar: {error}", _REBUILD) from error
+    for line in manifest.splitlines():
+        name, _, value = line.partition(":")
+        if name == "Implementation-Version":
+            return value.strip()
+    return None
+
+
+def check_version(what: str, version: str | None) -> None:
+    """Compare the version of a part with the package's.
+
+    Raises
+    ------
+    CapabilityError
+        If they differ.
+
+    Examples
+    --------
+    >>> check_version("the probe", __version__)
+    >>> check_version("the probe", "0.0.0")
+    Traceback (most recent call last):
+    ...
+    pyrometer.errors.CapabilityError: the probe is version 0.0.0, the package 0.1.0
+    """
+    if version != __version__:
+        raise CapabilityError(
+            f"{what} is version {version or 'unknown'}, the package {__version__}", _REBUILD
+        )

@@ -1,0 +1,220 @@
+"""Probe ``os``: threads, processes and the host, read from ``/proc`` by ``pyro-probe``."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pyrometer import _artifacts
+from pyrometer.errors import CapabilityError, PyrometerError
+from pyrometer.probes.base import Probe, Problem
+from pyrometer.store.layout import RunPaths
+from pyrometer.store.manifest import ProbeEntry
+
+_READY_SECONDS = 2.0
+_STOP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Capability:
+    """Something that this host can or cannot measure.
+
+    Attributes
+    ----------
+    name : str
+        ``os``, ``pmu``, ``bandwidth``, ``pressure``, ...
+    tier : str or None
+        Tier of the OS probe, where the capability is one.
+    available : bool
+        It was tried and works.
+    reason : str
+        What came of the try.
+    remedy : str or None
+        How to get it; ``None`` if it is there.
+    """
+
+    name: str
+    tier: str | None
+    available: bool
+    reason: str
+    remedy: str | None
+
+
+def capabilities() -> list[Capability]:
+    """Let the probe try everything it could measure on this host.
+
+    Raises
+    ------
+    CapabilityError
+        If the probe binary is missing, does not run, or is of another version.
+    """
+    version = _ask("--version").removeprefix("pyro-probe").strip()
+    _artifacts.check_version("the probe", version)
+    try:
+        return [Capability(**row) for row in json.loads(_ask("tiers", "--json"))]
+    except (ValueError, TypeError) as error:
+        raise CapabilityError(f"pyro-probe tiers: {error}", "reinstall Pyrometer") from error
+
+
+def _ask(*arguments: str) -> str:
+    binary = _artifacts.probe_binary()
+    try:
+        done = subprocess.run(
+            [binary, *arguments], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CapabilityError(f"{binary} does not run: {error}", "reinstall Pyrometer") from error
+    return done.stdout.strip()
+
+
+class OsProbe(Probe):
+    """CPU, run-queue time and faults per thread; I/O and memory per process; series of the host.
+
+    The binary runs in a session of its own: neither Ctrl-C nor our death reaches it, and it ends
+    when the last process it follows has ended.
+
+    Parameters
+    ----------
+    hz : float
+        Passes per second.
+    host : str, optional
+        Name of this host in rows and file names; the host's own by default.
+    threads : bool
+        Record every thread, not only processes and the host.
+    """
+
+    name = "os"
+
+    def __init__(self, hz: float = 20.0, host: str | None = None, threads: bool = True) -> None:
+        self.hz = hz
+        self.host = (host or socket.gethostname()).replace("/", "_")
+        self.threads = threads
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
+        self._failure: str | None = None
+
+    def asked(self) -> str:
+        """Say what is read and how often."""
+        what = "threads, processes and host" if self.threads else "processes and host"
+        return f"{what} at {self.hz:g} Hz, memory and devices at {self.hz / 5:g} Hz"
+
+    def check(self) -> list[Problem]:
+        """Run the binary and let it try what it will read."""
+        try:
+            found = capabilities()
+        except PyrometerError as error:
+            return [Problem(self.name, error.message, error.remedy or "reinstall Pyrometer")]
+        return [
+            Problem(self.name, row.reason, row.remedy or "pyrometer doctor")
+            for row in found
+            if row.name == "os" and row.tier == "T2" and not row.available
+        ]
+
+    def start(self, paths: RunPaths, root_pid: int) -> None:
+        """Follow `root_pid`; returns after the first reading. A failure is told by `report`."""
+        report = self._report_file(paths)
+        report.unlink(missing_ok=True)
+        command: list[str | Path] = [
+            _artifacts.probe_binary(), "record", "--root-pid", str(root_pid),
+            "--raw-dir", paths.raw.resolve(), "--host", self.host, "--hz", str(self.hz),
+        ]  # fmt: skip
+        if not self.threads:
+            command.append("--no-threads")
+        with self._log_file(paths).open("wb") as log:
+            self._process = self._launch(command, log)
+        deadline = time.monotonic() + _READY_SECONDS
+        while self._process is not None and time.monotonic() < deadline:
+            if report.exists() or self._process.poll() is not None:
+                return
+            time.sleep(0.002)
+
+    def _launch(self, command: list[str | Path], log: IO[bytes]) -> subprocess.Popen[bytes] | None:
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._failure = f"{command[0]}: {error}"
+            return None
+        self._pid = process.pid
+        return process
+
+    def stop(self) -> None:
+        """Ask the binary to take a last reading and end; it is killed if it does not."""
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self._failure = f"did not end within {_STOP_SECONDS:g} s and was killed"
+        self._process = None
+
+    def processes(self) -> list[int]:
+        """Pid of the binary."""
+        return [] if self._pid is None else [self._pid]
+
+    def report(self, paths: RunPaths) -> ProbeEntry:
+        """Say what the binary wrote of itself."""
+        log = self._log_file(paths)
+        complaint = _read_text(log).strip()
+        if not complaint:
+            log.unlink(missing_ok=True)
+        found = read_report(self._report_file(paths))
+        if found is None:
+            reason = self._failure or complaint or "the probe was not started"
+            return ProbeEntry(name=self.name, asked=self.asked(), reason=reason)
+        names = ("thread_rows_count", "series_rows_count", "passes_count")
+        threads, series, passes = (found.get(name) for name in names)
+        reasons = [self._failure, complaint or None]
+        if found.get("write_error"):
+            reasons.append(f"writing stopped: {found['write_error']}")
+        if found.get("state") != "finished":
+            reasons.append("the probe was killed; the last second may be missing")
+        if found.get("io_denied_processes_count"):
+            reasons.append(
+                f"I/O counters of {found['io_denied_processes_count']} process(es) may not be read"
+            )
+        return ProbeEntry(
+            name=self.name,
+            tier=found.get("tier"),
+            asked=self.asked(),
+            got=f"{threads} thread rows, {series} series rows in {passes} passes",
+            dropped=found.get("dropped_rows_count"),
+            own_cpu_ns=found.get("own_cpu_ns"),
+            reason="; ".join(reason for reason in reasons if reason) or None,
+        )
+
+    def _report_file(self, paths: RunPaths) -> Path:
+        return paths.raw / f"probe-{self.host}.report.json"
+
+    def _log_file(self, paths: RunPaths) -> Path:
+        return paths.raw / f"probe-{self.host}.log"
+
+
+def read_report(path: Path) -> dict[str, Any] | None:
+    """Read a probe's report; ``None`` if there is none that can be read."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
