@@ -111,7 +111,7 @@ def _vectored_reads(scope: Scope) -> bool:
     rows = scope.tables.query("SELECT spark_version, spark_conf FROM apps")
     off = 'parquet.hadoop.vectored.io.enabled":"false"'
     return any(
-        int(re.match(r"\d*", version or "")[0] or 0) >= 4
+        re.match(r"[4-9]|[1-9]\d", version or "") is not None
         and off not in (conf or "").replace(" ", "")
         for version, conf in rows
     )

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,12 @@ def native() -> Any:
         If it is not built.
     """
     try:
-        from pyrometer import _core  # noqa: PLC0415
+        return import_module("pyrometer._core")
     except ImportError as error:
         raise CapabilityError(
             f"the native part of Pyrometer cannot be loaded: {error}",
             "in a clone: make setup; else: pip install --force-reinstall pyrometer",
         ) from error
-    return _core
 
 
 def ingest_run(run_dir: str | Path) -> IngestReport:
@@ -102,9 +102,7 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     gc = paths.gc_logs()
     source("gc log", gc, lambda: core.ingest_gc(_strings(gc), out))
     profiles = paths.profiles()
-    source(
-        "profile", profiles, lambda: core.ingest_jfr(_strings(profiles), plugin, out, host)
-    )
+    source("profile", profiles, lambda: core.ingest_jfr(_strings(profiles), plugin, out, host))
     threads, series = paths.probe_threads(), paths.probe_series()
     source(
         "probe",
@@ -154,7 +152,7 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
         shutil.rmtree(report.folder)
         raise UsageError(
             f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})",
-            "event logs lie in spark.eventLog.dir; each line is a JSON object with \"Event\"",
+            'event logs lie in spark.eventLog.dir; each line is a JSON object with "Event"',
         )
     _seal(report)
     return report
@@ -194,7 +192,7 @@ def _guarded(
         answer = json.loads(read())
     except PyrometerError:
         raise
-    except Exception as error:  # noqa: BLE001 - a source of any kind must not stop the others
+    except Exception as error:
         report.note(
             "ingest_source_failed",
             f"{name}: {type(error).__name__}: {error} ({', '.join(files[:3])})",

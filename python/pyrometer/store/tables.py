@@ -86,7 +86,8 @@ class Tables:
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query. Only for results that are small whatever the run."""
-        return self.connection.execute(sql, parameters).fetchall()
+        found: list[tuple[Any, ...]] = self.connection.execute(sql, parameters).fetchall()
+        return found
 
     def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Rows of a query by column name."""
@@ -106,7 +107,8 @@ class Tables:
 
     def columns(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
         """Columns of a query as numpy arrays (masked where a value is null)."""
-        return self.connection.execute(sql, parameters).fetchnumpy()
+        found: dict[str, Any] = self.connection.execute(sql, parameters).fetchnumpy()
+        return found
 
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
         """Keep the result of a query as temporary table ``name``, in this connection only."""

@@ -1,0 +1,143 @@
+"""Pieces of terminal output: safe strings, tables, bars, intervals.
+
+Every string that comes from a log goes through :func:`safe`: it can hold no markup and no control
+characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from rich.console import Group
+from rich.markup import escape
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from pyrometer import units
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from pyrometer.doubt import Doubt
+
+BAR_WIDTH = 16
+EIGHTHS = " ▏▎▍▌▋▊▉"
+COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+Justify = Literal["left", "right"]
+NARROW = 100
+NBSP = "\u00a0"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How to draw: with ASCII alone, and with how many columns for names."""
+
+    plain: bool
+    names: int
+
+    @classmethod
+    def of(cls, console: Console) -> Look:
+        """Fit a console: its encoding and its width."""
+        wide = console.width >= NARROW
+        return cls(console.options.ascii_only, 46 if wide else max(12, min(30, console.width - 50)))
+
+
+def safe(text: object, most: int = 2000) -> str:
+    """Make a string from a log fit to print: no control characters, no markup."""
+    kept = "".join(c if c.isprintable() else "\ufffd" for c in str(text)[:most])
+    return escape(kept)
+
+
+def heading(title: str) -> RenderableType:
+    """Rule off a section with its title."""
+    return Group("", Rule(f"[bold]{title}[/]", align="left", style="dim"))
+
+
+def table(*columns: tuple[str, Justify]) -> Table:
+    """Make a table of text and number columns that gives way in its longest cells."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for number, (name, justify) in enumerate(columns):
+        table.add_column(
+            name,
+            justify=justify,
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=None,
+            min_width=8 if number == 0 else None,
+        )
+    return table
+
+
+def indented(table: Table) -> RenderableType:
+    """Indent a table by two columns."""
+    return Padding(table, (0, 0, 0, 2), expand=False)
+
+
+def note(text: str) -> RenderableType:
+    """Make a dim line of remarks."""
+    return Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False)
+
+
+def window_line(name: str, iterations: Sequence[int], length_ns: int | None) -> Text:
+    """Say what the numbers are about."""
+    runs = ""
+    if len(iterations) > 1:
+        runs = f", iterations {', '.join(map(str, iterations))}"
+    return Text.from_markup(f"[dim]window: {escape(name)}{runs}, {units.duration(length_ns)}[/]")
+
+
+def doubt_lines(doubts: Sequence[Doubt]) -> Iterator[RenderableType]:
+    """List doubts with their remedies."""
+    if not doubts:
+        return
+    yield heading("Doubts")
+    for d in doubts:
+        colour = COLOURS.get(d.severity, "yellow")
+        text = f"[{colour}]{d.severity}[/] {safe(d.message)} [dim]({safe(d.code)})[/]"
+        yield Padding(Text.from_markup(text), (0, 0, 0, 2), expand=False)
+        yield Padding(Text.from_markup(f"[dim]→ {safe(d.remedy)}[/]"), (0, 0, 0, 4), expand=False)
+
+
+def bars(look: Look, *extra: str) -> Table:
+    """Make a table of name, bar, share, value, and more numbers where named."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.show_header = bool(extra)
+    table.add_column("", no_wrap=True, overflow="ellipsis", max_width=look.names)
+    table.add_column("", no_wrap=True, width=BAR_WIDTH)
+    table.add_column("", no_wrap=True, justify="right")
+    table.add_column("", no_wrap=True)
+    for name in extra:
+        table.add_column(name, no_wrap=True, justify="right")
+    return table
+
+
+def bar(share: float | None, plain: bool = False) -> str:
+    """Draw a share as a bar of at most 16 cells.
+
+    Examples
+    --------
+    >>> bar(0.5), bar(0.5, plain=True), bar(None)
+    ('████████', '########', '')
+    """
+    if share is None or share <= 0:
+        return ""
+    cells = min(1.0, share) * BAR_WIDTH
+    if plain:
+        return "#" * max(1, round(cells))
+    whole, part = int(cells), round((cells - int(cells)) * 8)
+    if part == 8:
+        whole, part = whole + 1, 0
+    return "█" * whole + (EIGHTHS[part] if part else "" if whole else EIGHTHS[1])
+
+
+def interval(value: int | None, low: float | None, high: float | None) -> str:
+    """Write a time with half the width of its interval."""
+    text = units.duration(value)
+    if value is None or low is None or high is None:
+        return text
+    half = (high - low) / 2
+    return f"{text} [dim]± {units.duration(half)}[/]"

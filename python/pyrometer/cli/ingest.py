@@ -1,0 +1,67 @@
+"""``pyrometer ingest EVENTLOG…``: event logs to tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, human
+
+app = typer.Typer()
+
+
+@app.command()
+def ingest(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="EVENTLOG...",
+            help="Event log files and rolling directories (plain, lz4, lzf, snappy, zstd, gzip),"
+            " or one run directory whose tables are to be made anew.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="Folder for the tables. Default: a cache folder."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn Spark event logs into tables, which `pyrometer show` then reads."""
+    from pyrometer import units
+    from pyrometer.cli.drawing import safe
+    from pyrometer.errors import UsageError
+    from pyrometer.store import ingest_eventlogs, ingest_run
+    from pyrometer.store.run import cache_folder
+
+    if len(logs) == 1 and (logs[0] / "raw").is_dir():
+        if out is not None:
+            raise UsageError("-o does not go with a run directory: its tables lie in it")
+        folder = logs[0]
+        report = ingest_run(folder)
+    else:
+        if out is None and len(logs) > 1:
+            raise UsageError("several event logs need a folder", "pyrometer ingest LOG… -o DIR")
+        folder = out or cache_folder(logs[0])
+        report = ingest_eventlogs(logs, folder)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/ingest/1",
+                "run_dir": str(folder),
+                "tables": report.tables,
+                "stats": report.stats,
+                "doubts": [d.model_dump() for d in report.doubts],
+            }
+        )
+        return
+    console = human(as_json)
+    for name, rows in report.tables.items():
+        if rows:
+            console.print(f"  {name:<18}{units.count(rows):>14} rows")
+    for doubt in report.doubts:
+        console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
+        console.print(f"    [dim]→ {safe(doubt.remedy)}[/]", soft_wrap=True)
+    console.print(f"next: [bold]pyrometer show {safe(folder)}[/]", soft_wrap=True)

@@ -1,0 +1,298 @@
+"""A summary as text for a terminal: aligned, 80 columns or less, colours optional."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.text import Text
+
+from pyrometer import units
+from pyrometer.analyse.model import Iteration, Stage, Summary
+from pyrometer.cli.drawing import (
+    NBSP,
+    Justify,
+    Look,
+    bar,
+    bars,
+    doubt_lines,
+    heading,
+    indented,
+    interval,
+    note,
+    safe,
+    table,
+    window_line,
+)
+from pyrometer.cli.render_ledger import view_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from pyrometer.estimate import Estimate
+
+MAX_STAGES = 10
+MAX_OPERATORS = 10
+
+
+def show(console: Console, summary: Summary) -> None:
+    """Print a whole summary."""
+    for part in _parts(summary, Look.of(console)):
+        console.print(part)
+
+
+def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
+    yield from _header(s)
+    yield ""
+    yield Text.from_markup(f"[bold]{safe(s.verdict).replace(' %', NBSP + '%')}[/]")
+    yield heading("Totals")
+    yield from _totals(s)
+    if len(s.iterations) > 1:
+        yield heading("Iterations")
+        yield _iterations(s.iterations)
+    if s.stages:
+        yield heading(f"Stages ({len(s.stages)})")
+        yield from _stages(s.stages)
+    if s.operators or s.categories:
+        yield from _operators(s, look)
+    yield from _cpu(s, look)
+    yield from _io(s, look)
+    yield from _gc(s)
+    yield heading("Ledger: what the task slots' time went to")
+    yield from view_lines(s.ledger.slot_view, look)
+    if s.ledger.core_view.total_ns is not None:
+        yield heading("Ledger: what the host's CPU time went to")
+        yield from view_lines(s.ledger.core_view, look)
+    yield from _instruments(s)
+    yield from doubt_lines(s.doubts)
+
+
+def _header(s: Summary) -> Iterator[RenderableType]:
+    names = [app.app_name for app in s.apps if app.app_name]
+    what = s.run.workload or (" ".join(s.run.command) or " · ".join(names[:3]) or s.run.run_dir)
+    extras = [f"{k}={v}" for k, v in s.run.variant.items()]
+    if s.run.scale is not None:
+        extras.append(f"scale {s.run.scale}")
+    if s.run.spark_version:
+        extras.append(f"Spark {s.run.spark_version}")
+    if s.run.profile:
+        extras.append(f"profile {s.run.profile}")
+    if s.run.state:
+        code = "" if s.run.exit_code is None else f", exit code {s.run.exit_code}"
+        extras.append(f"{s.run.state}{code}")
+    yield Text.from_markup(f"[bold cyan]{safe(what, 300)}[/]")
+    if extras:
+        yield Text.from_markup(f"[dim]{safe(' · '.join(extras), 300)}[/]")
+    if len(s.apps) > 1:
+        yield Text.from_markup(f"[dim]{len(s.apps)} applications[/]")
+    yield window_line(s.window.name, s.window.iterations, s.window.length_ns)
+
+
+def _words(name: str) -> str:
+    """``executor_cpu_time_ns`` → ``executor cpu time``."""
+    for unit in ("_ns", "_bytes", "_count"):
+        name = name.removesuffix(unit)
+    return name.replace("_", " ").replace("cpu", "CPU").replace("jvm gc", "JVM GC")
+
+
+def _totals(s: Summary) -> Iterator[RenderableType]:
+    failed = s.failed.totals
+    any_failed = bool(failed.get("tasks_count"))
+    columns: list[tuple[str, Justify]] = [("", "left"), ("succeeded", "right")]
+    if any_failed:
+        columns.append(("failed or killed", "right"))
+    rows = table(*columns)
+    zeros, missing = [], []
+    for name, value in s.totals.items():
+        lost = failed.get(name)
+        if value is None and not lost:
+            missing.append(_words(name))
+        elif value == 0 and not lost:
+            zeros.append(_words(name))
+        else:
+            cells = [_words(name), units.quantity(name, value)]
+            rows.add_row(*cells, *([units.quantity(name, lost)] if any_failed else []))
+    yield indented(rows)
+    if zeros:
+        yield note("0: " + ", ".join(zeros))
+    if missing:
+        yield note("not in this log: " + ", ".join(missing))
+
+
+def _iterations(iterations: Sequence[Iteration]) -> RenderableType:
+    rows = table(
+        ("iteration", "left"), ("elapsed", "right"), ("task CPU", "right"), ("tasks", "right"),
+        ("result rows", "right"), ("status", "left"),
+    )  # fmt: skip
+    for it in iterations:
+        rows.add_row(
+            f"{it.iteration}{' (warm-up)' if it.warmup else ''}",
+            units.duration(it.elapsed_ns),
+            units.duration(it.totals.get("executor_cpu_time_ns")),
+            units.count(it.totals.get("tasks_count")),
+            units.count(it.result_rows_count),
+            safe(it.status),
+        )
+    return indented(rows)
+
+
+def _stages(stages: Sequence[Stage]) -> Iterator[RenderableType]:
+    longest = sorted(stages, key=lambda x: -(x.duration_ns or 0))[:MAX_STAGES]
+    rows = table(
+        ("stage", "left"), ("tasks", "right"), ("duration", "right"), ("run time", "right"),
+        ("CPU", "right"), ("median/max task", "right"), ("name", "left"),
+    )  # fmt: skip
+    for x in longest:
+        attempt = f".{x.stage_attempt}" if x.stage_attempt else ""
+        lost = x.failed_tasks_count + x.killed_tasks_count
+        spread = f"{units.duration(x.task_time.median_ns)}/{units.duration(x.task_time.max_ns)}"
+        rows.add_row(
+            f"{x.stage_id}{attempt}",
+            f"{units.count(x.tasks_count)}{f' (−{lost})' if lost else ''}",
+            units.duration(x.duration_ns),
+            units.duration(x.totals.get("executor_run_time_ns")),
+            units.duration(x.totals.get("executor_cpu_time_ns")),
+            spread,
+            safe(x.name or "", 200),
+        )
+    yield indented(rows)
+    if len(stages) > len(longest):
+        yield note(f"the {len(longest)} longest of {len(stages)}; --json has all")
+
+
+def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
+    if s.operators:
+        yield heading("Task CPU by operator")
+        rows = bars(look)
+        for o in s.operators[:MAX_OPERATORS]:
+            where = f" (node {o.node_id}, SQL {o.sql_id})" if o.node_id is not None else ""
+            rows.add_row(
+                f"{safe(o.operator, 120)}[dim]{where}[/]",
+                bar(o.share_of_task_cpu, look.plain),
+                units.percent(o.share_of_task_cpu),
+                interval(o.on_cpu_ns, *_ends(o.on_cpu)),
+            )
+            for e in o.expressions:
+                rows.add_row(
+                    f"[dim]  {safe(e.expression, 120)}[/]",
+                    "",
+                    units.percent(e.share * (o.share_of_task_cpu or 0)),
+                    units.duration(e.on_cpu_ns),
+                )
+        if s.unmapped.ratio is not None:
+            rows.add_row(
+                "[dim]no operator in the stack[/]",
+                bar(s.unmapped.ratio, look.plain),
+                units.percent(s.unmapped.ratio),
+                units.duration(s.unmapped.on_cpu_ns),
+            )
+        yield indented(rows)
+    if s.categories:
+        yield heading("Task CPU by kind of work")
+        rows = bars(look)
+        for c in s.categories:
+            rows.add_row(
+                safe(c.category),
+                bar(c.share, look.plain),
+                units.percent(c.share),
+                interval(c.on_cpu_ns, *_ends(c.estimate)),
+            )
+        yield indented(rows)
+
+
+def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
+    yield heading("CPU: the whole process beside what Spark counts")
+    cpu = s.cpu
+    spark = units.duration(cpu.executor_cpu_time_ns)
+    line = f"process {units.duration(cpu.process_cpu_ns)}, Spark {spark}"
+    if cpu.ratio is not None:
+        line += f": {units.digits(cpu.ratio)} times as much"
+    yield Padding(Text(line), (0, 0, 0, 2), expand=False)
+    if cpu.roles:
+        rows = bars(look, "run queue")
+        subtracted = False
+        for role in cpu.roles:
+            share = role.cpu_ns / cpu.process_cpu_ns if cpu.process_cpu_ns else None
+            name = safe(role.role)
+            if role.method == "by_complement":
+                name += " *"
+                subtracted = True
+            rows.add_row(
+                name,
+                bar(share, look.plain),
+                units.percent(share),
+                units.duration(role.cpu_ns),
+                units.duration(role.run_delay_ns),
+            )
+        yield indented(rows)
+        if subtracted:
+            yield note("* by subtraction: process total − its threads as read")
+    if cpu.reason:
+        yield note(cpu.reason)
+
+
+def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
+    io = s.io
+    sizes = (
+        ("Spark's input bytes", io.input_bytes),
+        ("process, by read calls", io.process_read_chars_bytes),
+        ("process, from the device", io.process_read_bytes),
+        ("size of the scan's files", io.scan_files_size_bytes),
+    )
+    if not any(value for _, value in sizes):
+        return
+    yield heading("Bytes read, three ways")
+    rows = bars(look)
+    most = max(value or 0 for _, value in sizes)
+    for name, value in sizes:
+        share = None if value is None else value / most
+        rows.add_row(name, bar(share, look.plain), "", units.size(value))
+    yield indented(rows)
+    notes = []
+    if io.page_cache_ratio is not None:
+        notes.append(f"{units.percent(io.page_cache_ratio)} came from the page cache")
+    if io.mb_per_s_per_core is not None:
+        rate = f"{units.digits(io.mb_per_s_per_core)} MB/s per core"
+        notes.append(f"{rate}, from {io.bytes_source}")
+    if io.reason:
+        notes.append(io.reason)
+    for line in notes:
+        yield note(line)
+
+
+def _gc(s: Summary) -> Iterator[RenderableType]:
+    if s.gc.pauses_count is None:
+        return
+    yield heading("Garbage collection")
+    line = (
+        f"{units.count(s.gc.pauses_count)} pauses, {units.duration(s.gc.pause_total_ns)} in all,"
+        f" longest {units.duration(s.gc.pause_max_ns)}"
+    )
+    if s.gc.safepoints_count is not None:
+        line += (
+            f"; {units.count(s.gc.safepoints_count)} safepoints of any kind,"
+            f" {units.duration(s.gc.safepoint_total_ns)}"
+        )
+    yield Padding(Text(line), (0, 0, 0, 2), expand=False)
+    if len(s.gc.by_kind) > 1:
+        kinds = (
+            f"{k.kind} {k.pauses_count} × {units.duration(k.pause_total_ns)}" for k in s.gc.by_kind
+        )
+        yield note("; ".join(kinds))
+
+
+def _instruments(s: Summary) -> Iterator[RenderableType]:
+    known = [i for i in s.instruments if i.cpu_ns is not None]
+    if not known:
+        return
+    parts = [
+        f"{i.name} {units.duration(i.cpu_ns)} ({units.percent(i.share_of_process_cpu)})"
+        for i in known
+    ]
+    yield heading("What measuring cost")
+    yield Padding(Text(", ".join(parts)), (0, 0, 0, 2), expand=False)
+
+
+def _ends(estimate: Estimate | None) -> tuple[float | None, float | None]:
+    return (estimate.low, estimate.high) if estimate else (None, None)
