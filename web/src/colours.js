@@ -1,0 +1,88 @@
+// One colour scale for the whole page. Hues follow Paul Tol's colour-blind safe schemes; a colour
+// never stands alone, its name is always beside it or under the pointer.
+
+// What CPU was spent on, thread roles and rows of the ledger share names and so share colours.
+const NAMED = [
+  [/unclassified|unmapped|unknown|unsplit/, "#a9adb3"],
+  [/^idle|no task|driver only/, "#c9ced6"],
+  [/decompress/, "#77aadd"],
+  [/decode|parquet|scan/, "#4477aa"],
+  [/cast|conversion/, "#ee7733"],
+  [/expression/, "#44aa99"],
+  [/operator/, "#228833"],
+  [/hash|aggregat/, "#bbaa33"],
+  [/sort/, "#997700"],
+  [/shuffle.*read|fetch/, "#cc6699"],
+  [/shuffle/, "#aa3377"],
+  [/serial/, "#882255"],
+  [/spill/, "#994455"],
+  [/python/, "#33bbee"],
+  [/udf/, "#009988"],
+  [/memory|alloc/, "#9970ab"],
+  [/^gc|garbage|pause|safepoint/, "#cc3311"],
+  [/jit|compil/, "#dd8855"],
+  [/steal/, "#5b2a45"],
+  [/run queue|runnable|delay/, "#ddaa77"],
+  [/block io|disk|iowait|io wait/, "#225555"],
+  [/kernel|system|irq/, "#7a8087"],
+  [/pyrometer/, "#114477"],
+  [/helper/, "#66ccbb"],
+  [/driver/, "#6699cc"],
+  [/other process/, "#8f8a7f"],
+  [/^vm|other jvm/, "#b09f84"],
+  [/task|user|on cpu|running/, "#2f7f6f"],
+  [/wait|lock|park|sleep/, "#b8a6d0"],
+  [/other/, "#9aa09a"],
+];
+
+const CYCLE = ["#4477aa", "#ee7733", "#228833", "#aa3377", "#66ccee", "#bbaa33", "#882255", "#44aa99", "#999933", "#6699cc"];
+
+export const KIND_COLOURS = {
+  interpreted: "#d9c36a", c1: "#9fc08b", c2: "#5fa877", inlined: "#7fc4bd",
+  native: "#c9806f", cpp: "#d6a760", kernel: "#8f9aa8", unknown: "#b5b5b5",
+};
+
+export const STATUS_COLOURS = { failed: "#cc3311", killed: "#8f8a7f", running: "#33bbee" };
+export const NEUTRAL = "#a9adb3";
+
+export function named(name) {
+  const text = String(name ?? "unknown").toLowerCase().replace(/[_-]+/g, " ");
+  for (const [pattern, colour] of NAMED) if (pattern.test(text)) return colour;
+  let hash = 0;
+  for (const char of text) hash = (hash * 31 + char.codePointAt(0)) >>> 0;
+  return CYCLE[hash % CYCLE.length];
+}
+
+export function cycled(index) {
+  return CYCLE[index % CYCLE.length];
+}
+
+// Heat: share of CPU from pale to dark, monotonic in lightness.
+const HEAT = ["#fdf1d3", "#fbd58d", "#f6ab52", "#e5762b", "#bf4317", "#7f2312"];
+
+export function heat(share) {
+  const at = Math.min(HEAT.length - 1, Math.max(0, Math.ceil(Math.sqrt(share) * (HEAT.length - 1))));
+  return HEAT[at];
+}
+
+// Black or white, whichever reads better on a colour (WCAG contrast).
+const inks = new Map();
+
+export function ink(colour) {
+  let found = inks.get(colour);
+  if (!found) {
+    const channel = (at) => {
+      const c = parseInt(colour.slice(at, at + 2), 16) / 255;
+      return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    };
+    const light = 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
+    found = light > 0.22 ? "#15181b" : "#ffffff";
+    inks.set(colour, found);
+  }
+  return found;
+}
+
+// A colour of the style sheet, for canvases.
+export function css(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}

@@ -1,0 +1,58 @@
+// What CPU was spent on: by category, by operator, by thread role.
+import { el, missing, section } from "./dom.js";
+import { count, interval, percent, time, words } from "./format.js";
+import { named } from "./colours.js";
+import { facts, help, tipOn } from "./tip.js";
+
+export function cpuSection(summary) {
+  return section("cpu", "What the CPU was spent on", "CPU time of task threads by kind of work and by SQL operator, from the profiler's samples; CPU time of the whole process by thread role, from the kernel's counters.",
+    el("div", { class: "three" }, categories(summary), operators(summary), roles(summary.cpu)));
+}
+
+function panel(title, text, list, reason) {
+  return el("div", { class: "panel" }, el("h3", null, title, help(text)), list.length ? el("div", { class: "hbars" }, list) : missing(reason));
+}
+
+const NO_SAMPLES = "The profiler took no samples in this run (profile “full” does), so CPU cannot be divided.";
+
+function categories(summary) {
+  const list = [...(summary.categories ?? [])].filter((item) => item.on_cpu_ns !== null).sort((a, b) => b.on_cpu_ns - a.on_cpu_ns);
+  const most = list[0]?.estimate?.high ?? list[0]?.on_cpu_ns ?? 1;
+  return panel("By kind of work", "Each on-CPU sample of a task thread has one category, told by its stack. The thin line is the 95 % interval.",
+    list.map((item) => row(words(item.category), item.on_cpu_ns, item.share, most, item.estimate, named(item.category))), NO_SAMPLES);
+}
+
+function operators(summary) {
+  const list = [...(summary.operators ?? [])].filter((item) => item.on_cpu_ns !== null).sort((a, b) => b.on_cpu_ns - a.on_cpu_ns).slice(0, 14);
+  const most = list[0]?.on_cpu?.high ?? list[0]?.on_cpu_ns ?? 1;
+  const rows = list.map((item) => [
+    row(item.operator, item.on_cpu_ns, item.share_of_task_cpu, most, item.on_cpu, "var(--accent)", [
+      ["stages", item.stage_ids?.join(", ")], ["SQL execution", item.sql_id], ["waiting", item.off_cpu_ns ? time(item.off_cpu_ns) : null],
+    ]),
+    (item.expressions ?? []).slice(0, 3).map((part) => el("p", { class: "expression" }, el("code", null, part.expression), ` ${time(part.on_cpu_ns)} · ${percent(part.share)}`)),
+  ]);
+  const unmapped = summary.unmapped?.on_cpu_ns;
+  if (list.length && unmapped) rows.push(row("no operator", unmapped, summary.unmapped.ratio, most, null, "#a9adb3"));
+  return panel("By SQL operator", "Samples whose stack tells the operator that they ran for. What could not be told is “no operator”.", rows, NO_SAMPLES);
+}
+
+function roles(cpu) {
+  const list = [...(cpu?.roles ?? [])].sort((a, b) => b.cpu_ns - a.cpu_ns);
+  const total = list.reduce((sum, item) => sum + item.cpu_ns, 0) || 1;
+  return panel("By thread role", "CPU time of every thread of the application's processes, as the kernel counts it. Spark's own metrics see the task threads only.",
+    list.map((item) => row(words(item.role), item.cpu_ns, item.cpu_ns / total, list[0].cpu_ns, null, named(item.role), [
+      ["threads", count(item.threads_count)], ["waited for a CPU", item.run_delay_ns === null || item.run_delay_ns === undefined ? null : time(item.run_delay_ns)],
+    ])), cpu?.reason ?? "The OS probe did not run, so only the task CPU that Spark counts is known.");
+}
+
+function row(name, value, share, most, estimate, colour, more = []) {
+  const at = (amount) => `${Math.max(0, Math.min(100, (amount / most) * 100))}%`;
+  const whisker = estimate?.low !== undefined && estimate?.low !== null && estimate.high !== estimate.low
+    ? el("span", { class: "whisker", style: { left: at(estimate.low), width: `calc(${at(estimate.high)} - ${at(estimate.low)})` } }) : null;
+  const node = el("div", { class: "hbar", tabindex: "0" },
+    el("span", { class: "name" }, el("bdi", null, name)),
+    el("span", { class: "track" }, el("span", { class: "fill", style: { width: at(value), background: colour } }), whisker),
+    el("span", { class: "value" }, time(value)),
+    el("span", { class: "share" }, percent(share)));
+  return tipOn(node, () => facts(name, [["CPU", time(value)], ["share", percent(share)], ["95 % interval", estimate ? interval(estimate.low, estimate.high, "ns") : null], ["samples", estimate?.n], ...more]));
+}

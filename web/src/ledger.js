@@ -1,0 +1,119 @@
+// The ledger: where every slot-second and every core-second went. Bars and rows.
+import { el, missing, section } from "./dom.js";
+import { interval, percent, signedPercent, time, words } from "./format.js";
+import { ink, named } from "./colours.js";
+import { facts, help, tipOn } from "./tip.js";
+
+const VIEWS = [
+  ["slot_view", "Slot view", "Slots × wall time of the window: every second of every place for a task, once. What did the places for tasks do?"],
+  ["core_view", "Core view", "CPUs × wall time of the window: every second of every CPU of the machine, once. What did the CPUs do?"],
+];
+
+const METHODS = {
+  exact: "counted exactly",
+  sampled: "a share of samples, with its 95 % interval",
+  by_complement: "what the other rows leave over",
+  unavailable: "could not be had",
+};
+
+export function ledgerSection(ledger) {
+  return section("ledger", "Where the time went",
+    "Two books of the same window, each adding up to its whole. Wide parts are where time can be saved.",
+    el("div", { class: "two" }, VIEWS.map(([key, title, text]) => view(title, text, ledger?.[key]))),
+    checks(ledger?.checks));
+}
+
+function view(title, text, data) {
+  const rows = data?.rows ?? [];
+  return el("div", { class: "panel" },
+    el("h3", null, title, help(text), data?.window && el("span", { class: "aside" }, data.window), data?.total_ns && el("span", { class: "aside" }, time(data.total_ns))),
+    rows.length ? [quality(data), icicle(rows, data.total_ns), rowsTable(rows, data.total_ns)] : missing(data?.reason ?? "This view needs records of the operating system, and this run has none."));
+}
+
+// The three figures in one sentence.
+export function quality(data) {
+  const parts = [];
+  if (data.closure_ratio !== null && data.closure_ratio !== undefined) parts.push(["The rows add up to the whole within ", el("b", null, signedPercent(data.closure_ratio)), " (closure)"]);
+  else parts.push(["Closure is not known"]);
+  if (data.unclassified_ratio !== null && data.unclassified_ratio !== undefined) parts.push(["; ", el("b", null, percent(data.unclassified_ratio)), " has no category (unclassified)"]);
+  if (data.sampling_error_ratio !== null && data.sampling_error_ratio !== undefined) parts.push(["; shares that come from samples are good to ± ", el("b", null, percent(data.sampling_error_ratio)), " (sampling error)"]);
+  return el("p", { class: "quality" }, parts, ".",
+    help("Closure: the sum of parts that were measured independently against the whole, signed. Unclassified: time whose kind is not known. Sampling error: half the widest 95 % interval. The three are never mixed, and nothing is rescaled to fit."));
+}
+
+// Rows as a tree: [{row, name, children, value}].
+export function tree(rows) {
+  const nodes = new Map(rows.map((row) => [row.path, { row, name: row.path.slice(row.path.lastIndexOf("/") + 1), children: [], value: row.value_ns ?? 0 }]));
+  const roots = [];
+  for (const row of rows) {
+    const node = nodes.get(row.path);
+    const parent = row.parent && nodes.get(row.parent);
+    (parent ? parent.children : roots).push(node);
+  }
+  return roots;
+}
+
+// Stacked bars: one line per level, each part under its parent.
+function icicle(rows, total) {
+  const lines = [];
+  const whole = total || rows.filter((row) => !row.parent).reduce((sum, row) => sum + (row.value_ns ?? 0), 0) || 1;
+  const place = (nodes, depth, start) => {
+    let left = start;
+    for (const node of nodes) {
+      if (node.value > 0) {
+        (lines[depth] ??= []).push({ node, left, width: node.value / whole });
+        place(node.children, depth + 1, left);
+      }
+      left += Math.max(0, node.value / whole);
+    }
+  };
+  place(tree(rows), 0, 0);
+  return el("div", { class: "icicle", role: "img", "aria-label": "Parts of the whole as bars; the table below has the same numbers" }, lines.map((line) => el("div", { class: "line" }, line.map(({ node, left, width }) => {
+    const colour = named(node.name);
+    const part = el("span", { class: "part", style: { left: `${left * 100}%`, width: `${width * 100}%`, background: colour, color: ink(colour) } }, width > 0.045 ? words(node.name) : "");
+    return tipOn(part, () => facts(words(node.row.path).replaceAll("/", " › "), rowFacts(node.row, whole)));
+  }))));
+}
+
+function rowFacts(row, whole) {
+  return [
+    ["time", time(row.value_ns)],
+    ["share", percent(row.value_ns / whole)],
+    ["95 % interval", row.low_ns !== row.high_ns ? interval(row.low_ns, row.high_ns, "ns") : null],
+    ["n", row.n],
+    ["how", METHODS[row.method] ?? row.method],
+    ["source", row.source],
+  ];
+}
+
+function rowsTable(rows, total) {
+  const body = [];
+  const emit = (nodes, depth) => {
+    for (const node of nodes) {
+      const { row } = node;
+      const gone = row.value_ns === null || row.value_ns === undefined;
+      const range = row.low_ns !== row.high_ns ? interval(row.low_ns, row.high_ns, "ns") : null;
+      const name = el("td", { style: { "padding-left": `${6 + depth * 16}px` } },
+        el("i", { class: "swatch", style: { background: gone ? "transparent" : named(node.name) } }), words(node.name));
+      body.push(el("tr", { class: gone ? "gone" : `d${Math.min(depth, 2)}` }, name,
+        gone ? el("td", { colspan: 3, class: "reason" }, row.source ?? "could not be had") : [
+          el("td", { class: "n" }, time(row.value_ns)),
+          el("td", { class: "n" }, percent(total ? row.value_ns / total : row.share)),
+          el("td", { class: "dim" }, range ?? (row.method === "by_complement" ? "by complement" : "exact"), help([METHODS[row.method] ?? row.method, row.source, row.n ? `n = ${row.n}` : null].filter(Boolean).join("; "))),
+        ]));
+      emit(node.children, depth + 1);
+    }
+  };
+  emit(tree(rows), 0);
+  return el("div", { class: "scroll" }, el("table", { class: "rows" },
+    el("thead", null, el("tr", null, el("th", { scope: "col" }, "Row"), el("th", { scope: "col", class: "n" }, "Time"), el("th", { scope: "col", class: "n" }, "Share"), el("th", { scope: "col" }, "95 % interval"))),
+    el("tbody", null, body)));
+}
+
+function checks(list) {
+  if (!list?.length) return null;
+  return el("details", { class: "checks" },
+    el("summary", null, `Cross-checks: ${list.filter((check) => check.ok).length} of ${list.length} agree`),
+    el("ul", null, list.map((check) => el("li", { class: check.ok ? "ok" : "bad" },
+      el("b", null, check.ok ? "✓ " : "✗ "), check.name, ": ", time(check.left_ns), " against ", time(check.right_ns), " (", signedPercent(check.difference_ratio), "). ", check.explanation))));
+}

@@ -1,0 +1,64 @@
+// Builds the page from the data that the report carries.
+import { el, missing, replace } from "./dom.js";
+import { unpack } from "./packed.js";
+import { cpuSection } from "./cpu.js";
+import { environmentSection } from "./environment.js";
+import { flameSection } from "./flame.js";
+import { ledgerSection } from "./ledger.js";
+import { planSection } from "./plan.js";
+import { stagesSection } from "./stages.js";
+import { doubts, figures, head, iterations, verdict } from "./summary.js";
+import { themeButton } from "./theme.js";
+import { timelineSection } from "./timeline.js";
+
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+
+const read = (id) => document.getElementById(id)?.textContent ?? "";
+
+// A part that fails must not take the others with it: it says that it failed, and why.
+function guarded(name, make) {
+  try {
+    return make();
+  } catch (error) {
+    console.error(`${name}:`, error);
+    return el("section", null, el("h2", null, name), missing(`This part of the page failed: ${error.message}. The numbers are in \`pyrometer show RUN --json\`.`));
+  }
+}
+
+async function main() {
+  const content = JSON.parse(read("content") || "{}");
+  const bar = el("div", { class: "topbar" },
+    el("span", { class: "brand" }, "Pyrometer"),
+    el("nav", { "aria-label": "Sections" }, NAVIGATION.map(([id, label]) => el("a", { href: `#${id}` }, label))),
+    themeButton());
+  replace(document.getElementById("top"), bar);
+  if (!content.schema) return;
+  const summary = content.summary ?? {};
+  const columns = {};
+  for (const name of ["timeline", "flame"]) {
+    try {
+      columns[name] = await unpack(read(`pack-${name}`), content[name]?.columns);
+    } catch (error) {
+      console.error(`${name}:`, error);
+      content[name] = { reason: `Its data could not be unpacked by this browser (${error.message}).` };
+    }
+  }
+  replace(document.getElementById("main"),
+    guarded("Head", () => head(content)),
+    guarded("Verdict", () => verdict(summary)),
+    guarded("Key figures", () => figures(content.figures)),
+    guarded("Doubts", () => doubts(summary.doubts)),
+    guarded("Where the time went", () => ledgerSection(summary.ledger)),
+    guarded("CPU", () => cpuSection(summary)),
+    guarded("Iterations", () => iterations(summary.iterations)),
+    guarded("Stages", () => stagesSection(summary, content.cuts)),
+    guarded("SQL plans", () => planSection(summary, content.cuts)),
+    guarded("Timeline", () => timelineSection(content.timeline, columns.timeline)),
+    guarded("Flame graph", () => flameSection(content.flame, columns.flame, summary.window)),
+    guarded("Environment", () => environmentSection(content)));
+  const others = (content.cuts ?? []).filter((text) => !/^(stages|plans):/.test(text));
+  replace(document.getElementById("foot"), el("p", null, `Pyrometer ${content.manifest?.pyrometer_version ?? ""} · every number of this page: pyrometer show RUN --json${others.length ? ` · left out here: ${others.join("; ")}` : ""}`));
+  document.documentElement.dataset.ready = "true";
+}
+
+main();

@@ -1,0 +1,144 @@
+// SQL executions: the final plan as a tree with time, rows and bytes per operator.
+import { el, missing, replace, section, svg } from "./dom.js";
+import { bytes, metric, percent, short, time } from "./format.js";
+import { css, heat } from "./colours.js";
+import { table } from "./table.js";
+import { onTheme } from "./theme.js";
+
+const ROW = 28;
+const STEP = 16;
+
+export function planSection(summary, cuts) {
+  const text = "The plan that Spark ran in the end, output at the top, data flowing upwards. Darker means more CPU. Select an operator for its metrics.";
+  const list = summary.sql ?? [];
+  if (!list.length) return section("plans", "SQL plans", text, missing("The application ran no SQL: it used RDDs, or the event log holds no SQL events."));
+  const several = new Set(list.map((item) => item.app_index)).size > 1;
+  const measured = new Set(summary.window?.iterations ?? []);
+  const first = [...list].sort((a, b) => measured.has(b.iteration) - measured.has(a.iteration) || (b.duration_ns ?? 0) - (a.duration_ns ?? 0))[0];
+  const view = el("div");
+  const pick = el("select", { id: "plan-pick", on: { change: () => show(list[Number(pick.value)]) } },
+    list.map((item, index) => el("option", { value: index, selected: item === first }, label(item, several))));
+  const show = (execution) => replace(view, plan(execution));
+  show(first);
+  const cut = (cuts ?? []).find((line) => line.startsWith("plans:"));
+  return section("plans", "SQL plans", text, cut && el("p", { class: "note" }, `Shown: ${cut.slice(7)}.`),
+    el("p", { class: "controls" }, el("label", { for: "plan-pick" }, "Execution "), pick), view);
+}
+
+function label(item, several) {
+  const parts = [`${several ? `app ${item.app_index} · ` : ""}SQL ${item.sql_id}`, item.iteration === null || item.iteration === undefined ? null : `iteration ${item.iteration}`, time(item.duration_ns), (item.description ?? "").slice(0, 90), item.error ? "failed" : null];
+  return parts.filter(Boolean).join(" · ");
+}
+
+// Column of each node: the last child goes on below its parent, earlier ones stand one step right.
+export function rails(nodes) {
+  const children = new Map();
+  for (const node of nodes) if (node.parent_node_id !== null && node.parent_node_id !== undefined) (children.get(node.parent_node_id) ?? children.set(node.parent_node_id, []).get(node.parent_node_id)).push(node.node_id);
+  const column = new Map();
+  for (const node of nodes) {
+    const siblings = children.get(node.parent_node_id);
+    const base = column.get(node.parent_node_id) ?? 0;
+    column.set(node.node_id, siblings && siblings.at(-1) !== node.node_id ? base + 1 : base);
+  }
+  return column;
+}
+
+function plan(execution) {
+  const nodes = execution.nodes ?? [];
+  if (!nodes.length) return missing(execution.nodes_cut ? "This plan was left out to keep the page small: `pyrometer show RUN --json` has it." : "The event log holds no plan of this execution.");
+  const cpu = nodes.reduce((sum, node) => sum + (node.on_cpu_ns ?? 0), 0);
+  const timed = nodes.some((node) => node.on_cpu_ns !== null && node.on_cpu_ns !== undefined);
+  const column = rails(nodes);
+  const place = new Map(nodes.map((node, index) => [node.node_id, index]));
+  const wide = (Math.max(...column.values()) + 1) * STEP + 8;
+  const detail = el("aside", { class: "detail", "aria-live": "polite" });
+  const rowsBox = el("div", { class: "plan-rows", role: "listbox", "aria-label": "Operators of the plan", tabindex: "0" });
+  const x = (node) => column.get(node.node_id) * STEP + 10;
+  const y = (node) => place.get(node.node_id) * ROW + ROW / 2;
+  const share = (node) => (cpu ? (node.on_cpu_ns ?? 0) / cpu : 0);
+
+  const drawing = svg("svg", { width: wide, height: nodes.length * ROW, class: "rails", "aria-hidden": "true" });
+  const draw = () => replace(drawing,
+    nodes.filter((node) => place.has(node.parent_node_id)).map((node) => {
+      const parent = nodes[place.get(node.parent_node_id)];
+      const [x1, y1, x2, y2] = [x(parent), y(parent), x(node), y(node)];
+      return svg("path", { d: x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}Q${x2} ${y1} ${x2} ${Math.min(y2, y1 + ROW / 2)}V${y2}`, fill: "none", stroke: css("--rail"), "stroke-width": 2 });
+    }),
+    nodes.map((node) => svg("circle", { cx: x(node), cy: y(node), r: 5.5, fill: timed ? heat(share(node)) : css("--panel"), stroke: css("--ink-dim"), "stroke-width": 1 })));
+  draw();
+  onTheme(draw);
+
+  const rows = nodes.map((node) => {
+    const args = argument(node);
+    return el("div", { class: "plan-row", role: "option", id: `op-${execution.app_index}-${execution.sql_id}-${node.node_id}`, "aria-selected": "false", on: { click: () => select(node) } },
+      el("span", { class: "op", style: { "padding-left": `${wide}px` } }, el("b", null, node.name), node.codegen_stage_id ? el("span", { class: "gen", title: "Whole-stage code generation" }, `*${node.codegen_stage_id}`) : null, args && el("span", { class: "args" }, args)),
+      el("span", { class: "cell cpu" }, timed && node.on_cpu_ns > 0 ? [el("span", { class: "fill", style: { width: `${share(node) * 100}%`, background: heat(share(node)) } }), el("span", null, `${time(node.on_cpu_ns)} · ${percent(share(node))}`)] : timed ? "–" : ""),
+      el("span", { class: "cell" }, short(outputRows(node))),
+      el("span", { class: "cell" }, size(node) === null ? "–" : bytes(size(node))),
+      el("span", { class: "cell stages" }, (node.stage_ids ?? []).join(", ") || "–"));
+  });
+
+  function select(node) {
+    rows.forEach((row, index) => row.setAttribute("aria-selected", String(nodes[index] === node)));
+    rowsBox.setAttribute("aria-activedescendant", rows[place.get(node.node_id)].id);
+    replace(detail, details(node, cpu));
+    selected = place.get(node.node_id);
+  }
+
+  let selected = nodes.reduce((best, node, index) => ((node.on_cpu_ns ?? 0) > (nodes[best].on_cpu_ns ?? 0) ? index : best), 0);
+  rowsBox.addEventListener("keydown", (event) => {
+    const move = { ArrowDown: 1, ArrowUp: -1, Home: -nodes.length, End: nodes.length }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    select(nodes[Math.min(nodes.length - 1, Math.max(0, selected + move))]);
+    rows[selected].scrollIntoView({ block: "nearest" });
+  });
+  rowsBox.append(drawing, ...rows);
+  select(nodes[selected]);
+  return el("div", { class: "plan" },
+    el("div", { class: "plan-main" },
+      execution.error && el("p", { class: "bad" }, execution.error),
+      !timed && el("p", { class: "note" }, "Time per operator needs profiler samples; this run has none. Spark's own metrics are shown."),
+      el("div", { class: "plan-row plan-head", "aria-hidden": "true" }, el("span", { class: "op" }, "Operator"), el("span", { class: "cell cpu" }, timed ? "CPU of tasks" : ""), el("span", { class: "cell" }, "Rows out"), el("span", { class: "cell" }, "Bytes"), el("span", { class: "cell stages" }, "Stages")),
+      rowsBox),
+    detail);
+}
+
+function argument(node) {
+  const text = (node.simple_string ?? "").replace(/\s+/g, " ");
+  const rest = text.startsWith(node.name) ? text.slice(node.name.length).trim() : text;
+  return rest.slice(0, 220);
+}
+
+function find(node, pattern) {
+  return (node.metrics ?? []).find((item) => pattern.test(item.metric));
+}
+
+function outputRows(node) {
+  return find(node, /^number of output rows$|^records read$|^shuffle records written$/)?.value_sum ?? null;
+}
+
+function size(node) {
+  return find(node, /^size of files read$|^shuffle bytes written$|^data size$|^written output$/)?.value_sum ?? null;
+}
+
+function details(node, cpu) {
+  return [
+    el("h4", null, el("bdi", null, node.name)),
+    el("dl", { class: "pairs" }, [
+      ["CPU of tasks", node.on_cpu_ns === null || node.on_cpu_ns === undefined ? "not sampled" : `${time(node.on_cpu_ns)}${cpu ? ` · ${percent(node.on_cpu_ns / cpu)}` : ""}`],
+      ["Waiting", node.off_cpu_ns === null || node.off_cpu_ns === undefined ? null : time(node.off_cpu_ns)],
+      ["Samples", node.samples_count],
+      ["Stages", (node.stage_ids ?? []).join(", ") || null],
+    ].filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
+    el("pre", null, node.simple_string ?? node.name),
+    (node.metrics ?? []).length > 0
+      ? table([
+        { label: "Metric", value: (item) => item.metric },
+        { label: "Sum", value: (item) => item.value_sum, show: (item) => metric(item.value_sum, item.metric_type), number: true },
+        { label: "Least", value: (item) => item.value_min, show: (item) => metric(item.value_min, item.metric_type), number: true, help: "Smallest update by one task." },
+        { label: "Most", value: (item) => item.value_max, show: (item) => metric(item.value_max, item.metric_type), number: true, help: "Largest update by one task." },
+      ], node.metrics)
+      : el("p", { class: "missing" }, "Spark counts no metrics here."),
+  ];
+}

@@ -1,0 +1,163 @@
+// How each kind of track is drawn on its canvas, and what it tells under the pointer.
+import { css, cycled, ink, named, STATUS_COLOURS } from "./colours.js";
+import { time, unit, words } from "./format.js";
+
+const SERIES = { used: "#4477aa", available: "#9aa7b5", "page cache": "#bbaa33", committed: "#9aa7b5", user: "#4477aa", system: "#ee7733", irq: "#882255", iowait: "#bbaa33", steal: "#5b2a45", "disk reads": "#228833", "disk writes": "#aa3377", "read calls of the application": "#66aacc" };
+
+export function seriesColour(label, index) {
+  return SERIES[label] ?? cycled(index);
+}
+
+// A track bound to its columns: {height, draw(ctx, w, h, axis), at(ms, y, h), legend(ms)}.
+export function makeTrack(track, columns, step) {
+  if (track.kind === "tasks") return tasks(track, columns);
+  if (track.kind === "pauses") return pauses(track, columns);
+  return series(track, columns, step);
+}
+
+function tasks(track, columns) {
+  const [start, length, lane, stage, status, id] = ["start", "length", "lane", "stage", "status", "id"].map((name) => columns[track.columns[name]]);
+  const lanes = track.lanes.length;
+  const row = lanes > 32 ? 6 : lanes > 12 ? 10 : 16;
+  const failed = track.statuses.indexOf("success");
+  return {
+    height: lanes * row + 2,
+    draw(ctx, width, height, axis) {
+      const scale = width / (axis.to - axis.from);
+      for (let i = 0; i < start.length; i += 1) {
+        if (start[i] > axis.to || start[i] + length[i] < axis.from) continue;
+        const x = Math.max(-2, (start[i] - axis.from) * scale);
+        const w = Math.max(0.7, (start[i] + length[i] - axis.from) * scale - x);
+        const y = lane[i] * row + 1;
+        const colour = cycled(stage[i]);
+        ctx.fillStyle = colour;
+        ctx.fillRect(x, y, w > 3 ? w - 0.7 : w, row - 1.5);
+        if (status[i] !== failed) {
+          ctx.fillStyle = STATUS_COLOURS[track.statuses[status[i]]] ?? "#000";
+          ctx.fillRect(x, y + row - 5, Math.max(1.5, w), 3.5);
+        }
+        if (w > 46 && row >= 14) {
+          ctx.fillStyle = ink(colour);
+          ctx.fillText(track.stages[stage[i]].label, x + 4, y + row - 5, w - 8);
+        }
+      }
+    },
+    at(ms, y) {
+      const hit = Math.floor((y - 1) / row);
+      for (let i = start.length - 1; i >= 0; i -= 1) {
+        if (lane[i] === hit && ms >= start[i] && ms <= start[i] + length[i]) {
+          const where = track.lanes[hit];
+          return [`${track.stages[stage[i]].label} · task ${id[i]}`, [["time", time(length[i] * 1e6)], ["status", track.statuses[status[i]]], ["executor", `${where.executor} (${where.host})`], ["lane", where.slot]]];
+        }
+      }
+      return null;
+    },
+    legend: () => [],
+  };
+}
+
+function pauses(track, columns) {
+  const [start, length, row, name] = ["start", "length", "row", "name"].map((key) => columns[track.columns[key]]);
+  const height = 15;
+  return {
+    height: track.rows.length * height + 2,
+    draw(ctx, width, full, axis) {
+      const scale = width / (axis.to - axis.from);
+      for (let i = 0; i < start.length; i += 1) {
+        if (start[i] > axis.to || start[i] + length[i] < axis.from) continue;
+        ctx.fillStyle = row[i] ? "#b8834a" : named("gc");
+        ctx.fillRect((start[i] - axis.from) * scale, row[i] * height + 2, Math.max(1, length[i] * scale), height - 3);
+      }
+    },
+    at(ms, y, slack) {
+      const hit = Math.floor((y - 1) / height);
+      let best = null;
+      let closest = slack;
+      for (let i = 0; i < start.length; i += 1) {
+        if (row[i] !== hit) continue;
+        const away = Math.max(0, start[i] - ms, ms - start[i] - length[i]);
+        if (away <= closest) [best, closest] = [i, away];
+      }
+      return best === null ? null : [words(track.names[name[best]]), [["stopped for", time(length[best] * 1e6)], ["kind", track.rows[row[best]]]]];
+    },
+    legend: () => track.rows.map((label, index) => ({ label, colour: index ? "#b8834a" : named("gc"), value: "" })),
+  };
+}
+
+function series(track, columns, step) {
+  const lines = track.series.map((item, index) => ({ ...item, colour: seriesColour(item.label, index), data: columns[item.value], lows: columns[item.low], highs: columns[item.high] }));
+  const stacked = track.kind === "stack";
+  const count = lines[0].data.length;
+  let top = track.max ?? 0;
+  for (let i = 0; i < count; i += 1) {
+    let sum = 0;
+    for (const line of lines) {
+      const value = line.highs ? line.highs[i] : line.data[i];
+      if (Number.isNaN(value)) continue;
+      sum = stacked ? sum + value : Math.max(sum, value);
+    }
+    if (!track.max || !stacked) top = Math.max(top, sum);
+  }
+  top = top || 1;
+  const bucket = (ms) => Math.min(count - 1, Math.max(0, Math.floor(ms / step)));
+  return {
+    height: 64,
+    top,
+    draw(ctx, width, height, axis) {
+      const first = Math.max(0, Math.floor(axis.from / step) - 1);
+      const last = Math.min(count - 1, Math.ceil(axis.to / step) + 1);
+      const x = (i) => axis.x((i + 0.5) * step, width);
+      const y = (value) => height - 1 - (Math.min(value, top) / top) * (height - 5);
+      if (stacked) stack(ctx, lines, first, last, x, y);
+      else for (const line of lines) curve(ctx, line, first, last, x, y);
+      ctx.strokeStyle = css("--grid");
+      ctx.beginPath();
+      ctx.moveTo(0, 4.5);
+      ctx.lineTo(width, 4.5);
+      ctx.stroke();
+    },
+    at: () => null,
+    legend: (ms) => lines.map((line) => ({ label: line.label, colour: line.colour, value: ms === null ? "" : unit(line.data[bucket(ms)], track.unit) })),
+  };
+}
+
+function stack(ctx, lines, first, last, x, y) {
+  const base = new Float64Array(last - first + 1);
+  for (const line of lines) {
+    ctx.beginPath();
+    for (let i = first; i <= last; i += 1) ctx.lineTo(x(i), y(base[i - first] + (line.data[i] || 0)));
+    for (let i = last; i >= first; i -= 1) ctx.lineTo(x(i), y(base[i - first]));
+    ctx.closePath();
+    ctx.fillStyle = line.colour;
+    ctx.globalAlpha = 0.85;
+    ctx.fill();
+    ctx.globalAlpha = 1;
+    for (let i = first; i <= last; i += 1) base[i - first] += line.data[i] || 0;
+  }
+}
+
+function curve(ctx, line, first, last, x, y) {
+  if (line.lows) {
+    ctx.fillStyle = line.colour;
+    ctx.globalAlpha = 0.2;
+    for (let i = first; i <= last; i += 1) {
+      if (!Number.isNaN(line.lows[i])) ctx.fillRect(x(i) - 0.6, y(line.highs[i]), Math.max(1.2, x(i + 1) - x(i)), Math.max(1, y(line.lows[i]) - y(line.highs[i])));
+    }
+    ctx.globalAlpha = 1;
+  }
+  ctx.strokeStyle = line.colour;
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  let pen = false;
+  for (let i = first; i <= last; i += 1) {
+    const value = line.data[i];
+    if (Number.isNaN(value)) pen = false;
+    else if (pen) ctx.lineTo(x(i), y(value));
+    else {
+      ctx.moveTo(x(i), y(value));
+      pen = true;
+    }
+  }
+  ctx.stroke();
+  ctx.lineWidth = 1;
+}
