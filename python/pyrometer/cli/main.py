@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run_verb(arguments: list[str]) -> int:
     """Run one verb and return its exit code; every error becomes one clear message."""
     try:
-        code = app(arguments, prog_name="pyrometer", standalone_mode=False)
+        code = app(arguments, prog_name="pyrometer", standalone_mode=False, obj=arguments)
     except PyrometerError as error:
         common.say_error(error.message, error.remedy)
         return error.exit_code

@@ -1,1 +1,25 @@
-"""See ARCHITECTURE.md."""
+"""Probes: declare, check, start, stop, report."""
+
+from pyrometer.probes.base import Probe
+from pyrometer.probes.profile import Profile
+
+
+def make_probes(profile: Profile) -> list[Probe]:
+    """Make the probes of a profile. The agent is always there: it carries the overlay."""
+    from pyrometer.probes.eventlog import EventLogProbe
+    from pyrometer.probes.gc import GcProbe
+    from pyrometer.probes.os import OsProbe
+    from pyrometer.probes.plugin import PluginProbe
+    from pyrometer.probes.stacks import StacksProbe
+
+    every: dict[str, Probe] = {
+        "eventlog": EventLogProbe(),
+        "plugin": PluginProbe(),
+        "gc": GcProbe(),
+        "os": OsProbe(),
+        "stacks": StacksProbe(profile.stack_events),
+    }
+    chosen = [every[name] for name in profile.probes]
+    if "plugin" not in profile.probes:
+        chosen.append(PluginProbe(records=False))
+    return chosen

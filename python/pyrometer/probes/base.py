@@ -86,6 +86,10 @@ class Probe:
     def stop(self) -> None:
         """End, and let everything collected reach the disk. Never raises."""
 
+    def processes(self) -> list[int]:
+        """Pids of what the probe started itself; they are not the application's."""
+        return []
+
     def report(self, paths: RunPaths) -> ProbeEntry:
         """Say what was delivered, from what lies in the run directory."""
         raise NotImplementedError

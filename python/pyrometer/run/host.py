@@ -62,7 +62,7 @@ def this_host() -> Host:
     return Host(
         hostname=socket.gethostname(),
         kernel=platform.release(),
-        cpus_count=len(os.sched_getaffinity(0)),
+        cpus_count=os.cpu_count(),
         cpu_model=parse_cpu_model(cpuinfo),
         memory_bytes=memory.get("MemTotal"),
         swap_bytes=memory.get("SwapTotal"),

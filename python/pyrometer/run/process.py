@@ -19,6 +19,8 @@ from pyrometer.run.host import descendants
 from pyrometer.run.launch import Launch
 from pyrometer.store.manifest import clock_pair
 
+Tick = Callable[[], None]
+
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TICK_S = 0.1
 SI_KERNEL = 0x80
@@ -37,8 +39,6 @@ class Ending:
         The signal that ended it.
     interrupted_by : str or None
         The signal by which we were asked to end the run.
-    cpu_ns : int
-        CPU time of the application's processes that were waited for.
     mono_ns, wall_ns : int
         When the end was seen.
     """
@@ -46,7 +46,6 @@ class Ending:
     code: int | None
     signal: str | None
     interrupted_by: str | None
-    cpu_ns: int
     mono_ns: int
     wall_ns: int
 
@@ -109,7 +108,7 @@ def held_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def wait(pid: int, tick: Callable[[], None], grace: Grace = Grace()) -> Ending:
+def wait(pid: int, tick: Tick, grace: Grace = Grace()) -> Ending:
     """Wait for the end of `pid`, inside :func:`held_signals`; calls `tick` every `TICK_S`.
 
     A signal that asks us to end is passed on unless the terminal has given it to the application
@@ -118,7 +117,7 @@ def wait(pid: int, tick: Callable[[], None], grace: Grace = Grace()) -> Ending:
     asked: str | None = None
     ladder = _Ladder(pid, grace)
     while True:
-        done, status, usage = os.wait4(pid, os.WNOHANG)
+        done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             break
         caught = signal.sigtimedwait({*STOPPING, signal.SIGCHLD}, TICK_S)
@@ -133,7 +132,6 @@ def wait(pid: int, tick: Callable[[], None], grace: Grace = Grace()) -> Ending:
         code=None if killed else os.waitstatus_to_exitcode(status),
         signal=signal.Signals(killed).name if killed else None,
         interrupted_by=asked,
-        cpu_ns=int((usage.ru_utime + usage.ru_stime) * 1e9),
         mono_ns=pair.mono_ns,
         wall_ns=pair.wall_ns,
     )
@@ -148,7 +146,7 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def drain(others: Collection[int], timeout_s: float) -> tuple[int, list[int]]:
+def drain(others: Collection[int], timeout_s: float) -> list[int]:
     """Wait for processes that the application left behind.
 
     Parameters
@@ -160,20 +158,18 @@ def drain(others: Collection[int], timeout_s: float) -> tuple[int, list[int]]:
 
     Returns
     -------
-    tuple
-        CPU time of those that ended, in ns, and the pids that still run.
+    list of int
+        Those that still run.
     """
-    cpu_ns = 0
     deadline = time.monotonic() + timeout_s
     while True:
         left = [pid for pid in descendants(os.getpid()) if pid not in others]
         for pid in left:
             with contextlib.suppress(ChildProcessError):
-                usage = os.wait4(pid, os.WNOHANG)[2]
-                cpu_ns += int((usage.ru_utime + usage.ru_stime) * 1e9)
+                os.waitpid(pid, os.WNOHANG)
         left = [pid for pid in descendants(os.getpid()) if pid not in others]
         if not left or time.monotonic() > deadline:
-            return cpu_ns, left
+            return left
         time.sleep(0.02)
 
 

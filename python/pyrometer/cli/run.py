@@ -1,0 +1,186 @@
+"""``pyrometer run``: one measured trial of a workload or of the user's own command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pyrometer.cli import common
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.pipeline import Outcome
+    from pyrometer.plan import Trial
+
+app = typer.Typer()
+
+EXAMPLES = """
+Examples:
+
+  pyrometer run parquet-scan\n
+  pyrometer run interval-join --set variant=decimal --scale test -o before\n
+  pyrometer run -- spark-submit --master 'local[4]' my_app.py input output\n
+  pyrometer run --profile light -- python my_app.py\n
+  pyrometer run --set jvm.heap=2g --set jvm.gc=parallel -- spark-shell < script.scala\n
+  pyrometer run -- java -cp 'app.jar:spark/jars/*' com.example.Main
+"""
+
+
+@app.command(
+    epilog=EXAMPLES,
+    context_settings={"allow_interspersed_args": True},
+    no_args_is_help=True,
+)
+def run(
+    context: typer.Context,
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME | -- COMMAND…",
+            help="A built-in workload, or after -- a command as you would type it.",
+            show_default=False,
+        ),
+    ],
+    setting: Annotated[
+        list[str],
+        typer.Option("--set", metavar="FACTOR=LEVEL", help="Vary something; may be repeated."),
+    ] = [],  # noqa: B006
+    iterations: Annotated[int, typer.Option(help="Measured iterations of a workload.")] = 3,
+    warmup: Annotated[
+        str, typer.Option(help="Iterations before them: a number, or auto.")
+    ] = "auto",
+    profile: Annotated[
+        str, typer.Option(help="off, light, full, or events such as cpu,wall,alloc,lock.")
+    ] = "full",
+    scale: Annotated[str, typer.Option(help="test, default, seed, or a number.")] = "default",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Run directory: new, or empty."),
+    ] = None,
+    as_json: common.JsonOption = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
+) -> None:
+    """Run a workload or your own Spark command once, measured at every layer.
+
+    Your command keeps its own stdin, stdout, stderr and behaviour; nothing in it is edited.
+    Exit code: 0 if it ended well, 1 if it failed (its own code is printed and, with --json,
+    in .exit_code), 2 for a mistake in the options, 3 if something needed is missing here.
+    """
+    from pyrometer import pipeline
+    from pyrometer.cli.progress import Progress
+
+    # The parser swallows "--"; whether it stood there decides what the first word means.
+    is_command = "--" in (context.obj or ())
+    trial = make_trial(what, is_command, setting, iterations, warmup, profile, scale, output)
+    with Progress(trial) as progress:
+        outcome = pipeline.run(trial, progress, report=not no_report)
+    summarise(outcome)
+    if as_json:
+        common.emit_json(as_data(outcome))
+    if outcome.record.manifest.state != "finished":
+        raise typer.Exit(1)
+
+
+def make_trial(
+    what: list[str],
+    is_command: bool,
+    settings: list[str],
+    iterations: int,
+    warmup: str,
+    profile: str,
+    scale: str,
+    output: Path | None,
+) -> Trial:
+    """Turn the words of the command line into a trial.
+
+    Raises
+    ------
+    UsageError
+        Unknown workload, factor, level, profile or scale.
+    """
+    from pyrometer.plan import Trial, parse_treatment
+    from pyrometer.probes.profile import parse_profile
+    from pyrometer.run.launch import own_factors
+
+    if not is_command and len(what) > 1:
+        raise UsageError(
+            f"more than one workload: {' '.join(what)}",
+            f"to run a command, put -- before it: pyrometer run -- {' '.join(what)}",
+        )
+    parse_profile(profile)
+    own = {} if is_command else own_factors(what[0])
+    return Trial(
+        name=None if is_command else what[0],
+        command=tuple(what) if is_command else (),
+        treatment=parse_treatment(settings, own),
+        profile=profile,
+        iterations=iterations,
+        warmup=parse_warmup(warmup),
+        scale=scale,
+        run_dir=output,
+    )
+
+
+def parse_warmup(text: str) -> int | Literal["auto"]:
+    """Read ``--warmup``.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a number nor ``auto``.
+    """
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise UsageError(f"--warmup {text}: neither a number nor auto", "--warmup 1")
+    return int(text)
+
+
+def summarise(outcome: Outcome) -> None:
+    """Print what came of the run, and where it is."""
+    from rich.markup import escape
+
+    manifest = outcome.record.manifest
+    console = common.err()
+    seconds = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
+    code = "" if manifest.exit.code is None else f", exit code {manifest.exit.code}"
+    console.print(f"[bold]{manifest.state}[/] after {seconds:.1f} s{code}")
+    if manifest.exit.reason:
+        console.print(f"  {escape(manifest.exit.reason)}")
+    colours = {"error": "red", "warning": "yellow", "info": "dim"}
+    for doubt in manifest.doubts:
+        console.print(
+            f"[{colours[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)} "
+            f"[dim]{escape(doubt.remedy)}[/]"
+        )
+    paths = outcome.record.paths
+    if paths.report.is_file():
+        console.print(f"report: {paths.report}", soft_wrap=True)
+    console.print(f"run:    {paths.root}", soft_wrap=True)
+
+
+def as_data(outcome: Outcome) -> dict[str, object]:
+    """Give what ``--json`` prints (``pyrometer/run/1``)."""
+    manifest, paths = outcome.record.manifest, outcome.record.paths
+    return {
+        "schema": "pyrometer/run/1",
+        "run_dir": str(paths.root),
+        "report": str(paths.report) if paths.report.is_file() else None,
+        "state": manifest.state,
+        "exit_code": exit_code(outcome),
+        "exit": manifest.exit.model_dump(),
+        "phases": [phase.model_dump() for phase in manifest.phases],
+        "doubts": [doubt.model_dump() for doubt in manifest.doubts],
+    }
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Give the application's own exit code; 128 + n if signal n ended it, as shells say it."""
+    import signal
+
+    ending = outcome.ending
+    if ending.code is not None:
+        return ending.code
+    return 128 + signal.Signals[ending.signal].value if ending.signal else 1

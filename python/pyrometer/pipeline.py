@@ -1,0 +1,140 @@
+"""Loops over stages: the only place where left and right of the store meet."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+
+from pyrometer.doubt import Doubt
+from pyrometer.errors import CapabilityError, PyrometerError
+from pyrometer.plan import Trial
+from pyrometer.probes import make_probes
+from pyrometer.probes.base import Probe, Problem, check_all, merge_needs
+from pyrometer.probes.profile import parse_profile
+from pyrometer.run.folder import make_run_dir, new_manifest
+from pyrometer.run.host import this_host
+from pyrometer.run.launch import Launch, launch_command, launch_workload
+from pyrometer.run.observe import Silent, Watch, observe
+from pyrometer.run.process import STOPPING, Ending
+from pyrometer.run.record import Record
+from pyrometer.schema import doubt
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Parameters
+    ----------
+    record : Record
+        The run directory and its manifest.
+    ending : Ending
+        How the application ended.
+    """
+
+    record: Record
+    ending: Ending
+
+
+def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcome:
+    """Run one measured trial, from nothing to the report on disk.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        Before anything was launched; no run directory is left then.
+    """
+    watch = watch or Silent()
+    probes = make_probes(parse_profile(trial.profile))
+    notes = require(probes)
+    with opened(trial, probes, notes) as record:
+        launch = prepare(trial, probes, record, watch)
+        preload()
+        ending = observe(launch, probes, record, watch)
+    derive(record, watch, report)
+    return Outcome(record, ending)
+
+
+def require(probes: Sequence[Probe]) -> list[Doubt]:
+    """Check all probes on this host; what only degrades one comes back as doubts.
+
+    Raises
+    ------
+    CapabilityError
+        If a probe can deliver nothing, with every problem of every probe.
+    """
+    problems = check_all(probes)
+    if any(problem.fatal for problem in problems):
+        raise CapabilityError(
+            "\n".join(f"probe {p.probe}: {p.reason}" for p in problems),
+            "; ".join(dict.fromkeys(p.remedy for p in problems)),
+        )
+    return [_degraded(problem) for problem in problems]
+
+
+@contextmanager
+def opened(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Iterator[Record]:
+    """Make the run directory; it goes away again if nothing could be launched in it."""
+    paths = make_run_dir(trial)
+    names = [probe.name for probe in probes]
+    record = Record(paths, new_manifest(trial, this_host(), names, notes))
+    try:
+        yield record
+    except (PyrometerError, KeyboardInterrupt):
+        if not record.launched:
+            shutil.rmtree(paths.root, ignore_errors=True)
+        raise
+
+
+def prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch) -> Launch:
+    """Decide the launch; a built-in workload's data is made here."""
+    watch.phase("prepare")
+    needs = merge_needs(probes, record.paths)
+    with record.phase("prepare"):
+        if trial.name is None:
+            return launch_command(trial, needs, record.paths)
+        return launch_workload(trial, needs, record.paths, watch.progress)
+
+
+def derive(record: Record, watch: Watch, report: bool) -> None:
+    """Make tables, summary and report; a step that fails becomes a doubt."""
+    steps = [("ingest", "pyrometer.store.ingest", "ingest_run")]
+    if report:
+        steps.append(("report", "pyrometer.report", "write_report"))
+    for name, module, function in steps:
+        watch.phase(name)
+        try:
+            with record.phase(name):
+                getattr(import_module(module), function)(record.paths.root)
+        except Exception as error:
+            record.doubt("analysis_failed", f"{name}: {type(error).__name__}: {error}")
+            watch.note(f"{name} failed: {error}")
+    record.save()
+
+
+def preload() -> None:
+    """Import what comes after the run while the application's JVM still starts, at low priority."""
+
+    def load() -> None:
+        # Signals are for the main thread alone.
+        signal.pthread_sigmask(signal.SIG_BLOCK, set(STOPPING))
+        try:
+            # On Linux a nice value belongs to a thread.
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+            for module in ("pyrometer.store.ingest", "pyrometer.report", "duckdb"):
+                import_module(module)
+        except Exception:  # noqa: S110
+            pass  # The same import fails again in `derive`, and is told there.
+
+    threading.Thread(target=load, name="pyrometer-preload", daemon=True).start()
+
+
+def _degraded(problem: Problem) -> Doubt:
+    made = doubt("probe_degraded", f"Probe {problem.probe}: {problem.reason}.")
+    return made.model_copy(update={"remedy": problem.remedy})

@@ -1,0 +1,194 @@
+"""After the application's end: what was delivered, what happened, what to doubt."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyrometer.plan import Level
+from pyrometer.probes.base import Probe
+from pyrometer.run.launch import Launch
+from pyrometer.run.process import Ending
+from pyrometer.run.record import Record, copy_eventlogs, overlay, processes, results
+from pyrometer.store.manifest import Exit, ProbeEntry, State
+
+EXIT_BY_SIGNAL = 128
+MIB = 1 << 20
+
+# Words of `java -version` and of unified logging, by which a JVM names its collectors.
+COLLECTOR_WORDS = {
+    "g1": "G1",
+    "parallel": "PS ",
+    "serial": "Copy",
+    "z": "ZGC",
+    "shenandoah": "Shenandoah",
+}
+
+
+def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Ending) -> None:
+    """Complete the manifest once everything has ended."""
+    manifest = record.manifest
+    jvms = processes(record.paths)
+    drivers = [jvm for jvm in jvms if jvm.get("role") == "driver"]
+    decisions = overlay(record.paths)
+    app_ids = list(dict.fromkeys(str(jvm["app_id"]) for jvm in drivers if jvm.get("app_id")))
+    copy_eventlogs(record, decisions, app_ids)
+    manifest.conf_overlay = decisions
+    manifest.results = results(record.paths.iterations)
+    manifest.versions.update(_versions(drivers))
+    manifest.probes = [probe.report(record.paths) for probe in probes] + [own_cost()]
+    manifest.exit = Exit(
+        code=ending.code,
+        signal=ending.signal,
+        reason=reason(ending, launch, bool(drivers or record.paths.eventlogs())),
+    )
+    manifest.state = state(ending)
+    _doubt(record, ending, drivers, app_ids)
+    for text in misapplied(manifest.treatment, drivers):
+        record.doubt("treatment_not_applied", text)
+
+
+def state(ending: Ending) -> State:
+    """Tell the final state of the run."""
+    if ending.interrupted_by:
+        return "interrupted"
+    return "finished" if ending.code == 0 else "failed"
+
+
+def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
+    """Say in a sentence why the application ended, where its code does not tell.
+
+    Parameters
+    ----------
+    ending : Ending
+        How it ended.
+    launch : Launch
+        What was started.
+    spark_seen : bool
+        Whether a JVM of Spark appeared.
+    """
+    if ending.interrupted_by:
+        return f"ended by {ending.interrupted_by} to Pyrometer"
+    if ending.signal == "SIGKILL":
+        return "killed by SIGKILL: by someone, or by the kernel for want of memory (dmesg tells)"
+    if ending.signal in ("SIGABRT", "SIGSEGV", "SIGBUS"):
+        return (
+            f"crashed with {ending.signal}; a JVM leaves hs_err_pid<pid>.log where it was started"
+        )
+    if ending.signal:
+        return f"ended by {ending.signal}"
+    if ending.code == 0:
+        return None
+    if ending.code == 127:
+        return "exit code 127: a shell did not find a command"
+    if not spark_seen and launch.kind == "python" and not _has_pyspark(launch):
+        return f"{launch.argv[0]} has no pyspark: pip install pyspark with that Python"
+    if ending.code == 3 and "-XX:+ExitOnOutOfMemoryError" in str(launch.env):
+        return "exit code 3: the JVM ended on OutOfMemoryError"
+    return None
+
+
+def own_cost() -> ProbeEntry:
+    """CPU time that this process has used."""
+    return ProbeEntry(
+        name="launcher",
+        asked="launch, wait, progress",
+        got="whole run",
+        dropped=0,
+        own_cpu_ns=time.process_time_ns(),
+    )
+
+
+def misapplied(treatment: Mapping[str, Level], drivers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Levels that the observed drivers do not have, as sentences.
+
+    Examples
+    --------
+    >>> misapplied({"jvm.gc": "g1"}, [{"gc_names": ["PS Scavenge", "PS MarkSweep"]}])
+    ["jvm.gc=g1, but the driver's collectors are PS Scavenge, PS MarkSweep."]
+    """
+    wrong = []
+    for driver in drivers:
+        heap, names = driver.get("max_heap_bytes"), driver.get("gc_names") or []
+        if "jvm.heap" in treatment and isinstance(heap, int):
+            asked = int(treatment["jvm.heap"])
+            # A generational collector leaves one survivor space out; Serial and Parallel up to 1/8.
+            if not 0.6 * asked <= heap <= 1.02 * asked + 4 * MIB:
+                wrong.append(
+                    f"jvm.heap={asked // MIB}m, but the driver's heap is {heap // MIB} MiB."
+                )
+        if "jvm.gc" in treatment and names:
+            word = COLLECTOR_WORDS[str(treatment["jvm.gc"])]
+            if not any(word in str(name) for name in names):
+                wrong.append(
+                    f"jvm.gc={treatment['jvm.gc']}, but the driver's collectors are "
+                    f"{', '.join(map(str, names))}."
+                )
+        if "layout.tasks" in treatment and "layout.executors" not in treatment:
+            master = str(driver.get("master") or "")
+            if master and master != f"local[{treatment['layout.tasks']}]":
+                wrong.append(
+                    f"layout.tasks={treatment['layout.tasks']}, but the master is {master}."
+                )
+    return list(dict.fromkeys(wrong))
+
+
+def _doubt(
+    record: Record, ending: Ending, drivers: Sequence[Mapping[str, Any]], app_ids: Sequence[str]
+) -> None:
+    manifest = record.manifest
+    if ending.interrupted_by:
+        record.doubt("workload_interrupted", f"Ended by {ending.interrupted_by}.")
+    elif ending.code != 0:
+        how = f"by {ending.signal}" if ending.signal else f"with code {ending.code}"
+        record.doubt("workload_failed", f"It ended {how}. {manifest.exit.reason or ''}".strip())
+    if not drivers and not record.paths.eventlogs():
+        record.doubt("no_spark_jvm", "No SparkContext was seen.")
+    else:
+        for entry in manifest.probes:
+            if entry.got is None:
+                record.doubt(
+                    "probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}."
+                )
+            elif entry.dropped:
+                record.doubt(
+                    "probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records."
+                )
+    if len(app_ids) > 1:
+        record.doubt("several_contexts", f"{len(app_ids)} applications: {', '.join(app_ids)}.")
+    for result in manifest.results:
+        if result.status == "wrong_result":
+            detail = (result.model_extra or {}).get("error")
+            record.doubt("wrong_result", f"Iteration {result.iteration}: {detail}.")
+
+
+def _versions(drivers: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+    if not drivers:
+        return {"spark": None, "java": None}
+    first = drivers[0]
+    return {
+        "spark": first.get("spark_version"),
+        "java": first.get("java_version"),
+        "jvm": first.get("jvm"),
+    }
+
+
+def _has_pyspark(launch: Launch) -> bool:
+    program = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark') is None)"
+    try:
+        return (
+            subprocess.run(
+                [launch.argv[0], "-c", program],
+                env=dict(launch.env),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=20,
+                check=False,
+            ).returncode
+            == 0
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True

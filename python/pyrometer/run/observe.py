@@ -1,0 +1,197 @@
+"""Launch one trial and keep its record, from the first moment to the application's end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from pyrometer.errors import CapabilityError
+from pyrometer.probes.base import Probe
+from pyrometer.run import process
+from pyrometer.run.close import judge
+from pyrometer.run.launch import Launch, properties_text
+from pyrometer.run.process import Ending
+from pyrometer.run.record import Record, iteration_lines
+from pyrometer.store.manifest import Workload, clock_pair
+
+DRAIN_S = 15.0
+
+
+class Watch(Protocol):
+    """Who is told how a run goes on. Does nothing but show."""
+
+    def phase(self, name: str) -> None:
+        """Tell that a phase begins."""
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Tell how far the making of data is."""
+
+    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
+        """Tell which iteration runs; called about ten times a second."""
+
+    def note(self, text: str) -> None:
+        """Tell something that matters now."""
+
+
+class Silent:
+    """A `Watch` that shows nothing."""
+
+    def phase(self, name: str) -> None:
+        """Show nothing."""
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Show nothing."""
+
+    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
+        """Show nothing."""
+
+    def note(self, text: str) -> None:
+        """Show nothing."""
+
+
+def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watch) -> Ending:
+    """Run the application to its end with all probes; the record is then closed.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        If the application could not be started at all.
+    """
+    record.manifest.doubts.extend(launch.doubts)
+    _describe(record, launch)
+    record.paths.agent_properties.write_text(properties_text(launch.agent), encoding="utf-8")
+    if launch.drop:
+        with record.phase("drop cache"):
+            drop_cache(launch.drop)
+    with process.held_signals():
+        process.adopt_orphans()
+        watch.phase("run")
+        pid = _begin(launch, record)
+        with _started(probes, record, pid):
+            with record.phase("workload"):
+                ending = process.wait(pid, _ticker(record, watch))
+            _keep_ending(record, ending)
+            watch.phase("close")
+            with record.phase("close"):
+                _drain(probes, record)
+        judge(record, launch, probes, ending)
+    record.save()
+    return ending
+
+
+def drop_cache(files: Sequence[str]) -> None:
+    """Drop files from the page cache; ``/`` stands for everything.
+
+    Raises
+    ------
+    CapabilityError
+        If everything is to be dropped and we are not root.
+    """
+    if "/" in files:
+        os.sync()
+        try:
+            Path("/proc/sys/vm/drop_caches").write_text("1")
+        except OSError as error:
+            raise CapabilityError(
+                f"cache.state=cold: /proc/sys/vm/drop_caches: {error.strerror}",
+                "run as root, or name a built-in workload, whose files are dropped one by one",
+            ) from error
+        return
+    for file in files:
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
+
+
+def _describe(record: Record, launch: Launch) -> None:
+    manifest = record.manifest
+    if launch.spec is not None:
+        spec = launch.spec.workload
+        manifest.warmup = launch.spec.warmup
+        manifest.workload = Workload(
+            name=spec.name,
+            command=list(launch.argv),
+            variant=dict(spec.levels),
+            scale=spec.scale,
+            spec={"size": spec.size, "conf": dict(launch.spec.spark_conf)},
+        )
+
+
+def _begin(launch: Launch, record: Record) -> int:
+    pair = clock_pair()
+    manifest = record.manifest
+    manifest.clock_pairs.append(pair)
+    manifest.started_mono_ns, manifest.started_wall_ns = pair.mono_ns, pair.wall_ns
+    record.save()
+    pid = process.start(launch)
+    record.launched = True
+    return pid
+
+
+@contextlib.contextmanager
+def _started(probes: Sequence[Probe], record: Record, pid: int) -> Iterator[None]:
+    try:
+        for probe in probes:
+            try:
+                probe.start(record.paths, pid)
+            except Exception as error:
+                # The application runs already: it goes on, with one probe less.
+                record.doubt("probe_missing", f"Probe {probe.name} did not start: {error}")
+        yield
+    finally:
+        for probe in probes:
+            probe.stop()
+
+
+def _ticker(record: Record, watch: Watch) -> process.Tick:
+    seen = [-1, 0]
+    current: list[tuple[int | None, bool]] = [(None, False)]
+
+    def tick() -> None:
+        with contextlib.suppress(OSError):
+            size = record.paths.iterations.stat().st_size
+            if size != seen[0]:
+                seen[0] = size
+                starts = [
+                    i for i in iteration_lines(record.paths.iterations) if i.get("k") == "start"
+                ]
+                if starts:
+                    current[0] = (starts[-1].get("iteration"), bool(starts[-1].get("warmup")))
+        watch.running(current[0][0], record.manifest.iterations, current[0][1])
+
+    return tick
+
+
+def _keep_ending(record: Record, ending: Ending) -> None:
+    manifest = record.manifest
+    manifest.ended_mono_ns, manifest.ended_wall_ns = ending.mono_ns, ending.wall_ns
+    manifest.clock_pairs.append(clock_pair())
+    text = json.dumps(
+        {
+            "code": ending.code,
+            "signal": ending.signal,
+            "end_mono_ns": ending.mono_ns,
+            "end_wall_ns": ending.wall_ns,
+        }
+    )
+    try:
+        record.paths.exit.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        record.doubt("run_not_saved", f"{record.paths.exit}: {error.strerror}")
+
+
+def _drain(probes: Sequence[Probe], record: Record) -> None:
+    ours = {pid for probe in probes for pid in probe.processes()}
+    left = process.drain(ours, DRAIN_S)
+    if left:
+        record.doubt(
+            "processes_left",
+            f"{len(left)} process(es) still ran {DRAIN_S:.0f} s after the end: {left}",
+        )

@@ -1,0 +1,154 @@
+"""The record of one trial while it lasts: manifest, phases, and what the JVMs said."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from pyrometer import schema
+from pyrometer.doubt import Severity
+from pyrometer.probes.plugin import records
+from pyrometer.store.layout import RunPaths
+from pyrometer.store.manifest import Manifest, Overlay, Phase, Result, write_manifest
+
+
+class Record:
+    """A run directory that is being written.
+
+    A disk that fills up must not end the run: what cannot be saved becomes a doubt, and is
+    tried again at the next change.
+
+    Parameters
+    ----------
+    paths : RunPaths
+        Where it is.
+    manifest : Manifest
+        Its present state.
+
+    Attributes
+    ----------
+    launched : bool
+        Whether the application was started: from then on the record is kept whatever happens.
+    """
+
+    def __init__(self, paths: RunPaths, manifest: Manifest) -> None:
+        self.paths = paths
+        self.manifest = manifest
+        self.launched = False
+        self._unsaved = False
+
+    def save(self) -> None:
+        """Replace ``manifest.json`` by the present state."""
+        try:
+            write_manifest(self.paths.root, self.manifest)
+        except OSError as error:
+            if not self._unsaved:
+                self.doubt("run_not_saved", f"{self.paths.manifest}: {error.strerror}")
+            self._unsaved = True
+
+    def doubt(self, code: str, message: str, severity: Severity | None = None) -> None:
+        """Add a doubt, once."""
+        made = schema.doubt(code, message, severity)
+        if made not in self.manifest.doubts:
+            self.manifest.doubts.append(made)
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time a phase of the trial."""
+        phase = Phase(name=name, start_mono_ns=time.monotonic_ns())
+        self.manifest.phases.append(phase)
+        try:
+            yield
+        finally:
+            phase.end_mono_ns = time.monotonic_ns()
+
+
+def iteration_lines(path: Path) -> list[dict[str, Any]]:
+    """Lines of ``iterations.ndjson`` that are whole."""
+    lines = []
+    with contextlib.suppress(OSError):
+        for text in path.read_bytes().splitlines():
+            with contextlib.suppress(ValueError):
+                line = json.loads(text)
+                if isinstance(line, dict):
+                    lines.append(line)
+    return lines
+
+
+def results(path: Path) -> list[Result]:
+    """Give the result of each iteration that began; one without an end is "interrupted"."""
+    found: dict[int, Result] = {}
+    for line in iteration_lines(path):
+        number = line.get("iteration")
+        if not isinstance(number, int):
+            continue
+        ended = line.get("k") == "end"
+        found[number] = Result(
+            iteration=number,
+            warmup=bool(line.get("warmup")),
+            rows=line.get("rows"),
+            checksum=line.get("checksum"),
+            status=str(line.get("status", "ok")) if ended else "interrupted",
+            error=line.get("error"),
+        )
+    return [found[number] for number in sorted(found)]
+
+
+def overlay(paths: RunPaths) -> list[Overlay]:
+    """Decisions about Spark settings, of every driver that started here."""
+    seen: dict[tuple[str, str], Overlay] = {}
+    for file in paths.plugin_files():
+        for record in records(file, "overlay"):
+            key, how = str(record.get("key")), str(record.get("how"))
+            value = record.get("value")
+            seen[key, how] = Overlay(
+                key=key,
+                value=None if value is None else str(value),
+                how=how,
+                reason=record.get("reason"),
+            )
+    return list(seen.values())
+
+
+def processes(paths: RunPaths) -> list[dict[str, Any]]:
+    """Give what each JVM with the agent said of itself, in the order of their start."""
+    found = [r for file in paths.plugin_files() for r in records(file, "process")]
+    return sorted(found, key=lambda record: int(record.get("mono_ns") or 0))
+
+
+def copy_eventlogs(record: Record, decisions: list[Overlay], app_ids: list[str]) -> None:
+    """Copy the logs of these applications from the folder that the user chose.
+
+    Spark names a log after its application id (``<id>``, ``<id>.zstd``, ``<id>_<attempt>``,
+    ``eventlog_v2_<id>`` for a rolling one).
+    """
+    kept = [o for o in decisions if o.key == "spark.eventLog.dir" and o.how == "kept_user"]
+    for decision in kept:
+        where = urlparse(decision.value or "")
+        if where.scheme not in ("", "file"):
+            record.doubt("eventlog_elsewhere", f"The event log is in {decision.value}.")
+            continue
+        folder = Path(unquote(where.path) or "/tmp/spark-events")  # noqa: S108
+        found = [log for app in app_ids for log in sorted(folder.glob(f"*{app}*"))]
+        for log in found:
+            try:
+                _copy(log, record.paths.eventlog / log.name)
+            except OSError as error:
+                record.doubt("eventlog_elsewhere", f"{log}: {error.strerror or error}")
+        if app_ids and not found:
+            record.doubt("eventlog_elsewhere", f"No log of {', '.join(app_ids)} in {folder}.")
+
+
+def _copy(source: Path, target: Path) -> None:
+    if target.exists():
+        return
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copyfile(source, target)
