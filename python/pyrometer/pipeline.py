@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from pyrometer.doubt import Doubt
 from pyrometer.errors import CapabilityError, PyrometerError
@@ -25,6 +26,9 @@ from pyrometer.run.process import STOPPING, Ending
 from pyrometer.run.record import Record
 from pyrometer.schema import doubt
 
+if TYPE_CHECKING:
+    from pyrometer.analyse.model import Summary
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -36,10 +40,13 @@ class Outcome:
         The run directory and its manifest.
     ending : Ending
         How the application ended.
+    summary : Summary or None
+        What its tables tell; ``None`` if they could not be made.
     """
 
     record: Record
     ending: Ending
+    summary: Summary | None
 
 
 def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcome:
@@ -57,8 +64,7 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
         launch = prepare(trial, probes, record, watch)
         preload()
         ending = observe(launch, probes, record, watch)
-    derive(record, watch, report)
-    return Outcome(record, ending)
+    return Outcome(record, ending, derive(record, watch, report))
 
 
 def require(probes: Sequence[Probe]) -> list[Doubt]:
@@ -102,20 +108,40 @@ def prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch)
         return launch_workload(trial, needs, record.paths, watch.progress)
 
 
-def derive(record: Record, watch: Watch, report: bool) -> None:
+def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     """Make tables, summary and report; a step that fails becomes a doubt."""
-    steps = [("ingest", "pyrometer.store.ingest", "ingest_run")]
-    if report:
-        steps.append(("report", "pyrometer.report", "write_report"))
-    for name, module, function in steps:
-        watch.phase(name)
-        try:
-            with record.phase(name):
-                getattr(import_module(module), function)(record.paths.root)
-        except Exception as error:
-            record.doubt("analysis_failed", f"{name}: {type(error).__name__}: {error}")
-            watch.note(f"{name} failed: {error}")
+    # Imported here: the application starts first, these come while it does (see `preload`).
+    from pyrometer.analyse import summary
+    from pyrometer.report import build, write_page
+    from pyrometer.store import Run
+    from pyrometer.store.ingest import ingest_run
+
+    made = None
+    try:
+        with _step("ingest", record, watch):
+            ingest_run(record.paths.root)
+        with Run.open(record.paths.root) as opened:
+            with _step("summary", record, watch):
+                made = summary(opened)
+            if report:
+                with _step("report", record, watch):
+                    page = build(
+                        made.model_dump(mode="json", by_alias=True), opened.facts(), opened.tables
+                    )
+                    write_page(page, record.paths.report)
+    except Exception as error:
+        name = record.manifest.phases[-1].name
+        record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
+        watch.note(f"{name} failed: {error}")
     record.save()
+    return made
+
+
+@contextmanager
+def _step(name: str, record: Record, watch: Watch) -> Iterator[None]:
+    watch.phase(name)
+    with record.phase(name):
+        yield
 
 
 def preload() -> None:
@@ -127,7 +153,7 @@ def preload() -> None:
         try:
             # On Linux a nice value belongs to a thread.
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
-            for module in ("pyrometer.store.ingest", "pyrometer.report", "duckdb"):
+            for module in ("pyrometer.report", "pyrometer.store.ingest", "pyrometer._core"):
                 import_module(module)
         except Exception:  # noqa: S110
             pass  # The same import fails again in `derive`, and is told there.

@@ -18,6 +18,7 @@ WORDS = {
     "run": "running",
     "close": "closing files",
     "ingest": "making tables",
+    "summary": "adding up",
     "report": "writing the report",
 }
 

@@ -142,6 +142,8 @@ def summarise(outcome: Outcome) -> None:
     """Print what came of the run, and where it is."""
     from rich.markup import escape
 
+    from pyrometer.cli import render
+
     manifest = outcome.record.manifest
     console = common.err()
     seconds = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
@@ -150,12 +152,14 @@ def summarise(outcome: Outcome) -> None:
     if manifest.exit.reason:
         console.print(f"  {escape(manifest.exit.reason)}")
     colours = {"error": "red", "warning": "yellow", "info": "dim"}
-    for doubt in manifest.doubts:
+    for doubt in manifest.doubts if outcome.summary is None else ():
         console.print(
             f"[{colours[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)} "
             f"[dim]{escape(doubt.remedy)}[/]"
         )
     paths = outcome.record.paths
+    if outcome.summary is not None:
+        render.show(console, outcome.summary)
     if paths.report.is_file():
         console.print(f"report: {paths.report}", soft_wrap=True)
     console.print(f"run:    {paths.root}", soft_wrap=True)
@@ -172,7 +176,7 @@ def as_data(outcome: Outcome) -> dict[str, object]:
         "exit_code": exit_code(outcome),
         "exit": manifest.exit.model_dump(),
         "phases": [phase.model_dump() for phase in manifest.phases],
-        "doubts": [doubt.model_dump() for doubt in manifest.doubts],
+        "doubts": [doubt.model_dump() for doubt in (outcome.summary or manifest).doubts],
     }
 
 
