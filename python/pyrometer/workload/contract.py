@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrometer.errors import PyrometerError, UsageError
@@ -133,6 +133,11 @@ class Prepared:
     def bytes(self) -> int:
         """Size of all files, in bytes."""
         return sum(file.bytes for file in self.files)
+
+    def with_paths(self, **tables: str) -> Prepared:
+        """Name the tables: each value is a path relative to `root`."""
+        absolute = {name: f"{self.root}/{relative}" for name, relative in tables.items()}
+        return replace(self, paths=absolute)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,131 @@
+"""``parquet-scan``: read every value of a Parquet table and keep none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyrometer.workload.checksum import checksum
+from pyrometer.workload.contract import (
+    IterationResult,
+    Mismatch,
+    Needs,
+    Prepared,
+    Progress,
+    Variant,
+    Workload,
+    WorkloadSpec,
+    no_progress,
+)
+from pyrometer.workload.plans import scanned_rows
+
+if TYPE_CHECKING:
+    from pyrometer.workload.cache import DataCache
+
+# A conversion and a coalesce stand between the column and the literal. So the filter cannot
+# become a Parquet predicate (which would skip row groups by their statistics), implies no
+# "is not null" that could, and cannot be folded by the literal being out of the column's range.
+# Prices are never negative.
+QUERY = "select * from web_sales where coalesce(cast(ws_sales_price as double), 0D) = -1D"
+
+_ROW_BYTES = {"snappy": 66, "none": 68, "zstd": 58, "gzip": 58, "lz4": 66}
+
+
+class ParquetScan(Workload):
+    """Full scan of TPC-DS ``web_sales`` through a filter that no row meets."""
+
+    name = "parquet-scan"
+    summary = "Read a whole Parquet table through a filter that no row meets"
+    description = (
+        "TPC-DS web_sales (34 columns) is read in full: the filter asks for a price of -1, cannot "
+        "be folded away and cannot be pushed into the reader, so every value of every column is "
+        "read from disk, decompressed and decoded, and nothing is returned."
+    )
+    source = (
+        "Performance Analysis of a CPU-Intensive Workload in Apache Spark (2017), labs 1 and 2: "
+        "1 079 971 165 rows, 68 GB, 465 s from disk and 317 s from the page cache on one core"
+    )
+    expectation = (
+        "Bound by CPU: nearly all time of a task is on CPU, in decoding and decompression, and "
+        "the whole process uses more CPU than the tasks. No shuffle, one stage. Second and later "
+        "iterations read from the page cache."
+    )
+    variants: ClassVar = {
+        "data.codec": Variant(
+            levels={
+                "snappy": "Spark's default",
+                "none": "uncompressed",
+                "zstd": "smaller, level 3",
+                "gzip": "smaller, slow to decompress, level 6",
+                "lz4": "Parquet's LZ4_RAW",
+            },
+            default="snappy",
+            doc="Compression codec of the Parquet files; rows and files are the same in all.",
+        )
+    }
+    scales: ClassVar = {"test": 300_000, "default": 30_000_000, "seed": 1_079_971_165}
+    scale_unit = "rows of web_sales"
+    needs = Needs(python=("duckdb", "duckdb_extension_tpcds", "pyarrow", "numpy"))
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Table, and the base it is made from."""
+        return spec.size * _ROW_BYTES[spec.levels["data.codec"]] + 100_000_000
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Generate the base with DuckDB (once), then the table of this size and codec."""
+        from pyrometer.workload.data import web_sales
+
+        codec = spec.levels["data.codec"]
+        factor = web_sales.scale_factor_of(spec.size)
+
+        def build_table(folder: Any, report: Progress) -> dict[str, Any]:
+            base = cache.ensure(
+                f"web_sales-base-sf{factor:g}",
+                web_sales.base_recipe(factor),
+                lambda target, tell: web_sales.write_base(target, tell, factor),
+                bytes_needed=100_000_000,
+                progress=report,
+            )
+            return web_sales.write_table(folder, report, base, spec.size, codec)
+
+        prepared = cache.ensure(
+            f"web_sales-{spec.size}-{codec}",
+            web_sales.recipe(spec.size, codec),
+            build_table,
+            bytes_needed=self.bytes_needed(spec),
+            progress=progress,
+        )
+        return prepared.with_paths(web_sales=web_sales.TABLE)
+
+    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
+        """Keep row groups from being skipped and partition values from being guessed as dates."""
+        return {
+            "spark.sql.parquet.filterPushdown": "false",
+            "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        }
+
+    def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
+        """List the files and read the schema once, outside of the iterations."""
+        spark.read.parquet(prepared.paths["web_sales"]).createOrReplaceTempView("web_sales")
+
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Collect the empty result; also say how many rows the scan produced."""
+        frame = spark.sql(QUERY)
+        rows = frame.collect()
+        return IterationResult(
+            rows=len(rows),
+            checksum=checksum(rows),
+            counters={"scanned_rows_count": scanned_rows(frame)},
+        )
+
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """No row comes back, and the scan has read them all."""
+        if result.rows != 0:
+            return Mismatch("rows that meet the filter", "0", str(result.rows))
+        scanned = result.counters["scanned_rows_count"]
+        if scanned != prepared.facts["rows"]:
+            return Mismatch("rows that the scan read", str(prepared.facts["rows"]), str(scanned))
+        return None

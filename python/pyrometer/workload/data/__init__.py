@@ -1,0 +1,1 @@
+"""Makers of data: the only part of workloads that imports DuckDB, Arrow and NumPy."""

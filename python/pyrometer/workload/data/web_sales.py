@@ -1,0 +1,230 @@
+"""TPC-DS ``web_sales`` of any size: DuckDB's generator makes a base, copies of it fill the table.
+
+A copy has its order numbers shifted, so keys stay unique, and its orders in another sequence, so
+compressors do not see the same run of values twice. The lines of an order stay together, and a
+file is sorted by date, which is what a table partitioned by date looks like from inside.
+
+Partitions are spans of the sale's date, as fine (year, quarter, month) as files of 64-128 MB
+permit: a partition for each of the 1824 days would make thousands of tiny files below the
+published size. Rows without a date form a partition of their own, as Hive writes it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyrometer.errors import CapabilityError
+from pyrometer.workload.contract import Prepared, Progress
+from pyrometer.workload.data.parquet import write_file
+from pyrometer.workload.data.random64 import splitmix64
+
+I64 = npt.NDArray[np.int64]
+
+GENERATOR = "web_sales/1"
+TABLE = "web_sales"
+PARTITION = "sold_period"
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+FILE_ROWS = 2_000_000
+"""Most rows in a file: about 128 MB at 64 bytes a row."""
+BATCH_ROWS = 1 << 16
+_JULIAN_DAY_OF_1970 = 2_440_588
+# Rows of a table above which its mean partition still fills a file: 6 years, 24 quarters.
+_FINER_FROM = {"quarter": 24_000_000, "month": 72_000_000}
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """One file to write: its path, its period, and the copies of the base it holds."""
+
+    path: str
+    period: str
+    copies: range
+
+
+def base_recipe(scale_factor: float) -> dict[str, Any]:
+    """Say what determines the bytes of the base table."""
+    return {
+        "generator": "web_sales-base/1",
+        "scale_factor": scale_factor,
+        "duckdb": duckdb.__version__,
+        "pyarrow": pa.__version__,
+    }
+
+
+def scale_factor_of(size: int) -> float:
+    """TPC-DS scale factor of the base for a table of `size` rows."""
+    return 1.0 if size >= 1_000_000 else 0.1
+
+
+def write_base(folder: Path, progress: Progress, scale_factor: float) -> dict[str, Any]:
+    """Generate the base table into ``folder/base.parquet``, in order of its key."""
+    import duckdb_extension_tpcds
+
+    extension = (
+        Path(duckdb_extension_tpcds.__file__).parent
+        / "extensions"
+        / f"v{duckdb.__version__}"
+        / "tpcds.duckdb_extension"
+    )
+    if not extension.is_file():
+        raise CapabilityError(
+            f"{extension} is missing: DuckDB is {duckdb.__version__}, "
+            "its TPC-DS extension is of another version",
+            f"pip install duckdb-extension-tpcds=={duckdb.__version__}",
+        )
+    progress(f"generating TPC-DS scale factor {scale_factor:g}", 0, 0)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.load_extension(str(extension))
+        connection.execute(f"CALL dsdgen(sf = {scale_factor})")
+        columns = ", ".join(
+            f"{name}::INTEGER AS {name}" if kind == "BIGINT" and name != "ws_order_number" else name
+            for name, kind, *_ in connection.execute("DESCRIBE web_sales").fetchall()
+        )
+        table = connection.execute(
+            f"SELECT {columns} FROM web_sales ORDER BY ws_order_number, ws_item_sk"
+        ).to_arrow_table()
+    rows = write_file(folder / "base.parquet", table.schema, table.to_batches(), "zstd")
+    return {"rows": rows}
+
+
+def recipe(size: int, codec: str) -> dict[str, Any]:
+    """Say what determines the bytes of the table."""
+    return {
+        "generator": GENERATOR,
+        "base": base_recipe(scale_factor_of(size)),
+        "rows": size,
+        "codec": codec,
+    }
+
+
+def granularity_of(size: int) -> str:
+    """Span of a partition in a table of `size` rows: ``year``, ``quarter`` or ``month``."""
+    if size >= _FINER_FROM["month"]:
+        return "month"
+    return "quarter" if size >= _FINER_FROM["quarter"] else "year"
+
+
+def write_table(
+    folder: Path, progress: Progress, base: Prepared, size: int, codec: str
+) -> dict[str, Any]:
+    """Write the table into ``folder/web_sales``, several files at once; returns facts."""
+    source = _Base(pq.read_table(Path(base.root) / "base.parquet"), size)
+    plans = source.plan()
+    stop = threading.Event()
+    done = 0
+
+    def write(plan: FilePlan) -> int:
+        path = folder / TABLE / plan.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return write_file(path, source.table.schema, source.batches(plan, stop), codec)
+
+    with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), 8)) as pool:
+        futures = [pool.submit(write, plan) for plan in plans]
+        try:
+            progress("writing web_sales (rows)", 0, size)
+            for future in as_completed(futures):
+                done += future.result()
+                progress("writing web_sales (rows)", done, size)
+        except BaseException:
+            # Ctrl-C or a full disk: no thread may write on into a folder that is removed.
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return {"rows": done, "columns": source.table.num_columns, "partitioned_by": source.granularity}
+
+
+class _Base:
+    """The base table cut into periods, and how copies of it make up `size` rows."""
+
+    def __init__(self, table: pa.Table, size: int) -> None:
+        self.table = table.combine_chunks()
+        self.granularity = granularity_of(size)
+        self._order: I64 = table["ws_order_number"].to_numpy()
+        dates: I64 = table["ws_sold_date_sk"].cast(pa.int64()).fill_null(0).to_numpy()
+        self._date = dates
+        self._shift = int(self._order.max())
+        self._copies, rest = divmod(size, table.num_rows)
+        # The last copy holds the first `rest` rows of the base only.
+        self._last_rows = rest
+        self._copies += bool(rest)
+        labels = _periods(dates, self.granularity)
+        self._rows_of = {str(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
+
+    def plan(self) -> list[FilePlan]:
+        """Files in a fixed order; each holds whole copies of its period."""
+        plans = []
+        for period, rows in self._rows_of.items():
+            full = self._copies - bool(self._last_rows)
+            total = len(rows) * full + int(np.searchsorted(rows, self._last_rows))
+            count = min(-(-total // FILE_ROWS), self._copies)
+            for number in range(count):
+                copies = range(number * self._copies // count, (number + 1) * self._copies // count)
+                path = f"{PARTITION}={period}/part-{number:05d}.parquet"
+                plans.append(FilePlan(path, period, copies))
+        return plans
+
+    def batches(self, plan: FilePlan, stop: threading.Event) -> Iterator[pa.RecordBatch]:
+        """Rows of one file, orders by date, those of a day in an order that the copy decides."""
+        index, copy = self._sequence(plan)
+        keys = self._order[index] + copy * self._shift
+        for start in range(0, len(index), BATCH_ROWS):
+            if stop.is_set():
+                return
+            piece = slice(start, start + BATCH_ROWS)
+            table = self.table.take(pa.array(index[piece]))
+            column = table.schema.get_field_index("ws_order_number")
+            table = table.set_column(column, table.schema.field(column), pa.array(keys[piece]))
+            yield from table.combine_chunks().to_batches()
+
+    def _sequence(self, plan: FilePlan) -> tuple[I64, I64]:
+        rows = self._rows_of[plan.period]
+        starts, lengths, copies = [], [], []
+        for copy in plan.copies:
+            last = copy == self._copies - 1 and self._last_rows
+            kept = rows[: np.searchsorted(rows, self._last_rows)] if last else rows
+            first = _run_starts(self._order[kept], self._date[kept])
+            starts.append(first)
+            lengths.append(np.diff(first, append=len(kept)))
+            copies.append(np.full(len(first), copy))
+        start, length, copy_of = (np.concatenate(part) for part in (starts, lengths, copies))
+        mixed = splitmix64(
+            self._order[rows[start]].astype(np.uint64)
+            ^ (copy_of.astype(np.uint64) << np.uint64(40))
+        )
+        sequence = np.lexsort((mixed, self._date[rows[start]]))
+        start, length, copy_of = start[sequence], length[sequence], copy_of[sequence]
+        before = np.cumsum(length) - length
+        within = np.arange(int(length.sum())) - np.repeat(before, length)
+        return rows[np.repeat(start, length) + within], np.repeat(copy_of, length)
+
+
+def _run_starts(order: I64, date: I64) -> I64:
+    if not len(order):
+        return np.empty(0, dtype=np.int64)
+    change = (np.diff(order) != 0) | (np.diff(date) != 0)
+    return np.concatenate(([0], np.flatnonzero(change) + 1))
+
+
+def _periods(dates: I64, granularity: str) -> npt.NDArray[np.str_]:
+    days = (dates - _JULIAN_DAY_OF_1970).astype("datetime64[D]")
+    months = days.astype("datetime64[M]")
+    names = months.astype(str)
+    if granularity == "year":
+        names = days.astype("datetime64[Y]").astype(str)
+    elif granularity == "quarter":
+        quarter = (months.astype(np.int64) % 12) // 3 + 1
+        years = days.astype("datetime64[Y]").astype(str)
+        names = np.char.add(np.char.add(years, "-Q"), quarter.astype(str))
+    return np.where(dates == 0, NULL_PARTITION, names)
