@@ -6,8 +6,13 @@ const NAMED = [
   [/unclassified|unmapped|unknown|unsplit/, "#a9adb3"],
   [/^idle|no task|driver only/, "#c9ced6"],
   [/decompress/, "#77aadd"],
+  [/^compress/, "#5588bb"],
+  [/encode/, "#336688"],
   [/decode|parquet|scan/, "#4477aa"],
-  [/cast|conversion/, "#ee7733"],
+  [/^cast|conversion/, "#ee7733"],
+  [/codegen/, "#c9a27a"],
+  [/scheduler delay/, "#ddaa77"],
+  [/scheduler/, "#a0a878"],
   [/expression/, "#44aa99"],
   [/operator/, "#228833"],
   [/hash|aggregat/, "#bbaa33"],
@@ -21,11 +26,12 @@ const NAMED = [
   [/memory|alloc/, "#9970ab"],
   [/^gc|garbage|pause|safepoint/, "#cc3311"],
   [/jit|compil/, "#dd8855"],
-  [/steal/, "#5b2a45"],
+  [/steal/, "#8a5a78"],
   [/run queue|runnable|delay/, "#ddaa77"],
-  [/block io|disk|iowait|io wait/, "#225555"],
+  [/block io|disk|iowait|io wait|^io$/, "#2f6f6f"],
+  [/network/, "#5f9ea0"],
   [/kernel|system|irq/, "#7a8087"],
-  [/pyrometer/, "#114477"],
+  [/pyrometer/, "#5577aa"],
   [/helper/, "#66ccbb"],
   [/driver/, "#6699cc"],
   [/other process/, "#8f8a7f"],
@@ -57,12 +63,15 @@ export function cycled(index) {
   return CYCLE[index % CYCLE.length];
 }
 
-// Heat: share of CPU from pale to dark, monotonic in lightness.
-const HEAT = ["#fdf1d3", "#fbd58d", "#f6ab52", "#e5762b", "#bf4317", "#7f2312"];
+// On a dark page hot is bright, as in a furnace; on a light one it is dark.
+const HEAT = ["#fbe3ad", "#f9c878", "#f2a24a", "#e0702a", "#b93f17", "#7f2312"];
+const HEAT_DARK = ["#4a3524", "#7a3a1c", "#b4501d", "#e07a2f", "#f3ae5a", "#fbe0a6"];
 
-export function heat(share) {
-  const at = Math.min(HEAT.length - 1, Math.max(0, Math.ceil(Math.sqrt(share) * (HEAT.length - 1))));
-  return HEAT[at];
+// Nothing for nothing, so that an operator without CPU stays blank.
+export function heat(share, onDark) {
+  if (!(share > 0)) return null;
+  const scale = onDark ? HEAT_DARK : HEAT;
+  return scale[Math.min(scale.length - 1, Math.floor(Math.sqrt(share) * scale.length))];
 }
 
 // Black or white, whichever reads better on a colour (WCAG contrast).

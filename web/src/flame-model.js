@@ -40,15 +40,15 @@ export function links(depth) {
   return { parent, end };
 }
 
-// What is asked for: {event, filters: {dimension: index}, group: dimension or null}.
+// What is asked for: {event, filters: {dimension: [indices]}, group: dimension or null}.
 // Returns the tree to draw, laid out: one entry per node that has weight, groups as a first level.
 export function makeView(model, query) {
   const chosen = [];
   const event = model.meta.event_names.indexOf(query.event);
-  const filters = Object.entries(query.filters ?? {}).filter(([, index]) => index !== null && index !== undefined && index !== "");
+  const filters = Object.entries(query.filters ?? {}).filter(([, allowed]) => allowed);
   for (let i = 0; i < model.node.length; i += 1) {
     if (model.event[i] !== event) continue;
-    if (filters.every(([name, index]) => model.dimension[name][i] === index)) chosen.push(i);
+    if (filters.every(([name, allowed]) => allowed.includes(model.dimension[name][i]))) chosen.push(i);
   }
   const groups = query.group ? split(chosen, model.dimension[query.group], model.weight) : [{ key: -1, facts: chosen }];
   const out = { source: [], depth: [], self: [], total: [], n: [], what: [], purity: [] };

@@ -11,7 +11,12 @@ import { onTheme } from "./theme.js";
 const ROW = 18;
 const NARROW = 0.5;
 const TEXT = "Every sample is a stack of calls; equal stacks are joined, callers above callees. The wider a box, the more was spent in it and what it called. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
-const EVENT_NAMES = { cpu: "CPU time", wall: "Wall time of task threads", alloc: "Allocated bytes", lock: "Time blocked on locks" };
+const EVENTS = {
+  cpu: ["CPU", "Time on a CPU, sampled."],
+  wall: ["Wall", "Wall time of threads, running or waiting, sampled."],
+  alloc: ["Allocation", "Bytes of Java objects allocated; the last box is the class."],
+  lock: ["Locks", "Time blocked on Java locks; the last box is the class of the lock."],
+};
 const DIMENSION_NAMES = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", operator: "SQL operator" };
 
 export function flameSection(meta, columns, window) {
@@ -23,6 +28,7 @@ function flameGraph(model, window) {
   const { meta } = model;
   const state = { event: meta.event_names[0], filters: {}, group: "", colour: "what", root: -1, back: [], found: null, selected: -1, text: "" };
   let view = null;
+  const measured = (window?.iterations ?? []).map((number) => meta.dimensions.iteration.indexOf(number)).filter((index) => index >= 0);
 
   const canvas = el("canvas", { tabindex: "0", role: "application", "aria-label": "Flame graph; the selected frame is read out below", id: "flame-canvas" });
   const spacer = el("div", { class: "spacer" });
@@ -39,18 +45,18 @@ function flameGraph(model, window) {
   const filter = (name) => {
     const values = meta.dimensions[name];
     if (values.length < 2) return null;
-    return select(name, DIMENSION_NAMES[name], [["", "all"], ...values.map((_, index) => [index, name === "stage" || name === "iteration" ? groupName(model, name, index) : words(groupName(model, name, index))])], (value) => {
-      state.filters[name] = value === "" ? null : Number(value);
+    return select(name, DIMENSION_NAMES[name], [["", "all"], name === "iteration" && measured.length > 1 && ["measured", "measured"], ...values.map((_, index) => [index, name === "stage" || name === "iteration" ? groupName(model, name, index) : words(groupName(model, name, index))])].filter(Boolean), (value) => {
+      state.filters[name] = value === "" ? null : value === "measured" ? measured : [Number(value)];
       rebuild();
     });
   };
   const grouped = [["", "nothing"], ...Object.keys(meta.dimensions).filter((name) => meta.dimensions[name].length > 1).map((name) => [name, DIMENSION_NAMES[name] ?? name])];
   const bar = el("div", { class: "controls flame-controls" },
-    el("div", { class: "segments", role: "group", "aria-label": "What to show" }, meta.event_names.map((name) => el("button", { type: "button", "aria-pressed": String(name === state.event), data: { event: name }, on: { click: (event) => {
+    el("div", { class: "segments", role: "group", "aria-label": "What to show" }, meta.event_names.map((name) => el("button", { type: "button", "aria-pressed": String(name === state.event), title: EVENTS[name]?.[1], data: { event: name }, on: { click: (event) => {
       state.event = name;
       for (const other of event.target.parentNode.children) other.setAttribute("aria-pressed", String(other === event.target));
       rebuild();
-    } } }, EVENT_NAMES[name] ?? name))),
+    } } }, EVENTS[name]?.[0] ?? name))),
     ["role", "stage", "iteration"].map(filter),
     select("group", "Group by", grouped, (value) => { state.group = value; rebuild(); }),
     select("colour", "Colour", [["what", "kind of work"], ["kind", "kind of code"]], (value) => { state.colour = value; draw(); drawLegend(); }),
@@ -289,12 +295,9 @@ function flameGraph(model, window) {
     }
   });
 
-  // Open on what the totals are about: task threads of measured iterations, where there are such.
+  // Open on what the totals are about: the measured iterations, by thread role.
   const task = meta.dimensions.role?.indexOf("task") ?? -1;
-  if (window?.iterations?.length === 1) {
-    const only = meta.dimensions.iteration.indexOf(window.iterations[0]);
-    if (only >= 0) choose("iteration", only);
-  }
+  if (measured.length) choose("iteration", measured.length > 1 ? "measured" : measured[0]);
   if (task >= 0 && meta.dimensions.role.length > 1) choose("group", "role");
   rebuild();
 
@@ -303,7 +306,7 @@ function flameGraph(model, window) {
     if (!box) return;
     box.value = String(value);
     if (name === "group") state.group = value;
-    else state.filters[name] = value;
+    else state.filters[name] = value === "measured" ? measured : [value];
   }
 
   return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), bar, legend, scroller, status, el("h3", null, "Hottest frames"), hot);

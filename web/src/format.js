@@ -2,16 +2,17 @@
 
 export const NONE = "–";
 
+const minus = (text) => text.replace("-", "−");
 const gone = (value) => value === null || value === undefined || Number.isNaN(value);
 
 // At most `digits` significant digits, with thousands separated.
 export function significant(value, digits = 3) {
   if (gone(value)) return NONE;
   const size = Math.abs(value);
-  if (size >= 10 ** (digits - 1)) return Math.round(value).toLocaleString("en-US");
+  if (size >= 10 ** (digits - 1)) return minus(Math.round(value).toLocaleString("en-US"));
   if (size === 0) return "0";
   const places = Math.min(6, digits - 1 - Math.floor(Math.log10(size)));
-  return String(Number(value.toFixed(Math.max(0, places))));
+  return minus(value.toFixed(Math.max(0, places)));
 }
 
 // Time in ns; long times as minutes and hours.
@@ -23,7 +24,7 @@ export function time(ns) {
   if (size >= 1e9) return `${significant(ns / 1e9)} s`;
   if (size >= 1e6) return `${significant(ns / 1e6)} ms`;
   if (size >= 1e3) return `${significant(ns / 1e3)} µs`;
-  return `${significant(ns)} ns`;
+  return `${minus(String(Math.round(ns)))} ns`;
 }
 
 export function bytes(value) {
@@ -35,7 +36,7 @@ export function bytes(value) {
     scaled /= 1000;
     power += 1;
   }
-  return `${significant(scaled)} ${units[power]}`;
+  return `${power ? significant(scaled) : Math.round(scaled)} ${units[power]}`;
 }
 
 export function count(value) {
@@ -56,7 +57,7 @@ export function percent(ratio) {
   const value = ratio * 100;
   const size = Math.abs(value);
   if (size > 0 && size < 0.01) return value > 0 ? "< 0.01 %" : "> −0.01 %";
-  return `${size >= 99.95 || size === 0 ? Math.round(value) : size >= 10 ? value.toFixed(1) : value.toFixed(2)} %`;
+  return `${minus(size >= 99.95 || size === 0 ? String(Math.round(value)) : size >= 10 ? value.toFixed(1) : value.toFixed(2))} %`;
 }
 
 export function signedPercent(ratio) {
@@ -71,7 +72,7 @@ export function unit(value, name) {
     case "ns": return time(value);
     case "bytes": return bytes(value);
     case "bytes/s": return `${bytes(value)}/s`;
-    case "count": return significant(value, value >= 100 ? 9 : 3);
+    case "count": return Number.isInteger(value) ? count(value) : significant(value);
     case "ratio": return percent(value);
     case "MB/s": return `${significant(value)} MB/s`;
     case "CPUs": return `${value.toFixed(2)}`;

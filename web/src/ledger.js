@@ -27,14 +27,14 @@ function view(title, text, data) {
   const rows = data?.rows ?? [];
   return el("div", { class: "panel" },
     el("h3", null, title, help(text), data?.window && el("span", { class: "aside" }, data.window), data?.total_ns && el("span", { class: "aside" }, time(data.total_ns))),
-    rows.length ? [quality(data), icicle(rows, data.total_ns), rowsTable(rows, data.total_ns)] : missing(data?.reason ?? "This view needs records of the operating system, and this run has none."));
+    rows.length ? [quality(data), icicle(rows, data.total_ns), rowsTable(rows, data.total_ns), memos(data.memos)] : missing(data?.reason || "This view needs records of the operating system, and this run has none."));
 }
 
 // The three figures in one sentence.
 export function quality(data) {
   const parts = [];
-  if (data.closure_ratio !== null && data.closure_ratio !== undefined) parts.push(["The rows add up to the whole within ", el("b", null, signedPercent(data.closure_ratio)), " (closure)"]);
-  else parts.push(["Closure is not known"]);
+  if (data.closure_ratio !== null && data.closure_ratio !== undefined) parts.push(["The rows add up to ", el("b", null, `${(100 * (1 + data.closure_ratio)).toFixed(2)} %`), " of the whole (closure ", el("b", null, signedPercent(data.closure_ratio)), ")"]);
+  else parts.push(["Whether the rows add up to the whole is not known (closure)"]);
   if (data.unclassified_ratio !== null && data.unclassified_ratio !== undefined) parts.push(["; ", el("b", null, percent(data.unclassified_ratio)), " has no category (unclassified)"]);
   if (data.sampling_error_ratio !== null && data.sampling_error_ratio !== undefined) parts.push(["; shares that come from samples are good to ± ", el("b", null, percent(data.sampling_error_ratio)), " (sampling error)"]);
   return el("p", { class: "quality" }, parts, ".",
@@ -75,11 +75,13 @@ function icicle(rows, total) {
   }))));
 }
 
+const hasRange = (row) => row.low_ns !== null && row.low_ns !== undefined && row.low_ns !== row.high_ns;
+
 function rowFacts(row, whole) {
   return [
     ["time", time(row.value_ns)],
     ["share", percent(row.value_ns / whole)],
-    ["95 % interval", row.low_ns !== row.high_ns ? interval(row.low_ns, row.high_ns, "ns") : null],
+    ["95 % interval", hasRange(row) ? interval(row.low_ns, row.high_ns, "ns") : null],
     ["n", row.n],
     ["how", METHODS[row.method] ?? row.method],
     ["source", row.source],
@@ -92,14 +94,14 @@ function rowsTable(rows, total) {
     for (const node of nodes) {
       const { row } = node;
       const gone = row.value_ns === null || row.value_ns === undefined;
-      const range = row.low_ns !== row.high_ns ? interval(row.low_ns, row.high_ns, "ns") : null;
+      const range = hasRange(row) ? interval(row.low_ns, row.high_ns, "ns") : null;
       const name = el("td", { style: { "padding-left": `${6 + depth * 16}px` } },
         el("i", { class: "swatch", style: { background: gone ? "transparent" : named(node.name) } }), words(node.name));
       body.push(el("tr", { class: gone ? "gone" : `d${Math.min(depth, 2)}` }, name,
         gone ? el("td", { colspan: 3, class: "reason" }, row.source ?? "could not be had") : [
           el("td", { class: "n" }, time(row.value_ns)),
           el("td", { class: "n" }, percent(total ? row.value_ns / total : row.share)),
-          el("td", { class: "dim" }, range ?? (row.method === "by_complement" ? "by complement" : "exact"), help([METHODS[row.method] ?? row.method, row.source, row.n ? `n = ${row.n}` : null].filter(Boolean).join("; "))),
+          el("td", { class: "dim" }, range ?? (row.method === "by_complement" ? "by complement" : row.method ?? "exact"), help([METHODS[row.method] ?? row.method, row.source, row.n ? `n = ${row.n}` : null].filter(Boolean).join("; "))),
         ]));
       emit(node.children, depth + 1);
     }
@@ -110,10 +112,17 @@ function rowsTable(rows, total) {
     el("tbody", null, body)));
 }
 
+// Times that overlap with rows above: told, and added to nothing.
+function memos(rows) {
+  if (!rows?.length) return null;
+  return el("details", { class: "checks" }, el("summary", null, "Beside the ledger: times that are inside rows above"),
+    el("dl", { class: "pairs" }, rows.map((row) => [el("dt", null, words(row.path).replaceAll("/", " › ")), el("dd", null, row.value_ns === null ? "–" : time(row.value_ns), el("span", { class: "aside" }, ` ${row.source ?? ""}`))])));
+}
+
 function checks(list) {
   if (!list?.length) return null;
   return el("details", { class: "checks" },
-    el("summary", null, `Cross-checks: ${list.filter((check) => check.ok).length} of ${list.length} agree`),
-    el("ul", null, list.map((check) => el("li", { class: check.ok ? "ok" : "bad" },
-      el("b", null, check.ok ? "✓ " : "✗ "), check.name, ": ", time(check.left_ns), " against ", time(check.right_ns), " (", signedPercent(check.difference_ratio), "). ", check.explanation))));
+    el("summary", null, `Cross-checks: ${list.filter((check) => check.ok).length} of ${list.filter((check) => check.ok !== null).length} agree`),
+    el("ul", null, list.map((check) => el("li", { class: check.ok ? "ok" : check.ok === null ? "aside" : "bad" },
+      el("b", null, check.ok ? "✓ " : check.ok === null ? "· " : "✗ "), check.name, ": ", time(check.left_ns), " against ", time(check.right_ns), " (", signedPercent(check.difference_ratio), "). ", check.explanation))));
 }

@@ -3,13 +3,13 @@ import { el, missing, replace, section, svg } from "./dom.js";
 import { bytes, metric, percent, short, time } from "./format.js";
 import { css, heat } from "./colours.js";
 import { table } from "./table.js";
-import { onTheme } from "./theme.js";
+import { dark, onTheme } from "./theme.js";
 
 const ROW = 28;
 const STEP = 16;
 
 export function planSection(summary, cuts) {
-  const text = "The plan that Spark ran in the end, output at the top, data flowing upwards. Darker means more CPU. Select an operator for its metrics.";
+  const text = "The plan that Spark ran in the end, output at the top, data flowing upwards. The hotter the colour, the more CPU. Select an operator for its metrics.";
   const list = summary.sql ?? [];
   if (!list.length) return section("plans", "SQL plans", text, missing("The application ran no SQL: it used RDDs, or the event log holds no SQL events."));
   const several = new Set(list.map((item) => item.app_index)).size > 1;
@@ -50,7 +50,7 @@ function plan(execution) {
   const timed = nodes.some((node) => node.on_cpu_ns !== null && node.on_cpu_ns !== undefined);
   const column = rails(nodes);
   const place = new Map(nodes.map((node, index) => [node.node_id, index]));
-  const wide = (Math.max(...column.values()) + 1) * STEP + 8;
+  const wide = (Math.max(...column.values()) + 1) * STEP + 18;
   const detail = el("aside", { class: "detail", "aria-live": "polite" });
   const rowsBox = el("div", { class: "plan-rows", role: "listbox", "aria-label": "Operators of the plan", tabindex: "0" });
   const x = (node) => column.get(node.node_id) * STEP + 10;
@@ -64,15 +64,12 @@ function plan(execution) {
       const [x1, y1, x2, y2] = [x(parent), y(parent), x(node), y(node)];
       return svg("path", { d: x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}Q${x2} ${y1} ${x2} ${Math.min(y2, y1 + ROW / 2)}V${y2}`, fill: "none", stroke: css("--rail"), "stroke-width": 2 });
     }),
-    nodes.map((node) => svg("circle", { cx: x(node), cy: y(node), r: 5.5, fill: timed ? heat(share(node)) : css("--panel"), stroke: css("--ink-dim"), "stroke-width": 1 })));
-  draw();
-  onTheme(draw);
-
+    nodes.map((node) => svg("circle", { cx: x(node), cy: y(node), r: 5.5, fill: (timed && heat(share(node), dark())) || css("--panel"), stroke: css("--ink-dim"), "stroke-width": 1 })));
   const rows = nodes.map((node) => {
     const args = argument(node);
     return el("div", { class: "plan-row", role: "option", id: `op-${execution.app_index}-${execution.sql_id}-${node.node_id}`, "aria-selected": "false", on: { click: () => select(node) } },
       el("span", { class: "op", style: { "padding-left": `${wide}px` } }, el("b", null, node.name), node.codegen_stage_id ? el("span", { class: "gen", title: "Whole-stage code generation" }, `*${node.codegen_stage_id}`) : null, args && el("span", { class: "args" }, args)),
-      el("span", { class: "cell cpu" }, timed && node.on_cpu_ns > 0 ? [el("span", { class: "fill", style: { width: `${share(node) * 100}%`, background: heat(share(node)) } }), el("span", null, `${time(node.on_cpu_ns)} · ${percent(share(node))}`)] : timed ? "–" : ""),
+      el("span", { class: "cell cpu" }, timed && node.on_cpu_ns > 0 ? [el("span", { class: "track" }, el("span", { class: "fill", style: { width: `${share(node) * 100}%` } })), el("span", null, time(node.on_cpu_ns)), el("span", { class: "dim" }, percent(share(node)))] : timed ? [el("span"), "–", el("span")] : ""),
       el("span", { class: "cell" }, short(outputRows(node))),
       el("span", { class: "cell" }, size(node) === null ? "–" : bytes(size(node))),
       el("span", { class: "cell stages" }, (node.stage_ids ?? []).join(", ") || "–"));
@@ -93,13 +90,19 @@ function plan(execution) {
     select(nodes[Math.min(nodes.length - 1, Math.max(0, selected + move))]);
     rows[selected].scrollIntoView({ block: "nearest" });
   });
+  const recolour = () => {
+    draw();
+    rows.forEach((row, index) => row.querySelector(".cpu .fill")?.style.setProperty("background", heat(share(nodes[index]), dark())));
+  };
+  recolour();
+  onTheme(recolour);
   rowsBox.append(drawing, ...rows);
   select(nodes[selected]);
   return el("div", { class: "plan" },
     el("div", { class: "plan-main" },
       execution.error && el("p", { class: "bad" }, execution.error),
       !timed && el("p", { class: "note" }, "Time per operator needs profiler samples; this run has none. Spark's own metrics are shown."),
-      el("div", { class: "plan-row plan-head", "aria-hidden": "true" }, el("span", { class: "op" }, "Operator"), el("span", { class: "cell cpu" }, timed ? "CPU of tasks" : ""), el("span", { class: "cell" }, "Rows out"), el("span", { class: "cell" }, "Bytes"), el("span", { class: "cell stages" }, "Stages")),
+      el("div", { class: "plan-row plan-head", "aria-hidden": "true" }, el("span", { class: "op" }, "Operator"), el("span", { class: "cell" }, timed ? "CPU of tasks" : ""), el("span", { class: "cell" }, "Rows out"), el("span", { class: "cell" }, "Bytes"), el("span", { class: "cell stages" }, "Stages")),
       rowsBox),
     detail);
 }

@@ -2,7 +2,7 @@
 import { css, cycled, ink, named, STATUS_COLOURS } from "./colours.js";
 import { time, unit, words } from "./format.js";
 
-const SERIES = { used: "#4477aa", available: "#9aa7b5", "page cache": "#bbaa33", committed: "#9aa7b5", user: "#4477aa", system: "#ee7733", irq: "#882255", iowait: "#bbaa33", steal: "#5b2a45", "disk reads": "#228833", "disk writes": "#aa3377", "read calls of the application": "#66aacc" };
+const SERIES = { used: "#4477aa", available: "#9aa7b5", "page cache": "#bbaa33", committed: "#9aa7b5", user: "#4477aa", system: "#ee7733", irq: "#882255", iowait: "#bbaa33", steal: "#8a5a78", "disk reads": "#228833", "disk writes": "#aa3377", "read calls of the application": "#66aacc" };
 
 export function seriesColour(label, index) {
   return SERIES[label] ?? cycled(index);
@@ -101,7 +101,7 @@ function series(track, columns, step) {
   top = top || 1;
   const bucket = (ms) => Math.min(count - 1, Math.max(0, Math.floor(ms / step)));
   return {
-    height: 64,
+    height: Math.max(64, 44 + lines.length * 18),
     top,
     draw(ctx, width, height, axis) {
       const first = Math.max(0, Math.floor(axis.from / step) - 1);

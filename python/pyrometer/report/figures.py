@@ -156,7 +156,7 @@ def _number(value: Any) -> Any:
 
 
 def _of(part: Any, whole: Any, words: str) -> str | None:
-    return f"{part / whole:.0%} {words}" if part is not None and whole else None
+    return f"{100 * part / whole:.1f} % {words}" if part is not None and whole else None
 
 
 def _times(ratio: Any, words: str) -> str | None:
@@ -170,7 +170,7 @@ def _bytes_note(io: Mapping[str, Any]) -> str | None:
         parts.append(f"by {str(io['bytes_source']).replace('_', ' ')}")
     cached = _number(io.get("page_cache_ratio"))
     if cached is not None:
-        parts.append(f"{cached:.0%} from page cache")
+        parts.append(f"{100 * cached:.1f} % from page cache")
     return " · ".join(parts) or None
 
 
