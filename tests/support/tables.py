@@ -225,7 +225,12 @@ class World:
                 state="sleeping" if asleep else "running",
                 wait_class="block_io" if asleep else None,
             )
-        kinds = (("Filter", "filter", 3), ("Scan", "decode", 2), ("Filter", "cast", 3), (None, None, None))
+        kinds = (
+            ("Filter", "filter", 3),
+            ("Scan", "decode", 2),
+            ("Filter", "cast", 3),
+            (None, None, None),
+        )
         for k, t in enumerate(range(mono(start), mono(start) + cpu, self.cpu_every_ms * MS)):
             operator, category, codegen = kinds[k % 4]
             self.add(
@@ -276,9 +281,7 @@ class World:
             facts=json.dumps({"cpus_count": self.cpus}),
         )
         for at in (0, self.end_ms):
-            self.add(
-                "clock_pairs", host=HOST, source="plugin", mono_ns=mono(at), wall_ns=wall(at)
-            )
+            self.add("clock_pairs", host=HOST, source="plugin", mono_ns=mono(at), wall_ns=wall(at))
         for iteration, (first, last) in self.marks.items():
             self.add(
                 "iterations",

@@ -113,4 +113,5 @@ def _number(path: Path, key: str) -> int | None:
 
 
 def _plus(left: int | None, right: int | None) -> int | None:
-    return None if left is None and right is None else (left or 0) + (right or 0)
+    """Sum of successes and failures; where the first lack the metric, 0 of the second is none."""
+    return (left or 0) + (right or 0) if left is not None or right else None
