@@ -47,7 +47,11 @@ $(BUNDLED)/pyrometer-plugin.jar: $(JVM_SOURCES)
 	@mvn -q -B -ntp -f jvm/plugin/pom.xml package -DskipTests
 	@cp jvm/plugin/target/pyrometer-plugin.jar $@.tmp && mv $@.tmp $@
 
-bundled: $(BUNDLED)/pyro-probe $(BUNDLED)/pyrometer-plugin.jar ## Build the probe and the plugin jar into the package
+$(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css web/src/*.js) python/pyrometer/report/bundle.py
+	@mkdir -p $(BUNDLED)
+	@$(PYTHON) python/pyrometer/report/bundle.py web $@
+
+bundled: $(BUNDLED)/pyro-probe $(BUNDLED)/pyrometer-plugin.jar $(BUNDLED)/report-page.html ## Build the probe, the plugin jar and the report's page into the package
 
 $(VENV)/.native: $(VENV)/.requirements $(RUST_SOURCES) pyproject.toml
 	@echo "Compiling the native parts (a few minutes the first time)" >&2

@@ -1,6 +1,7 @@
 """PEP 517 backend: stages the probe and the plugin jar into the package, then lets maturin build.
 
-The wheel carries the Python package, the extension module, the static probe and the plugin jar.
+The wheel carries the Python package, the extension module, the static probe, the plugin jar and
+the page of the report.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def _stage() -> None:
     if os.environ.get("PYROMETER_STAGED") != "1":
         subprocess.run(["make", "-s", "bundled"], cwd=ROOT, check=True)
     bundled = ROOT / "python" / "pyrometer" / "_bundled"
-    for name in ("pyro-probe", "pyrometer-plugin.jar"):
+    for name in ("pyro-probe", "pyrometer-plugin.jar", "report-page.html"):
         if not (bundled / name).is_file():
             raise SystemExit(f"{bundled / name} is missing. Run: make bundled")
 

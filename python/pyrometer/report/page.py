@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pyrometer._artifacts import BUNDLED
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.report.bundle import assemble
 from pyrometer.report.data import ReportData
@@ -16,7 +17,7 @@ from pyrometer.report.data import ReportData
 _TITLE = "<title>Pyrometer report</title>"
 _CONTENT = '<script type="application/json" id="content">{}</script>'
 _PACK = '<script type="application/octet-stream;base64" id="pack-{name}"></script>'
-_BUNDLED = Path(__file__).resolve().parents[1] / "_bundled" / "report-page.html"
+_BUNDLED = BUNDLED / "report-page.html"
 _WEB = Path(__file__).resolve().parents[3] / "web"
 
 
