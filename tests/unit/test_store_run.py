@@ -103,12 +103,12 @@ def test_iterations_are_read_and_bad_lines_are_doubts(
 ) -> None:
     monkeypatch.setattr(ingest, "native", fake_core)
     lines = [
-        {"event": "start", "iteration": 0, "warmup": True, "mono_ns": 10, "wall_ns": 1010},
-        {"event": "end", "iteration": 0, "mono_ns": 20, "wall_ns": 1020, "status": "success",
+        {"k": "start", "iteration": 0, "warmup": True, "mono_ns": 10, "wall_ns": 1010},
+        {"k": "end", "iteration": 0, "mono_ns": 20, "wall_ns": 1020, "status": "ok",
          "rows": 5, "checksum": "c"},
-        {"event": "start", "iteration": 1, "warmup": False, "mono_ns": 30, "wall_ns": 1030},
+        {"k": "start", "iteration": 1, "warmup": False, "mono_ns": 30, "wall_ns": 1030},
     ]  # fmt: skip
-    text = "\n".join(map(json.dumps, lines)) + '\n[1]\n{"iteration": 2}\n{"event": "st'
+    text = "\n".join(map(json.dumps, lines)) + '\n[1]\n{"iteration": 2}\n{"k": "st'
     (raw / "raw" / "iterations.ndjson").write_text(text)
     report = ingest_run(raw)
     assert [d.code for d in report.doubts] == ["iteration_line_unreadable"] * 3
@@ -118,6 +118,7 @@ def test_iterations_are_read_and_bad_lines_are_doubts(
     first, second = found[:2]
     assert (first["warmup"], first["start_mono_ns"], first["end_mono_ns"]) == (True, 10, 20)
     assert (first["result_rows_count"], first["result_checksum"]) == (5, "c")
+    assert first["status"] == "success"
     assert (second["status"], second["end_mono_ns"], second["start_wall_ns"]) == (
         "running", None, 1030,
     )  # fmt: skip

@@ -90,9 +90,9 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
     else:
         whole = _reported_probe_cpu(scope)
         add("probe", whole, "whole run: its report" if whole is not None else NO_PROBE)
-    launcher = scope.run.facts().get("launcher") or {}
-    used = launcher.get("own_cpu_ns") if isinstance(launcher, dict) else None
-    add("launcher", used, None if used is not None else "not recorded in this run")
+    entries = scope.run.manifest.probes if scope.run.manifest else []
+    launcher = next((e.own_cpu_ns for e in entries if e.name == "launcher"), None)
+    add("launcher", launcher, "whole run" if launcher is not None else "not recorded in this run")
     return found
 
 

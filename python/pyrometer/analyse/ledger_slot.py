@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrometer.analyse.model import Row, View
-from pyrometer.analyse.operators import UNCLASSIFIED
+from pyrometer.analyse.operators import CATEGORY, UNCLASSIFIED
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
 from pyrometer.analyse.slots import CAUSES, Slots, slots
@@ -261,7 +261,7 @@ def on_cpu_children(scope: Scope, parent: str, cpu_ns: int | None) -> list[Row]:
     if cpu_ns is None:
         return []
     counts = scope.tables.query(
-        f"SELECT coalesce(category, '{UNCLASSIFIED}') AS c, operator, sum(hits)::BIGINT AS n"
+        f"SELECT {CATEGORY} AS c, operator, sum(hits)::BIGINT AS n"
         " FROM w_samples WHERE event = 'cpu' AND role = 'task' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
     )
     total = sum(n for _, _, n in counts)

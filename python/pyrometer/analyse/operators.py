@@ -15,9 +15,11 @@ from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
 from pyrometer.estimate import Estimate
 
-CONVERSIONS = ("cast", "conversion", "cast/conversion")
+CONVERSION = "cast"
 UNCLASSIFIED = "unclassified"
-UNNAMED_CLUSTER = "WholeStageCodegen"
+# What no rule of schema/categories.toml names is not a kind of work of its own.
+CATEGORY = f"coalesce(nullif(category, 'other'), '{UNCLASSIFIED}')"
+CLUSTER = "WholeStageCodegen"
 
 # Words in frames whose operators have another name in a plan.
 _ALIASES = {
@@ -53,7 +55,7 @@ class _Bucket:
     off_cpu: int = 0
     stage_ids: set[int] = field(default_factory=set)
     conversions: int = 0
-    node: PlanNode | None = None
+    texts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -96,15 +98,11 @@ def match(
     everything = list(nodes)
     if operator is None and codegen is None:
         return None
-    if operator is None:
-        clusters = [
-            n
-            for n in everything
-            if plain(n.name) == "wholestagecodegen" and n.codegen_stage_id == codegen
-        ]
-        return clusters[0] if len(clusters) == 1 else None
-    wanted = _ALIASES.get(plain(operator), (plain(operator),))
+    name = plain(operator or CLUSTER)
+    wanted = _ALIASES.get(name, (name,))
     fits = [n for n in everything if plain(n.name) in wanted]
+    if name == plain(CLUSTER):
+        fits = [n for n in fits if n.codegen_stage_id == codegen]
     for narrower in (
         [n for n in fits if codegen is not None and n.codegen_stage_id == codegen],
         [n for n in fits if stage is not None and stage in n.stage_ids],
@@ -155,7 +153,7 @@ def operators(scope: Scope) -> tuple[list[Operator], Unmapped]:
 def categories(scope: Scope) -> list[Category]:
     """Split task CPU by what it did, largest first."""
     rows = scope.tables.query(
-        f"SELECT coalesce(category, '{UNCLASSIFIED}') AS c, sum(hits)::BIGINT FROM w_samples"
+        f"SELECT {CATEGORY} AS c, sum(hits)::BIGINT FROM w_samples"
         " WHERE event = 'cpu' AND role = 'task' GROUP BY 1 ORDER BY 2 DESC, 1"
     )
     total = sum(hits for _, hits in rows)
@@ -190,16 +188,25 @@ def _fill(scope: Scope) -> tuple[dict[_Place, _Bucket], int, int]:
         nodes = plans.get((app, sql_id), ())
         node = next((n for n in nodes if n.node_id == node_id), None)
         node = node or match(nodes, operator, stage, codegen)
-        name = operator or (node.name.split(" (")[0] if node else UNNAMED_CLUSTER)
+        name = operator or (node.name.split(" (")[0] if node else CLUSTER)
         bucket = buckets[_Place(app, sql_id, name, node.node_id if node else None)]
         bucket.on_cpu += on_cpu
         bucket.off_cpu += off_cpu
-        bucket.node = node
+        bucket.texts = _texts(node, nodes)
         if stage is not None:
             bucket.stage_ids.add(stage)
-        if category in CONVERSIONS:
+        if category == CONVERSION:
             bucket.conversions += on_cpu
     return buckets, total, unmapped
+
+
+def _texts(node: PlanNode | None, nodes: Iterable[PlanNode]) -> list[str]:
+    """Texts in which a sample's conversion may be written: fused operators share a cluster's."""
+    if node is None:
+        return []
+    if plain(node.name) == plain(CLUSTER):
+        return [n.simple_string for n in nodes if n.codegen_stage_id == node.codegen_stage_id]
+    return [node.simple_string]
 
 
 def _plans(scope: Scope) -> dict[tuple[int | None, int], tuple[PlanNode, ...]]:
@@ -219,7 +226,9 @@ def _plans(scope: Scope) -> dict[tuple[int | None, int], tuple[PlanNode, ...]]:
     )
     plans: dict[tuple[int | None, int], list[PlanNode]] = defaultdict(list)
     for app, sql_id, node_id, name, codegen, text, stage_ids in rows:
-        node = PlanNode(node_id, name, codegen, text or "", frozenset(stage_ids or ()))
+        number = re.search(rf"^{CLUSTER} \((\d+)\)", name)
+        cluster = int(number[1]) if number else codegen
+        node = PlanNode(node_id, name, cluster, text or "", frozenset(stage_ids or ()))
         plans[(app, sql_id)].append(node)
     return {key: tuple(nodes) for key, nodes in plans.items()}
 
@@ -255,7 +264,7 @@ def _expressions(bucket: _Bucket, parent: int | None, total: int) -> Iterator[Ex
     """Conversions of one node. Samples do not yet tell several apart: they stand together."""
     if not bucket.conversions or parent is None:
         return
-    written = casts(bucket.node.simple_string) if bucket.node else []
+    written = list(dict.fromkeys(c for text in bucket.texts for c in casts(text)))
     yield Expression(
         expression=", ".join(written) or "a conversion that the plan's text does not show",
         on_cpu_ns=round(parent * bucket.conversions / total),

@@ -84,7 +84,8 @@ staged AS (
 deltas(app_index, t, slots, fresh, run, active, planned, pending, inside) AS (
   SELECT app_index, since, n, n, 0, 0, 0, 0, 0 FROM places
   UNION ALL SELECT app_index, until, -n, 0, 0, 0, 0, 0, 0 FROM places
-  UNION ALL SELECT app_index, least(coalesce(used, until), until), 0, -n, 0, 0, 0, 0, 0 FROM places
+  UNION ALL SELECT app_index, greatest(since, least(coalesce(used, until), until)),
+    0, -n, 0, 0, 0, 0, 0 FROM places
   UNION ALL SELECT app_index, since, 0, 0, 1, 0, 0, CASE WHEN speculative THEN 0 ELSE -1 END, 0
     FROM work
   UNION ALL SELECT app_index, until, 0, 0, -1, 0, 0, 0, 0 FROM work

@@ -19,6 +19,8 @@ from pyrometer.store.layout import RunPaths
 from pyrometer.store.tables import write_rows
 
 STAMP = "tables.json"
+# The runner's words for how an iteration ended, and the table's.
+_STATUS = {"ok": "success", "interrupted": "failed"}
 
 
 @dataclass
@@ -232,7 +234,8 @@ def _iteration_line(rows: dict[int, dict[str, Any]], record: dict[str, Any]) -> 
         name = aliases.get(key, key)
         if name in names and value is not None:
             row[name] = value
-    event = record.get("event") or record.get("k")
+    row["status"] = _STATUS.get(row["status"], row["status"])
+    event = record.get("k")
     for clock in ("mono_ns", "wall_ns"):
         if event in ("start", "end") and clock in record:
             row[f"{event}_{clock}"] = int(record[clock])
