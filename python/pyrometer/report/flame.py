@@ -190,7 +190,7 @@ def _paths(
     flat_rank = rank_at[stacks["frame"]] if stacks["frame"].size else np.empty(0, np.uint32)
     flat_kind = kind_at[stacks["frame"]] if stacks["frame"].size else np.empty(0, np.uint8)
     ids, starts = np.unique(stacks["stack"], return_index=True)
-    ends = np.append(starts[1:], stacks["stack"].size)
+    ends = np.append(starts, stacks["stack"].size)[1:]
     where = {int(i): (int(s), int(e)) for i, s, e in zip(ids, starts, ends, strict=True)}
     paths, leaf_kinds = [], []
     for stack, top in zip(facts["stack"].tolist(), texts(facts["top_class"]), strict=True):

@@ -47,7 +47,7 @@ def write_page(data: ReportData, path: str | Path) -> int:
     """
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    encoded = render(data).encode("utf-8")
+    encoded = render(data).encode("utf-8", "replace")
     try:
         temporary.write_bytes(encoded)
         temporary.replace(target)
