@@ -100,12 +100,12 @@ tables! {
         submit_wall_ns: I64, null = true;
         #[doc = "Completion; null where no completion event was seen"]
         complete_wall_ns: I64, null = true;
-        #[doc = "running, succeeded, failed or skipped"]
+        #[doc = "running, succeeded, failed, skipped (never submitted) or pending (not submitted when the log ended)"]
         status: Dict, null = false;
         #[doc = "As Spark gives it"]
         failure_reason: Str, null = true;
     }
-    #[doc = "One row per task attempt that ended, and per attempt that started and was never seen to end (status running)."]
+    #[doc = "One row per task attempt that ended, and per attempt that started and was never seen to end (status running). An attempt that had succeeded and whose output was lost ends a second time, with reason Resubmitted and status failed. Before Spark 2.0 a group of metrics is absent from the log where it is all zero: 0 here, for the fields the group then had."]
     TasksBuilder = "tasks" {
         #[doc = "Application"]
         app_index: I32, null = false;
@@ -129,7 +129,7 @@ tables! {
         locality: Dict, null = true;
         #[doc = "Was a speculative copy"]
         speculative: Bool, null = false;
-        #[doc = "success, failed, killed or running"]
+        #[doc = "success, failed, killed (also: commit denied) or running"]
         status: Dict, null = false;
         #[doc = "Task end reason class"]
         reason: Dict, null = true;
@@ -240,7 +240,7 @@ tables! {
         #[doc = "metadata as a JSON object"]
         metadata: Str, null = true;
     }
-    #[doc = "Accumulators of plan nodes. One row per (plan version, node, metric, stage attempt that updated it); driver-side updates have a null stage."]
+    #[doc = "Accumulators of plan nodes. One row per (node, metric, stage attempt that updated it), at the last plan version that shows the accumulator; an accumulator that this version shows at two nodes (a reused exchange) has rows at both. Updates are those of successful task attempts; an update of -1 is Spark's word for never set and does not count. Driver-side updates have a null stage."]
     NodeMetricsBuilder = "node_metrics" {
         #[doc = "Application"]
         app_index: I32, null = false;
@@ -248,8 +248,8 @@ tables! {
         sql_id: I64, null = false;
         #[doc = "Plan version"]
         plan_version: I32, null = false;
-        #[doc = "Plan node"]
-        node_id: I32, null = false;
+        #[doc = "Plan node; null where the log gives the metric of a re-planned subquery without its node"]
+        node_id: I32, null = true;
         #[doc = "Metric name"]
         metric: Dict, null = false;
         #[doc = "sum, size, timing, nsTiming or average, as Spark names them"]
@@ -262,7 +262,7 @@ tables! {
         stage_attempt: I32, null = true;
         #[doc = "Task attempts (or driver updates) that updated it"]
         updates_count: I64, null = false;
-        #[doc = "Sum of updates in the metric's own unit"]
+        #[doc = "Sum of updates in the metric's own unit; null where an update was no integer"]
         value_sum: I64, null = true;
         #[doc = "Smallest update"]
         value_min: I64, null = true;

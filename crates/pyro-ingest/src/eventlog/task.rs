@@ -1,0 +1,510 @@
+//! Task attempts: rows of `tasks`, and the accumulator updates they carry.
+
+use pyro_model::{Result, TasksBuilder};
+
+use super::app::{App, Fail};
+use super::json::{Bad, Cursor, Read, Text};
+use super::symbols::{Symbol, Symbols};
+use super::tables::{Tables, millis, time_ns};
+
+/// Characters of an error message that are kept.
+const ERROR_CHARACTERS: usize = 2000;
+
+/// An update of an accumulator: its id, and its value where that is an integer.
+pub type Update = (i64, Option<i64>);
+
+/// `Task Info` of an event.
+#[derive(Debug, Clone, Copy, Default)]
+struct Info<'a> {
+    task_attempt_id: Option<i64>,
+    index: Option<i64>,
+    partition: Option<i64>,
+    attempt: Option<i64>,
+    executor_id: Option<Text<'a>>,
+    host: Option<Text<'a>>,
+    locality: Option<Text<'a>>,
+    speculative: bool,
+    launch: Option<i64>,
+    getting_result: Option<i64>,
+    finish: Option<i64>,
+}
+
+/// An attempt that started and has not ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Running {
+    stage_id: i64,
+    stage_attempt: i32,
+    index: Option<i64>,
+    partition: Option<i64>,
+    attempt: Option<i64>,
+    executor_id: Option<Symbol>,
+    host: Option<Symbol>,
+    locality: Option<Symbol>,
+    speculative: bool,
+    launch: Option<i64>,
+}
+
+/// Declares the metrics of a task: column, and nanoseconds or bytes per unit of the log.
+macro_rules! metrics {
+    ($($field:ident: $unit:literal),* $(,)?) => {
+        #[derive(Debug, Clone, Copy, Default)]
+        struct Metrics { $($field: Option<i64>,)* }
+
+        impl Metrics {
+            #[inline(always)]
+            fn append(&self, rows: &mut TasksBuilder) {
+                $(rows.$field.append_option(self.$field.and_then(|value| value.checked_mul($unit)));)*
+            }
+        }
+    };
+}
+metrics! {
+    executor_run_time_ns: 1_000_000,
+    executor_cpu_time_ns: 1,
+    executor_deserialize_time_ns: 1_000_000,
+    executor_deserialize_cpu_time_ns: 1,
+    result_serialization_time_ns: 1_000_000,
+    jvm_gc_time_ns: 1_000_000,
+    result_size_bytes: 1,
+    peak_execution_memory_bytes: 1,
+    memory_spilled_bytes: 1,
+    disk_spilled_bytes: 1,
+    input_bytes: 1,
+    input_records_count: 1,
+    output_bytes: 1,
+    output_records_count: 1,
+    shuffle_read_remote_bytes: 1,
+    shuffle_read_remote_to_disk_bytes: 1,
+    shuffle_read_local_bytes: 1,
+    shuffle_read_records_count: 1,
+    shuffle_remote_blocks_fetched_count: 1,
+    shuffle_local_blocks_fetched_count: 1,
+    shuffle_fetch_wait_time_ns: 1_000_000,
+    shuffle_written_bytes: 1,
+    shuffle_written_records_count: 1,
+    shuffle_write_time_ns: 1,
+}
+
+/// `Task End Reason`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reason<'a> {
+    class: Option<Text<'a>>,
+    description: Option<Text<'a>>,
+    message: Option<Text<'a>>,
+    trace: Option<Text<'a>>,
+    kill: Option<Text<'a>>,
+    loss: Option<Text<'a>>,
+}
+
+impl Reason<'_> {
+    /// DESIGN of the statuses: a denied commit is a kill, as in Spark's own UI.
+    fn status(&self) -> &'static str {
+        match self.class.map(|class| class.raw) {
+            Some(b"Success") => "success",
+            Some(b"TaskKilled" | b"TaskCommitDenied") => "killed",
+            _ => "failed",
+        }
+    }
+
+    fn error(&self) -> Option<String> {
+        let text = self
+            .kill
+            .or(self.loss)
+            .or(self.message)
+            .or(self.description);
+        let text = text.filter(|text| !text.is_empty()).or(self.trace)?;
+        Some(text.decode_start(ERROR_CHARACTERS)).filter(|text| !text.is_empty())
+    }
+}
+
+/// `SparkListenerTaskStart`.
+pub fn start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+    let mut stage = (None, 0);
+    let mut info = Info::default();
+    line.rest_of_line(|line, key| {
+        match key {
+            b"Stage ID" => stage.0 = Some(line.integer()?),
+            b"Stage Attempt ID" => stage.1 = line.integer()?,
+            b"Task Info" => info = task_info(line, None)?,
+            _ => line.skip()?,
+        }
+        Ok(())
+    })?;
+    let task_attempt_id = info.task_attempt_id.ok_or(Bad("the task has no id"))?;
+    app.saw(info.launch);
+    let symbols = &mut app.symbols;
+    let mut symbol = |text: Option<Text<'_>>| text.map(|text| symbols.add(text));
+    let running = Running {
+        stage_id: stage.0.ok_or(Bad("the task has no stage"))?,
+        stage_attempt: stage.1 as i32,
+        index: info.index,
+        partition: info.partition,
+        attempt: info.attempt,
+        executor_id: symbol(info.executor_id),
+        host: symbol(info.host),
+        locality: symbol(info.locality),
+        speculative: info.speculative,
+        launch: info.launch,
+    };
+    app.running.insert(task_attempt_id, running);
+    Ok(())
+}
+
+/// `SparkListenerTaskEnd`.
+pub fn end(
+    app: &mut App,
+    tables: &mut Tables,
+    line: &mut Cursor<'_>,
+) -> std::result::Result<(), Fail> {
+    let mut stage = (None, 0);
+    let mut reason = Reason::default();
+    let mut info = Info::default();
+    let mut metrics = None;
+    let mut updates = std::mem::take(&mut app.updates);
+    updates.clear();
+    let read = line.rest_of_line(|line, key| {
+        match key {
+            b"Stage ID" => stage.0 = Some(line.integer()?),
+            b"Stage Attempt ID" => stage.1 = line.integer()?,
+            b"Task End Reason" => reason = end_reason(line)?,
+            b"Task Info" => {
+                // Before the stage is known nothing may be left out.
+                let wanted = stage
+                    .0
+                    .is_none_or(|stage| app.stages.sql_id(stage).is_some());
+                info = task_info(line, wanted.then_some(&mut updates))?;
+            }
+            b"Task Metrics" => {
+                if !line.null() {
+                    metrics = Some(task_metrics(line)?);
+                }
+            }
+            _ => line.skip()?,
+        }
+        Ok(())
+    });
+    app.updates = updates;
+    read?;
+    let stage_id = stage.0.ok_or(Bad("the task has no stage"))?;
+    let task_attempt_id = info.task_attempt_id.ok_or(Bad("the task has no id"))?;
+    let stage_attempt = stage.1 as i32;
+    app.saw(info.launch);
+    app.saw(info.finish);
+    app.running.remove(&task_attempt_id);
+    let status = reason.status();
+    if status == "success" && !app.updates.is_empty() {
+        app.task_updates(stage_id, stage_attempt, task_attempt_id);
+    }
+
+    let rows = &mut tables.tasks.rows;
+    let mut text = [const { None }; 3];
+    for (kept, text) in text
+        .iter_mut()
+        .zip([info.executor_id, info.host, info.locality])
+    {
+        *kept = text.map(|text| text.decode());
+    }
+    let [executor_id, host, locality] = &text;
+    rows.app_index.append_value(app.index);
+    rows.stage_id.append_value(stage_id);
+    rows.stage_attempt.append_value(stage_attempt);
+    rows.task_attempt_id.append_value(task_attempt_id);
+    rows.task_index.append_option(info.index);
+    rows.partition.append_option(info.partition);
+    rows.attempt
+        .append_option(info.attempt.map(|attempt| attempt as i32));
+    rows.executor_id.append_option(executor_id.as_deref());
+    rows.host.append_option(host.as_deref());
+    rows.locality.append_option(locality.as_deref());
+    rows.speculative.append_value(info.speculative);
+    rows.status.append_value(status);
+    rows.reason
+        .append_option(reason.class.map(|class| class.decode()));
+    rows.error.append_option(if status == "success" {
+        None
+    } else {
+        reason.error()
+    });
+    rows.launch_wall_ns.append_option(time_ns(info.launch));
+    rows.finish_wall_ns.append_option(time_ns(info.finish));
+    rows.getting_result_wall_ns
+        .append_option(time_ns(info.getting_result));
+    rows.has_metrics.append_value(metrics.is_some());
+    metrics.unwrap_or_default().append(rows);
+    tables.tasks.row_done()?;
+    Ok(())
+}
+
+/// Writes an attempt that never ended.
+pub fn never_ended(
+    app_index: i32,
+    symbols: &Symbols,
+    task_attempt_id: i64,
+    task: Running,
+    tables: &mut Tables,
+) -> Result<()> {
+    let text = |symbol: Option<Symbol>| symbol.map(|symbol| symbols.text(symbol));
+    let rows = &mut tables.tasks.rows;
+    rows.app_index.append_value(app_index);
+    rows.stage_id.append_value(task.stage_id);
+    rows.stage_attempt.append_value(task.stage_attempt);
+    rows.task_attempt_id.append_value(task_attempt_id);
+    rows.task_index.append_option(task.index);
+    rows.partition.append_option(task.partition);
+    rows.attempt
+        .append_option(task.attempt.map(|attempt| attempt as i32));
+    rows.executor_id.append_option(text(task.executor_id));
+    rows.host.append_option(text(task.host));
+    rows.locality.append_option(text(task.locality));
+    rows.speculative.append_value(task.speculative);
+    rows.status.append_value("running");
+    rows.reason.append_null();
+    rows.error.append_null();
+    rows.launch_wall_ns
+        .append_option(task.launch.and_then(millis));
+    rows.finish_wall_ns.append_null();
+    rows.getting_result_wall_ns.append_null();
+    rows.has_metrics.append_value(false);
+    Metrics::default().append(rows);
+    tables.tasks.row_done()
+}
+
+#[inline(always)]
+fn task_info<'a>(line: &mut Cursor<'a>, mut updates: Option<&mut Vec<Update>>) -> Read<Info<'a>> {
+    let mut info = Info::default();
+    line.object(|line, key| {
+        match key {
+            b"Task ID" => info.task_attempt_id = line.optional_integer()?,
+            b"Index" => info.index = line.optional_integer()?,
+            b"Attempt" => info.attempt = line.optional_integer()?,
+            b"Partition ID" => info.partition = line.optional_integer()?.filter(|&id| id >= 0),
+            b"Launch Time" => info.launch = line.optional_integer()?,
+            b"Executor ID" => info.executor_id = line.optional_string()?,
+            b"Host" => info.host = line.optional_string()?,
+            b"Locality" => info.locality = line.optional_string()?,
+            b"Speculative" => info.speculative = line.boolean()?,
+            b"Getting Result Time" => info.getting_result = line.optional_integer()?,
+            b"Finish Time" => info.finish = line.optional_integer()?,
+            b"Accumulables" => match updates.as_deref_mut() {
+                Some(updates) => line.array(|line| accumulable(line, updates))?,
+                None => line.skip()?,
+            },
+            _ => line.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(info)
+}
+
+/// One accumulable. Nearly all bytes of most logs are these, in the one form that Spark
+/// writes; any other form is read the general way.
+#[inline(always)]
+fn accumulable(line: &mut Cursor<'_>, updates: &mut Vec<Update>) -> Read<()> {
+    let start = line.position();
+    match usual_accumulable(line) {
+        Some(None) => Ok(()),
+        Some(Some(update)) => {
+            updates.push(update);
+            Ok(())
+        }
+        None => {
+            line.rewind(start);
+            any_accumulable(line, updates)
+        }
+    }
+}
+
+#[inline(always)]
+fn usual_accumulable(line: &mut Cursor<'_>) -> Option<Option<Update>> {
+    let found = |yes: bool| yes.then_some(());
+    found(line.literal(b"{\"ID\":"))?;
+    let id = line.digits()?;
+    found(line.literal(b",\"Name\":"))?;
+    let internal = line.literal(b"\"internal.metrics.");
+    line.string_from(internal)?;
+    found(line.literal(b",\"Update\":"))?;
+    let update = line.digits_maybe_quoted()?;
+    found(line.literal(b",\"Value\":"))?;
+    line.digits_maybe_quoted()?;
+    found(line.literal(b",\"Internal\":true,\"Count Failed Values\":true"))?;
+    line.literal(b",\"Metadata\":\"sql\"");
+    found(line.literal(b"}"))?;
+    Some((!internal).then_some((id, Some(update))))
+}
+
+#[cold]
+fn any_accumulable(line: &mut Cursor<'_>, updates: &mut Vec<Update>) -> Read<()> {
+    let (mut id, mut update, mut internal) = (None, None, false);
+    line.object(|line, key| {
+        match key {
+            b"ID" => id = line.optional_integer()?,
+            b"Name" => {
+                internal = line
+                    .optional_string()?
+                    .is_some_and(|name| name.raw.starts_with(b"internal.metrics."))
+            }
+            b"Update" => {
+                update = if line.null() {
+                    None
+                } else {
+                    Some(line.loose_integer()?)
+                }
+            }
+            _ => line.skip()?,
+        }
+        Ok(())
+    })?;
+    if let (Some(id), Some(update), false) = (id, update, internal) {
+        updates.push((id, update));
+    }
+    Ok(())
+}
+
+fn end_reason<'a>(line: &mut Cursor<'a>) -> Read<Reason<'a>> {
+    let mut reason = Reason::default();
+    if line.literal(b"{\"Reason\":\"Success\"}") {
+        reason.class = Some(Text {
+            raw: b"Success",
+            escaped: false,
+        });
+        return Ok(reason);
+    }
+    line.object(|line, key| {
+        match key {
+            b"Reason" => reason.class = line.optional_string()?,
+            b"Description" => reason.description = line.optional_string()?,
+            b"Message" => reason.message = line.optional_string()?,
+            b"Full Stack Trace" => reason.trace = line.optional_string()?,
+            b"Kill Reason" => reason.kill = line.optional_string()?,
+            b"Loss Reason" => reason.loss = line.optional_string()?,
+            _ => line.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(reason)
+}
+
+/// `Task Metrics`.
+///
+/// Before Spark 2.0 a group is written only where it is not all zero, so a group that is
+/// absent means 0 for the fields it then had; a field that is absent is not known.
+fn task_metrics(line: &mut Cursor<'_>) -> Read<Metrics> {
+    let zero = Some(0);
+    let mut metrics = Metrics {
+        input_bytes: zero,
+        input_records_count: zero,
+        output_bytes: zero,
+        output_records_count: zero,
+        shuffle_read_remote_bytes: zero,
+        shuffle_read_local_bytes: zero,
+        shuffle_read_records_count: zero,
+        shuffle_remote_blocks_fetched_count: zero,
+        shuffle_local_blocks_fetched_count: zero,
+        shuffle_fetch_wait_time_ns: zero,
+        shuffle_written_bytes: zero,
+        shuffle_written_records_count: zero,
+        shuffle_write_time_ns: zero,
+        ..Metrics::default()
+    };
+    let m = &mut metrics;
+    line.object(|line, key| {
+        match key {
+            b"Executor Run Time" => m.executor_run_time_ns = line.optional_integer()?,
+            b"Executor CPU Time" => m.executor_cpu_time_ns = line.optional_integer()?,
+            b"Executor Deserialize Time" => {
+                m.executor_deserialize_time_ns = line.optional_integer()?
+            }
+            b"Executor Deserialize CPU Time" => {
+                m.executor_deserialize_cpu_time_ns = line.optional_integer()?
+            }
+            b"Result Serialization Time" => {
+                m.result_serialization_time_ns = line.optional_integer()?
+            }
+            b"JVM GC Time" => m.jvm_gc_time_ns = line.optional_integer()?,
+            b"Result Size" => m.result_size_bytes = line.optional_integer()?,
+            b"Peak Execution Memory" => m.peak_execution_memory_bytes = line.optional_integer()?,
+            b"Memory Bytes Spilled" => m.memory_spilled_bytes = line.optional_integer()?,
+            b"Disk Bytes Spilled" => m.disk_spilled_bytes = line.optional_integer()?,
+            b"Input Metrics" if !line.null() => {
+                (m.input_bytes, m.input_records_count) = (None, None);
+                line.object(|line, key| {
+                    match key {
+                        b"Bytes Read" => m.input_bytes = line.optional_integer()?,
+                        b"Records Read" => m.input_records_count = line.optional_integer()?,
+                        _ => line.skip()?,
+                    }
+                    Ok(())
+                })?;
+            }
+            b"Output Metrics" if !line.null() => {
+                (m.output_bytes, m.output_records_count) = (None, None);
+                line.object(|line, key| {
+                    match key {
+                        b"Bytes Written" => m.output_bytes = line.optional_integer()?,
+                        b"Records Written" => m.output_records_count = line.optional_integer()?,
+                        _ => line.skip()?,
+                    }
+                    Ok(())
+                })?;
+            }
+            b"Shuffle Read Metrics" if !line.null() => shuffle_read(line, m)?,
+            b"Shuffle Write Metrics" if !line.null() => {
+                (
+                    m.shuffle_written_bytes,
+                    m.shuffle_written_records_count,
+                    m.shuffle_write_time_ns,
+                ) = (None, None, None);
+                line.object(|line, key| {
+                    match key {
+                        b"Shuffle Bytes Written" => {
+                            m.shuffle_written_bytes = line.optional_integer()?
+                        }
+                        b"Shuffle Records Written" => {
+                            m.shuffle_written_records_count = line.optional_integer()?
+                        }
+                        b"Shuffle Write Time" => {
+                            m.shuffle_write_time_ns = line.optional_integer()?
+                        }
+                        _ => line.skip()?,
+                    }
+                    Ok(())
+                })?;
+            }
+            b"Input Metrics"
+            | b"Output Metrics"
+            | b"Shuffle Read Metrics"
+            | b"Shuffle Write Metrics" => {}
+            _ => line.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(metrics)
+}
+
+fn shuffle_read(line: &mut Cursor<'_>, m: &mut Metrics) -> Read<()> {
+    m.shuffle_read_remote_bytes = None;
+    m.shuffle_read_local_bytes = None;
+    m.shuffle_read_records_count = None;
+    m.shuffle_remote_blocks_fetched_count = None;
+    m.shuffle_local_blocks_fetched_count = None;
+    m.shuffle_fetch_wait_time_ns = None;
+    line.object(|line, key| {
+        match key {
+            b"Remote Bytes Read" => m.shuffle_read_remote_bytes = line.optional_integer()?,
+            b"Remote Bytes Read To Disk" => {
+                m.shuffle_read_remote_to_disk_bytes = line.optional_integer()?
+            }
+            b"Local Bytes Read" => m.shuffle_read_local_bytes = line.optional_integer()?,
+            b"Total Records Read" => m.shuffle_read_records_count = line.optional_integer()?,
+            b"Remote Blocks Fetched" => {
+                m.shuffle_remote_blocks_fetched_count = line.optional_integer()?
+            }
+            b"Local Blocks Fetched" => {
+                m.shuffle_local_blocks_fetched_count = line.optional_integer()?
+            }
+            b"Fetch Wait Time" => m.shuffle_fetch_wait_time_ns = line.optional_integer()?,
+            _ => line.skip()?,
+        }
+        Ok(())
+    })
+}
