@@ -1,1 +1,19 @@
-//! See the crate's description.
+//! Frames to meaning: what a stack was doing (category), which operator it worked for, what a
+//! sleeping thread waited for, and what role a thread has.
+//!
+//! The rules are data, in `schema/roles.toml`, `schema/categories.toml` and
+//! `schema/operators.toml`, embedded in the binary. Everything that depends on one frame alone
+//! is worked out once per distinct frame ([`Rules::facts`]); a stack is then classified by
+//! walking its frames' facts ([`Rules::classify`]), once per distinct stack. Cost is per
+//! dictionary entry, never per sample.
+
+mod frame;
+mod patterns;
+mod roles;
+mod rules;
+mod thread_name;
+
+pub use frame::{Frame, FrameKind, java_class_name};
+pub use roles::Roles;
+pub use rules::{Category, Facts, Rules, Verdict};
+pub use thread_name::{TaskName, task_of_thread};

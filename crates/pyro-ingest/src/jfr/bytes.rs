@@ -1,0 +1,178 @@
+//! A bounds-checked cursor over the bytes of a chunk.
+
+/// The bytes are not what the format says: too short, or a value out of range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed;
+
+/// Result of reading bytes.
+pub type Read<T> = Result<T, Malformed>;
+
+/// Reads forward through a slice.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// A string as JFR encodes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text<'a> {
+    /// No string.
+    Null,
+    /// UTF-8, or what should be.
+    Utf8(&'a [u8]),
+    /// ISO 8859-1.
+    Latin1(&'a [u8]),
+    /// A number of UTF-16 units, each a varint.
+    Utf16(usize, &'a [u8]),
+    /// Key in the pool of strings.
+    Pooled(u64),
+}
+
+impl Text<'_> {
+    /// The string; what is not valid is replaced. Pooled ones are for the caller to look up.
+    pub fn decode(self) -> Option<String> {
+        match self {
+            Self::Null | Self::Pooled(_) => None,
+            Self::Utf8(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            Self::Latin1(bytes) => Some(bytes.iter().map(|&b| char::from(b)).collect()),
+            Self::Utf16(count, bytes) => {
+                let mut cursor = Cursor::new(bytes);
+                let units: Vec<u16> =
+                    (0..count).map_while(|_| cursor.varint().ok()).map(|unit| unit as u16).collect();
+                Some(String::from_utf16_lossy(&units))
+            }
+        }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    /// Starts at the beginning of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Starts at `offset` of `bytes`.
+    pub fn at(bytes: &'a [u8], offset: usize) -> Self {
+        Self { bytes, at: offset.min(bytes.len()) }
+    }
+
+    /// Offset of the next byte.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Bytes left.
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// Takes `count` bytes.
+    #[inline]
+    pub fn take(&mut self, count: usize) -> Read<&'a [u8]> {
+        let end = self.at.checked_add(count).filter(|&end| end <= self.bytes.len()).ok_or(Malformed)?;
+        let taken = &self.bytes[self.at..end];
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// One byte.
+    #[inline]
+    pub fn byte(&mut self) -> Read<u8> {
+        let byte = *self.bytes.get(self.at).ok_or(Malformed)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// A compressed integer: 7 bits a byte, lowest first; a ninth byte gives 8.
+    #[inline]
+    pub fn varint(&mut self) -> Read<u64> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Ok(u64::from(first));
+        }
+        let mut value = u64::from(first & 0x7f);
+        for shift in (7..56).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Ok(value | u64::from(self.byte()?) << 56)
+    }
+
+    /// A count of things that each take at least one byte.
+    pub fn count(&mut self) -> Read<usize> {
+        let count = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+        if count <= self.remaining() { Ok(count) } else { Err(Malformed) }
+    }
+
+    /// The size of an event that begins at `start`, its own bytes among them.
+    #[inline]
+    pub fn count_from(&mut self, start: usize) -> Read<usize> {
+        let size = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+        if size <= self.bytes.len() - start { Ok(size) } else { Err(Malformed) }
+    }
+
+    /// A big-endian 64-bit integer.
+    pub fn be64(&mut self) -> Read<i64> {
+        let bytes = self.take(8)?.try_into().map_err(|_| Malformed)?;
+        Ok(i64::from_be_bytes(bytes))
+    }
+
+    /// A string.
+    pub fn text(&mut self) -> Read<Text<'a>> {
+        Ok(match self.byte()? {
+            0 => Text::Null,
+            1 => Text::Utf8(&[]),
+            2 => Text::Pooled(self.varint()?),
+            3 => {
+                let length = self.count()?;
+                Text::Utf8(self.take(length)?)
+            }
+            4 => {
+                let count = self.count()?;
+                let start = self.at;
+                for _ in 0..count {
+                    self.varint()?;
+                }
+                Text::Utf16(count, &self.bytes[start..self.at])
+            }
+            5 => {
+                let length = self.count()?;
+                Text::Latin1(self.take(length)?)
+            }
+            _ => return Err(Malformed),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints() {
+        let read = |bytes: &[u8]| Cursor::new(bytes).varint();
+        assert_eq!(read(&[0x7f]), Ok(127));
+        assert_eq!(read(&[0x80, 0x01]), Ok(128));
+        assert_eq!(read(&[0xe3, 0xcb, 0x80, 0x80, 0x00]), Ok(9699));
+        assert_eq!(read(&[0xff; 9]), Ok(u64::MAX));
+        assert_eq!(read(&[0xff; 8]), Err(Malformed));
+        assert_eq!(read(&[]), Err(Malformed));
+    }
+
+    #[test]
+    fn strings_of_every_encoding() {
+        let read = |bytes: &[u8]| Cursor::new(bytes).text().unwrap().decode();
+        assert_eq!(read(&[0]), None);
+        assert_eq!(read(&[1]), Some(String::new()));
+        assert_eq!(read(&[3, 3, b'a', 0xc3, 0xa9]), Some("aé".to_owned()));
+        assert_eq!(read(&[4, 2, b'a', 0xe9, 0x01]), Some("aé".to_owned()));
+        assert_eq!(read(&[5, 2, b'a', 0xe9]), Some("aé".to_owned()));
+        assert_eq!(Cursor::new(&[2, 9]).text(), Ok(Text::Pooled(9)));
+        assert_eq!(Cursor::new(&[3, 200, 1]).text(), Err(Malformed));
+        assert_eq!(Cursor::new(&[9]).text(), Err(Malformed));
+    }
+}

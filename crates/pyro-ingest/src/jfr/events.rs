@@ -1,0 +1,127 @@
+//! Events of interest, told by name and read by the chunk's own metadata.
+
+use super::bytes::Cursor;
+use super::metadata::{Metadata, Shape, Value};
+use super::pools::KeyMap;
+
+/// What an event is to Pyrometer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A sample of a running thread.
+    Execution,
+    /// A sample of a thread in native code, running or not (JDK's own sampler).
+    NativeMethod,
+    /// Samples of a thread, running or asleep.
+    Wall,
+    /// A sampled allocation.
+    Allocation,
+    /// Time spent waiting for a lock.
+    Lock,
+    /// A JIT compilation.
+    Compilation,
+    /// A setting of the recording.
+    Setting,
+    /// What recorded it.
+    Recording,
+    /// Facts of the JVM.
+    Jvm,
+}
+
+/// Fields that are kept, by position.
+#[derive(Debug, Clone, Copy)]
+pub enum Slot {
+    /// Start, ticks.
+    Start,
+    /// Length, ticks.
+    Duration,
+    /// Key of the thread.
+    Thread,
+    /// Key of the stack.
+    Stack,
+    /// Key of the state.
+    State,
+    /// Samples of a batch, or a number of its own for other kinds.
+    Count,
+    /// Ticks that a batch spans.
+    Span,
+    /// Key of a class.
+    Class,
+    /// Bytes.
+    Bytes,
+    /// A name.
+    Name,
+    /// A value.
+    Value,
+}
+/// Number of slots.
+const SLOTS: usize = 11;
+
+/// Fields of one event.
+pub struct Record<'a>([Value<'a>; SLOTS]);
+
+impl<'a> Record<'a> {
+    /// The field of a slot.
+    #[inline]
+    pub fn get(&self, slot: Slot) -> Value<'a> {
+        self.0[slot as usize]
+    }
+
+    /// The field as a number, 0 if absent.
+    #[inline]
+    pub fn number(&self, slot: Slot) -> u64 {
+        self.get(slot).number().unwrap_or(0)
+    }
+}
+
+/// Event name, kind, and the name of the field for each slot, in the order of [`Slot`].
+const EVENTS: [(&str, Kind, [&str; SLOTS]); 15] = [
+    ("jdk.ExecutionSample", Kind::Execution, ["startTime", "", "sampledThread", "stackTrace", "state", "", "", "", "", "", ""]),
+    ("jdk.CPUTimeSample", Kind::Execution, ["startTime", "", "eventThread", "stackTrace", "", "samplingPeriod", "", "", "", "", ""]),
+    ("jdk.NativeMethodSample", Kind::NativeMethod, ["startTime", "", "sampledThread", "stackTrace", "state", "", "", "", "", "", ""]),
+    ("profiler.WallClockSample", Kind::Wall, ["startTime", "", "sampledThread", "stackTrace", "state", "samples", "timeSpan", "", "", "", ""]),
+    ("jdk.ObjectAllocationInNewTLAB", Kind::Allocation, ["startTime", "", "eventThread", "stackTrace", "", "", "", "objectClass", "tlabSize", "", ""]),
+    ("jdk.ObjectAllocationOutsideTLAB", Kind::Allocation, ["startTime", "", "eventThread", "stackTrace", "", "", "", "objectClass", "allocationSize", "", ""]),
+    ("jdk.ObjectAllocationSample", Kind::Allocation, ["startTime", "", "eventThread", "stackTrace", "", "", "", "objectClass", "weight", "", ""]),
+    ("jdk.JavaMonitorEnter", Kind::Lock, ["startTime", "duration", "eventThread", "stackTrace", "", "", "", "monitorClass", "", "", ""]),
+    ("jdk.ThreadPark", Kind::Lock, ["startTime", "duration", "eventThread", "stackTrace", "", "", "", "parkedClass", "", "", ""]),
+    ("profiler.NativeLock", Kind::Lock, ["startTime", "duration", "eventThread", "stackTrace", "", "", "", "", "", "", ""]),
+    ("jdk.Compilation", Kind::Compilation, ["startTime", "duration", "", "", "succeded", "compileLevel", "", "method", "codeSize", "compiler", ""]),
+    ("jdk.ActiveSetting", Kind::Setting, ["startTime", "", "", "", "", "id", "", "", "", "name", "value"]),
+    ("jdk.ActiveRecording", Kind::Recording, ["startTime", "", "", "", "", "", "", "", "", "name", ""]),
+    ("jdk.JVMInformation", Kind::Jvm, ["startTime", "", "", "", "", "pid", "", "", "", "", ""]),
+    // JDK 25 corrected the spelling of the field; both are tried, the first that exists counts.
+    ("jdk.Compilation", Kind::Compilation, ["startTime", "duration", "", "", "succeeded", "compileLevel", "", "method", "codeSize", "compiler", ""]),
+];
+
+/// How to read one type of event.
+pub struct Reader {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name.
+    pub name: &'static str,
+    shape: Shape<SLOTS>,
+}
+
+impl Reader {
+    /// Reads an event.
+    #[inline]
+    pub fn read<'a>(&self, body: &'a [u8]) -> Option<Record<'a>> {
+        self.shape.read(&mut Cursor::new(body)).ok().map(Record)
+    }
+}
+
+/// Readers of the events of interest that a chunk declares, by type id.
+pub fn readers(metadata: &Metadata) -> KeyMap<u64, Reader> {
+    let mut readers = KeyMap::default();
+    for (name, kind, fields) in &EVENTS {
+        let Some(id) = metadata.id(name) else { continue };
+        let has = |field: &str| metadata.get(id).is_some_and(|class| class.fields.iter().any(|f| f.name == field));
+        if fields.iter().any(|field| field.starts_with("succe") && !has(field)) {
+            continue;
+        }
+        if let Ok(shape) = Shape::compile(metadata, id, fields) {
+            readers.insert(id, Reader { kind: *kind, name, shape });
+        }
+    }
+    readers
+}

@@ -1,0 +1,138 @@
+//! Java Flight Recorder files, of async-profiler and of the JDK → tables `samples`, `stacks`,
+//! `frames` and `jit`.
+//!
+//! Read chunk by chunk; every event is read by the chunk's own description of its type, so
+//! unknown events and fields are passed over and counted. Constant pools are only indexed;
+//! a stack is decoded when the first sample needs it.
+//!
+//! Weights: a CPU sample weighs the recording's interval, a wall sample the interval times its
+//! batch, an allocation the bytes it stands for (TLAB size, or the size outside TLABs: sampled,
+//! not exact), a lock its waiting time.
+
+mod bytes;
+mod chunk;
+mod dictionary;
+mod events;
+mod metadata;
+mod pools;
+mod recording;
+mod samples;
+mod spans;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use chunk::ChunkError;
+use dictionary::Dictionary;
+use pyro_model::{Doubt, Error, IngestReport, ParquetSink, Result, Severity};
+use pyro_stacks::Rules;
+use recording::{Output, Recording};
+use samples::{Event, SampleSink};
+pub use spans::SpanIndex;
+
+/// Reads recordings and writes their tables to `out`; tasks come from `spans`.
+///
+/// # Errors
+/// If a file cannot be opened or read, or a table cannot be written.
+pub fn ingest_recordings(paths: &[String], spans: &SpanIndex, out: &str, host: &str) -> Result<IngestReport> {
+    let rules = Rules::embedded();
+    let mut output = Output {
+        samples: SampleSink::create(rules, out)?,
+        jit: ParquetSink::create(out)?,
+        dictionary: Dictionary::create(rules, out)?,
+    };
+    let mut report = IngestReport::default();
+    let mut totals = Totals::default();
+    for path in paths {
+        let mut recording = Recording::new(host, pid_of(path), spans, rules);
+        read_file(path, &mut recording, &mut output, &mut report, &mut totals)?;
+        report.doubts.extend(doubts(path, &recording));
+        let settings = &recording.settings;
+        totals.cpu_interval_ns = totals.cpu_interval_ns.or(settings.cpu_interval_ns);
+        totals.wall_interval_ns = totals.wall_interval_ns.or(settings.wall_interval_ns);
+        totals.events += recording.seen.events;
+        for (name, count) in recording.seen.ignored {
+            *totals.ignored.entry(name).or_default() += count;
+        }
+    }
+    let tallies = output.samples.tallies;
+    let by_event = [Event::Cpu, Event::Wall, Event::Alloc, Event::Lock].map(|event| (event.name(), tallies[event as usize]));
+    report.tables.insert("samples", output.samples.finish()?);
+    report.tables.insert("jit", output.jit.finish()?);
+    let (frames, stacks) = output.dictionary.finish()?;
+    report.tables.insert("frames", frames);
+    report.tables.insert("stacks", stacks);
+    report.stats.insert("bytes", totals.bytes.into());
+    report.stats.insert("chunks", totals.chunks.into());
+    report.stats.insert("events", totals.events.into());
+    report.stats.insert("events_ignored", serde_json::json!(totals.ignored));
+    report.stats.insert("cpu_interval_ns", totals.cpu_interval_ns.into());
+    report.stats.insert("wall_interval_ns", totals.wall_interval_ns.into());
+    report.stats.insert("samples_by_event", serde_json::json!(BTreeMap::from(by_event)));
+    Ok(report)
+}
+
+#[derive(Default)]
+struct Totals {
+    bytes: u64,
+    chunks: u64,
+    events: u64,
+    ignored: BTreeMap<String, u64>,
+    cpu_interval_ns: Option<i64>,
+    wall_interval_ns: Option<i64>,
+}
+
+fn read_file(path: &str, recording: &mut Recording<'_>, output: &mut Output, report: &mut IngestReport, totals: &mut Totals) -> Result<()> {
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    let mut input = BufReader::new(file);
+    let mut offset = 0;
+    loop {
+        let chunk = match chunk::next(&mut input, offset) {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Ok(()),
+            Err(ChunkError::Io(error)) => return Err(Error::io(path, error)),
+            Err(ChunkError::NotAChunk) => {
+                let text = format!("{path}: no chunk of a JFR recording at byte {offset}; the rest was left out");
+                report.doubts.push(Doubt::new("jfr_unreadable", Severity::Warning, text).in_file(path).at_byte(offset));
+                return Ok(());
+            }
+        };
+        totals.chunks += 1;
+        totals.bytes += chunk.bytes.len() as u64;
+        let broken_at = recording.chunk(&chunk, output)?;
+        if !chunk.complete || broken_at.is_some() {
+            let at = offset + broken_at.unwrap_or(chunk.bytes.len()) as u64;
+            let text = format!("{path}: the chunk at byte {offset} breaks off at byte {at}");
+            report.doubts.push(Doubt::new("jfr_truncated", Severity::Warning, text).in_file(path).at_byte(at));
+        }
+        offset += chunk.bytes.len() as u64;
+    }
+}
+
+fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
+    let seen = &recording.seen;
+    let mut doubts = Vec::new();
+    let mut add = |code, severity, count: u64, text: String| {
+        if count > 0 {
+            doubts.push(Doubt::new(code, severity, format!("{path}: {text}")).in_file(path).times(count));
+        }
+    };
+    let broken = seen.broken + seen.broken_pools;
+    add("jfr_unreadable", Severity::Warning, broken, format!("{} events and {} constant pools could not be read", seen.broken, seen.broken_pools));
+    let misnamed = seen.misnamed.len() as u64;
+    add("samples_thread_name_differs", Severity::Warning, misnamed, format!("{misnamed} task threads are named after a task that the plugin did not see on them"));
+    let pid = recording.pid.or(recording.settings.pid);
+    let unknown = seen.events > 0 && !pid.is_some_and(|pid| recording.spans.knows(pid));
+    add("samples_without_tasks", Severity::Warning, u64::from(unknown), format!("nothing is known of the tasks of process {}", pid.map_or("unknown".to_owned(), |pid| pid.to_string())));
+    let wall = seen.events > 0 && !recording.settings.monotonic;
+    add("samples_wall_clock", Severity::Info, u64::from(wall), "times are on the wall clock".to_owned());
+    doubts
+}
+
+/// `profile-<role>-<pid>.jfr`.
+fn pid_of(path: &str) -> Option<i64> {
+    let stem = Path::new(path).file_stem()?.to_str()?;
+    stem.rsplit_once('-')?.1.parse().ok()
+}

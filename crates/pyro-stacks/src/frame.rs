@@ -1,0 +1,109 @@
+//! A frame of a stack.
+
+use std::borrow::Cow;
+
+/// How the code of a frame was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FrameKind {
+    /// Java, interpreted.
+    Interpreted,
+    /// Java, compiled by C1.
+    C1,
+    /// Java, compiled by C2, or by a compiler that the recording does not name.
+    C2,
+    /// Java, inlined into its caller.
+    Inlined,
+    /// C or assembler.
+    Native,
+    /// Kernel.
+    Kernel,
+    /// C++.
+    Cpp,
+    /// Not said.
+    Unknown,
+}
+
+impl FrameKind {
+    /// The kind that a recording describes so.
+    pub fn from_description(text: &str) -> Self {
+        match text {
+            "Interpreted" => Self::Interpreted,
+            "C1 compiled" => Self::C1,
+            "JIT compiled" => Self::C2,
+            "Inlined" => Self::Inlined,
+            "Native" => Self::Native,
+            "Kernel" => Self::Kernel,
+            "C++" => Self::Cpp,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Name in table frames.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interpreted => "interpreted",
+            Self::C1 => "c1",
+            Self::C2 => "c2",
+            Self::Inlined => "inlined",
+            Self::Native => "native",
+            Self::Kernel => "kernel",
+            Self::Cpp => "cpp",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the frame is outside Java.
+    pub fn is_native(self) -> bool {
+        matches!(self, Self::Native | Self::Kernel | Self::Cpp)
+    }
+}
+
+/// A frame by its names.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Java class with dots; the library of a native frame (`libjvm.so`, `kernel`); or empty.
+    pub place: &'a str,
+    /// Method or symbol.
+    pub method: &'a str,
+    /// How it was run.
+    pub kind: FrameKind,
+}
+
+impl Frame<'_> {
+    /// The text that patterns match: `package.Class.method`, `library!symbol`, `kernel!symbol`.
+    pub fn text(&self) -> String {
+        match self.kind {
+            FrameKind::Kernel => format!("kernel!{}", self.method),
+            kind if kind.is_native() => format!("{}!{}", self.place, self.method),
+            _ => format!("{}.{}", self.place, self.method),
+        }
+    }
+}
+
+/// A class name with dots, without what differs from run to run: the address behind a hidden
+/// class's name and the number of a lambda.
+pub fn java_class_name(internal: &str) -> String {
+    let text = internal.split_once("/0x").or_else(|| internal.split_once("+0x")).map_or(internal, |(name, _)| name);
+    let text = match text.split_once("$$Lambda$") {
+        Some((owner, number)) => match number.trim_start_matches(|c: char| c.is_ascii_digit()) {
+            "" => Cow::Owned(format!("{owner}$$Lambda")),
+            _ => Cow::Borrowed(text),
+        },
+        None => Cow::Borrowed(text),
+    };
+    text.replace('/', ".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_names_are_stable_between_runs() {
+        assert_eq!(java_class_name("java/lang/Thread"), "java.lang.Thread");
+        assert_eq!(java_class_name("a/B$$Lambda$12/0x00007f5c"), "a.B$$Lambda");
+        assert_eq!(java_class_name("a/B$$Lambda/0x00007f5c"), "a.B$$Lambda");
+        assert_eq!(java_class_name("a/B$$Lambda.0x00007f5c"), "a.B$$Lambda.0x00007f5c");
+        assert_eq!(java_class_name("a/B$$Lambda$12x"), "a.B$$Lambda$12x");
+    }
+}

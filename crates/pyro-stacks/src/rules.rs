@@ -1,0 +1,290 @@
+//! Categories, wait classes and operators of stacks.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::Deserialize;
+
+use crate::frame::Frame;
+use crate::patterns::Patterns;
+use crate::roles::Roles;
+
+/// A category, with what it means.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Category {
+    /// Name in table samples.
+    pub name: String,
+    /// What it covers.
+    pub doc: String,
+}
+
+#[derive(Deserialize)]
+struct CategoryFile {
+    category: Vec<Category>,
+    role: std::collections::BTreeMap<String, String>,
+    rule: Vec<RuleText>,
+    wait: Vec<WaitText>,
+}
+
+#[derive(Deserialize)]
+struct RuleText {
+    category: String,
+    #[serde(rename = "match")]
+    patterns: Vec<String>,
+    unless_caller: Option<String>,
+    #[serde(default)]
+    anywhere: bool,
+}
+
+#[derive(Deserialize)]
+struct WaitText {
+    class: String,
+    #[serde(rename = "match")]
+    patterns: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct OperatorFile {
+    operator: Vec<OperatorText>,
+    codegen: Codegen,
+}
+
+#[derive(Deserialize)]
+struct OperatorText {
+    name: String,
+    #[serde(rename = "match")]
+    patterns: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Codegen {
+    class: String,
+    fused: String,
+    prefix: Vec<PrefixText>,
+}
+
+#[derive(Deserialize)]
+struct PrefixText {
+    operator: String,
+    #[serde(rename = "match")]
+    patterns: Vec<String>,
+}
+
+/// Category of rules that pass a frame over, so that its caller is asked.
+const NEUTRAL: &str = "neutral";
+
+/// Callers looked at for `unless_caller`.
+const CALLERS: usize = 4;
+
+/// What one frame says, worked out once per distinct frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    category: Option<u16>,
+    exempts: u64,
+    wait: Option<u16>,
+    operator: Option<u16>,
+    codegen_stage_id: Option<i32>,
+    fused: bool,
+}
+
+/// What a stack says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Verdict {
+    category: u16,
+    wait: Option<u16>,
+    operator: Option<u16>,
+    /// n of the innermost `GeneratedIteratorForCodegenStage<n>`.
+    pub codegen_stage_id: Option<i32>,
+}
+
+/// All rules, compiled.
+pub struct Rules {
+    roles: Roles,
+    categories: Vec<Category>,
+    rule_categories: Vec<Option<u16>>,
+    rule_anywhere: Vec<bool>,
+    rule_unless: Vec<Option<u8>>,
+    unless: Vec<Regex>,
+    patterns: Patterns,
+    by_role: Vec<(String, u16)>,
+    other: u16,
+    waits: Vec<String>,
+    wait_patterns: Patterns,
+    operators: Vec<String>,
+    operator_numbers: Vec<u16>,
+    operator_patterns: Patterns,
+    codegen_class: Regex,
+    prefixes: Vec<u16>,
+    prefix_patterns: Patterns,
+    fused: u16,
+}
+
+static EMBEDDED: LazyLock<Rules> = LazyLock::new(|| {
+    let text = [
+        include_str!("../../../schema/roles.toml"),
+        include_str!("../../../schema/categories.toml"),
+        include_str!("../../../schema/operators.toml"),
+    ];
+    Rules::parse(text[0], text[1], text[2]).expect("the embedded rules are tested")
+});
+
+impl Rules {
+    /// The rules of this version.
+    pub fn embedded() -> &'static Self {
+        &EMBEDDED
+    }
+
+    /// Compiles rules from the texts of `roles.toml`, `categories.toml` and `operators.toml`.
+    ///
+    /// # Errors
+    /// Says which file, and what is wrong with it.
+    pub fn parse(roles: &str, categories: &str, operators: &str) -> Result<Self, String> {
+        let file: CategoryFile = toml::from_str(categories).map_err(|error| format!("categories.toml: {error}"))?;
+        let names: Vec<&str> = file.category.iter().map(|category| category.name.as_str()).collect();
+        let number = |name: &str| {
+            let at = names.iter().position(|known| *known == name);
+            at.map(|at| at as u16).ok_or_else(|| format!("categories.toml: no category is called {name}"))
+        };
+        let regex = |text: &str| Regex::new(text).map_err(|error| error.to_string());
+        let (mut rule_categories, mut rule_unless, mut unless) = (Vec::new(), Vec::new(), Vec::new());
+        for rule in &file.rule {
+            let neutral = rule.category == NEUTRAL;
+            rule_categories.push(if neutral { None } else { Some(number(&rule.category)?) });
+            rule_unless.push(rule.unless_caller.is_some().then_some(unless.len() as u8));
+            unless.extend(rule.unless_caller.as_deref().map(regex).transpose()?);
+        }
+        if unless.len() > 64 {
+            return Err("categories.toml: more than 64 rules with unless_caller".to_owned());
+        }
+        let by_role = file.role.iter().map(|(role, name)| Ok((role.clone(), number(name)?)));
+        let by_role = by_role.collect::<Result<Vec<_>, String>>()?;
+        let other = number("other")?;
+        let compile = |lists: Vec<&Vec<String>>| Patterns::new(lists.into_iter()).map_err(|error| error.to_string());
+        let patterns = compile(file.rule.iter().map(|rule| &rule.patterns).collect())?;
+        let wait_patterns = compile(file.wait.iter().map(|rule| &rule.patterns).collect())?;
+
+        let text: OperatorFile = toml::from_str(operators).map_err(|error| format!("operators.toml: {error}"))?;
+        let mut names: Vec<String> = Vec::new();
+        let mut intern = |name: &str| {
+            let at = names.iter().position(|known| known == name).unwrap_or_else(|| {
+                names.push(name.to_owned());
+                names.len() - 1
+            });
+            at as u16
+        };
+        let operator_numbers = text.operator.iter().map(|rule| intern(&rule.name)).collect();
+        let prefixes = text.codegen.prefix.iter().map(|rule| intern(&rule.operator)).collect();
+        let fused = intern(&text.codegen.fused);
+        Ok(Self {
+            roles: Roles::parse(roles).map_err(|error| format!("roles.toml: {error}"))?,
+            rule_categories,
+            rule_anywhere: file.rule.iter().map(|rule| rule.anywhere).collect(),
+            rule_unless,
+            unless,
+            patterns,
+            by_role,
+            other,
+            waits: file.wait.iter().map(|rule| rule.class.clone()).collect(),
+            wait_patterns,
+            operator_numbers,
+            operator_patterns: compile(text.operator.iter().map(|rule| &rule.patterns).collect())?,
+            codegen_class: regex(&text.codegen.class)?,
+            prefix_patterns: compile(text.codegen.prefix.iter().map(|rule| &rule.patterns).collect())?,
+            prefixes,
+            fused,
+            operators: names,
+            categories: file.category,
+        })
+    }
+
+    /// Roles of threads.
+    pub fn roles(&self) -> &Roles {
+        &self.roles
+    }
+
+    /// All categories, in the order of the file.
+    pub fn categories(&self) -> &[Category] {
+        &self.categories
+    }
+
+    /// What one frame says by itself.
+    pub fn facts(&self, frame: &Frame<'_>) -> Facts {
+        let text = frame.text();
+        let mut facts = Facts {
+            category: self.patterns.first(&text).map(|rule| rule as u16),
+            wait: self.wait_patterns.first(&text).map(|rule| rule as u16),
+            operator: self.operator_patterns.first(&text).map(|rule| self.operator_numbers[rule]),
+            ..Facts::default()
+        };
+        for (bit, pattern) in self.unless.iter().enumerate() {
+            facts.exempts |= u64::from(pattern.is_match(&text)) << bit;
+        }
+        if !frame.kind.is_native()
+            && let Some(found) = self.codegen_class.captures(frame.place)
+        {
+            facts.codegen_stage_id = found.get(1).and_then(|n| n.as_str().parse().ok());
+            facts.operator = self.prefix_patterns.first(frame.method).map(|rule| self.prefixes[rule]);
+            facts.fused = true;
+        }
+        facts
+    }
+
+    /// What a stack says, from its frames' facts, leaf first.
+    ///
+    /// The frame nearest the leaf that any rule names decides, for each question by itself;
+    /// rules with `anywhere` go before, since all that their frames call is theirs.
+    /// Operators that whole-stage code generation fused into one method cannot be told apart:
+    /// they come out as `WholeStageCodegen` with the number of the stage.
+    pub fn classify(&self, leaf_first: &[Facts]) -> Verdict {
+        let category = self.dominant(leaf_first).or_else(|| self.nearest(leaf_first));
+        let operator = leaf_first.iter().find_map(|facts| facts.operator.or(facts.fused.then_some(self.fused)));
+        Verdict {
+            category: category.unwrap_or(self.other),
+            wait: leaf_first.iter().find_map(|facts| facts.wait),
+            operator,
+            codegen_stage_id: leaf_first.iter().find_map(|facts| facts.codegen_stage_id),
+        }
+    }
+
+    /// The first rule of those that hold for all that a frame calls (`anywhere`).
+    fn dominant(&self, frames: &[Facts]) -> Option<u16> {
+        let rules = frames.iter().filter_map(|facts| facts.category);
+        let rule = rules.filter(|&rule| self.rule_anywhere[usize::from(rule)]).min()?;
+        self.rule_categories[usize::from(rule)]
+    }
+
+    /// The category of the frame nearest the leaf that has one.
+    fn nearest(&self, leaf_first: &[Facts]) -> Option<u16> {
+        leaf_first.iter().enumerate().find_map(|(at, facts)| {
+            let rule = usize::from(facts.category?);
+            let exempt = self.rule_unless[rule].is_some_and(|bit| {
+                leaf_first[at + 1..].iter().take(CALLERS).any(|caller| caller.exempts >> bit & 1 == 1)
+            });
+            if exempt { None } else { self.rule_categories[rule] }
+        })
+    }
+
+    /// Category of a sample on CPU: what the stack says in a task thread; in another thread its
+    /// role's, unless the stack is the profiler's own.
+    pub fn category(&self, role: &str, verdict: &Verdict) -> &str {
+        let by_role = self.by_role.iter().find(|(known, _)| known == role).map(|(_, category)| *category);
+        let name = &self.categories[usize::from(verdict.category)].name;
+        match by_role {
+            Some(category) if name != "pyrometer" => &self.categories[usize::from(category)].name,
+            _ => name,
+        }
+    }
+
+    /// Wait class of a sleeping sample, `unclassified` where no rule names it.
+    pub fn wait_class(&self, verdict: &Verdict) -> &str {
+        verdict.wait.map_or("unclassified", |wait| &self.waits[usize::from(wait)])
+    }
+
+    /// Operator that the frames name.
+    pub fn operator(&self, verdict: &Verdict) -> Option<&str> {
+        verdict.operator.map(|operator| self.operators[usize::from(operator)].as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;
