@@ -214,12 +214,21 @@ def _read(folder: Path, digest: str) -> Prepared | None:
         value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if value["schema"] != "pyrometer/dataset/1" or value["recipe_hash"] != digest:
             return None
+        if not isinstance(value["facts"], dict):
+            return None
         return Prepared(
             paths={"data": str(folder)},
-            files=tuple(DataFile(**file) for file in value["files"]),
+            files=tuple(_file(one) for one in value["files"]),
             root=str(folder),
             facts=value["facts"],
             recipe=digest,
         )
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def _file(value: Mapping[str, Any]) -> DataFile:
+    path, size, digest = value["path"], value["bytes"], value["sha256"]
+    if not (isinstance(path, str) and isinstance(size, int) and isinstance(digest, str)):
+        raise TypeError("a dataset's manifest holds a file of wrong types")
+    return DataFile(path, size, digest)

@@ -261,10 +261,7 @@ class Workload(abc.ABC):
             "description": self.description,
             "source": self.source,
             "expectation": self.expectation,
-            "variants": {
-                name: {**asdict(variant), "levels": dict(variant.levels)}
-                for name, variant in self.variants.items()
-            },
+            "variants": {name: asdict(variant) for name, variant in self.variants.items()},
             "scales": dict(self.scales),
             "scale_unit": self.scale_unit,
             "needs": {"python": list(self.needs.python), "jars": list(self.needs.jars)},

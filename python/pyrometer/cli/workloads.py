@@ -1,0 +1,166 @@
+"""``pyrometer workloads``: what can be run by name, what it is, and its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.workload.contract import Progress
+
+app = typer.Typer(help="List, describe and prepare the workloads that can be run by name.")
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A workload of the list.")]
+
+
+@app.callback(invoke_without_command=True)
+def workloads(context: typer.Context) -> None:
+    """List, describe and prepare the workloads that can be run by name."""
+    if context.invoked_subcommand is None:
+        list_(as_json=False)
+
+
+@app.command("list")
+def list_(as_json: JsonOption = False) -> None:
+    """List the workloads: built-in ones, and those of installed packages."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from pyrometer.workload import registry
+
+    found, broken = [], []
+    for name in registry.entries():
+        try:
+            found.append(registry.get(name).describe())
+        except UsageError as error:
+            broken.append({"name": name, "error": error.message})
+    if as_json:
+        emit_json({"schema": "pyrometer/workloads/1", "workloads": found, "broken": broken})
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("workload", "what it does", "variants (default first)"):
+        table.add_column(title, no_wrap=title == "workload")
+    for one in found:
+        variants = []
+        for name, variant in one["variants"].items():
+            default = variant["default"]
+            levels = [default, *(level for level in variant["levels"] if level != default)]
+            variants.append(f"{name.rpartition('.')[2]} = {', '.join(levels)}")
+        table.add_row(one["name"], Text(one["summary"]), Text("\n".join(variants)))
+    console = human(as_json)
+    console.print(table)
+    for one in broken:
+        console.print(Text(f"{one['name']}  {one['error']}", style="red"))
+    console.print("\n[dim]pyrometer workloads show NAME   ·   pyrometer run NAME[/]")
+
+
+@app.command()
+def show(name: NameArgument, as_json: JsonOption = False) -> None:
+    """Describe a workload: what it does, where it comes from, its variants and scales."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from pyrometer import units
+    from pyrometer.workload import registry
+
+    workload = registry.get(name)
+    if as_json:
+        emit_json({"schema": "pyrometer/workload-description/1", **workload.describe()})
+        return
+    console = human(as_json)
+    console.print(f"[bold]{name}[/]  {workload.summary}\n", markup=True)
+    for title, text in (
+        ("What it does", workload.description),
+        ("Source", workload.source),
+        ("What to expect", workload.expectation),
+    ):
+        console.print(f"[bold]{title}[/]")
+        console.print(Padding(Text(text), (0, 0, 1, 2)))
+    for factor, variant in workload.variants.items():
+        console.print(Text.assemble((factor, "bold"), f"  {variant.doc}"))
+        width = max(map(len, variant.levels))
+        for level, meaning in variant.levels.items():
+            mark = " (default)" if level == variant.default else ""
+            console.print(Text(f"  {level:<{width}}  {meaning}{mark}"))
+    console.print(f"\n[bold]scale[/]  a number of {workload.scale_unit}, or")
+    for scale, size in workload.scales.items():
+        spec = registry.resolve(name, {}, scale)
+        disk = units.size(workload.bytes_needed(spec))
+        console.print(Text(f"  {scale:<8}{units.count(size):>14}  about {disk} of disk"))
+
+
+@app.command()
+def prepare(
+    name: NameArgument,
+    setting: Annotated[
+        list[str],
+        typer.Option("--set", metavar="VARIANT=LEVEL", help="A variant's level; repeatable."),
+    ] = [],  # noqa: B006
+    scale: Annotated[str, typer.Option(help="test, default, seed, or a number.")] = "default",
+    verify_data: Annotated[
+        bool,
+        typer.Option("--verify-data", help="Hash every file that is there; make anew if damaged."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the data of a workload now, so that a run need not; what is there is kept."""
+    from pyrometer import units
+    from pyrometer.workload import registry
+    from pyrometer.workload.cache import DataCache
+    from pyrometer.workload.contract import load, prepared_to_json
+
+    spec = registry.resolve(name, dict(map(_level, setting)), scale)
+    with _progress() as progress:
+        prepared = load(spec.entry).prepare(spec, DataCache(verify=verify_data), progress)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/prepared/1",
+                "workload": name,
+                "levels": dict(spec.levels),
+                "scale": spec.scale,
+                "size": spec.size,
+                "bytes": prepared.bytes,
+                **prepared_to_json(prepared),
+            }
+        )
+        return
+    files = f"{units.count(len(prepared.files))} files, {units.size(prepared.bytes)}"
+    human(as_json).print(f"{files}: {prepared.root}", markup=False, soft_wrap=True)
+
+
+def _level(setting: str) -> tuple[str, str]:
+    factor, equals, level = setting.partition("=")
+    if not equals:
+        raise UsageError(f"--set {setting!r} is not of the form variant=level")
+    return factor, level
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Draw a bar with the time left on stderr; a new one for each step."""
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=err()) as bars:
+        tasks = {}
+
+        def progress(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total or None)
+            bars.update(tasks[what], completed=done, total=total or None)
+
+        yield progress

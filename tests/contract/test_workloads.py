@@ -1,0 +1,120 @@
+"""The two built-in workloads keep the contract, and their plans are what they claim."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+import pytest
+
+from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workload.builtin.interval_join import IntervalJoin, query
+from pyrometer.workload.builtin.parquet_scan import QUERY, ParquetScan
+from pyrometer.workload.plans import executed_plan
+
+
+class TestParquetScan(WorkloadContract):
+    workload = ParquetScan
+
+    def test_table_has_unique_keys_and_files_sorted_by_date(self, cache):
+        spec = self.specifications()[0]
+        prepared = self.workload().prepare(spec, cache)
+        files = f"{prepared.paths['web_sales']}/*/*.parquet"
+        rows, keys, columns = duckdb.execute(
+            f"""select count(*), count(distinct (ws_order_number, ws_item_sk)),
+                       (select count(*) from (describe select * from read_parquet('{files}',
+                        hive_partitioning=false)))
+                from read_parquet('{files}')"""
+        ).fetchone()
+        assert rows == keys == spec.size == prepared.facts["rows"]
+        assert columns == prepared.facts["columns"] == 34
+        unsorted = duckdb.execute(
+            f"""select count(*) from (
+                  select ws_sold_date_sk as day, year(date '1970-01-01'
+                           + cast(ws_sold_date_sk - 2440588 as integer)) as year, sold_period,
+                         lag(ws_sold_date_sk) over (partition by filename
+                           order by file_row_number) as before
+                  from read_parquet('{files}', filename=true, file_row_number=true,
+                                    hive_types={{'sold_period': varchar}}))
+                where day < before or year::varchar <> sold_period"""
+        ).fetchone()
+        assert unsorted == (0,)
+
+    def test_lines_of_an_order_stay_together(self, cache):
+        prepared = self.workload().prepare(self.specifications()[0], cache)
+        runs, orders = duckdb.execute(
+            f"""select sum((ws_order_number is distinct from before)::int),
+                       count(distinct (filename, ws_order_number))
+                from (select filename, ws_order_number, lag(ws_order_number) over
+                        (partition by filename order by file_row_number) as before
+                      from read_parquet('{prepared.paths["web_sales"]}/*/*.parquet',
+                                        filename=true, file_row_number=true))"""
+        ).fetchone()
+        assert runs == orders
+
+    def test_codecs_hold_the_same_rows(self, cache):
+        sums = {
+            duckdb.execute(
+                f"""select sum(hash(columns(*)))::varchar, count(*)
+                    from read_parquet('{prepared.paths["web_sales"]}/*/*.parquet')"""
+            ).fetchone()
+            for prepared in (self.workload().prepare(s, cache) for s in self.specifications())
+        }
+        assert len(sums) == 1
+
+    @pytest.mark.spark
+    def test_plan_reads_all_columns_and_skips_nothing(self, spark, cache):
+        self.run_once(spark, cache, self.specifications()[0])
+        frame = spark.sql(QUERY)
+        plan = executed_plan(frame)
+        assert re.search(r"Filter \(coalesce\(cast\(ws_sales_price#\d+ as double\)", plan), plan
+        assert "PushedFilters: []" in plan
+        assert "PartitionFilters: []" in plan
+        assert "Batched: true" in plan
+        scan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+        # All columns of the files, and the one that the folders add.
+        assert scan.output().size() == 34 + 1
+
+
+class TestIntervalJoin(WorkloadContract):
+    workload = IntervalJoin
+
+    def test_answer_is_that_of_another_engine(self, cache):
+        for spec in self.specifications():
+            prepared = self.workload().prepare(spec, cache)
+            sql = query(spec.levels["workload.variant"])
+            for column in ("starttime", "endtime"):
+                sql = sql.replace(
+                    f"cast(l.{column} as timestamp)",
+                    f"make_timestamptz(cast(l.{column}::decimal(38, 6) * 1000000 as bigint))",
+                )
+            for table, path in prepared.paths.items():
+                sql = sql.replace(f"{table} ", f"'{path}/*.parquet' ")
+            matches, pairing, value = duckdb.execute(sql).fetchone()
+            facts = prepared.facts
+            assert (matches, pairing, value) == (facts["matches"], facts["pairing"], facts["value"])
+            assert 0.5 * spec.size < matches < spec.size
+
+    def test_some_events_lie_on_a_bound(self, cache):
+        prepared = self.workload().prepare(self.specifications()[0], cache)
+        root = prepared.root
+        (count,) = duckdb.execute(
+            f"""select count(*) from '{root}/eventhistory/*.parquet' e
+                join '{root}/luminosity_timestamp/*.parquet' l
+                on e.ts = l.starttime or e.ts = l.endtime"""
+        ).fetchone()
+        assert count >= self.workload.scales["test"] // 1_009
+
+    @pytest.mark.spark
+    def test_variants_give_the_same_checksum_by_different_plans(self, spark, cache):
+        checksums = set()
+        for spec in self.specifications():
+            result, _ = self.run_once(spark, cache, spec)
+            checksums.add(result.checksum)
+            plan = executed_plan(spark.sql(query(spec.levels["workload.variant"])))
+            (join,) = re.findall(r"BroadcastNestedLoopJoin .*", plan)
+            converts = re.findall(r"cast\((?:starttime|endtime)#\d+L? as timestamp\)", join)
+            expected = 2 if spec.levels["workload.variant"] == "decimal" else 0
+            assert len(converts) == expected, plan
+            assert join.count("cast(") == expected, plan
+        assert len(checksums) == 1
