@@ -8,7 +8,7 @@ const gone = (value) => value === null || value === undefined || Number.isNaN(va
 // At most `digits` significant digits, with thousands separated.
 export function significant(value, digits = 3) {
   if (gone(value)) return NONE;
-  const size = Math.abs(value);
+  const size = Math.abs(Number(value.toPrecision(digits)));
   if (size >= 10 ** (digits - 1)) return minus(Math.round(value).toLocaleString("en-US"));
   if (size === 0) return "0";
   const places = Math.min(6, digits - 1 - Math.floor(Math.log10(size)));

@@ -1,0 +1,108 @@
+"""Headless Chromium on files of this machine, with the network off."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from pyrometer.report.data import ReportData
+from pyrometer.report.page import write_page
+
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1400,1000",
+)
+
+
+class Browser:
+    """One tab: opens reports, and knows what the page logged and asked for."""
+
+    def __init__(self, driver: Any, folder: Path) -> None:
+        self.driver = driver
+        self.folder = folder
+        self.pages = 0
+
+    def open(self, data: ReportData) -> Browser:
+        self.pages += 1
+        path = self.folder / f"report-{self.pages}.html"
+        write_page(data, path)
+        self.driver.get_log("browser")
+        self.driver.get_log("performance")
+        self.driver.get(path.as_uri())
+        self.until(lambda: self.js("return document.documentElement.dataset.ready"))
+        return self
+
+    def until(self, done: Callable[[], Any], seconds: float = 10) -> Any:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = done()
+            if found:
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"not within {seconds} s")
+
+    def js(self, code: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(code, *arguments)
+
+    def text(self, selector: str) -> str:
+        return self.js("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
+
+    def all_texts(self, selector: str) -> list[str]:
+        return self.js(
+            "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)",
+            selector,
+        )
+
+    def complaints(self) -> list[str]:
+        """What the page wrote to the console: errors, warnings, refused requests."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """Addresses the page asked for, other than itself."""
+        import json
+
+        found = []
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                found.append(message["params"]["request"]["url"])
+        return [url for url in found if not url.startswith("file:///")]
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not chromedriver:
+        pytest.skip("no chromium and chromedriver here: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    made = webdriver.Chrome(options=options, service=Service(chromedriver))
+    made.execute_cdp_cmd("Network.enable", {})
+    made.execute_cdp_cmd(
+        "Network.emulateNetworkConditions",
+        {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0},
+    )
+    yield made
+    made.quit()
+
+
+@pytest.fixture
+def browser(driver: Any, tmp_path: Path) -> Browser:
+    return Browser(driver, tmp_path)

@@ -1,0 +1,326 @@
+"""The report in a real browser."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from tests.browser.conftest import Browser
+from tests.support.report_fixture import manifest, run_rows, write_tables
+from tests.support.summary_fixture import eventlog_only_summary, summary
+
+from pyrometer.report.data import ReportData, build
+from pyrometer.store import Tables
+
+pytestmark = pytest.mark.browser
+
+EVIL = "<script>alert(1)</script>"
+SECTIONS = ("ledger", "cpu", "iterations", "stages", "plans", "timeline", "flame", "environment")
+NASTY = {
+    "script": EVIL,
+    "closing": "x</script><img src=x onerror=alert(2)>",
+    "separators": "line\u2028paragraph\u2029end",
+    "right to left": "\u202egnp.\u05d0\u05d1\u05d2 app",
+    "markup": "<b>&amp;\"'`</b><!-- ${7*7} {{7*7}}",
+    "nul": "a\u0000b\u001b[31m",
+}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
+    folder = tmp_path_factory.mktemp("tables")
+    write_tables(folder, run_rows())
+    with Tables(folder) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def data(tables: Tables) -> ReportData:
+    return build(summary(), manifest(), tables)
+
+
+@pytest.fixture
+def full(browser: Browser, data: ReportData) -> Browser:
+    return browser.open(data)
+
+
+def test_opens_clean_and_asks_for_nothing(full: Browser) -> None:
+    for name in SECTIONS:
+        assert full.js("return document.getElementById(arguments[0]) !== null", name), name
+    assert full.text("h1") == "parquet-scan"
+    assert full.text("#verdict .badge") == "2 doubts"
+    assert "failed" not in full.text("#main").replace("+1 failed", "").replace("1 failed or", "")
+    assert full.complaints() == []
+    assert full.requests() == []
+
+
+def test_numbers_on_the_page_are_those_of_the_summary(full: Browser) -> None:
+    figures = dict(zip(full.all_texts(".figure h3"), full.all_texts(".figure .big"), strict=True))
+    assert figures["Task CPU?"] == "33.9 s"
+    assert figures["Throughput per core?"] == "97.4 MB/s"
+    assert figures["GC pauses?"] == "305 ms"
+    rows = {text.split("?")[0] for text in full.all_texts("#ledger .rows tbody tr")}
+    assert any(row.startswith("on cpu33.9 s86.8 %") for row in rows)
+    assert "closure −0.05 %" in full.text("#ledger .quality")
+    assert "0.18 % has no category" in full.text("#ledger .quality")
+    assert full.text("#ledger tr.gone .reason").startswith("needs the kernel's delay accounting")
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_names_from_logs_are_shown_literally(browser: Browser, tables: Tables, kind: str) -> None:
+    name = NASTY[kind]
+    source, facts = copy.deepcopy(summary()), copy.deepcopy(manifest())
+    source["apps"][0]["app_name"] = name
+    facts["workload"] |= {"name": name, "variant": {name: name}}
+    facts["treatment"] = {name: name}
+    facts["versions"][name] = name
+    facts["probes"][0]["asked"] = name
+    for stage in source["stages"]:
+        stage["name"] = name
+    for execution in source["sql"]:
+        execution["description"] = name
+        for node in execution["nodes"]:
+            node |= {"name": name, "simple_string": name + " " + "plan " * 20_000}
+            for metric in node["metrics"]:
+                metric["metric"] = name
+    source["doubts"][0] |= {"message": name, "remedy": name}
+    source["operators"][0]["operator"] = source["categories"][0]["category"] = name
+    source["ledger"]["slot_view"]["rows"][0]["source"] = name
+    source["verdict"] = name
+    page = browser.open(build(source, facts, tables))
+    assert page.text("h1") == name
+    # The browser itself turns separators and control characters of a title into blanks.
+    title = page.js("return document.title")
+    assert "".join(filter(str.isprintable, title)).replace("\ufffd", "").replace(" ", "") == (
+        "".join(filter(str.isprintable, f"{name}·Pyrometer")).replace(" ", "")
+    )
+    assert name in page.text("#stages tbody .name")
+    assert page.text(".plan-row b") == name
+    with pytest.raises(NoAlertPresentException):
+        _ = page.driver.switch_to.alert.text
+    assert (
+        page.js("return document.querySelectorAll('main img, main script, main b b').length") == 0
+    )
+    assert page.js("return document.scripts.length") == 4
+    assert [c for c in page.complaints() if "favicon" not in c] == []
+    assert page.requests() == []
+
+
+def test_names_of_frames_and_tasks_are_text(browser: Browser, tmp_path: Path) -> None:
+    rows = run_rows()
+    for frame in rows["frames"]:
+        frame["method"] = f"{EVIL}{frame['method']}"
+    for task in rows["tasks"]:
+        task["executor_id"] = EVIL
+    write_tables(tmp_path / "tables", rows)
+    with Tables(tmp_path / "tables") as tables:
+        page = browser.open(build(summary(), manifest(), tables))
+    assert EVIL in page.text("#flame tbody .frame")
+    hover(page, '[data-track="tasks"]', 0.5, 0.2)
+    assert page.js("return document.scripts.length") == 4
+    assert page.complaints() == []
+
+
+def hover(page: Browser, selector: str, x: float, y: float) -> None:
+    element = page.driver.find_element(By.CSS_SELECTOR, selector)
+    page.js("arguments[0].scrollIntoView({block: 'center'})", element)
+    size = element.size
+    ActionChains(page.driver).move_to_element_with_offset(
+        element, int((x - 0.5) * size["width"]), int((y - 0.5) * size["height"])
+    ).perform()
+
+
+def test_theme_follows_the_system_and_the_button(full: Browser) -> None:
+    def background() -> str:
+        return full.js("return getComputedStyle(document.body).backgroundColor")
+
+    for scheme, other in (("dark", "light"), ("light", "dark")):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        full.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        full.js("delete document.documentElement.dataset.theme")
+        system = background()
+        full.driver.find_element(By.ID, "theme").click()
+        assert full.js("return document.documentElement.dataset.theme") == other
+        assert background() != system
+        full.driver.find_element(By.ID, "theme").click()
+        assert background() == system
+
+
+def test_tables_sort_by_value_not_by_text(full: Browser) -> None:
+    def column() -> list[str]:
+        place = 1 + full.all_texts("#stages thead th").index("Run time?")
+        return full.all_texts(f"#stages tbody td:nth-child({place})")
+
+    head = full.driver.find_element(By.XPATH, "//section[@id='stages']//button[text()='Run time']")
+    head.click()
+    assert column()[:2] == ["16.3 s", "12.7 s"]
+    assert head.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
+    head.click()
+    assert column()[0] == "140 ms"
+    assert column()[-1] == "16.3 s"
+
+
+def test_search_tells_the_share_of_what_matched(full: Browser) -> None:
+    box = full.driver.find_element(By.ID, "flame-search")
+    box.send_keys("rawUncompress|InternalUncompress")
+    share = full.until(lambda: full.text("#flame-share"))
+    expected = full.js(
+        """const rows = [...document.querySelectorAll('#flame .scroll tbody tr')];
+        const name = 'snappy::InternalUncompressAllTags<>';
+        const row = rows.find((r) => r.firstChild.textContent === name);
+        return row.children[4].textContent;"""
+    )
+    assert share == f"{expected} matched (2 frames)"
+    box.clear()
+    box.send_keys("no such frame")
+    full.until(lambda: full.text("#flame-share") == "0 % matched (0 frames)")
+    box.send_keys("(")
+    assert full.complaints() == []
+
+
+def test_click_zooms_back_and_reset_return(full: Browser) -> None:
+    whole = full.text("#flame-status")
+    assert "samples" in whole
+    hover(full, "#flame-canvas", 0.06, 0.97)
+    assert "95 % interval" in full.text("#tip")
+    ActionChains(full.driver).click().perform()
+    assert full.text("#flame-status").startswith("copy_page_to_iter · total")
+    zoomed = full.text("#flame-status")
+    assert zoomed != whole
+    full.driver.find_element(By.ID, "flame-back").click()
+    assert full.text("#flame-status") != zoomed
+    assert full.js("return document.getElementById('flame-back').disabled")
+    ActionChains(full.driver).move_to_element(
+        full.driver.find_element(By.ID, "flame-canvas")
+    ).click().perform()
+    full.driver.find_element(By.ID, "flame-reset").click()
+    assert full.js("return document.getElementById('flame-reset').disabled")
+
+
+def test_events_and_filters_change_the_picture(full: Browser) -> None:
+    texts = set()
+    for event in ("cpu", "wall", "alloc"):
+        full.driver.find_element(By.CSS_SELECTOR, f'[data-event="{event}"]').click()
+        texts.add(full.text("#flame-status"))
+    assert len(texts) == 3
+    assert any("MB in" in text for text in texts)
+    select = full.driver.find_element(By.CSS_SELECTOR, 'select[data-name="iteration"]')
+    select.find_element(By.XPATH, "option[text()='iteration 2']").click()
+    assert full.text("#flame-status") not in texts
+
+
+def test_the_flame_graph_works_by_keyboard(full: Browser) -> None:
+    canvas = full.driver.find_element(By.ID, "flame-canvas")
+    full.js("arguments[0].focus()", canvas)
+    keys = ActionChains(full.driver)
+    keys.send_keys(Keys.ARROW_DOWN).perform()
+    assert full.text("#flame-status").startswith("task · total")
+    ActionChains(full.driver).send_keys(Keys.ARROW_DOWN).perform()
+    assert full.text("#flame-status").startswith("java.lang.Thread.run · total")
+    ActionChains(full.driver).send_keys(Keys.ENTER).perform()
+    assert not full.js("return document.getElementById('flame-reset').disabled")
+    ActionChains(full.driver).send_keys(Keys.ESCAPE).perform()
+    assert full.js("return document.getElementById('flame-reset').disabled")
+    ActionChains(full.driver).send_keys("/").perform()
+    assert full.js("return document.activeElement.id") == "flame-search"
+
+
+def test_the_timeline_zooms_by_brush_button_and_key(full: Browser) -> None:
+    def shown() -> str:
+        return full.text("#timeline-range")
+
+    whole = shown()
+    track = full.driver.find_element(By.CSS_SELECTOR, '[data-track="cpu0"]')
+    full.js("arguments[0].scrollIntoView({block: 'center'})", track)
+    ActionChains(full.driver).move_to_element_with_offset(
+        track, -200, 0
+    ).click_and_hold().move_by_offset(150, 0).release().perform()
+    brushed = shown()
+    assert brushed != whole
+    full.js("arguments[0].focus()", track)
+    ActionChains(full.driver).send_keys("+").perform()
+    assert shown() not in (whole, brushed)
+    ActionChains(full.driver).send_keys("0").perform()
+    assert shown() == whole
+    full.driver.find_element(By.XPATH, "//button[text()='Measured']").click()
+    assert shown().startswith("18.0 s – 38.5 s")
+
+
+def test_hover_tells_the_task_and_the_values(full: Browser) -> None:
+    hover(full, '[data-track="tasks"]', 0.55, 0.15)
+    full.until(lambda: "task" in full.text("#tip"))
+    assert "stage" in full.text("#tip")
+    hover(full, '[data-track="cpu0"]', 0.55, 0.5)
+    value = full.until(lambda: full.text('#timeline .track:has([data-track="cpu0"]) .legend b'))
+    assert 0.5 < float(value) < 2
+
+
+def test_plans_open_an_operator_by_click_and_key(full: Browser) -> None:
+    assert full.text(".detail h4") == "Scan parquet"
+    full.driver.find_element(By.XPATH, "//div[@class='plan-row'][.//b[text()='Filter']]").click()
+    assert full.text(".detail h4") == "Filter"
+    box = full.driver.find_element(By.CSS_SELECTOR, ".plan-rows")
+    box.send_keys(Keys.ARROW_DOWN)
+    assert full.text(".detail h4") == "ColumnarToRow"
+    assert "43,163,040" in full.text(".detail table")
+    pick = full.driver.find_element(By.ID, "plan-pick")
+    pick.find_element(By.XPATH, "option[contains(text(), 'joined')]").click()
+    assert full.text(".detail h4") == "BroadcastNestedLoopJoin"
+
+
+def test_help_is_reachable_by_keyboard(full: Browser) -> None:
+    full.js("document.querySelector('.skip').focus()")
+    for _ in range(14):
+        ActionChains(full.driver).send_keys(Keys.TAB).perform()
+        if full.js("return document.activeElement.className") == "help":
+            break
+    assert full.js("return document.activeElement.className") == "help"
+    assert full.js("return !document.getElementById('tip').hidden")
+    assert len(full.text("#tip")) > 20
+
+
+def test_what_is_missing_says_why(browser: Browser, tmp_path: Path) -> None:
+    rows = run_rows()
+    write_tables(tmp_path / "tables", {k: rows[k] for k in ("apps", "tasks")})
+    with Tables(tmp_path / "tables") as tables:
+        page = browser.open(build(eventlog_only_summary(), {}, tables))
+    assert page.complaints() == []
+    assert "no profiler samples" in page.text("#flame .missing")
+    assert page.js("return document.querySelector('#flame canvas') === null")
+    reasons = page.all_texts("#timeline .missing")
+    assert len(reasons) == 5
+    assert all(len(reason) > 20 for reason in reasons)
+    assert page.js("""return document.querySelector('[data-track="tasks"]') !== null""")
+    assert "operating system" in page.text("#ledger .missing")
+    assert "event log alone" in page.text("#environment .missing")
+    assert "needs profiler samples" in page.text("#plans .note")
+    empty = page.js(
+        "return [...document.querySelectorAll('main section')]"
+        ".filter((s) => s.textContent.length < 60).map((s) => s.id)"
+    )
+    assert empty == []
+
+
+def test_an_empty_run_is_a_sensible_page(browser: Browser, tmp_path: Path) -> None:
+    with Tables(tmp_path) as tables:
+        page = browser.open(build({}, {}, tables))
+    assert page.complaints() == []
+    assert "No verdict" in page.text("#verdict")
+    assert "failed:" not in page.text("#main")
+
+
+def test_narrow_screens_do_not_scroll_sideways(full: Browser) -> None:
+    metrics: dict[str, Any] = {"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    full.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        wide = full.js("return document.documentElement.scrollWidth")
+        assert wide <= 390
+    finally:
+        full.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { deflateSync } from "node:zlib";
+import { clock, makeAxis, ticks } from "../src/axis.js";
+import { heat, ink, named } from "../src/colours.js";
+import { tree } from "../src/ledger.js";
+import { stringTable, unpack } from "../src/packed.js";
+import { rails } from "../src/plan.js";
+import { sorted } from "../src/table.js";
+
+test("packed columns come back as the arrays that went in", async () => {
+  const raw = Buffer.alloc(32);
+  [7, 8, 9].forEach((value, i) => raw.writeUInt16LE(value, i * 2));
+  [1.5, -2].forEach((value, i) => raw.writeDoubleLE(value, 8 + i * 8));
+  const columns = await unpack(deflateSync(raw).toString("base64"), { a: { type: "u16", offset: 0, length: 3 }, b: { type: "f64", offset: 8, length: 2 } });
+  assert.deepEqual([...columns.a], [7, 8, 9]);
+  assert.deepEqual([...columns.b], [1.5, -2]);
+  assert.deepEqual(await unpack("", {}), {});
+});
+
+test("string tables cut at byte offsets", () => {
+  const strings = ["a", "µß", "", "z"];
+  let end = 0;
+  const ends = Uint32Array.from(strings, (text) => (end += Buffer.byteLength(text)));
+  const table = stringTable(ends, new TextEncoder().encode(strings.join("")));
+  assert.deepEqual(strings.map((_, i) => table.get(i)), strings);
+});
+
+test("the axis stays inside the run", () => {
+  const axis = makeAxis(1000);
+  axis.set(-500, 100);
+  assert.ok(axis.from >= 0 && axis.to <= 1000);
+  axis.set(400, 600);
+  axis.zoom(0.5, 500);
+  assert.deepEqual([axis.from, axis.to], [450, 550]);
+  axis.pan(100);
+  assert.deepEqual([axis.from, axis.to], [900, 1000]);
+  axis.zoom(1e9);
+  assert.deepEqual([axis.from, axis.to], [0, 1000]);
+  axis.set(500, 500);
+  assert.equal(axis.to - axis.from, 1);
+  assert.equal(axis.at(axis.x(500.2, 800), 800), 500.2);
+});
+
+test("ticks are round, inside, and not too many", () => {
+  for (const [from, to] of [[0, 40_000], [12_345, 12_400], [0, 8.64e7], [0, 5]]) {
+    const found = ticks(from, to, 1000);
+    assert.ok(found.length >= 2 && found.length <= 12, `${found.length}`);
+    assert.ok(found.every(({ ms }) => ms >= from && ms <= to));
+    assert.equal(new Set(found.map(({ label }) => label)).size, found.length);
+  }
+  assert.equal(clock(83_000, 1000), "1:23 min");
+});
+
+test("every sort puts missing values last", () => {
+  const rows = [{ v: 3 }, { v: null }, { v: 10 }, {}, { v: 2 }];
+  const column = { value: (row) => row.v };
+  assert.deepEqual(sorted(rows, column, false).map((row) => row.v), [2, 3, 10, null, undefined]);
+  assert.deepEqual(sorted(rows, column, true).map((row) => row.v), [10, 3, 2, null, undefined]);
+  assert.deepEqual(sorted([{ v: "s10" }, { v: "s9" }], column, false).map((row) => row.v), ["s9", "s10"]);
+});
+
+test("rails: earlier children step right, the last goes on below its parent", () => {
+  const nodes = [[0, null], [1, 0], [2, 1], [3, 0], [4, 3]].map(([node_id, parent_node_id]) => ({ node_id, parent_node_id }));
+  assert.deepEqual([...rails(nodes).values()], [0, 1, 1, 0, 0]);
+});
+
+test("ledger rows become a tree even if a parent is missing", () => {
+  const roots = tree([{ path: "task", value_ns: 10 }, { path: "task/on_cpu", parent: "task", value_ns: 7 }, { path: "lost/child", parent: "lost", value_ns: null }]);
+  assert.deepEqual(roots.map((node) => node.name), ["task", "child"]);
+  assert.equal(roots[0].children[0].name, "on_cpu");
+});
+
+test("colours: the same name has one colour, and text on it reads", () => {
+  assert.equal(named("shuffle_write"), named("shuffle write"));
+  assert.notEqual(named("decode"), named("decompression"));
+  assert.equal(named("never heard of"), named("never heard of"));
+  assert.equal(ink("#ffffff"), "#15181b");
+  assert.equal(ink("#000000"), "#ffffff");
+  assert.equal(heat(0, false), null);
+  assert.notEqual(heat(1, false), heat(0.01, false));
+});
