@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console as Console
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON as the last line of stdout, for programs.")

@@ -73,8 +73,8 @@ def find_factor(name: str, own: Mapping[str, Iterable[str]] | None = None) -> Fa
     for factor in factors():
         if factor.matches(name):
             return factor
-    known = [f.name for f in factors() if not f.name.endswith("*")] + list(own or ())
-    remedy = did_you_mean(name, known)
+    known = {f.name for f in factors() if not f.name.endswith("*")} | set(own or ())
+    remedy = did_you_mean(name, known | {word.rsplit(".", 1)[-1] for word in own or ()})
     raise UsageError(
         f"unknown factor {name!r}",
         remedy or "known factors: " + ", ".join(sorted(known)) + ", spark.<any Spark setting>",

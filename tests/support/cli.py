@@ -1,0 +1,85 @@
+"""Runs the command line as users do: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrometer.store.manifest import Manifest, read_manifest
+
+
+@dataclass
+class Done:
+    """What a finished command line left."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The last line of stdout, as our convention has it."""
+        value = json.loads(self.stdout.splitlines()[-1])
+        assert isinstance(value, dict)
+        return value
+
+
+def environment(**more: str | None) -> dict[str, str]:
+    """Our environment with some variables changed; ``None`` takes one away."""
+    env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "SPARK_LOCAL_IP": "127.0.0.1"}
+    for name in ("PYROMETER_RUN_DIR", "SPARK_HOME", "SPARK_SUBMIT_OPTS"):
+        env.pop(name, None)
+    for name, value in more.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = value
+    return env
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """The words that start the command line."""
+    return [sys.executable, "-m", "pyrometer", *map(str, arguments)]
+
+
+def start(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None, **more: Any) -> Any:
+    """Start the command line and return its process."""
+    return subprocess.Popen(
+        command(*arguments), cwd=cwd, env=env or environment(), text=True, **more
+    )
+
+
+def pyrometer(
+    *arguments: str | Path,
+    cwd: Path,
+    env: dict[str, str] | None = None,
+    stdin: str = "",
+    timeout: float = 300,
+) -> Done:
+    """Run the command line to its end."""
+    done = subprocess.run(
+        command(*arguments),
+        cwd=cwd,
+        env=env or environment(),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def codes(run_dir: Path) -> set[str]:
+    """Codes of the doubts in a run's manifest."""
+    return {doubt.code for doubt in read_manifest(run_dir).doubts}
+
+
+def opened(run_dir: Path) -> Manifest:
+    """The manifest of a run that must open."""
+    return read_manifest(run_dir)
