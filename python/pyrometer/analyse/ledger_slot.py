@@ -54,13 +54,16 @@ def slot_view(scope: Scope) -> View:
         reason = "no executor's number of cores is known: slots × wall cannot be had"
         return View(window=scope.window.name, reason=reason)
     attempts = read_attempts(scope)
-    rows, memos = (
-        _from_spans(scope, attempts)
-        if scope.has("spans") and scope.has_mono
-        else _from_event_log(attempts)
-    )
+    seen = scope.has("spans") and scope.has_mono
+    rows, memos = _from_spans(scope, attempts) if seen else _from_event_log(attempts)
     rows += _around(attempts) + _idle(found)
-    return close(scope.window.name, found.total_ns, rows, memos, attempts.count * EVENT_LOG_MS)
+    view = close(scope.window.name, found.total_ns, rows, memos, attempts.count * EVENT_LOG_MS)
+    if not seen:
+        view.reason = (
+            "from the event log alone: whole milliseconds, and no second source that closure"
+            " could be held against"
+        )
+    return view
 
 
 def close(

@@ -6,7 +6,7 @@ characters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -29,7 +29,11 @@ EIGHTHS = " ▏▎▍▌▋▊▉"
 COLOURS = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 Justify = Literal["left", "right"]
 NARROW = 100
-NBSP = "\u00a0"
+# For terminals that know ASCII alone.
+PLAIN = str.maketrans(
+    {"–": "-", "−": "-", "±": "~", "·": "|", "×": "x", "∩": "&", "Σ": "S", "→": ">",
+     "…": ".", "µ": "u", "\ufffd": "?"}
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,17 @@ class Look:
         """Fit a console: its encoding and its width."""
         wide = console.width >= NARROW
         return cls(console.options.ascii_only, 46 if wide else max(12, min(30, console.width - 50)))
+
+
+def put(console: Console, parts: Iterable[RenderableType]) -> None:
+    """Print parts; what a terminal of ASCII cannot show is written in other words."""
+    for part in parts:
+        if not console.options.ascii_only:
+            console.print(part)
+            continue
+        with console.capture() as held:
+            console.print(part)
+        console.file.write(held.get().translate(PLAIN))
 
 
 def safe(text: object, most: int = 2000) -> str:

@@ -11,7 +11,6 @@ from rich.text import Text
 from pyrometer import units
 from pyrometer.analyse.model import Iteration, Stage, Summary
 from pyrometer.cli.drawing import (
-    NBSP,
     Justify,
     Look,
     bar,
@@ -21,6 +20,7 @@ from pyrometer.cli.drawing import (
     indented,
     interval,
     note,
+    put,
     safe,
     table,
     window_line,
@@ -38,14 +38,13 @@ MAX_OPERATORS = 10
 
 def show(console: Console, summary: Summary) -> None:
     """Print a whole summary."""
-    for part in _parts(summary, Look.of(console)):
-        console.print(part)
+    put(console, _parts(summary, Look.of(console)))
 
 
 def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from _header(s)
     yield ""
-    yield Text.from_markup(f"[bold]{safe(s.verdict).replace(' %', NBSP + '%')}[/]")
+    yield Text.from_markup(f"[bold]{safe(s.verdict)}[/]")
     yield heading("Totals")
     yield from _totals(s)
     if len(s.iterations) > 1:
@@ -204,8 +203,9 @@ def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
 def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield heading("CPU: the whole process beside what Spark counts")
     cpu = s.cpu
-    spark = units.duration(cpu.executor_cpu_time_ns)
-    line = f"process {units.duration(cpu.process_cpu_ns)}, Spark {spark}"
+    line = f"Spark {units.duration(cpu.executor_cpu_time_ns)}"
+    if cpu.process_cpu_ns is not None:
+        line = f"process {units.duration(cpu.process_cpu_ns)}, {line}"
     if cpu.ratio is not None:
         line += f": {units.digits(cpu.ratio)} times as much"
     yield Padding(Text(line), (0, 0, 0, 2), expand=False)
@@ -246,8 +246,8 @@ def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
     rows = bars(look)
     most = max(value or 0 for _, value in sizes)
     for name, value in sizes:
-        share = None if value is None else value / most
-        rows.add_row(name, bar(share, look.plain), "", units.size(value))
+        if value is not None:
+            rows.add_row(name, bar(value / most, look.plain), "", units.size(value))
     yield indented(rows)
     notes = []
     if io.page_cache_ratio is not None:

@@ -20,6 +20,7 @@ from pyrometer.cli.drawing import (
     indented,
     interval,
     note,
+    put,
     safe,
     window_line,
 )
@@ -32,27 +33,26 @@ SMALL = 0.005
 
 def ledger(console: Console, report: LedgerReport) -> None:
     """Print both views of the ledger, down to the last row, and the checks."""
-    look = Look.of(console)
-    console.print(
-        window_line(report.window.name, report.window.iterations, report.window.length_ns)
-    )
+    put(console, _parts(report, Look.of(console)))
+
+
+def _parts(report: LedgerReport, look: Look) -> Iterator[RenderableType]:
+    yield window_line(report.window.name, report.window.iterations, report.window.length_ns)
     for title, view in (
         ("Slot view: what the task slots' time went to", report.slot_view),
         ("Core view: what the host's CPU time went to", report.core_view),
     ):
-        console.print(heading(title))
-        for part in view_lines(view, look, deep=True):
-            console.print(part)
+        yield heading(title)
+        yield from view_lines(view, look, deep=True)
     if report.checks:
-        console.print(heading("Checks between sources"))
-        for check in report.checks:
-            mark = {True: "[green]agrees[/]", False: "[yellow]differs[/]", None: "no verdict"}
-            sides = f"{units.duration(check.left_ns)} | {units.duration(check.right_ns)}"
-            ratio = units.percent(check.difference_ratio, signed=True)
-            console.print(f"  {escape(check.name)}: {sides} ({ratio}) {mark[check.ok]}")
-            console.print(Padding(Text(check.explanation, style="dim"), (0, 0, 0, 4), expand=False))
-    for part in doubt_lines(report.doubts):
-        console.print(part)
+        yield heading("Checks between sources")
+    for check in report.checks:
+        mark = {True: "[green]agrees[/]", False: "[yellow]differs[/]", None: "no verdict"}
+        sides = f"{units.duration(check.left_ns)} | {units.duration(check.right_ns)}"
+        ratio = units.percent(check.difference_ratio, signed=True)
+        yield f"  {escape(check.name)}: {sides} ({ratio}) {mark[check.ok]}"
+        yield Padding(Text(check.explanation, style="dim"), (0, 0, 0, 4), expand=False)
+    yield from doubt_lines(report.doubts)
 
 
 def view_lines(view: View, look: Look, deep: bool = False) -> Iterator[RenderableType]:

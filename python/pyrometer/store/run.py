@@ -102,7 +102,15 @@ class Run:
 
 
 def cache_folder(log: Path) -> Path:
-    """Folder of the tables made from one event log: by its path, size and time of change."""
+    """Folder of the tables made from one event log: by its path, size and time of change.
+
+    Raises
+    ------
+    UsageError
+        If there is no such log.
+    """
+    if not log.exists():
+        raise UsageError(f"{log}: no such file or directory", "give a Spark event log")
     base = os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base else Path.home() / ".cache"
     files = sorted(p for p in log.rglob("*") if p.is_file()) if log.is_dir() else [log]

@@ -1,0 +1,143 @@
+"""What people and programs see of invented runs, kept word for word."""
+
+from __future__ import annotations
+
+import io
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tests.support import golden
+from tests.support.tables import MS, PID, StageSpec, World, mono
+
+from pyrometer.analyse import ledger_report, summary
+from pyrometer.cli import render, render_ledger
+from pyrometer.store import Run
+
+GOLDENS = (
+    "full-80.txt", "full-120.txt", "full-ascii.txt", "log-80.txt", "failed-60.txt", "ledger-80.txt",
+    "full.json", "ledger.json", "log.json",
+)  # fmt: skip
+LOG_ONLY = {"apps", "executors", "stages", "tasks", "sql_executions", "plan_nodes", "node_metrics"}
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a run in which every instrument worked, with hostile names."""
+    world = World(
+        [
+            StageSpec([400, 300, 500, 200], iteration=0),
+            StageSpec([400, 300, 500, 200, 700], iteration=1, gap_ms=50),
+            StageSpec([300], iteration=1),
+            StageSpec([300, 200], iteration=2),
+        ]
+    )
+    for k, at in enumerate((300, 1200, 1500)):
+        world.add(
+            "gc_pauses",
+            pid=PID,
+            gc_id=k,
+            start_mono_ns=mono(at),
+            duration_ns=12 * MS,
+            collector="G1",
+            kind="young" if k else "full",
+        )
+        world.add(
+            "safepoints", pid=PID, end_mono_ns=mono(at + 13), operation="G1", total_ns=13 * MS
+        )
+    for row in world.rows["tasks"]:
+        row["jvm_gc_time_ns"] = 12 * MS
+    return world.write(tmp_path_factory.mktemp("full"))
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a run of which only the event log is known."""
+    world = World([StageSpec([400, 300, 500, 200]), StageSpec([90, 80])])
+    return world.write(tmp_path_factory.mktemp("log"), only=LOG_ONLY)
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a run with failed attempts, an old log and no cores known."""
+    world = World([StageSpec([400, 300, 500, 200]), StageSpec([90, 80])])
+    for row in world.rows["tasks"]:
+        row["executor_cpu_time_ns"] = None
+    world.rows["tasks"][1].update(status="failed")
+    world.rows["tasks"][2].update(status="killed")
+    world.rows["executors"][0]["cores_count"] = None
+    return world.write(tmp_path_factory.mktemp("failed"), only=LOG_ONLY)
+
+
+def text(run: Path, width: int, view: Any = None, encoding: str = "utf-8") -> str:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    console = Console(file=out, width=width, highlight=False, color_system=None)
+    with Run.open(run) as opened:
+        if view is None:
+            render.show(console, summary(opened))
+        else:
+            render_ledger.ledger(console, ledger_report(opened))
+    out.seek(0)
+    lines = [line.rstrip() for line in out.read().splitlines()]
+    assert all(len(line) <= width for line in lines)
+    return "\n".join(lines) + "\n"
+
+
+def plain(value: Any, folder: Path) -> str:
+    data = value.model_dump(mode="json", by_alias=True)
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    data["run"]["run_dir"] = "RUN"
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def test_terminal_of_a_full_run(full: Path) -> None:
+    golden.check("show/full-80.txt", text(full, 80))
+    golden.check("show/full-120.txt", text(full, 120))
+
+
+def test_terminal_without_unicode(full: Path) -> None:
+    shown = text(full, 80, encoding="ascii")
+    assert shown.isascii()
+    golden.check("show/full-ascii.txt", shown)
+
+
+def test_terminal_of_an_event_log(log: Path) -> None:
+    golden.check("show/log-80.txt", text(log, 80))
+
+
+def test_terminal_of_failures_in_a_narrow_window(failed: Path) -> None:
+    golden.check("show/failed-60.txt", text(failed, 60))
+
+
+def test_terminal_of_the_ledger(full: Path) -> None:
+    golden.check("show/ledger-80.txt", text(full, 80, view="ledger"))
+
+
+def test_json(full: Path, log: Path) -> None:
+    with Run.open(full) as run:
+        golden.check("show/full.json", plain(summary(run), full))
+        golden.check("show/ledger.json", plain(ledger_report(run), full))
+    with Run.open(log) as run:
+        golden.check("show/log.json", plain(summary(run), log))
+
+
+def test_every_golden_is_referenced() -> None:
+    kept = {path.name for path in (golden.FOLDER / "show").iterdir()}
+    assert kept == set(GOLDENS)
+
+
+def test_strings_of_a_log_are_neither_markup_nor_control(full: Path) -> None:
+    shown = text(full, 120)
+    assert "[red]x[/] <script>alert(1)</script>" in shown
+    console = partial(Console, width=80, force_terminal=True, highlight=False)
+    out = io.StringIO()
+    hostile = "\x1b[31m[bold]x\r\n\x07"
+    from pyrometer.cli.drawing import safe
+
+    console(file=out).print(safe(hostile))
+    assert "\x1b[31m" not in out.getvalue()
+    assert "[bold]x" in out.getvalue()
+    assert "\r" not in out.getvalue()
