@@ -43,18 +43,15 @@ export function links(depth) {
 // What is asked for: {event, filters: {dimension: [indices]}, group: dimension or null}.
 // Returns the tree to draw, laid out: one entry per node that has weight, groups as a first level.
 export function makeView(model, query) {
-  const chosen = [];
   const event = model.meta.event_names.indexOf(query.event);
-  const filters = Object.entries(query.filters ?? {}).filter(([, allowed]) => allowed);
+  const filters = Object.entries(query.filters ?? {}).filter(([, allowed]) => allowed).map(([name, allowed]) => [model.dimension[name], new Set(allowed)]);
+  const chosen = [];
   for (let i = 0; i < model.node.length; i += 1) {
-    if (model.event[i] !== event) continue;
-    if (filters.every(([name, allowed]) => allowed.includes(model.dimension[name][i]))) chosen.push(i);
+    if (model.event[i] === event && filters.every(([column, allowed]) => allowed.has(column[i]))) chosen.push(i);
   }
   const groups = query.group ? split(chosen, model.dimension[query.group], model.weight) : [{ key: -1, facts: chosen }];
-  const out = { source: [], depth: [], self: [], total: [], n: [], what: [], purity: [] };
-  const shift = query.group ? 1 : 0;
-  for (const group of groups) emit(model, group, shift, query, out);
-  return layout(model, out, query);
+  const buffers = { self: new Float64Array(model.frame.length), n: new Float64Array(model.frame.length), sums: new Float64Array(model.frame.length), best: new Float64Array(model.frame.length), what: new Int16Array(model.frame.length) };
+  return layout(model, groups.map((group) => part(model, group, query.group ? 1 : 0, buffers)), query);
 }
 
 function split(chosen, dimension, weight) {
@@ -68,58 +65,79 @@ function split(chosen, dimension, weight) {
   return [...groups.values()].sort((a, b) => b.total - a.total);
 }
 
-// Sums of one group on the tree, appended to `out` for nodes that have weight.
-function emit(model, group, shift, query, out) {
+// One group summed on the tree: columns for its nodes that have weight, its own box first.
+function part(model, group, shift, { self, n, sums, best, what }) {
   const size = model.frame.length;
-  const self = new Float64Array(size);
-  const samples = new Float64Array(size);
+  self.fill(0);
+  n.fill(0);
   const kinds = new Map();
   for (const fact of group.facts) {
-    const node = model.node[fact];
-    self[node] += model.weight[fact];
-    samples[node] += model.n[fact];
-    const what = model.dimension.what[fact];
-    (kinds.get(what) ?? kinds.set(what, new Float64Array(size)).get(what))[node] += model.weight[fact];
+    self[model.node[fact]] += model.weight[fact];
+    n[model.node[fact]] += model.n[fact];
+    const kind = model.dimension.what[fact];
+    (kinds.get(kind) ?? kinds.set(kind, []).get(kind)).push(fact);
   }
   const total = Float64Array.from(self);
-  const best = new Float64Array(size);
-  const what = new Int16Array(size).fill(-1);
   upwards(model.parent, total);
-  upwards(model.parent, samples);
-  for (const [index, sums] of kinds) {
+  upwards(model.parent, n);
+  best.fill(0);
+  what.fill(-1);
+  for (const [kind, facts] of kinds) {
+    sums.fill(0);
+    for (const fact of facts) sums[model.node[fact]] += model.weight[fact];
     upwards(model.parent, sums);
-    for (let i = 0; i < size; i += 1) if (sums[i] > best[i]) [best[i], what[i]] = [sums[i], index];
+    for (let i = 0; i < size; i += 1) if (sums[i] > best[i]) [best[i], what[i]] = [sums[i], kind];
   }
+  let count = shift;
+  for (let i = 0; i < size; i += 1) if (total[i] > 0) count += 1;
+  const out = columns(count);
+  let at = 0;
   if (shift) {
-    let [all, n] = [0, 0];
-    for (let i = 0; i < size; i = model.end[i]) [all, n] = [all + total[i], n + samples[i]];
-    push(out, -1 - group.key, 0, 0, all, n, -1, 0);
+    out.source[0] = -1 - group.key;
+    out.what[0] = -1;
+    for (let i = 0; i < size; i = model.end[i]) [out.total[0], out.n[0]] = [out.total[0] + total[i], out.n[0] + n[i]];
+    at = 1;
   }
   for (let i = 0; i < size; i += 1) {
-    if (total[i] <= 0) i = model.end[i] - 1;
-    else push(out, i, model.depth[i] + shift, self[i], total[i], samples[i], what[i], best[i] / total[i]);
+    if (total[i] <= 0) {
+      i = model.end[i] - 1;
+      continue;
+    }
+    out.source[at] = i;
+    out.depth[at] = model.depth[i] + shift;
+    out.self[at] = self[i];
+    out.total[at] = total[i];
+    out.n[at] = n[i];
+    out.what[at] = what[i];
+    out.purity[at] = best[i] / total[i];
+    at += 1;
   }
+  return out;
 }
 
 function upwards(parent, sums) {
   for (let i = sums.length - 1; i >= 0; i -= 1) if (parent[i] >= 0) sums[parent[i]] += sums[i];
 }
 
-function push(out, source, depth, self, total, n, what, purity) {
-  out.source.push(source);
-  out.depth.push(depth);
-  out.self.push(self);
-  out.total.push(total);
-  out.n.push(n);
-  out.what.push(what);
-  out.purity.push(purity);
+function columns(size) {
+  return { size, source: new Int32Array(size), depth: new Uint16Array(size), self: new Float64Array(size), total: new Float64Array(size), n: new Float64Array(size), what: new Int16Array(size), purity: new Float32Array(size) };
 }
 
-function layout(model, out, query) {
-  const size = out.source.length;
-  const depth = Uint16Array.from(out.depth);
+function join(parts) {
+  if (parts.length === 1) return parts[0];
+  const whole = columns(parts.reduce((sum, one) => sum + one.size, 0));
+  let at = 0;
+  for (const one of parts) {
+    for (const name of Object.keys(one)) if (name !== "size") whole[name].set(one[name], at);
+    at += one.size;
+  }
+  return whole;
+}
+
+function layout(model, parts, query) {
+  const out = join(parts);
+  const { size, depth, source, total } = out;
   const { parent, end } = links(depth);
-  const total = Float64Array.from(out.total);
   const x = new Float64Array(size);
   const cursor = [0];
   let [sum, samples, deepest] = [0, 0, 0];
@@ -129,20 +147,16 @@ function layout(model, out, query) {
     cursor[d] += total[i];
     cursor[d + 1] = x[i];
     if (d === 0) [sum, samples] = [sum + total[i], samples + out.n[i]];
-    deepest = Math.max(deepest, d);
+    if (d > deepest) deepest = d;
   }
-  const label = (i) => {
-    const source = out.source[i];
-    return source >= 0 ? model.strings.get(model.frame[source]) : groupName(model, query.group, -1 - source);
-  };
   return {
-    size, depth, parent, end, total, x, sum, samples, deepest, label,
-    self: Float64Array.from(out.self),
-    n: Float64Array.from(out.n),
-    what: Int16Array.from(out.what),
-    purity: Float32Array.from(out.purity),
-    frame: (i) => (out.source[i] >= 0 ? model.frame[out.source[i]] : -1),
-    kind: (i) => (out.source[i] >= 0 ? model.meta.kinds[model.kind[out.source[i]]] : "group"),
+    ...out, parent, end, x, sum, samples, deepest,
+    // Index of the frame's name; the number of names where it is a group's box.
+    frame: (i) => (source[i] >= 0 ? model.frame[source[i]] : model.strings.length),
+    frames: model.strings.length + 1,
+    name: (frame) => model.strings.get(frame),
+    label: (i) => (source[i] >= 0 ? model.strings.get(model.frame[source[i]]) : groupName(model, query.group, -1 - source[i])),
+    kind: (i) => (source[i] >= 0 ? model.meta.kinds[model.kind[source[i]]] : "group"),
     unit: model.meta.events[query.event]?.unit ?? "ns",
   };
 }
@@ -154,16 +168,15 @@ export function groupName(model, dimension, index) {
 }
 
 // Which nodes match, and the share of the part in view that lies in or under a match.
-export function search(view, pattern, root = -1) {
-  const names = new Map();
+export function search(view, wanted, root = -1) {
+  const known = new Uint8Array(view.frames); // 0 not tried, 1 no, 2 yes
   const hit = new Uint8Array(view.size);
   const [first, last] = root < 0 ? [0, view.size] : [root, view.end[root]];
   let [matched, frames, covered] = [0, 0, 0];
   for (let i = 0; i < view.size; i += 1) {
-    const text = view.label(i);
-    let found = names.get(text);
-    if (found === undefined) names.set(text, (found = pattern.test(text)));
-    if (!found) continue;
+    const frame = view.frame(i);
+    const found = frame === view.frames - 1 ? 1 + wanted.test(view.label(i)) : (known[frame] ||= 1 + wanted.test(view.name(frame)));
+    if (found === 1) continue;
     hit[i] = 1;
     if (i < first || i >= last) continue;
     frames += 1;
@@ -184,23 +197,26 @@ export function pattern(text) {
   }
 }
 
-// Heaviest frames by name: self, and total without counting a recursive frame twice.
+// Frames by name: self, and total without counting a recursive frame twice.
 export function hottest(view, root = -1) {
-  const found = new Map();
+  const self = new Float64Array(view.frames);
+  const total = new Float64Array(view.frames);
+  const inside = new Uint16Array(view.frames);
+  const where = new Int32Array(view.frames).fill(-1);
   const open = [];
-  const inside = new Map();
   const [first, last] = root < 0 ? [0, view.size] : [root, view.end[root]];
   for (let i = first; i < last; i += 1) {
-    while (open.length && view.end[open.at(-1)] <= i) {
-      const name = view.label(open.pop());
-      inside.set(name, inside.get(name) - 1);
-    }
-    const name = view.label(i);
-    const entry = found.get(name) ?? found.set(name, { name, self: 0, total: 0, kind: view.kind(i), what: view.what[i] }).get(name);
-    entry.self += view.self[i];
-    if (!inside.get(name)) entry.total += view.total[i];
-    inside.set(name, (inside.get(name) ?? 0) + 1);
+    while (open.length && view.end[open.at(-1)] <= i) inside[view.frame(open.pop())] -= 1;
+    const frame = view.frame(i);
+    self[frame] += view.self[i];
+    if (!inside[frame]) total[frame] += view.total[i];
+    inside[frame] += 1;
+    where[frame] = i;
     open.push(i);
   }
-  return [...found.values()].filter((entry) => entry.kind !== "group");
+  const list = [];
+  for (let frame = 0; frame < view.frames - 1; frame += 1) {
+    if (where[frame] >= 0) list.push({ name: view.name(frame), self: self[frame], total: total[frame], kind: view.kind(where[frame]) });
+  }
+  return list;
 }

@@ -221,7 +221,14 @@ function flameGraph(model, window) {
     replace(legend, names.map(([name, fill]) => el("span", null, el("i", { class: "swatch", style: { background: fill } }), name)));
   }
 
+  // The table follows when the picture has come to rest.
+  let waiting = 0;
   function drawHot() {
+    clearTimeout(waiting);
+    waiting = setTimeout(fillHot, 60);
+  }
+
+  function fillHot() {
     const list = hottest(view, state.root).sort((a, b) => b.self - a.self).slice(0, 300);
     const whole = (state.root < 0 ? view.sum : view.total[state.root]) || 1;
     const find = (name) => el("button", { type: "button", class: "link", on: { click: () => { input.value = state.text = `^${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`; look(); } } }, el("bdi", null, name));

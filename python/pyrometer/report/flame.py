@@ -242,7 +242,7 @@ def build_tree(
     total = int((lengths - shared).sum())
     frame, depth = np.zeros(total, np.int64), np.zeros(total, np.int64)
     leaf_sorted = np.zeros(order.size, np.int64)
-    votes = np.zeros((total, len(KINDS)))
+    votes = np.zeros(total * len(KINDS))
     for level in range(int(lengths.max())):
         present = lengths > level
         new = present & (shared <= level)
@@ -250,12 +250,18 @@ def build_tree(
         at = starts[present] + level
         made = node[new]
         frame[made], depth[made] = flat[starts[new] + level], level
-        np.add.at(votes, (node[present], flat_kind[at]), weights[present])
+        ballot = node[present] * len(KINDS) + flat_kind[at]
+        np.add.at(votes, ballot, weights[present])
         ends = lengths == level + 1
         leaf_sorted[ends] = node[ends]
     leaf = np.empty_like(leaf_sorted)
     leaf[order] = leaf_sorted
-    return {"frame": frame, "depth": depth, "kind": votes.argmax(axis=1), "leaf": leaf}
+    return {
+        "frame": frame,
+        "depth": depth,
+        "kind": votes.reshape(total, -1).argmax(axis=1),
+        "leaf": leaf,
+    }
 
 
 def _shared_prefixes(flat: Ints, starts: Ints, lengths: Ints) -> Ints:
