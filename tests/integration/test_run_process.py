@@ -130,7 +130,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_application_once(tmp_path: Path) -> No
     if pid == 0:
         os.chdir(tmp_path)
         arguments = [sys.executable, "-m", "pyrometer", *OFF, "--", sys.executable, "-c"]
-        os.execve(sys.executable, [*arguments, APP_THAT_COUNTS, "1"], environment())  # noqa: S606
+        os.execve(sys.executable, [*arguments, APP_THAT_COUNTS, "1"], environment())
     wait_for(tmp_path / "ready")
     os.write(terminal, b"\x03")
     wait_for(tmp_path / "seen")

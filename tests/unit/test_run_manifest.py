@@ -107,11 +107,12 @@ def test_a_damaged_manifest_is_an_error_that_says_so(
 ) -> None:
     folder = tmp_path_factory.mktemp("m")
     (folder / "manifest.json").write_bytes(WHOLE[:cut] + noise)
+    refused = None
     try:
         read_manifest(folder)
     except UsageError as error:
-        assert "manifest.json" in error.message
-        assert error.remedy
+        refused = error
+    assert refused is None or ("manifest.json" in refused.message and refused.remedy)
 
 
 def test_a_full_disk_leaves_the_former_manifest(
