@@ -1,2 +1,6 @@
 //! See the crate's description.
+pub mod eventlog;
 pub mod gclog;
+pub mod jfr;
+pub mod plugin;
+pub mod probe;

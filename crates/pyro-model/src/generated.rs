@@ -369,7 +369,7 @@ tables! {
         pid: I64, null = false;
         #[doc = "Time of the reading"]
         t_mono_ns: I64, null = false;
-        #[doc = "heap_used_bytes, heap_committed_bytes, heap_max_bytes, nonheap_used_bytes, direct_used_bytes, process_cpu_ns, jit_time_ns, threads_count, loaded_classes_count, gc_count/<collector>, gc_time_ns/<collector>, pool_used_bytes/<pool>"]
+        #[doc = "heap_used_bytes, heap_committed_bytes, heap_max_bytes, nonheap_used_bytes, direct_used_bytes, process_cpu_ns, jit_time_ns, threads_count, loaded_classes_count, gc_count/<collector>, gc_time_ns/<collector>, pool_used_bytes/<pool>, pyrometer_cpu_ns (CPU of the plugin itself)"]
         name: Dict, null = false;
         #[doc = "In the unit that the name says"]
         value: I64, null = false;

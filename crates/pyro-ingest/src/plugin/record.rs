@@ -1,0 +1,134 @@
+//! Lines of a plugin file.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+
+use serde::Deserialize;
+
+/// Longest line that is read whole; what exceeds it is counted as unreadable.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
+/// A line of any kind. Which fields there are depends on `k`.
+#[derive(Debug, Deserialize)]
+pub struct Line<'a> {
+    /// Kind of the record.
+    #[serde(borrow)]
+    pub k: Cow<'a, str>,
+    /// OS thread.
+    pub tid: Option<i64>,
+    /// Start of the task, CLOCK_MONOTONIC.
+    pub start_ns: Option<i64>,
+    /// End of the task, CLOCK_MONOTONIC.
+    pub end_ns: Option<i64>,
+    /// Stage.
+    pub stage: Option<i64>,
+    /// Stage attempt.
+    pub stage_attempt: Option<i32>,
+    /// Spark's TID.
+    pub task: Option<i64>,
+    /// Partition.
+    pub partition: Option<i64>,
+    /// Job.
+    pub job: Option<i64>,
+    /// SQL execution.
+    pub sql: Option<i64>,
+    /// Iteration of the workload.
+    pub iteration: Option<i32>,
+    /// Whether the task succeeded.
+    pub ok: Option<bool>,
+    /// CPU of the task.
+    pub cpu_ns: Option<i64>,
+    /// Bytes that the task allocated.
+    pub alloc_bytes: Option<i64>,
+    /// Time of the record, CLOCK_MONOTONIC.
+    pub mono_ns: Option<i64>,
+    /// Time of the record, Unix.
+    pub wall_ns: Option<i64>,
+    /// Readings of an `mx` record.
+    pub values: Option<BTreeMap<String, i64>>,
+    /// What was dropped.
+    pub kind: Option<String>,
+    /// How often.
+    pub count: Option<u64>,
+    /// Where an error arose.
+    pub r#where: Option<String>,
+    /// What it said.
+    pub message: Option<String>,
+    /// Records written, of a `bye`.
+    pub written: Option<u64>,
+    /// CPU of the plugin itself, of a `bye`.
+    pub own_cpu_ns: Option<i64>,
+}
+
+/// What came of reading the next line.
+pub enum Next<'b> {
+    /// A whole line, and the byte at which it begins.
+    Line(&'b [u8], u64),
+    /// A line longer than any that the plugin writes.
+    TooLong(u64),
+    /// The last bytes of the file, without a line end.
+    Rest(&'b [u8], u64),
+    /// The end of the file.
+    End,
+}
+
+/// Splits a stream into lines, in bounded memory.
+pub struct Lines<R> {
+    input: R,
+    line: Vec<u8>,
+    /// Bytes read so far.
+    pub bytes: u64,
+    /// Lines begun so far.
+    pub lines: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Lines of a stream.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            line: Vec::new(),
+            bytes: 0,
+            lines: 0,
+        }
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// If the stream cannot be read.
+    pub fn next(&mut self) -> std::io::Result<Next<'_>> {
+        let start = self.bytes;
+        self.line.clear();
+        let read = self
+            .input
+            .by_ref()
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut self.line)?;
+        self.bytes += read as u64;
+        if read == 0 {
+            return Ok(Next::End);
+        }
+        self.lines += 1;
+        if self.line.last() == Some(&b'\n') {
+            return Ok(Next::Line(self.line.trim_ascii(), start));
+        }
+        if (read as u64) < MAX_LINE_BYTES {
+            return Ok(Next::Rest(self.line.trim_ascii(), start));
+        }
+        while self.line.last() != Some(&b'\n') {
+            self.line.clear();
+            let read = self
+                .input
+                .by_ref()
+                .take(MAX_LINE_BYTES)
+                .read_until(b'\n', &mut self.line)?;
+            self.bytes += read as u64;
+            if read == 0 {
+                break;
+            }
+        }
+        Ok(Next::TooLong(start))
+    }
+}
