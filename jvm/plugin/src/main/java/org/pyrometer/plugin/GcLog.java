@@ -35,7 +35,10 @@ final class GcLog {
       Path file = folder.resolve("gc-" + ProcessHandle.current().pid() + ".log");
       // The name is quoted for the log, the whole once more for the command's own parser.
       String[] arguments = {
-        "output='file=\"" + file + "\"'", "what=" + what, "decorators=" + decorators
+        "output='file=\"" + file + "\"'",
+        "output_options=filecount=0",
+        "what=" + what,
+        "decorators=" + decorators
       };
       Object answer =
           ManagementFactory.getPlatformMBeanServer()

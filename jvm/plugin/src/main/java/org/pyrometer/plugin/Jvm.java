@@ -3,6 +3,7 @@ package org.pyrometer.plugin;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 
 /** All of Pyrometer in one JVM: made by the agent, or else by the plugin; there is one at most. */
 final class Jvm {
@@ -23,6 +24,8 @@ final class Jvm {
     this.profiler = new Profiler(settings, recorder);
     this.tracker = new TaskTracker(recorder, profiler);
     recorder.start();
+    // First of all, whose records these are; the plugin says later which application it is.
+    recorder.offer(new ProcessFacts(role, executorId, Map.of()));
     GcLog.start(settings, folder, recorder);
     String profiled = role.equals("driver") ? role : role + safe(executorId);
     profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));

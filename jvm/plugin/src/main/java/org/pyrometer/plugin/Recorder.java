@@ -31,7 +31,7 @@ final class Recorder {
   private final Sink sink;
   private final MxSeries series;
   private final ArrayBlockingQueue<Event> queue;
-  private final long flushNs;
+  private final long tickNs;
   private final long seriesNs;
   private final long clockNs;
   private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
@@ -50,6 +50,7 @@ final class Recorder {
   private final List<Event> batch = new ArrayList<>(BATCH);
   private long written;
   private long reportedDrops;
+  private long farewellWritten = -1;
   private boolean torn;
   private long retryAt = Long.MIN_VALUE;
 
@@ -63,12 +64,19 @@ final class Recorder {
     this.sink = sink;
     this.series = new MxSeries();
     this.queue = new ArrayBlockingQueue<>((int) settings.number("queue.capacity", 65_536, 16));
-    this.flushNs = TimeUnit.MILLISECONDS.toNanos(settings.number("flush.interval.ms", 100, 1));
-    this.seriesNs = TimeUnit.MILLISECONDS.toNanos(settings.number("mx.interval.ms", 100, 0));
-    this.clockNs = TimeUnit.MILLISECONDS.toNanos(settings.number("clock.interval.ms", 1_000, 0));
+    // Without the plugin only the overlay's decisions are written.
+    boolean measuring = settings.isOn("plugin", true);
+    this.seriesNs = measuring ? interval(settings, "mx.interval.ms", 500, 0) : 0;
+    long flush = interval(settings, "flush.interval.ms", 200, 1);
+    this.tickNs = seriesNs > 0 ? Math.min(flush, seriesNs) : flush;
+    this.clockNs = measuring ? interval(settings, "clock.interval.ms", 1_000, 0) : 0;
     this.thread = new Thread(this::run, THREAD_NAME);
     thread.setDaemon(true);
     thread.setContextClassLoader(null);
+  }
+
+  private static long interval(Settings settings, String key, long fallbackMs, long leastMs) {
+    return TimeUnit.MILLISECONDS.toNanos(settings.number(key, fallbackMs, leastMs));
   }
 
   /** Starts the writer's thread. */
@@ -110,8 +118,9 @@ final class Recorder {
    * until {@link #resume}.
    */
   void farewell() {
-    CountDownLatch done = new CountDownLatch(1);
-    farewell.set(done);
+    // A shutdown hook and Spark's own stop may come at once: they wait for the same.
+    CountDownLatch done =
+        farewell.updateAndGet(pending -> pending == null ? new CountDownLatch(1) : pending);
     LockSupport.unpark(thread);
     try {
       if (!dead && !done.await(FAREWELL_MS, TimeUnit.MILLISECONDS)) {
@@ -158,7 +167,7 @@ final class Recorder {
           now = System.nanoTime();
           if (!resting) {
             if (seriesNs > 0 && now >= nextSeries) {
-              nextSeries = Math.max(nextSeries + seriesNs, now);
+              nextSeries = Math.max(nextSeries + seriesNs, now + tickNs / 2);
               series.format(json, ownCpuNs());
               written++;
             }
@@ -184,7 +193,7 @@ final class Recorder {
           lose();
           error("writer", e);
         }
-        pause(now, nextSeries);
+        pause();
       }
     } finally {
       dead = true;
@@ -192,16 +201,11 @@ final class Recorder {
     }
   }
 
-  private void pause(long now, long nextSeries) {
-    long wait = flushNs;
-    if (resting && queue.isEmpty()) {
-      // Late records of an application that has ended are looked for once a second.
-      wait = RETRY_NS;
-    } else if (!resting && seriesNs > 0) {
-      wait = Math.max(100_000, Math.min(flushNs, nextSeries - now));
-    }
+  /** Waits for the next tick. A wake-up costs about as much as what is done in it. */
+  private void pause() {
+    // Late records of an application that has ended are looked for once a second.
     if (farewell.get() == null) {
-      LockSupport.parkNanos(this, wait);
+      LockSupport.parkNanos(this, resting && queue.isEmpty() ? RETRY_NS : tickNs);
     }
   }
 
@@ -243,6 +247,10 @@ final class Recorder {
   }
 
   private void bye() {
+    if (resting && written == farewellWritten) {
+      return;
+    }
+    farewellWritten = written;
     for (Map.Entry<String, LongAdder> entry : errors.entrySet()) {
       long count = entry.getValue().sum();
       if (count > 1) {
