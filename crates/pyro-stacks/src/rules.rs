@@ -31,6 +31,7 @@ struct RuleText {
     category: String,
     #[serde(rename = "match")]
     patterns: Vec<String>,
+    if_caller: Option<String>,
     unless_caller: Option<String>,
     #[serde(default)]
     anywhere: bool,
@@ -73,14 +74,15 @@ struct PrefixText {
 /// Category of rules that pass a frame over, so that its caller is asked.
 const NEUTRAL: &str = "neutral";
 
-/// Callers looked at for `unless_caller`.
+/// Callers looked at for `if_caller` and `unless_caller`.
 const CALLERS: usize = 4;
 
 /// What one frame says, worked out once per distinct frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     category: Option<u16>,
-    exempts: u64,
+    /// Bits of the caller patterns that the frame matches.
+    callers: u64,
     wait: Option<u16>,
     operator: Option<u16>,
     codegen_stage_id: Option<i32>,
@@ -103,8 +105,9 @@ pub struct Rules {
     categories: Vec<Category>,
     rule_categories: Vec<Option<u16>>,
     rule_anywhere: Vec<bool>,
+    rule_if: Vec<Option<u8>>,
     rule_unless: Vec<Option<u8>>,
-    unless: Vec<Regex>,
+    callers: Vec<Regex>,
     patterns: Patterns,
     by_role: Vec<(String, u16)>,
     other: u16,
@@ -146,15 +149,18 @@ impl Rules {
             at.map(|at| at as u16).ok_or_else(|| format!("categories.toml: no category is called {name}"))
         };
         let regex = |text: &str| Regex::new(text).map_err(|error| error.to_string());
-        let (mut rule_categories, mut rule_unless, mut unless) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rule_categories = Vec::new();
+        let (mut rule_if, mut rule_unless, mut callers) = (Vec::new(), Vec::new(), Vec::new());
         for rule in &file.rule {
             let neutral = rule.category == NEUTRAL;
             rule_categories.push(if neutral { None } else { Some(number(&rule.category)?) });
-            rule_unless.push(rule.unless_caller.is_some().then_some(unless.len() as u8));
-            unless.extend(rule.unless_caller.as_deref().map(regex).transpose()?);
+            for (numbers, pattern) in [(&mut rule_if, &rule.if_caller), (&mut rule_unless, &rule.unless_caller)] {
+                numbers.push(pattern.is_some().then_some(callers.len() as u8));
+                callers.extend(pattern.as_deref().map(regex).transpose()?);
+            }
         }
-        if unless.len() > 64 {
-            return Err("categories.toml: more than 64 rules with unless_caller".to_owned());
+        if callers.len() > 64 {
+            return Err("categories.toml: more than 64 patterns of callers".to_owned());
         }
         let by_role = file.role.iter().map(|(role, name)| Ok((role.clone(), number(name)?)));
         let by_role = by_role.collect::<Result<Vec<_>, String>>()?;
@@ -179,8 +185,9 @@ impl Rules {
             roles: Roles::parse(roles).map_err(|error| format!("roles.toml: {error}"))?,
             rule_categories,
             rule_anywhere: file.rule.iter().map(|rule| rule.anywhere).collect(),
+            rule_if,
             rule_unless,
-            unless,
+            callers,
             patterns,
             by_role,
             other,
@@ -216,8 +223,8 @@ impl Rules {
             operator: self.operator_patterns.first(&text).map(|rule| self.operator_numbers[rule]),
             ..Facts::default()
         };
-        for (bit, pattern) in self.unless.iter().enumerate() {
-            facts.exempts |= u64::from(pattern.is_match(&text)) << bit;
+        for (bit, pattern) in self.callers.iter().enumerate() {
+            facts.callers |= u64::from(pattern.is_match(&text)) << bit;
         }
         if !frame.kind.is_native()
             && let Some(found) = self.codegen_class.captures(frame.place)
@@ -257,10 +264,11 @@ impl Rules {
     fn nearest(&self, leaf_first: &[Facts]) -> Option<u16> {
         leaf_first.iter().enumerate().find_map(|(at, facts)| {
             let rule = usize::from(facts.category?);
-            let exempt = self.rule_unless[rule].is_some_and(|bit| {
-                leaf_first[at + 1..].iter().take(CALLERS).any(|caller| caller.exempts >> bit & 1 == 1)
-            });
-            if exempt { None } else { self.rule_categories[rule] }
+            let called_by = |bit: u8| {
+                leaf_first[at + 1..].iter().take(CALLERS).any(|caller| caller.callers >> bit & 1 == 1)
+            };
+            let holds = self.rule_if[rule].is_none_or(called_by) && !self.rule_unless[rule].is_some_and(called_by);
+            if holds { self.rule_categories[rule] } else { None }
         })
     }
 

@@ -24,6 +24,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use crate::plugin::{read_clocks, read_spans};
 use chunk::ChunkError;
 use dictionary::Dictionary;
 use pyro_model::{Doubt, Error, IngestReport, ParquetSink, Result, Severity};
@@ -31,6 +32,16 @@ use pyro_stacks::Rules;
 use recording::{Output, Recording};
 use samples::{Event, SampleSink};
 pub use spans::SpanIndex;
+
+/// Reads recordings, and from the plugin's files which task each thread was running; writes the
+/// tables to `out`.
+///
+/// # Errors
+/// If a file cannot be opened or read, or a table cannot be written.
+pub fn ingest_jfr(paths: &[String], plugin_paths: &[String], out: &str, host: &str) -> Result<IngestReport> {
+    let spans = SpanIndex::new(read_spans(plugin_paths)?, read_clocks(plugin_paths)?);
+    ingest_recordings(paths, &spans, out, host)
+}
 
 /// Reads recordings and writes their tables to `out`; tasks come from `spans`.
 ///
