@@ -74,6 +74,9 @@ impl<R: Read> Lines<R> {
                 self.start = end + 1;
                 self.searched = self.start;
                 self.offset += (self.start - start) as u64;
+                if end - start > LONGEST {
+                    return Next::TooLong { offset };
+                }
                 return Next::Line {
                     buf: &self.buf[start..end + PAD],
                     len: end - start,

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 
 use app::{App, Fail, Taken};
+use codec::Codec;
 use doubts::{At, Findings};
 use json::{Bad, Cursor};
 use lines::{Lines, Next};
@@ -87,6 +88,30 @@ pub fn ingest(
     report.tables = tables.finish()?;
     report.stats = counts.stats();
     Ok(report)
+}
+
+/// Reads `bytes` as a log and throws its tables away: for tests and fuzzing, where making
+/// files durable would take all the time.
+#[doc(hidden)]
+pub fn try_bytes(bytes: Vec<u8>, out: &Path) -> Result<IngestReport> {
+    let codec = codec::detect(&bytes).unwrap_or(Codec::Plain);
+    let source =
+        codec::decode(io::Cursor::new(bytes), codec).map_err(|error| Error::io("bytes", error))?;
+    let mut reader = Reader {
+        tables: Tables::create(out)?,
+        go_on: &mut || true,
+        next_app: 0,
+        report: IngestReport::default(),
+        counts: Counts::default(),
+    };
+    let mut app = App::new(0);
+    let read = reader.stream(&mut app, source, codec, "bytes")?;
+    app.finish(&["bytes".to_owned()], read, &mut reader.tables)?;
+    reader.tables.flush()?;
+    Ok(IngestReport {
+        stats: reader.counts.stats(),
+        ..reader.report
+    })
 }
 
 /// Figures about the reading.
@@ -195,6 +220,17 @@ impl Reader<'_> {
         })?;
         self.counts.files += 1;
         self.counts.compressed_bytes += std::fs::metadata(path).map_or(0, |meta| meta.len());
+        self.stream(app, source, codec, file)
+    }
+
+    /// Reads the stream of one file; returns its bytes.
+    fn stream(
+        &mut self,
+        app: &mut App,
+        source: Box<dyn io::Read>,
+        codec: Codec,
+        file: &str,
+    ) -> Result<u64> {
         let mut lines = Lines::new(source);
         let mut findings = Findings::default();
         let mut at = At { line: 0, byte: 0 };
@@ -288,9 +324,9 @@ impl Reader<'_> {
     }
 }
 
-fn not_a_log(file: &str, codec: codec::Codec, findings: &Findings) -> Error {
+fn not_a_log(file: &str, codec: Codec, findings: &Findings) -> Error {
     let what = match codec {
-        codec::Codec::Plain => String::new(),
+        Codec::Plain => String::new(),
         codec => format!(" once decompressed ({codec:?})"),
     };
     Error::Input(format!(

@@ -136,6 +136,12 @@ impl Executions {
         Some(self.open.entry(sql_id).or_default())
     }
 
+    /// Executions held.
+    #[cfg(test)]
+    pub fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
     /// A job of the execution started.
     pub fn job_started(&mut self, sql_id: i64) {
         if let Some(execution) = self.get(sql_id) {

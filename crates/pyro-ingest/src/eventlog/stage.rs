@@ -45,6 +45,12 @@ pub struct Stages {
 }
 
 impl Stages {
+    /// Stages held.
+    #[cfg(test)]
+    pub fn known_count(&self) -> usize {
+        self.stages.len()
+    }
+
     /// SQL execution for which a stage runs.
     #[inline]
     pub fn sql_id(&self, stage_id: i64) -> Option<i64> {

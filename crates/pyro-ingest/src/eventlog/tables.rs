@@ -24,6 +24,15 @@ macro_rules! tables {
                 Ok(Self { $($name: ParquetSink::create(out)?,)* })
             }
 
+            /// Encodes what is held.
+            ///
+            /// # Errors
+            /// If rows do not fit their schema or cannot be written.
+            pub fn flush(&mut self) -> Result<()> {
+                $(self.$name.flush()?;)*
+                Ok(())
+            }
+
             /// Completes every table and returns its rows.
             ///
             /// # Errors

@@ -86,8 +86,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_a_decoder_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), which in 0..5_usize) {
-            let (codec, head): (_, &[u8]) = [
-                (Codec::Zstd, b"\x28\xB5\x2F\xFD"),
+            let (codec, head) = [
+                (Codec::Zstd, &b"\x28\xB5\x2F\xFD"[..]),
                 (Codec::Gzip, b"\x1F\x8B\x08"),
                 (Codec::Lz4, b"LZ4Block\x25"),
                 (Codec::Lzf, b"ZV\x01"),
