@@ -1,5 +1,46 @@
 //! Python bindings: thin wrappers around `pyro-ingest`.
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyro_model::{Error, IngestReport};
+
+/// Runs `work` without the interpreter's lock and gives its report as JSON.
+///
+/// `work` may ask now and then whether to go on: no, once a signal handler has raised.
+fn report<F>(py: Python<'_>, work: F) -> PyResult<String>
+where
+    F: FnOnce(&mut dyn FnMut() -> bool) -> pyro_model::Result<IngestReport> + Send,
+{
+    let (result, raised) = py.detach(|| {
+        let mut raised = None;
+        let mut go_on = || {
+            raised = Python::attach(|py| py.check_signals()).err();
+            raised.is_none()
+        };
+        let result = work(&mut go_on);
+        (result, raised)
+    });
+    match (result, raised) {
+        (_, Some(raised)) => Err(raised),
+        (Ok(report), None) => Ok(report.to_json()),
+        (Err(error), None) => Err(python_error(error)),
+    }
+}
+
+fn python_error(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Io { path, source } => match source.raw_os_error() {
+            Some(code) => {
+                PyOSError::new_err((code, source.to_string(), path.display().to_string()))
+            }
+            None => PyOSError::new_err(text),
+        },
+        Error::Input(_) => PyValueError::new_err(text),
+        Error::Table(_) | Error::Interrupted => PyRuntimeError::new_err(text),
+    }
+}
 
 /// The extension module `pyrometer._core`.
 #[pymodule]
@@ -10,5 +51,52 @@ mod _core {
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
+    }
+
+    /// Reads Spark event logs (files, rolling folders, folders of logs) into the tables of `out`.
+    #[pyfunction]
+    fn ingest_eventlogs(py: Python<'_>, paths: Vec<PathBuf>, out: PathBuf) -> PyResult<String> {
+        report(py, |go_on| {
+            pyro_ingest::eventlog::ingest(&paths, &out, go_on)
+        })
+    }
+
+    /// Reads GC and safepoint logs into the tables of `out`.
+    #[pyfunction]
+    fn ingest_gc(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
+        report(py, |_| pyro_ingest::gclog::ingest_gc(&paths, out))
+    }
+
+    /// Reads the plugin's records into the tables of `out`.
+    #[pyfunction]
+    fn ingest_plugin(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
+        report(py, |_| pyro_ingest::plugin::ingest_plugin(&paths, out))
+    }
+
+    /// Reads JFR recordings into the tables of `out`; tasks come from the plugin's records.
+    #[pyfunction]
+    fn ingest_jfr(
+        py: Python<'_>,
+        paths: Vec<String>,
+        plugin_paths: Vec<String>,
+        out: &str,
+        host: &str,
+    ) -> PyResult<String> {
+        report(py, |_| {
+            pyro_ingest::jfr::ingest_jfr(&paths, &plugin_paths, out, host)
+        })
+    }
+
+    /// Reads the probe's Arrow streams into the tables of `out`.
+    #[pyfunction]
+    fn ingest_probe(
+        py: Python<'_>,
+        thread_paths: Vec<String>,
+        series_paths: Vec<String>,
+        out: &str,
+    ) -> PyResult<String> {
+        report(py, |_| {
+            pyro_ingest::probe::ingest_probe(&thread_paths, &series_paths, out)
+        })
     }
 }
