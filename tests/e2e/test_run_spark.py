@@ -14,6 +14,7 @@ import pytest
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
 from pyrometer.probes.plugin import records
+from pyrometer.run import record
 from pyrometer.store.layout import RunPaths
 from pyrometer.workload.spark import SparkInstall, find_spark
 
@@ -107,15 +108,13 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def processes(run_dir: Path, role: str) -> list[dict[str, Any]]:
     """What the JVMs of one role said of themselves."""
-    files = RunPaths(run_dir).plugin_files()
-    return [r for f in files for r in records(f, "process") if r["role"] == role]
+    return [r for r in record.processes(RunPaths(run_dir)) if r["role"] == role]
 
 
 def test_an_application_with_its_own_plugin_stays_its_own(
     install: SparkInstall, classes: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "app.py").write_text(APP)
-    env = environment(SPARK_SUBMIT_OPTS=f"-cp {classes}", PYTHONPATH=None)
     env = environment(PYSPARK_SUBMIT_ARGS=f"--driver-class-path {classes} pyspark-shell")
     done = pyrometer("run", "--json", "-o", "run", "--", install.python, "app.py",
                      cwd=tmp_path, env=env)  # fmt: skip
@@ -208,7 +207,7 @@ def test_a_script_for_spark_shell_on_stdin(tmp_path: Path) -> None:
 def test_a_java_main_that_runs_out_of_memory(classes: Path, tmp_path: Path) -> None:
     jars = find_spark().home / "jars"
     done = pyrometer(
-        "run", "--set", "jvm.heap=400m", "--set", "jvm.options=-XX:+ExitOnOutOfMemoryError",
+        "run", "--set", "jvm.heap=600m", "--set", "jvm.options=-XX:+ExitOnOutOfMemoryError",
         "--json", "-o", "run", "--", "java", *OPENED, "-cp", f"{classes}:{jars}/*", "Main", "oom",
         cwd=tmp_path,
     )  # fmt: skip

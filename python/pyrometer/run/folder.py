@@ -49,7 +49,7 @@ def new_manifest(trial: Trial, host: Host, probes: list[str], doubts: list[Doubt
         run_id=str(uuid.uuid4()),
         created_wall_ns=pair.wall_ns,
         pyrometer_version=__version__,
-        workload=Workload(name=trial.name, command=list(trial.command), scale=trial.scale),
+        workload=Workload(name=trial.name, command=list(trial.command)),
         treatment=dict(trial.treatment),
         profile=trial.profile,
         probes_requested=probes,

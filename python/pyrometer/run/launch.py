@@ -22,6 +22,7 @@ from pyrometer.store.layout import RunPaths
 from pyrometer.workload import registry
 from pyrometer.workload.contract import Progress
 from pyrometer.workload.launch import LaunchSpec, launch_spec
+from pyrometer.workload.spark import find_spark
 
 INSIDE = "PYROMETER_RUN_DIR"
 
@@ -275,7 +276,14 @@ def pip_spark() -> list[Path]:
     return places
 
 
-def _program(command: Command, env: Mapping[str, str], treatment: Mapping[str, Level]) -> str:
+def use_own_spark(env: dict[str, str]) -> None:
+    """Have Spark's scripts use the Spark and the Python that Pyrometer is installed with."""
+    spark = find_spark()
+    env["SPARK_HOME"] = str(spark.home)
+    env.setdefault("PYSPARK_PYTHON", spark.python)
+
+
+def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Level]) -> str:
     name = command.argv[0]
     home = env.get("SPARK_HOME")
     if command.kind == "java" and "jvm.home" in treatment and os.sep not in name:
@@ -283,6 +291,8 @@ def _program(command: Command, env: Mapping[str, str], treatment: Mapping[str, L
     places = pip_spark() if command.kind == "submit" else []
     found = commands.find_program(name, home, places)
     if found is not None:
+        if Path(found).parent in places and not home and os.sep not in name:
+            use_own_spark(env)
         return found
     if command.kind == "submit":
         raise CapabilityError(

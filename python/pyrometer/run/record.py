@@ -119,7 +119,14 @@ def overlay(paths: RunPaths) -> list[Overlay]:
 def processes(paths: RunPaths) -> list[dict[str, Any]]:
     """Give what each JVM with the agent said of itself, in the order of their start."""
     found = [r for file in paths.plugin_files() for r in records(file, "process")]
-    return sorted(found, key=lambda record: int(record.get("mono_ns") or 0))
+    # A driver speaks when its context begins, and again once the application has its id.
+    named = {record.get("pid") for record in found if record.get("app_id")}
+    last = {
+        (record.get("pid"), record.get("app_id")): record
+        for record in found
+        if record.get("app_id") or record.get("pid") not in named
+    }
+    return sorted(last.values(), key=lambda record: int(record.get("mono_ns") or 0))
 
 
 def copy_eventlogs(record: Record, decisions: list[Overlay], app_ids: list[str]) -> None:
