@@ -17,7 +17,7 @@ pub struct Dictionary {
     frames: KeyMap<(u32, i32, u8), i32>,
     frame_methods: Vec<u32>,
     facts: Vec<Facts>,
-    stacks: HashMap<Box<[i32]>, i32>,
+    stacks: KeyMap<Box<[i32]>, i32>,
     verdicts: Vec<Verdict>,
     frame_sink: ParquetSink<FramesBuilder>,
     stack_sink: ParquetSink<StacksBuilder>,
@@ -26,6 +26,7 @@ pub struct Dictionary {
 /// Keys of one chunk that were looked up before.
 #[derive(Default)]
 pub struct ChunkCache {
+    frames: KeyMap<RawFrame, i32>,
     methods: KeyMap<(u64, bool), (u32, String, String)>,
     kinds: KeyMap<u64, FrameKind>,
     stacks: KeyMap<u64, Option<i32>>,
@@ -45,7 +46,7 @@ impl Dictionary {
             frames: KeyMap::default(),
             frame_methods: Vec::new(),
             facts: Vec::new(),
-            stacks: HashMap::new(),
+            stacks: KeyMap::default(),
             verdicts: Vec::new(),
             frame_sink: ParquetSink::create(out)?,
             stack_sink: ParquetSink::create(out)?,
@@ -79,7 +80,11 @@ impl Dictionary {
             Some(truncated) => {
                 let mut ids = Vec::with_capacity(raw.len());
                 for frame in raw.iter().rev() {
-                    ids.push(self.frame(pools, cache, *frame)?);
+                    let known = cache.frames.get(frame).copied();
+                    ids.push(match known {
+                        Some(id) => id,
+                        None => self.frame(pools, cache, *frame)?,
+                    });
                 }
                 Some(self.intern_stack(ids, truncated)?)
             }
@@ -124,6 +129,7 @@ impl Dictionary {
             (self.method_number(&Frame { place: &place, method: &name, kind }), place, name)
         });
         if let Some(&known) = self.frames.get(&(*number, raw.line, kind as u8)) {
+            cache.frames.insert(raw, known);
             return Ok(known);
         }
         let id = self.frame_methods.len() as i32;
@@ -138,6 +144,7 @@ impl Dictionary {
         rows.kind.append_value(kind.name());
         rows.library.append_option(place.filter(|_| kind.is_native()));
         self.frame_sink.row_done()?;
+        cache.frames.insert(raw, id);
         Ok(id)
     }
 

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::bytes::{Cursor, Malformed, Read, Text};
 use super::metadata::{Metadata, Shape, Step, Value, skip};
 
-/// A hasher for small integers, several times faster than the default; keys are the profiler's own.
+/// A hasher for integers, several times faster than the default; keys are the profiler's own.
 #[derive(Default, Clone, Copy)]
 pub struct KeyHasher(u64);
 
@@ -15,7 +15,9 @@ impl Hasher for KeyHasher {
         self.0
     }
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|&word| self.write_u64(u64::from_le_bytes(word)));
+        rest.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
     }
     fn write_u64(&mut self, value: u64) {
         let mixed = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -32,7 +34,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// A map with integer keys.
+/// A map with integers as keys.
 pub type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
 /// Offsets of values in the chunk, by key.
@@ -57,7 +59,7 @@ pub struct Thread {
 }
 
 /// One frame of a stack: keys, not values.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RawFrame {
     /// Key of the method.
     pub method: u64,
