@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -131,7 +132,7 @@ def _begin(launch: Launch, record: Record) -> int:
     manifest.started_mono_ns, manifest.started_wall_ns = pair.mono_ns, pair.wall_ns
     record.save()
     pid = process.start(launch)
-    record.launched = True
+    record.launched, record.launched_cpu_ns = True, time.process_time_ns()
     return pid
 
 

@@ -35,12 +35,15 @@ class Record:
     ----------
     launched : bool
         Whether the application was started: from then on the record is kept whatever happens.
+    launched_cpu_ns : int
+        CPU time that this process had used then.
     """
 
     def __init__(self, paths: RunPaths, manifest: Manifest) -> None:
         self.paths = paths
         self.manifest = manifest
         self.launched = False
+        self.launched_cpu_ns = 0
         self._unsaved = False
 
     def save(self) -> None:
