@@ -17,6 +17,8 @@ _IDLE_WORDS = {
 
 def verdict(summary: Summary) -> str:
     """Say where the window's time went."""
+    if not (summary.totals.get("tasks_count") or summary.failed.totals.get("tasks_count")):
+        return "No task ended in this window."
     parts = [text for text in (_cpu_part(summary), _slots_part(summary)) if text]
     failed = summary.failed.totals.get("tasks_count") or 0
     if failed:
@@ -33,8 +35,6 @@ def verdict(summary: Summary) -> str:
 
 def _little(summary: Summary) -> str:
     tasks = summary.totals.get("tasks_count") or 0
-    if not tasks:
-        return "No task ended in this window."
     run = units.duration(summary.totals.get("executor_run_time_ns"))
     return f"{units.count(tasks)} tasks ran for {run} in all; this log tells no more."
 

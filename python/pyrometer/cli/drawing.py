@@ -38,16 +38,18 @@ PLAIN = str.maketrans(
 
 @dataclass(frozen=True)
 class Look:
-    """How to draw: with ASCII alone, and with how many columns for names."""
+    """How to draw: with ASCII alone, and with how many columns in all and for names."""
 
     plain: bool
     names: int
+    width: int
 
     @classmethod
     def of(cls, console: Console) -> Look:
         """Fit a console: its encoding and its width."""
-        wide = console.width >= NARROW
-        return cls(console.options.ascii_only, 46 if wide else max(12, min(30, console.width - 50)))
+        width = console.width
+        names = 46 if width >= NARROW else max(12, min(30, width - 50))
+        return cls(console.options.ascii_only, names, width)
 
 
 def put(console: Console, parts: Iterable[RenderableType]) -> None:
@@ -72,18 +74,36 @@ def heading(title: str) -> RenderableType:
     return Group("", Rule(f"[bold]{title}[/]", align="left", style="dim"))
 
 
-def table(*columns: tuple[str, Justify]) -> Table:
-    """Make a table of text and number columns that gives way in its longest cells."""
+def grid(
+    look: Look,
+    columns: Sequence[tuple[str, Justify]],
+    rows: Sequence[Sequence[str]],
+    elastic: int = 0,
+) -> Table:
+    """Make a table of which one column gives way where the terminal is narrow.
+
+    Parameters
+    ----------
+    look : Look
+        How wide the terminal is.
+    columns : sequence of (str, str)
+        Headers, and how the cells are justified.
+    rows : sequence of sequences of str
+        Cells, in console markup.
+    elastic : int
+        The column that is cut; the others are as wide as they need.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for number, (name, justify) in enumerate(columns):
-        table.add_column(
-            name,
-            justify=justify,
-            no_wrap=True,
-            overflow="ellipsis",
-            ratio=None,
-            min_width=8 if number == 0 else None,
-        )
+    widths = [
+        max([len(name), *(Text.from_markup(row[number]).cell_len for row in rows)])
+        for number, (name, _) in enumerate(columns)
+    ]
+    room = look.width - 2 - 2 * len(columns) - (sum(widths) - widths[elastic])
+    widths[elastic] = min(widths[elastic], max(6, room))
+    for (name, justify), width in zip(columns, widths, strict=True):
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

@@ -16,13 +16,13 @@ from pyrometer.cli.drawing import (
     bar,
     bars,
     doubt_lines,
+    grid,
     heading,
     indented,
     interval,
     note,
     put,
     safe,
-    table,
     window_line,
 )
 from pyrometer.cli.render_ledger import view_lines
@@ -46,13 +46,13 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield ""
     yield Text.from_markup(f"[bold]{safe(s.verdict)}[/]")
     yield heading("Totals")
-    yield from _totals(s)
+    yield from _totals(s, look)
     if len(s.iterations) > 1:
         yield heading("Iterations")
-        yield _iterations(s.iterations)
+        yield _iterations(s.iterations, look)
     if s.stages:
         yield heading(f"Stages ({len(s.stages)})")
-        yield from _stages(s.stages)
+        yield from _stages(s.stages, look)
     if s.operators or s.categories:
         yield from _operators(s, look)
     yield from _cpu(s, look)
@@ -95,14 +95,13 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace("cpu", "CPU").replace("jvm gc", "JVM GC")
 
 
-def _totals(s: Summary) -> Iterator[RenderableType]:
+def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
     failed = s.failed.totals
     any_failed = bool(failed.get("tasks_count"))
     columns: list[tuple[str, Justify]] = [("", "left"), ("succeeded", "right")]
     if any_failed:
         columns.append(("failed or killed", "right"))
-    rows = table(*columns)
-    zeros, missing = [], []
+    rows, zeros, missing = [], [], []
     for name, value in s.totals.items():
         lost = failed.get(name)
         if value is None and not lost:
@@ -111,51 +110,55 @@ def _totals(s: Summary) -> Iterator[RenderableType]:
             zeros.append(_words(name))
         else:
             cells = [_words(name), units.quantity(name, value)]
-            rows.add_row(*cells, *([units.quantity(name, lost)] if any_failed else []))
-    yield indented(rows)
+            rows.append([*cells, *([units.quantity(name, lost)] if any_failed else [])])
+    yield indented(grid(look, columns, rows))
     if zeros:
         yield note("0: " + ", ".join(zeros))
     if missing:
         yield note("not in this log: " + ", ".join(missing))
 
 
-def _iterations(iterations: Sequence[Iteration]) -> RenderableType:
-    rows = table(
+def _iterations(iterations: Sequence[Iteration], look: Look) -> RenderableType:
+    columns: tuple[tuple[str, Justify], ...] = (
         ("iteration", "left"), ("elapsed", "right"), ("task CPU", "right"), ("tasks", "right"),
         ("result rows", "right"), ("status", "left"),
     )  # fmt: skip
-    for it in iterations:
-        rows.add_row(
+    rows = [
+        [
             f"{it.iteration}{' (warm-up)' if it.warmup else ''}",
             units.duration(it.elapsed_ns),
             units.duration(it.totals.get("executor_cpu_time_ns")),
             units.count(it.totals.get("tasks_count")),
             units.count(it.result_rows_count),
             safe(it.status),
-        )
-    return indented(rows)
+        ]
+        for it in iterations
+    ]
+    return indented(grid(look, columns, rows, elastic=5))
 
 
-def _stages(stages: Sequence[Stage]) -> Iterator[RenderableType]:
+def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:
     longest = sorted(stages, key=lambda x: -(x.duration_ns or 0))[:MAX_STAGES]
-    rows = table(
-        ("stage", "left"), ("tasks", "right"), ("duration", "right"), ("run time", "right"),
-        ("CPU", "right"), ("median/max task", "right"), ("name", "left"),
+    columns: tuple[tuple[str, Justify], ...] = (
+        ("stage", "left"), ("tasks", "right"), ("duration", "right"), ("CPU", "right"),
+        ("median task", "right"), ("longest", "right"), ("name", "left"),
     )  # fmt: skip
+    rows = []
     for x in longest:
         attempt = f".{x.stage_attempt}" if x.stage_attempt else ""
         lost = x.failed_tasks_count + x.killed_tasks_count
-        spread = f"{units.duration(x.task_time.median_ns)}/{units.duration(x.task_time.max_ns)}"
-        rows.add_row(
-            f"{x.stage_id}{attempt}",
-            f"{units.count(x.tasks_count)}{f' (−{lost})' if lost else ''}",
-            units.duration(x.duration_ns),
-            units.duration(x.totals.get("executor_run_time_ns")),
-            units.duration(x.totals.get("executor_cpu_time_ns")),
-            spread,
-            safe(x.name or "", 200),
+        rows.append(
+            [
+                f"{x.stage_id}{attempt}",
+                f"{units.count(x.tasks_count)}{f' (−{lost})' if lost else ''}",
+                units.duration(x.duration_ns),
+                units.duration(x.totals.get("executor_cpu_time_ns")),
+                units.duration(x.task_time.median_ns),
+                units.duration(x.task_time.max_ns),
+                safe(x.name or "", 200),
+            ]
         )
-    yield indented(rows)
+    yield indented(grid(look, columns, rows, elastic=6))
     if len(stages) > len(longest):
         yield note(f"the {len(longest)} longest of {len(stages)}; --json has all")
 
@@ -201,11 +204,12 @@ def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
 
 
 def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
-    yield heading("CPU: the whole process beside what Spark counts")
     cpu = s.cpu
-    line = f"Spark {units.duration(cpu.executor_cpu_time_ns)}"
-    if cpu.process_cpu_ns is not None:
-        line = f"process {units.duration(cpu.process_cpu_ns)}, {line}"
+    if cpu.process_cpu_ns is None and not cpu.roles:
+        return
+    yield heading("CPU: the whole process beside what Spark counts")
+    spark = units.duration(cpu.executor_cpu_time_ns)
+    line = f"process {units.duration(cpu.process_cpu_ns)}, Spark {spark}"
     if cpu.ratio is not None:
         line += f": {units.digits(cpu.ratio)} times as much"
     yield Padding(Text(line), (0, 0, 0, 2), expand=False)
@@ -255,8 +259,6 @@ def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
     if io.mb_per_s_per_core is not None:
         rate = f"{units.digits(io.mb_per_s_per_core)} MB/s per core"
         notes.append(f"{rate}, from {io.bytes_source}")
-    if io.reason:
-        notes.append(io.reason)
     for line in notes:
         yield note(line)
 
