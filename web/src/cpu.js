@@ -1,6 +1,6 @@
 // What CPU was spent on: by category, by operator, by thread role.
 import { el, missing, section } from "./dom.js";
-import { count, interval, percent, time, words } from "./format.js";
+import { count, interval, percent, time, wilson, words } from "./format.js";
 import { named } from "./colours.js";
 import { facts, help, tipOn } from "./tip.js";
 
@@ -16,24 +16,49 @@ function panel(title, text, list, reason) {
 const NO_SAMPLES = "The profiler took no samples in this run (profile “full” does), so CPU cannot be divided.";
 
 function categories(summary) {
-  const list = [...(summary.categories ?? [])].filter((item) => item.on_cpu_ns !== null).sort((a, b) => b.on_cpu_ns - a.on_cpu_ns);
-  const most = list[0]?.estimate?.high ?? list[0]?.on_cpu_ns ?? 1;
+  const list = [...(summary.categories ?? [])].filter((item) => item.on_cpu_ns !== null || item.share !== null).sort((a, b) => (b.on_cpu_ns ?? b.share) - (a.on_cpu_ns ?? a.share));
+  const most = list[0]?.estimate?.high ?? list[0]?.on_cpu_ns ?? list[0]?.share ?? 1;
   return panel("By kind of work", "Each on-CPU sample of a task thread has one category, told by its stack. The thin line is the 95 % interval.",
     list.map((item) => row(words(item.category), item.on_cpu_ns, item.share, most, item.estimate, named(item.category))), NO_SAMPLES);
 }
 
 function operators(summary) {
-  const list = [...(summary.operators ?? [])].filter((item) => item.on_cpu_ns !== null).sort((a, b) => b.on_cpu_ns - a.on_cpu_ns).slice(0, 14);
-  const most = list[0]?.on_cpu?.high ?? list[0]?.on_cpu_ns ?? 1;
+  const list = byName(summary.operators ?? []).slice(0, 14);
+  const most = list[0]?.estimate?.high ?? list[0]?.on_cpu_ns ?? 1;
   const rows = list.map((item) => [
-    row(item.operator, item.on_cpu_ns, item.share_of_task_cpu, most, item.on_cpu, "var(--accent)", [
-      ["stages", item.stage_ids?.join(", ")], ["SQL execution", item.sql_id], ["waiting", item.off_cpu_ns ? time(item.off_cpu_ns) : null],
+    row(item.name, item.on_cpu_ns, item.share, most, item.estimate, "var(--accent)", [
+      ["samples of it", item.hits], ["stages", item.stages.join(", ")], ["SQL executions", item.executions.join(", ")], ["waiting", item.off_cpu_ns ? time(item.off_cpu_ns) : null],
     ]),
-    (item.expressions ?? []).slice(0, 3).map((part) => el("p", { class: "expression" }, el("code", null, part.expression), ` ${time(part.on_cpu_ns)} · ${percent(part.share)}`)),
+    item.expressions.slice(0, 3).map((part) => el("p", { class: "expression" }, el("code", null, part.expression), ` ${time(part.on_cpu_ns)} · ${percent(part.share)}`)),
   ]);
   const unmapped = summary.unmapped?.on_cpu_ns;
   if (list.length && unmapped) rows.push(row("no operator", unmapped, summary.unmapped.ratio, most, null, "#a9adb3"));
-  return panel("By SQL operator", "Samples whose stack tells the operator that they ran for. What could not be told is “no operator”.", rows, NO_SAMPLES);
+  return panel("By SQL operator", "Samples whose stack tells the operator that they ran for, over all SQL executions of the window. What could not be told is “no operator”.", rows, NO_SAMPLES);
+}
+
+// Operators of the same name in all executions of the window, as one: the plans tell them apart.
+export function byName(operators) {
+  const found = new Map();
+  for (const item of operators) {
+    if (!item.on_cpu_ns) continue;
+    const sum = found.get(item.operator) ?? found.set(item.operator, { name: item.operator, on_cpu_ns: 0, off_cpu_ns: 0, share: 0, hits: 0, n: item.on_cpu?.n, stages: new Set(), executions: new Set(), expressions: new Map() }).get(item.operator);
+    sum.on_cpu_ns += item.on_cpu_ns;
+    sum.off_cpu_ns += item.off_cpu_ns ?? 0;
+    sum.share += item.share_of_task_cpu ?? 0;
+    sum.hits += item.samples_count ?? 0;
+    if (item.on_cpu?.n !== sum.n) sum.n = null;
+    for (const stage of item.stage_ids ?? []) sum.stages.add(stage);
+    if (item.sql_id !== null && item.sql_id !== undefined) sum.executions.add(item.sql_id);
+    for (const part of item.expressions ?? []) sum.expressions.set(part.expression, (sum.expressions.get(part.expression) ?? 0) + part.on_cpu_ns);
+  }
+  return [...found.values()].sort((a, b) => b.on_cpu_ns - a.on_cpu_ns).map((sum) => {
+    // The share's interval, by the samples of all of them among the same n.
+    const [low, high] = sum.n && sum.share ? wilson(sum.hits, sum.n).map((p) => (p * sum.on_cpu_ns) / sum.share) : [null, null];
+    return {
+      ...sum, estimate: { low, high, n: sum.n }, stages: [...sum.stages], executions: [...sum.executions],
+      expressions: [...sum.expressions].map(([expression, ns]) => ({ expression, on_cpu_ns: ns, share: ns / sum.on_cpu_ns })).sort((a, b) => b.on_cpu_ns - a.on_cpu_ns),
+    };
+  });
 }
 
 function roles(cpu) {
@@ -51,8 +76,8 @@ function row(name, value, share, most, estimate, colour, more = []) {
     ? el("span", { class: "whisker", style: { left: at(estimate.low), width: `calc(${at(estimate.high)} - ${at(estimate.low)})` } }) : null;
   const node = el("div", { class: "hbar", tabindex: "0" },
     el("span", { class: "name" }, el("bdi", null, name)),
-    el("span", { class: "track" }, el("span", { class: "fill", style: { width: at(value), background: colour } }), whisker),
+    el("span", { class: "track" }, el("span", { class: "fill", style: { width: at(value ?? share), background: colour } }), whisker),
     el("span", { class: "value" }, time(value)),
     el("span", { class: "share" }, percent(share)));
-  return tipOn(node, () => facts(name, [["CPU", time(value)], ["share", percent(share)], ["95 % interval", estimate ? interval(estimate.low, estimate.high, "ns") : null], ["samples", estimate?.n], ...more]));
+  return tipOn(node, () => facts(name, [["CPU", time(value)], ["share", percent(share)], ["95 % interval", estimate ? interval(estimate.low, estimate.high, "ns") : null], ["of samples", estimate?.n], ...more]));
 }

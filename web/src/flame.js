@@ -10,6 +10,7 @@ import { onTheme } from "./theme.js";
 
 const ROW = 18;
 const NARROW = 0.5;
+const TALLEST = 1300;
 const TEXT = "Every sample is a stack of calls; equal stacks are joined, callers above callees. The wider a box, the more was spent in it and what it called. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
 const EVENTS = {
   cpu: ["CPU", "Time on a CPU, sampled."],
@@ -107,7 +108,7 @@ function flameGraph(model, window) {
     reset.disabled = state.root < 0;
     const rows = depthBelow(state.root) + 1;
     spacer.style.height = `${rows * ROW}px`;
-    const height = Math.min(rows * ROW + 2, Math.max(220, Math.round(innerHeight * 0.72)));
+    const height = Math.min(rows * ROW + 2, Math.max(400, Math.round(innerHeight * 0.85), TALLEST));
     scroller.style.height = `${height}px`;
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
@@ -319,8 +320,9 @@ function flameGraph(model, window) {
   return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), bar, legend, scroller, status, el("h3", null, "Hottest frames"), hot);
 }
 
-// "org.apache.spark.sql.Foo$Bar.run" -> "Foo$Bar.run"
+// "org.apache.spark.sql.Foo$Bar.run" -> "Foo$Bar.run"; addresses of lambdas are left out.
 export function brief(name) {
-  const match = /^(?:[\w$]+\.)*([\w$/\-[\]]+\.[^.]+)$/.exec(name);
-  return match ? match[1] : name;
+  const plain = name.replace(/[./]0x[0-9a-f]{6,}/, "");
+  const match = /^(?:[\w$]+\.)*([\w$/\-[\]]+\.[^.]+)$/.exec(plain);
+  return match ? match[1] : plain;
 }

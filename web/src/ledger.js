@@ -88,25 +88,35 @@ function rowFacts(row, whole) {
   ];
 }
 
+// Rows as a table. What splits a sampled share further is folded away until asked for.
 function rowsTable(rows, total) {
   const body = [];
-  const emit = (nodes, depth) => {
+  const emit = (nodes, depth, hide) => {
     for (const node of nodes) {
       const { row } = node;
       const gone = row.value_ns === null || row.value_ns === undefined;
       const range = hasRange(row) ? interval(row.low_ns, row.high_ns, "ns") : null;
+      const inner = [];
+      const folds = row.method === "sampled" && node.children.length > 0;
+      const toggle = folds && el("button", { type: "button", class: "fold", "aria-expanded": "false", "aria-label": `Parts of ${words(node.name)}`, on: { click: () => {
+        const open = toggle.getAttribute("aria-expanded") === "false";
+        toggle.setAttribute("aria-expanded", String(open));
+        inner.forEach((line) => { line.hidden = !open; });
+      } } });
       const name = el("td", { style: { "padding-left": `${6 + depth * 16}px` } },
-        el("i", { class: "swatch", style: { background: gone ? "transparent" : named(node.name) } }), words(node.name));
-      body.push(el("tr", { class: gone ? "gone" : `d${Math.min(depth, 2)}` }, name,
+        el("i", { class: "swatch", style: { background: gone ? "transparent" : named(node.name) } }), words(node.name), toggle);
+      const line = el("tr", { class: gone ? "gone" : `d${Math.min(depth, 2)}`, hidden: hide !== null }, name,
         gone ? el("td", { colspan: 3, class: "reason" }, row.source ?? "could not be had") : [
           el("td", { class: "n" }, time(row.value_ns)),
           el("td", { class: "n" }, percent(total ? row.value_ns / total : row.share)),
           el("td", { class: "dim" }, range ?? (row.method === "by_complement" ? "by complement" : row.method ?? "exact"), help([METHODS[row.method] ?? row.method, row.source, row.n ? `n = ${row.n}` : null].filter(Boolean).join("; "))),
-        ]));
-      emit(node.children, depth + 1);
+        ]);
+      body.push(line);
+      hide?.push(line);
+      emit(node.children, depth + 1, folds ? inner : hide);
     }
   };
-  emit(tree(rows), 0);
+  emit(tree(rows), 0, null);
   return el("div", { class: "scroll" }, el("table", { class: "rows" },
     el("thead", null, el("tr", null, el("th", { scope: "col" }, "Row"), el("th", { scope: "col", class: "n" }, "Time"), el("th", { scope: "col", class: "n" }, "Share"), el("th", { scope: "col" }, "95 % interval"))),
     el("tbody", null, body)));

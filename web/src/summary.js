@@ -8,7 +8,7 @@ export function head(content) {
   const { summary = {}, manifest = {} } = content;
   const run = summary.run ?? {};
   const host = manifest.host ?? run.host ?? {};
-  const variant = Object.entries(manifest.treatment ?? manifest.workload?.variant ?? run.variant ?? {});
+  const variant = Object.entries({ ...run.variant, ...manifest.workload?.variant, ...manifest.treatment });
   const started = manifest.started_wall_ns ?? run.started_wall_ns ?? summary.apps?.[0]?.start_wall_ns;
   const ended = manifest.ended_wall_ns;
   const facts = [

@@ -3,6 +3,9 @@ import test from "node:test";
 import { deflateSync } from "node:zlib";
 import { clock, makeAxis, ticks } from "../src/axis.js";
 import { heat, ink, named } from "../src/colours.js";
+import { byName } from "../src/cpu.js";
+import { brief } from "../src/flame.js";
+import { wilson } from "../src/format.js";
 import { tree } from "../src/ledger.js";
 import { stringTable, unpack } from "../src/packed.js";
 import { rails } from "../src/plan.js";
@@ -79,4 +82,24 @@ test("colours: the same name has one colour, and text on it reads", () => {
   assert.equal(ink("#000000"), "#ffffff");
   assert.equal(heat(0, false), null);
   assert.notEqual(heat(1, false), heat(0.01, false));
+});
+
+test("operators of one name are summed, with the interval of their samples together", () => {
+  const one = (operator, ns, hits, sql_id) => ({ operator, on_cpu_ns: ns, share_of_task_cpu: ns / 100, samples_count: hits, sql_id, stage_ids: [sql_id], on_cpu: { n: 100 }, expressions: [{ expression: "cast", on_cpu_ns: ns / 2, share: 0.5 }] });
+  const [scan, filter, ...rest] = byName([one("Filter", 10, 10, 1), one("Scan", 30, 30, 1), one("Scan", 20, 20, 2), { operator: "Project", on_cpu_ns: 0 }]);
+  assert.deepEqual([scan.name, scan.on_cpu_ns, scan.hits, scan.executions, filter.name, rest.length], ["Scan", 50, 50, [1, 2], "Filter", 0]);
+  const [low, high] = wilson(50, 100);
+  assert.ok(Math.abs(scan.estimate.low - low * 100) < 1e-9 && Math.abs(scan.estimate.high - high * 100) < 1e-9);
+  assert.deepEqual(scan.expressions, [{ expression: "cast", on_cpu_ns: 25, share: 0.5 }]);
+});
+
+test("brief names keep class and method", () => {
+  for (const [name, text] of [
+    ["org.apache.spark.sql.Foo$Bar.run", "Foo$Bar.run"],
+    ["org.apache.spark.rdd.RDD$$Lambda$3626.0x00007fab611363d0.apply", "RDD$$Lambda$3626.apply"],
+    ["a.b.C$$Lambda/0x00007fab611363d0.apply", "C$$Lambda.apply"],
+    ["snappy::InternalUncompressAllTags<>", "snappy::InternalUncompressAllTags<>"],
+    ["/usr/lib/libz.so.1.2.13", "/usr/lib/libz.so.1.2.13"],
+    ["java.io.X.<init>", "X.<init>"],
+  ]) assert.equal(brief(name), text);
 });

@@ -49,7 +49,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
         ),
         _figure(
             "Bytes processed",
-            _number(io.get("input_bytes")),
+            _trusted_bytes(io),
             "bytes",
             "Bytes of input, by the source that can be trusted most in this run.",
             note=_bytes_note(io),
@@ -59,8 +59,8 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
             "Throughput per core",
             io.get("mb_per_s_per_core"),
             "MB/s",
-            "Input bytes divided by the CPU time of tasks: what one busy core gets through.",
-            reason=io.get("reason") or "Needs input bytes and task CPU.",
+            "Bytes processed over the run time of tasks: what one busy slot gets through.",
+            reason=io.get("reason") or "Needs input bytes and task run time.",
         ),
         _figure(
             "GC pauses",
@@ -164,10 +164,26 @@ def _times(ratio: Any, words: str) -> str | None:
     return f"{value:.2f} {words}" if value is not None else None
 
 
+_SOURCES = {
+    "input_bytes": "Spark's counter",
+    "scan_files_size_bytes": "size of the files read",
+    "process_read_chars_bytes": "read calls of the process",
+}
+
+
+def _trusted_bytes(io: Mapping[str, Any]) -> Any:
+    """Bytes by the field that ``bytes_source`` names first, else Spark's own counter."""
+    field = str(io.get("bytes_source") or "").partition(":")[0]
+    return _number(io.get(field if io.get(field) is not None else "input_bytes"))
+
+
 def _bytes_note(io: Mapping[str, Any]) -> str | None:
     parts = []
     if io.get("bytes_source"):
-        parts.append(f"by {str(io['bytes_source']).replace('_', ' ')}")
+        field, _, why = str(io["bytes_source"]).partition(": ")
+        parts.append(_SOURCES.get(field, field.replace("_", " ")))
+        if field != "input_bytes" and why:
+            parts.append(why)
     cached = _number(io.get("page_cache_ratio"))
     if cached is not None:
         parts.append(f"{100 * cached:.1f} % from page cache")

@@ -55,15 +55,22 @@ def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
 
 
 def _facts(tables: Tables) -> dict[str, Any]:
-    """Sum samples by stack and dimension; beyond the cap the lightest lose their stack."""
+    """Sum samples by stack and dimension; beyond the cap the lightest lose their stack.
+
+    Threads that serve no task (GC, JIT, driver) take the iteration that went on when they ran.
+    """
     dims = ", ".join(f"{expr} AS {name}" for name, expr in DIMENSIONS.items())
     sql = f"""
-        WITH folded AS (
+        WITH placed AS (
+            SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration)
+            FROM samples s LEFT JOIN iterations i
+                ON s.clock = 'mono' AND s.t_ns >= i.start_mono_ns AND s.t_ns < i.end_mono_ns
+        ), folded AS (
             SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack,
                    event, any_value(unit) AS unit, {dims},
                    CASE WHEN event IN ('alloc', 'lock') THEN top_class END AS top_class,
                    sum(weight)::DOUBLE AS weight, count(*) AS n
-            FROM samples GROUP BY ALL
+            FROM placed GROUP BY ALL
         ), ranked AS (
             SELECT *, row_number() OVER (PARTITION BY event ORDER BY weight DESC, stack) AS place
             FROM folded
