@@ -40,6 +40,8 @@ struct RuleText {
 #[derive(Deserialize)]
 struct WaitText {
     class: String,
+    #[serde(default)]
+    fallback: bool,
     #[serde(rename = "match")]
     patterns: Vec<String>,
 }
@@ -111,7 +113,7 @@ pub struct Rules {
     patterns: Patterns,
     by_role: Vec<(String, u16)>,
     other: u16,
-    waits: Vec<String>,
+    waits: Vec<(String, bool)>,
     wait_patterns: Patterns,
     operators: Vec<String>,
     operator_numbers: Vec<u16>,
@@ -191,7 +193,7 @@ impl Rules {
             patterns,
             by_role,
             other,
-            waits: file.wait.iter().map(|rule| rule.class.clone()).collect(),
+            waits: file.wait.iter().map(|rule| (rule.class.clone(), rule.fallback)).collect(),
             wait_patterns,
             operator_numbers,
             operator_patterns: compile(text.operator.iter().map(|rule| &rule.patterns).collect())?,
@@ -247,7 +249,7 @@ impl Rules {
         let operator = leaf_first.iter().find_map(|facts| facts.operator.or(facts.fused.then_some(self.fused)));
         Verdict {
             category: category.unwrap_or(self.other),
-            wait: leaf_first.iter().find_map(|facts| facts.wait),
+            wait: self.wait(leaf_first),
             operator,
             codegen_stage_id: leaf_first.iter().find_map(|facts| facts.codegen_stage_id),
         }
@@ -258,6 +260,14 @@ impl Rules {
         let rules = frames.iter().filter_map(|facts| facts.category);
         let rule = rules.filter(|&rule| self.rule_anywhere[usize::from(rule)]).min()?;
         self.rule_categories[usize::from(rule)]
+    }
+
+    /// The wait class of the frame nearest the leaf that names one; those of how a thread waits
+    /// rather than for what (`fallback`) only where no other frame says more, in their order.
+    fn wait(&self, leaf_first: &[Facts]) -> Option<u16> {
+        let is_fallback = |wait: &u16| self.waits[usize::from(*wait)].1;
+        let mut waits = leaf_first.iter().filter_map(|facts| facts.wait);
+        waits.clone().find(|wait| !is_fallback(wait)).or_else(|| waits.by_ref().min())
     }
 
     /// The category of the frame nearest the leaf that has one.
@@ -285,7 +295,7 @@ impl Rules {
 
     /// Wait class of a sleeping sample, `unclassified` where no rule names it.
     pub fn wait_class(&self, verdict: &Verdict) -> &str {
-        verdict.wait.map_or("unclassified", |wait| &self.waits[usize::from(wait)])
+        verdict.wait.map_or("unclassified", |wait| &self.waits[usize::from(wait)].0)
     }
 
     /// Operator that the frames name.
