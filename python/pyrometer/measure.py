@@ -40,8 +40,8 @@ class Measurement:
         from pyrometer.run.host import this_host
         from pyrometer.run.record import Record
 
-        self._context = getattr(spark, "sparkContext", spark) if _classic(spark) else None
-        if self._context is None or self._context._jsc is None:
+        self._context: Any = _classic(spark)
+        if self._context is None:
             raise CapabilityError(
                 "this session has no JVM of its own here (Spark Connect, or it was stopped)",
                 "use a classic SparkSession, or `pyrometer run` where the server is started",
@@ -282,9 +282,10 @@ def standing_events(context: Any) -> list[dict[str, Any]]:
     return events
 
 
-def _classic(spark: Any) -> bool:
-    # A Connect session has no sparkContext: asking for it raises.
+def _classic(spark: Any) -> Any:
+    # A Connect session has no sparkContext: asking for it raises. A stopped one has no JVM.
     try:
-        return getattr(spark, "sparkContext", spark)._jsc is not None
+        context = getattr(spark, "sparkContext", spark)
+        return context if context._jsc is not None else None
     except Exception:
-        return False
+        return None

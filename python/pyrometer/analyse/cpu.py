@@ -90,10 +90,36 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
     else:
         whole = _reported_probe_cpu(scope)
         add("probe", whole, "whole run: its report" if whole is not None else NO_PROBE)
-    entries = scope.run.manifest.probes if scope.run.manifest else []
-    launcher = next((e.own_cpu_ns for e in entries if e.name == "launcher"), None)
-    add("launcher", launcher, "whole run" if launcher is not None else "not recorded in this run")
+    add("launcher", *_launcher_cpu(scope))
     return found
+
+
+def _launcher_cpu(scope: Scope) -> tuple[int | None, str | None]:
+    entries = scope.run.manifest.probes if scope.run.manifest else []
+    entry = next((e for e in entries if e.name == "launcher"), None)
+    if entry is None or entry.own_cpu_ns is None:
+        return None, "not recorded in this run"
+    marks = (entry.model_extra or {}).get("own_cpu_marks")
+    if not marks or not scope.has_mono:
+        return entry.own_cpu_ns, "whole run"
+    parts = scope.tables.query("SELECT start_mono_ns, end_mono_ns FROM w")
+    return round(sum(used_by(marks, end) - used_by(marks, start) for start, end in parts)), None
+
+
+def used_by(marks: list[list[int]], moment: int) -> float:
+    """CPU time used by a moment, between the marks [moment, used] in a straight line.
+
+    Examples
+    --------
+    >>> used_by([[0, 0], [10, 100], [20, 110]], 15), used_by([[0, 0], [10, 100]], 99)
+    (105.0, 100.0)
+    """
+    before = [mark for mark in marks if mark[0] <= moment]
+    after = [mark for mark in marks if mark[0] > moment]
+    if not before or not after:
+        return float((before or after)[-1 if before else 0][1])
+    (left, low), (right, high) = before[-1], after[0]
+    return low + (high - low) * (moment - left) / (right - left)
 
 
 def _reported_probe_cpu(scope: Scope) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,7 +38,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     manifest.results = results(record.paths.iterations)
     manifest.versions.update(_versions(drivers))
     manifest.probes = [probe.report(record.paths) for probe in probes]
-    manifest.probes.append(own_cost(record.launched_cpu_ns))
+    manifest.probes.append(own_cost(record))
     manifest.exit = Exit(
         code=ending.code,
         signal=ending.signal,
@@ -91,14 +90,21 @@ def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
     return None
 
 
-def own_cost(since_ns: int) -> ProbeEntry:
-    """CPU time that this process has used since it stood at `since_ns`."""
+def own_cost(record: Record) -> ProbeEntry:
+    """Give the CPU time that this process has used since the launch.
+
+    ``own_cpu_marks`` holds [monotonic ns, CPU ns since the launch] at the launch, at each start
+    and end of an iteration, and at the end: so the share of a window can be told.
+    """
+    record.mark_own_cpu()
+    first = record.own_cpu[0][1]
     return ProbeEntry(
         name="launcher",
         asked="launch, wait, progress, preloading of what comes after",
         got="from the launch to the application's end",
         dropped=0,
-        own_cpu_ns=time.process_time_ns() - since_ns,
+        own_cpu_ns=record.own_cpu[-1][1] - first,
+        own_cpu_marks=[[moment, used - first] for moment, used in record.own_cpu],
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -132,7 +131,8 @@ def _begin(launch: Launch, record: Record) -> int:
     manifest.started_mono_ns, manifest.started_wall_ns = pair.mono_ns, pair.wall_ns
     record.save()
     pid = process.start(launch)
-    record.launched, record.launched_cpu_ns = True, time.process_time_ns()
+    record.launched = True
+    record.mark_own_cpu()
     return pid
 
 
@@ -160,6 +160,7 @@ def _ticker(record: Record, watch: Watch) -> process.Tick:
             size = record.paths.iterations.stat().st_size
             if size != seen[0]:
                 seen[0] = size
+                record.mark_own_cpu()
                 starts = [
                     i for i in iteration_lines(record.paths.iterations) if i.get("k") == "start"
                 ]

@@ -35,15 +35,15 @@ class Record:
     ----------
     launched : bool
         Whether the application was started: from then on the record is kept whatever happens.
-    launched_cpu_ns : int
-        CPU time that this process had used then.
+    own_cpu : list of (int, int)
+        Moments (monotonic ns) and the CPU time that this process had used by then (ns).
     """
 
     def __init__(self, paths: RunPaths, manifest: Manifest) -> None:
         self.paths = paths
         self.manifest = manifest
         self.launched = False
-        self.launched_cpu_ns = 0
+        self.own_cpu: list[tuple[int, int]] = []
         self._unsaved = False
 
     def save(self) -> None:
@@ -60,6 +60,10 @@ class Record:
         made = schema.doubt(code, message, severity)
         if made not in self.manifest.doubts:
             self.manifest.doubts.append(made)
+
+    def mark_own_cpu(self) -> None:
+        """Note how much CPU time this process has used by now."""
+        self.own_cpu.append((time.monotonic_ns(), time.process_time_ns()))
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
