@@ -53,7 +53,8 @@ final class DriverComponent implements DriverPlugin {
   public Object receive(Object message) {
     try {
       if (jvm != null && message instanceof String) {
-        jvm.recorder().error("executor_raw_dir/" + message, (String) message);
+        // Each executor's message is a place of its own, or only the first would be written.
+        jvm.recorder().error("executor/" + message.hashCode(), (String) message);
       }
     } catch (Throwable e) {
       note("driver_receive", e);

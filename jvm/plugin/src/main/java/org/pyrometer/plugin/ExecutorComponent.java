@@ -31,6 +31,7 @@ final class ExecutorComponent implements ExecutorPlugin {
       }
     } catch (Throwable e) {
       note("executor_init", e);
+      tell(context, e.toString());
     }
   }
 
@@ -96,6 +97,18 @@ final class ExecutorComponent implements ExecutorPlugin {
       context.send(message);
     }
     return started;
+  }
+
+  /** A failure here is of no use in a file that could not be made: the driver writes it. */
+  private void tell(PluginContext context, String message) {
+    try {
+      if (jvm == null && context != null) {
+        context.send("executor " + context.executorID() + " on " + Host.name() + ": " + message);
+      }
+    } catch (Throwable e) {
+      // There is nobody left to tell, and the application must not notice.
+      jvm = null;
+    }
   }
 
   private void note(String where, Throwable failure) {

@@ -1,14 +1,15 @@
 package org.pyrometer.plugin;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.function.Predicate;
 import one.profiler.AsyncProfiler;
@@ -37,6 +38,13 @@ final class Profiler {
   void start(Path file) {
     String command = settings.get("asprof.command", "");
     if (command.isEmpty()) {
+      return;
+    }
+    if (wouldWarn(Runtime.version().feature(), arguments())) {
+      String remedy =
+          "loading the profiler would make this Java print a warning on the application's stderr;"
+              + " add --enable-native-access=ALL-UNNAMED to its options";
+      record(false, command, null, file, remedy);
       return;
     }
     try {
@@ -103,6 +111,16 @@ final class Profiler {
     return String.join(",", kept);
   }
 
+  /** Whether native code cannot be loaded in silence; Spark 4 gives its JVMs the option. */
+  static boolean wouldWarn(int javaVersion, List<String> arguments) {
+    return javaVersion >= 24
+        && arguments.stream().noneMatch(option -> option.startsWith("--enable-native-access"));
+  }
+
+  private static List<String> arguments() {
+    return ManagementFactory.getRuntimeMXBean().getInputArguments();
+  }
+
   private String complete(String command, Path file) {
     StringBuilder options = new StringBuilder(command);
     String padded = "," + command + ",";
@@ -138,28 +156,25 @@ final class Profiler {
       return AsyncProfiler.getInstance(library);
     }
     try {
-      return AsyncProfiler.getInstance();
-    } catch (IllegalStateException | UnsatisfiedLinkError e) {
+      return extracted(Files.createTempFile("libasyncProfiler-", ".so"));
+    } catch (IOException | UnsatisfiedLinkError e) {
       // The folder for temporary files may be read-only or without permission to execute.
-      return extracted(folder, e);
+      return extracted(folder.resolve(".libasyncProfiler-" + ProcessHandle.current().pid()));
     }
   }
 
-  private static AsyncProfiler extracted(Path folder, Throwable cause) throws IOException {
-    String arch = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
-    String platform = arch.contains("aarch64") ? "linux-arm64" : "linux-x64";
+  private static AsyncProfiler extracted(Path copy) throws IOException {
+    String arch = System.getProperty("os.arch", "");
+    String platform = arch.equals("aarch64") ? "linux-arm64" : "linux-x64";
     try (InputStream library =
         Profiler.class.getResourceAsStream("/" + platform + "/libasyncProfiler.so")) {
       if (library == null) {
-        throw new IOException("no libasyncProfiler.so in the jar for " + platform, cause);
+        throw new FileNotFoundException("there is no async-profiler for " + platform + " here");
       }
-      Path copy = folder.resolve(".libasyncProfiler-" + ProcessHandle.current().pid() + ".so");
-      try {
-        Files.copy(library, copy, StandardCopyOption.REPLACE_EXISTING);
-        return AsyncProfiler.getInstance(copy.toString());
-      } finally {
-        Files.deleteIfExists(copy);
-      }
+      Files.copy(library, copy, StandardCopyOption.REPLACE_EXISTING);
+      return AsyncProfiler.getInstance(copy.toString());
+    } finally {
+      Files.deleteIfExists(copy);
     }
   }
 

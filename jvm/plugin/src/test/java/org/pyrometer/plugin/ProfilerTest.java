@@ -3,6 +3,7 @@ package org.pyrometer.plugin;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
@@ -59,6 +60,13 @@ class ProfilerTest {
     String record = record("start,event=nonsense", folder.resolve("x.jfr"), false);
     assertTrue(record.contains("\"started\":false"), record);
     assertTrue(record.contains("nonsense"), record);
+  }
+
+  @Test
+  void aJavaThatWouldWarnOnStderrIsLeftAlone() {
+    assertTrue(Profiler.wouldWarn(25, List.of("-Xmx1g")));
+    assertFalse(Profiler.wouldWarn(25, List.of("--enable-native-access=ALL-UNNAMED")));
+    assertFalse(Profiler.wouldWarn(17, List.of()));
   }
 
   @Test

@@ -1,0 +1,109 @@
+package org.pyrometer.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.codahale.metrics.MetricRegistry;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.resource.ResourceInformation;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ExecutorComponentTest {
+  /** An executor on some host. */
+  private static final class FakeContext implements PluginContext {
+    final List<Object> sent = new ArrayList<>();
+
+    @Override
+    public MetricRegistry metricRegistry() {
+      return new MetricRegistry();
+    }
+
+    @Override
+    public SparkConf conf() {
+      // Setting a value would need Hadoop on the class path.
+      return new SparkConf(false) {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public String get(String key, String fallback) {
+          return key.equals("spark.app.id") ? "app-9" : fallback;
+        }
+      };
+    }
+
+    @Override
+    public String executorID() {
+      return "3";
+    }
+
+    @Override
+    public String hostname() {
+      return "there";
+    }
+
+    @Override
+    public Map<String, ResourceInformation> resources() {
+      return Map.of();
+    }
+
+    @Override
+    public void send(Object message) {
+      sent.add(message);
+    }
+
+    @Override
+    public Object ask(Object message) {
+      return null;
+    }
+  }
+
+  @Test
+  void withoutSettingsItDoesNothingAndHarmsNothing() {
+    ExecutorComponent component = new ExecutorComponent();
+    component.init(null, null);
+    component.init(new FakeContext(), Map.of());
+    component.onTaskStart();
+    component.onTaskSucceeded();
+    component.onTaskFailed(null);
+    component.shutdown();
+  }
+
+  @Test
+  void whereTheRawFolderIsMissingTheDriverIsToldTheOther(@TempDir Path folder) throws IOException {
+    FakeContext context = new FakeContext();
+    ExecutorComponent component = new ExecutorComponent();
+    Path missing = folder.resolve("elsewhere");
+    component.init(context, Map.of("raw.dir", missing.toString(), "app_name", "x"));
+    FakeTasks.enter(1, 0, 5, Map.of());
+    component.onTaskStart();
+    FakeTasks.leave();
+    component.onTaskFailed(null);
+    component.shutdown();
+
+    assertEquals(1, context.sent.size(), context.sent.toString());
+    assertTrue(context.sent.get(0).toString().startsWith("executor 3"), context.sent.toString());
+    String message = (String) context.sent.get(0);
+    assertTrue(message.contains("cannot write to " + missing), message);
+    Path used = Jvm.current().folder();
+    assertTrue(message.contains(used.toString()), message);
+    List<Path> files;
+    try (var found = Files.list(used)) {
+      files = found.toList();
+    }
+    assertEquals(1, files.size());
+    String records = Files.readString(files.get(0));
+    assertTrue(records.contains("\"app_id\":\"app-9\",\"app_name\":\"x\""), records);
+    assertTrue(records.contains("\"task\":5"), records);
+    assertTrue(records.contains("\"ok\":false"), records);
+    Files.delete(files.get(0));
+    Files.delete(used);
+  }
+}
