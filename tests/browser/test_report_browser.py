@@ -295,7 +295,7 @@ def test_what_is_missing_says_why(browser: Browser, tmp_path: Path) -> None:
     assert "no profiler samples" in page.text("#flame .missing")
     assert page.js("return document.querySelector('#flame canvas') === null")
     reasons = page.all_texts("#timeline .missing")
-    assert len(reasons) == 5
+    assert len(reasons) == 3
     assert all(len(reason) > 20 for reason in reasons)
     assert page.js("""return document.querySelector('[data-track="tasks"]') !== null""")
     assert "operating system" in page.text("#ledger .missing")

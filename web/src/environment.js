@@ -8,7 +8,9 @@ export function environmentSection(content) {
   const host = manifest.host ?? summary.run?.host ?? {};
   const overlay = manifest.conf_overlay ?? summary.run?.conf_overlay ?? [];
   const none = "Not recorded: this report was made from an event log alone.";
-  return section("environment", "Environment and cost of measuring", "What ran, on what, what Pyrometer added to the configuration, and what the measuring itself cost.",
+  const [title, text] = ["Environment and cost of measuring", "What ran, on what, what Pyrometer added to the configuration, and what the measuring itself cost."];
+  if (!manifest.run_id && !overlay.length) return section("environment", title, text, missing(none));
+  return section("environment", title, text,
     el("div", { class: "two" },
       panel("Machine", pairs([
         ["Host", host.hostname], ["CPU", host.cpu_model], ["CPUs", count(host.cpus_count)], ["Memory", host.memory_bytes === undefined ? null : bytes(host.memory_bytes)],

@@ -69,7 +69,7 @@ function plan(execution) {
     const args = argument(node);
     return el("div", { class: "plan-row", role: "option", id: `op-${execution.app_index}-${execution.sql_id}-${node.node_id}`, "aria-selected": "false", on: { click: () => select(node) } },
       el("span", { class: "op", style: { "padding-left": `${wide}px` } }, el("b", null, node.name), node.codegen_stage_id ? el("span", { class: "gen", title: "Whole-stage code generation" }, `*${node.codegen_stage_id}`) : null, args && el("span", { class: "args" }, args)),
-      el("span", { class: "cell cpu" }, timed && node.on_cpu_ns > 0 ? [el("span", { class: "track" }, el("span", { class: "fill", style: { width: `${share(node) * 100}%` } })), el("span", null, time(node.on_cpu_ns)), el("span", { class: "dim" }, percent(share(node)))] : timed ? [el("span"), "–", el("span")] : ""),
+      timed && el("span", { class: "cell cpu" }, node.on_cpu_ns > 0 ? [el("span", { class: "track" }, el("span", { class: "fill", style: { width: `${share(node) * 100}%` } })), el("span", null, time(node.on_cpu_ns)), el("span", { class: "dim" }, percent(share(node)))] : [el("span"), "–", el("span")]),
       el("span", { class: "cell" }, short(outputRows(node))),
       el("span", { class: "cell" }, size(node) === null ? "–" : bytes(size(node))),
       el("span", { class: "cell stages" }, (node.stage_ids ?? []).join(", ") || "–"));
@@ -99,10 +99,10 @@ function plan(execution) {
   rowsBox.append(drawing, ...rows);
   select(nodes[selected]);
   return el("div", { class: "plan" },
-    el("div", { class: "plan-main" },
+    el("div", { class: timed ? "plan-main" : "plan-main untimed" },
       execution.error && el("p", { class: "bad" }, execution.error),
       !timed && el("p", { class: "note" }, "Time per operator needs profiler samples; this run has none. Spark's own metrics are shown."),
-      el("div", { class: "plan-row plan-head", "aria-hidden": "true" }, el("span", { class: "op" }, "Operator"), el("span", { class: "cell" }, timed ? "CPU of tasks" : ""), el("span", { class: "cell" }, "Rows out"), el("span", { class: "cell" }, "Bytes"), el("span", { class: "cell stages" }, "Stages")),
+      el("div", { class: "plan-row plan-head", "aria-hidden": "true" }, el("span", { class: "op" }, "Operator"), timed && el("span", { class: "cell" }, "CPU of tasks"), el("span", { class: "cell" }, "Rows out"), el("span", { class: "cell" }, "Bytes"), el("span", { class: "cell stages" }, "Stages")),
       rowsBox),
     detail);
 }

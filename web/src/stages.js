@@ -34,8 +34,10 @@ export function stagesSection(summary, cuts) {
     { label: "Status", value: (s) => s.status },
   ];
   const used = columns.filter((column) => !["Iteration", "SQL", "Spilled", "Shuffle read", "Shuffle write", "Input"].includes(column.label) || stages.some((stage) => column.value(stage) !== null && column.value(stage) !== undefined && (column.label === "Iteration" || column.label === "SQL" || column.value(stage) > 0)));
+  // In order of time while the eye can take them in, else the heaviest first.
+  const many = stages.length > 30;
   const cut = (cuts ?? []).find((text) => text.startsWith("stages:"));
-  return section("stages", "Stages", help, cut && el("p", { class: "note" }, `Shown: ${cut.slice(8)}.`), table(used, stages, { first: 60 }));
+  return section("stages", "Stages", help, cut && el("p", { class: "note" }, `Shown: ${cut.slice(8)}.`), table(used, stages, { first: 60, sort: many ? { column: used.findIndex((column) => column.label === "Run time"), down: true } : { column: 0, down: false } }));
 }
 
 function tasks(stage) {

@@ -40,7 +40,7 @@ export function timelineSection(timeline, columns) {
 function controls(timeline, axis) {
   const button = (label, title, click) => el("button", { type: "button", title, "aria-label": title, on: { click } }, label);
   const shown = el("output", { class: "aside", id: "timeline-range" });
-  const tell = () => { shown.textContent = `${clock(axis.from, (axis.to - axis.from) / 100)} – ${clock(axis.to, (axis.to - axis.from) / 100)} of ${clock(axis.duration, 100)}`; };
+  const tell = () => { shown.textContent = `${clock(axis.from, (axis.to - axis.from) / 100)} – ${clock(axis.to, (axis.to - axis.from) / 100)} of ${clock(axis.duration, axis.duration > 6e4 ? 1e3 : 100)}`; };
   axis.onChange(tell);
   tell();
   const measured = timeline.marks.filter((mark) => !mark.warmup);

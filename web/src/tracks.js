@@ -19,11 +19,13 @@ function tasks(track, columns) {
   const [start, length, lane, stage, status, id] = ["start", "length", "lane", "stage", "status", "id"].map((name) => columns[track.columns[name]]);
   const lanes = track.lanes.length;
   const row = lanes > 32 ? 6 : lanes > 12 ? 10 : 16;
-  const failed = track.statuses.indexOf("success");
+  const success = track.statuses.indexOf("success");
+  const several = new Set(track.lanes.map((where) => where.executor)).size > 1;
   return {
     height: lanes * row + 2,
     draw(ctx, width, height, axis) {
       const scale = width / (axis.to - axis.from);
+      if (several) executors(ctx, track.lanes, row, width);
       for (let i = 0; i < start.length; i += 1) {
         if (start[i] > axis.to || start[i] + length[i] < axis.from) continue;
         const x = Math.max(-2, (start[i] - axis.from) * scale);
@@ -32,7 +34,7 @@ function tasks(track, columns) {
         const colour = cycled(stage[i]);
         ctx.fillStyle = colour;
         ctx.fillRect(x, y, w > 3 ? w - 0.7 : w, row - 1.5);
-        if (status[i] !== failed) {
+        if (status[i] !== success) {
           ctx.fillStyle = STATUS_COLOURS[track.statuses[status[i]]] ?? "#000";
           ctx.fillRect(x, y + row - 5, Math.max(1.5, w), 3.5);
         }
@@ -54,6 +56,17 @@ function tasks(track, columns) {
     },
     legend: () => [],
   };
+}
+
+// A line and a name where the lanes of another executor begin.
+function executors(ctx, lanes, row, width) {
+  lanes.forEach((where, lane) => {
+    if (lane && lanes[lane - 1].executor === where.executor) return;
+    ctx.fillStyle = css("--rail");
+    ctx.fillRect(0, lane * row, width, 0.6);
+    ctx.fillStyle = css("--ink-dim");
+    ctx.fillText(`executor ${where.executor}`, 4, lane * row + 11);
+  });
 }
 
 function pauses(track, columns) {

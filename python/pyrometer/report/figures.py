@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from scipy.special import stdtrit
@@ -25,7 +25,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
     failed = (summary.get("failed") or {}).get("totals") or {}
     cpu, io, gc = (summary.get(key) or {} for key in ("cpu", "io", "gc"))
     return [
-        _elapsed(summary.get("iterations") or []),
+        _elapsed(summary),
         _figure(
             "Task CPU",
             totals.get("executor_cpu_time_ns"),
@@ -92,7 +92,16 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
     ]
 
 
-def _elapsed(iterations: Sequence[Mapping[str, Any]]) -> Figure:
+def _elapsed(summary: Mapping[str, Any]) -> Figure:
+    iterations = summary.get("iterations") or []
+    if not iterations:
+        return _figure(
+            "Elapsed",
+            (summary.get("totals") or {}).get("elapsed_ns"),
+            "ns",
+            "From the first submission of a stage to the last completion of one.",
+            reason="No stage of the window ended.",
+        )
     text = (
         "Wall time of one measured iteration. The interval speaks of iterations inside this one "
         "launch; how launches differ needs an experiment."

@@ -27,17 +27,14 @@ Track = dict[str, Any]
 
 def host_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     """CPU, memory and reads of each host, from the OS probe."""
-    reason = "The OS probe recorded nothing in this run."
+    title, reason = "CPU, memory, reads", "The OS probe recorded nothing in this run."
     if not tables.has("os_series"):
-        return [
-            missing_track(i, t, reason)
-            for i, t in (("cpu", "CPU"), ("memory", "Memory"), ("disk", "Reads"))
-        ]
+        return [missing_track("cpu", title, reason)]
     hosts = [row[0] for row in tables.query("SELECT DISTINCT host FROM os_series ORDER BY host")]
     joined = [host for host in hosts if axis.offset(host) is not None]
     if not joined:
         why = reason if not hosts else "No reading joins the clocks of its host with Unix time."
-        return [missing_track("cpu", "CPU, memory, reads", why)]
+        return [missing_track("cpu", title, why)]
     tracks: list[Track] = []
     for number, host in enumerate(joined[:MAX_HOSTS]):
         series = _series(tables, axis, host)

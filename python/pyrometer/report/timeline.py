@@ -73,9 +73,7 @@ def _marks(tables: Tables, axis: Axis) -> list[dict[str, Any]]:
 def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     title = "Tasks"
     if not tables.has("tasks"):
-        return [
-            missing_track("tasks", title, "The run has no event log, so its tasks are not known.")
-        ]
+        return [missing_track("tasks", title, "There is no event log, or no task in it.")]
     found = tables.columns(
         f"""
         SELECT coalesce(executor_id, '?') AS executor, coalesce(host, '?') AS host,
