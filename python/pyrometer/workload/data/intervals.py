@@ -53,7 +53,7 @@ def write_dataset(folder: Path, progress: Progress, events: int, intervals: int)
         table = _luminosity(start, end, kind)
         (folder / f"luminosity_{kind}").mkdir()
         path = folder / f"luminosity_{kind}" / "part-00000.parquet"
-        write_file(path, table.schema, table.to_batches(), "snappy")
+        write_file(path, table, "snappy")
     _write_events(folder / "eventhistory", progress, ts, element, quarter)
     return {"events": events, "intervals": intervals} | expected(ts, element, quarter, start, end)
 
@@ -119,5 +119,5 @@ def _write_events(folder: Path, progress: Progress, ts: I64, element: I64, quart
             }
         )
         path = folder / f"part-{number:05d}.parquet"
-        write_file(path, table.schema, table.to_batches(), "snappy")
+        write_file(path, table, "snappy")
     progress("writing eventhistory (rows)", rows, rows)
