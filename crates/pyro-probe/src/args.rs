@@ -6,11 +6,13 @@ use crate::record::Options;
 pub const USAGE: &str = "\
 usage: pyro-probe record --root-pid PID --raw-dir FOLDER --host NAME [--hz 20] [--no-threads] [--max-open 8192]
        pyro-probe tiers --json
+       pyro-probe card --json
        pyro-probe --version
 
 record follows PID, its descendants and the processes named by FOLDER/plugin-*-<pid>.ndjson, and writes
 FOLDER/probe-<host>-threads.arrows, probe-<host>-series.arrows and probe-<host>.report.json until all of
-them have ended, SIGTERM comes, or FOLDER is removed. tiers tells what can be measured here.";
+them have ended, SIGTERM comes, or FOLDER is removed. tiers tells what can be measured here.
+card measures memory bandwidth and latency and the steadiness of this machine, for about ten seconds.";
 
 /// What to do.
 #[derive(Debug, PartialEq)]
@@ -19,6 +21,8 @@ pub enum Command {
     Record(Options),
     /// Tell what can be measured.
     Tiers,
+    /// Measure the host.
+    Card,
     /// Print the version.
     Version,
     /// Print the usage.
@@ -33,9 +37,10 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut args = args;
     match args.next().as_deref() {
         Some("record") => record(args).map(Command::Record),
-        Some("tiers") => match args.find(|arg| arg != "--json") {
+        Some(verb @ ("tiers" | "card")) => match args.find(|arg| arg != "--json") {
+            None if verb == "card" => Ok(Command::Card),
             None => Ok(Command::Tiers),
-            Some(other) => Err(format!("tiers does not know {other:?}")),
+            Some(other) => Err(format!("{verb} does not know {other:?}")),
         },
         Some("--version" | "-V") => Ok(Command::Version),
         Some("--help" | "-h" | "help") => Ok(Command::Help),

@@ -1,6 +1,7 @@
 //! `pyro-probe`: threads of given processes and host series, sampled from `/proc`.
 
 mod args;
+mod card;
 mod host;
 mod output;
 mod parse;
@@ -28,6 +29,10 @@ fn main() -> ExitCode {
         },
         Ok(Command::Tiers) => {
             println!("{}", tiers::report());
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Card) => {
+            println!("{}", card::report());
             ExitCode::SUCCESS
         }
         Ok(Command::Version) => {

@@ -10,6 +10,17 @@ use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns, watch_exit};
 use crate::threads::{Row, Threads};
 
+/// What a pass reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Threads and fast series.
+    Fast,
+    /// The slow series too.
+    Slow,
+    /// Everything, whatever seems idle: there will be no other pass.
+    Last,
+}
+
 /// Why a process is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
@@ -59,6 +70,7 @@ struct Process {
     io: Option<ProcFile>,
     status: ProcFile,
     tasks: Folder,
+    cpu_ns_before_threads: Option<i64>,
     exit: Option<OwnedFd>,
     threads: Option<Threads>,
 }
@@ -182,6 +194,7 @@ impl Processes {
                 io,
                 status,
                 tasks,
+                cpu_ns_before_threads: None,
                 exit,
                 threads,
             },
@@ -190,8 +203,13 @@ impl Processes {
     }
 
     /// Looks for new children of followed processes. Processes seen before are not looked at again
-    /// unless `all`, since a stranger does not become a descendant.
-    pub fn find_descendants(&mut self, all: bool, recorder: &mut Recorder, buffer: &mut Buffer) {
+    /// unless `all`, since a stranger does not become a descendant. True if any was found.
+    pub fn find_descendants(
+        &mut self,
+        all: bool,
+        recorder: &mut Recorder,
+        buffer: &mut Buffer,
+    ) -> bool {
         let mut present = BTreeSet::new();
         let _ = self.proc_folder.list(&mut self.listing, |name| {
             if let Ok(pid) = name.parse::<i32>() {
@@ -208,6 +226,7 @@ impl Processes {
                 Some((pid, parsed.parent_pid as i32, parsed.session as i32))
             })
             .collect();
+        let known = self.followed.len();
         // A child may have a lower number than its parent: repeat until nothing is added.
         loop {
             let before = candidates.len();
@@ -221,6 +240,7 @@ impl Processes {
         }
         self.strangers
             .extend(candidates.iter().map(|candidate| candidate.0));
+        self.followed.len() > known
     }
 
     /// Lists the threads of every process and takes new ones in.
@@ -237,10 +257,10 @@ impl Processes {
         }
     }
 
-    /// Reads every process and its threads. `slow` asks for the slow series too.
+    /// Reads every process and its threads.
     pub fn pass(
         &mut self,
-        slow: bool,
+        depth: Depth,
         recorder: &mut Recorder,
         buffer: &mut Buffer,
         emit: &mut dyn FnMut(i32, Row),
@@ -250,10 +270,17 @@ impl Processes {
             let Some(process) = self.followed.get_mut(&pid) else {
                 continue;
             };
-            if let Some(threads) = process.threads.as_mut() {
-                threads.pass(mono_ns, buffer, &mut |row| emit(pid, row));
+            let cpu_ns = process_cpu_ns(pid);
+            let idle = cpu_ns.is_some() && cpu_ns == process.cpu_ns_before_threads;
+            process.cpu_ns_before_threads = cpu_ns;
+            match process.threads.as_mut() {
+                Some(threads) if idle && depth != Depth::Last => threads.none_ran(mono_ns()),
+                Some(threads) => threads.pass(depth == Depth::Last, mono_ns, buffer, &mut |row| {
+                    emit(pid, row)
+                }),
+                None => {}
             }
-            if !process.read(slow, self.machine, recorder, buffer) {
+            if !process.read(depth != Depth::Fast, self.machine, recorder, buffer) {
                 self.end(pid, recorder, buffer, emit);
             }
         }
@@ -280,7 +307,7 @@ impl Processes {
         };
         process.read(true, self.machine, recorder, buffer);
         if let Some(threads) = process.threads.as_mut() {
-            threads.pass(mono_ns, buffer, &mut |row| emit(pid, row));
+            threads.pass(true, mono_ns, buffer, &mut |row| emit(pid, row));
             threads.end(mono_ns(), &mut |row| emit(pid, row));
             self.ended_threads.0 += threads.seen;
             self.ended_threads.1 += threads.readings;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::host::{Host, Machine};
 use crate::output::Stream;
-use crate::processes::{Processes, Seen, Why};
+use crate::processes::{Depth, Processes, Seen, Why};
 use crate::report::{ClockPairs, replace};
 use crate::schedule::{Lateness, Schedule};
 use crate::series::Recorder;
@@ -224,6 +224,7 @@ impl Probe {
 
     fn pass(&mut self, now: i64) {
         let slow = self.passes.is_multiple_of(SLOW_EVERY);
+        let depth = if slow { Depth::Slow } else { Depth::Fast };
         self.passes += 1;
         let probe = self.recorder.scope("probe");
         self.recorder
@@ -236,13 +237,16 @@ impl Probe {
             self.processes.find_threads(&mut self.buffer, &mut emit);
         }
         self.processes
-            .pass(slow, &mut self.recorder, &mut self.buffer, &mut emit);
+            .pass(depth, &mut self.recorder, &mut self.buffer, &mut emit);
         // Processes are few and long-lived beside threads: looked for less often, but at once in the first second.
         if self.children_due && (slow || self.passes < self.options.hz as u64) {
             self.children_due = false;
-            self.processes
-                .find_descendants(false, &mut self.recorder, &mut self.buffer);
-            self.processes.find_threads(&mut self.buffer, &mut emit);
+            let found =
+                self.processes
+                    .find_descendants(false, &mut self.recorder, &mut self.buffer);
+            if found {
+                self.processes.find_threads(&mut self.buffer, &mut emit);
+            }
         }
         if slow {
             let (user, system, _) = sys::own_usage();
@@ -278,7 +282,7 @@ impl Probe {
     fn finish(mut self, reason: &'static str) {
         let outputs = &mut self.outputs;
         self.processes.pass(
-            true,
+            Depth::Last,
             &mut self.recorder,
             &mut self.buffer,
             &mut |pid, row| outputs.thread(pid, row),

@@ -51,7 +51,14 @@ struct Thread {
     counters: SchedStat,
     read_ns: i64,
     written_ns: i64,
+    /// Readings in a row that found nothing new.
+    quiet_count: u32,
 }
+
+/// A thread that did not run in so many readings is read in one pass of [`QUIET_EVERY`] only: its
+/// rows stay right, but the moment when it runs again is known less finely.
+const QUIET_AFTER: u32 = 20;
+const QUIET_EVERY: u64 = 4;
 
 /// The threads of a process that were seen and are not known to be gone.
 #[derive(Debug)]
@@ -64,6 +71,7 @@ pub struct Threads {
     pub seen: u64,
     /// Readings of a thread done so far.
     pub readings: u64,
+    passes: u64,
 }
 
 impl Threads {
@@ -77,6 +85,7 @@ impl Threads {
             threads: BTreeMap::new(),
             seen: 0,
             readings: 0,
+            passes: 0,
         }
     }
 
@@ -100,6 +109,7 @@ impl Threads {
             counters: SchedStat::default(),
             read_ns: 0,
             written_ns: 0,
+            quiet_count: 0,
         };
         let Some(counters) = thread.read_schedstat(buffer) else {
             return;
@@ -115,15 +125,22 @@ impl Threads {
         self.seen += 1;
     }
 
-    /// Reads every thread; rows for those that ran, and last rows for those that are gone.
+    /// Reads every thread (`all`), or those whose turn it is; rows for those that ran, and last rows
+    /// for those that are gone.
     pub fn pass(
         &mut self,
+        all: bool,
         clock: impl Fn() -> i64,
         buffer: &mut Buffer,
         emit: &mut dyn FnMut(Row),
     ) {
-        self.readings += self.threads.len() as u64;
+        self.passes += 1;
         self.threads.retain(|&tid, thread| {
+            let its_turn = (self.passes + tid as u64).is_multiple_of(QUIET_EVERY);
+            if thread.quiet_count >= QUIET_AFTER && !its_turn && !all {
+                return true;
+            }
+            self.readings += 1;
             let read = thread.read_schedstat(buffer);
             let now = clock();
             let Some(counters) = read else {
@@ -133,8 +150,10 @@ impl Threads {
             };
             if counters == thread.counters {
                 thread.read_ns = now;
+                thread.quiet_count += 1;
                 return true;
             }
+            thread.quiet_count = 0;
             if thread.read_ns != thread.written_ns {
                 emit(thread.row(tid, None, false, false));
             }
@@ -154,6 +173,14 @@ impl Threads {
             emit(thread.row(tid, detail, reborn, false));
             true
         });
+    }
+
+    /// Notes that no thread ran since the last pass, as the CPU clock of the process stood still.
+    pub fn none_ran(&mut self, now_ns: i64) {
+        self.passes += 1;
+        for thread in self.threads.values_mut() {
+            thread.read_ns = now_ns;
+        }
     }
 
     /// Writes last rows: the process is gone.
