@@ -7,6 +7,7 @@ import platform
 import socket
 from pathlib import Path
 
+from pyrometer.probes.card import kept
 from pyrometer.store.manifest import Host
 
 
@@ -55,15 +56,17 @@ def parse_virtualised(cpuinfo: str, product: str) -> str | None:
     return product.strip() or "yes, product unknown"
 
 
-def this_host() -> Host:
-    """Read the machine; what cannot be read is ``None``."""
+def this_host(with_card: bool = True) -> Host:
+    """Read the machine, and the host card if one is kept; what cannot be read is ``None``."""
     cpuinfo = _text("/proc/cpuinfo")
     memory = parse_meminfo(_text("/proc/meminfo"))
+    name, model = socket.gethostname(), parse_cpu_model(cpuinfo)
     return Host(
-        hostname=socket.gethostname(),
+        hostname=name,
+        card=kept(name, model) if with_card else None,
         kernel=platform.release(),
         cpus_count=os.cpu_count(),
-        cpu_model=parse_cpu_model(cpuinfo),
+        cpu_model=model,
         memory_bytes=memory.get("MemTotal"),
         swap_bytes=memory.get("SwapTotal"),
         virtualised=parse_virtualised(cpuinfo, _text("/sys/class/dmi/id/product_name")),

@@ -1,0 +1,116 @@
+"""``pyrometer doctor``: what this machine can measure, and how to get the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pyrometer.cli import common
+
+if TYPE_CHECKING:
+    from pyrometer.estimate import Estimate
+    from pyrometer.probes.card import Card
+    from pyrometer.probes.doctor import Finding
+
+app = typer.Typer()
+
+GROUPS = (
+    ("Pyrometer", ("package",)),
+    ("What it measures", ("java", "spark", "run_directory")),
+    ("Inside the JVM", ("eventlog", "plugin", "gc", "stacks")),
+    ("Kernel and machine", ("",)),
+)
+EPILOG = "Example:  pyrometer doctor --json | tail -1 | python -m json.tool"
+
+
+@app.command(epilog=EPILOG)
+def doctor(
+    card: Annotated[
+        bool,
+        typer.Option(
+            "--card",
+            help="Also measure the host card (CPU, memory bandwidth and latency, disk, noise);"
+            " about 20 s. It is kept and attached to every run.",
+        ),
+    ] = False,
+    as_json: common.JsonOption = False,
+) -> None:
+    """Try everything that could be measured here, and say how to get what is missing.
+
+    Exit code: 0 if a run with profile light is possible, 3 if not.
+    """
+    from pyrometer.probes import doctor as examiner
+
+    findings = examiner.examine(Path.cwd(), os.environ)
+    show(findings, common.human(as_json))
+    data = examiner.as_data(findings)
+    if card:
+        from pyrometer.probes import card as cards
+
+        made = cards.measure(lambda text: common.err().print(f"[dim]{text}[/]"))
+        cards.keep(made)
+        show_card(made, common.human(as_json))
+        data["card"] = made.model_dump(mode="json")
+    if as_json:
+        common.emit_json(data)
+    if not examiner.can_run(findings):
+        raise typer.Exit(3)
+
+
+def show_card(card: Card, console: common.Console) -> None:
+    """Print the host card."""
+    from rich.table import Table
+
+    from pyrometer import units
+
+    def rate(estimate: Estimate | None) -> str:
+        if estimate is None:
+            return units.MISSING
+        ends = ""
+        if estimate.low is not None and estimate.high is not None:
+            ends = f"  ({units.size(estimate.low)} to {units.size(estimate.high)})"
+        return f"{units.size(estimate.value)}/s{ends}"
+
+    effects = ", ".join(f"{units.percent(v)} with {n}" for n, v in card.smallest_effect.items())
+    siblings = card.threads_per_core or units.MISSING
+    nodes = card.numa_nodes_count or units.MISSING
+    table = Table.grid(padding=(0, 2))
+    for name, text in (
+        ("CPU", f"{card.cpu_model}: {card.cpus_count} CPUs, {siblings} per core, {nodes} node(s)"),
+        ("memory", units.size(card.memory_bytes)),
+        ("copy", rate(card.copy_bytes_per_s)),
+        ("triad", rate(card.triad_bytes_per_s)),
+        ("latency", f"{card.latency_ns.value:.0f} ns a dependent load"),
+        ("disk, write", rate(card.disk_write_bytes_per_s)),
+        ("disk, read", rate(card.disk_read_bytes_per_s)),
+        ("steal", units.percent(card.steal_ratio)),
+        ("noise", f"{units.percent(card.alu_sd)} arithmetic, {units.percent(card.copy_sd)} copy"),
+        ("smallest effect", f"{effects} pairs, at the noise of copying memory"),
+    ):
+        table.add_row(f" {name}", text)
+    console.print("\n[bold]Host card[/]  medians with 95 % intervals")
+    console.print(table)
+
+
+def show(findings: Sequence[Finding], console: common.Console) -> None:
+    """Print findings in groups, each missing one with the command that gives it."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    left = list(findings)
+    for title, names in GROUPS:
+        mine = [f for f in left if any(f.name.startswith(name) for name in names)]
+        left = [f for f in left if f not in mine]
+        console.print(f"\n[bold]{title}[/]")
+        table = Table.grid(padding=(0, 2))
+        for finding in mine:
+            name = finding.name + (f" {finding.tier}" if finding.tier else "")
+            mark = "[green]✓[/]" if finding.available else "[yellow]–[/]"
+            table.add_row(f" {mark}", escape(name), escape(finding.reason))
+            if finding.remedy:
+                table.add_row("", "", f"[dim]→ {escape(finding.remedy)}[/]")
+        console.print(table)

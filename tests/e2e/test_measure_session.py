@@ -1,0 +1,110 @@
+"""`pm.measure` in live sessions of both Sparks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cli import environment, opened
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
+SPARK35 = ROOT / ".venv-spark35" / "lib"
+
+SESSION = """
+import json, sys
+from pyspark.sql import SparkSession
+import pyrometer as pm
+import pyrometer.errors
+
+spark = (SparkSession.builder.master("local[2]").appName("live")
+         .config("spark.ui.enabled", "false").config("spark.my.password", "hunter2").getOrCreate())
+spark.range(0, 1000, 1, 7).count()
+with pm.measure(spark, "run") as m:
+    before = spark.sparkContext.getLocalProperty("pyrometer.iteration")
+    rows = spark.range(0, 300000, 1, 4).selectExpr("id % 10 k").groupBy("k").count().count()
+assert (before, rows) == ("0", 10), (before, rows)
+assert spark.sparkContext.getLocalProperty("pyrometer.iteration") is None
+spark.range(0, 1000, 1, 9).count()
+m.show()
+try:
+    with pm.measure(spark, "failed", probe=False):
+        raise KeyError("in the block")
+except KeyError:
+    pass
+spark.stop()
+try:
+    pm.measure(spark, "stopped")
+except pm.errors.CapabilityError as error:
+    assert "stopped" in error.message
+else:
+    raise AssertionError("a stopped session was taken")
+print(json.dumps(m.summary.model_dump(mode="json", by_alias=True)))
+"""
+
+
+@pytest.fixture(scope="module", params=["4.x", "3.5"])
+def measured(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, dict[str, Any], str]:
+    folder = tmp_path_factory.mktemp("live")
+    env = environment(PYTHONPATH=None)
+    if request.param == "3.5":
+        packages = next(iter(SPARK35.glob("python3*/site-packages")), None)
+        if packages is None:
+            pytest.skip("the environment with Spark 3.5 is not set up (make setup-test)")
+        env["PYTHONPATH"] = str(packages)
+    (folder / "session.py").write_text(SESSION)
+    done = subprocess.run(
+        [sys.executable, "session.py"],
+        cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.splitlines()
+    return folder, json.loads(text[-1]), "\n".join(text[:-1])
+
+
+def test_only_the_block_is_counted(measured: tuple[Path, dict[str, Any], str]) -> None:
+    _, summary, _ = measured
+    tasks = sum(stage["tasks_count"] for stage in summary["stages"])
+    # 4 of the scan and what the aggregation needs; none of the 7 before and the 9 after.
+    assert 4 < tasks < 4 + 7
+    assert summary["totals"]["tasks_count"] == tasks
+    assert summary["totals"]["executor_cpu_time_ns"] > 0
+    assert [(i["iteration"], i["status"]) for i in summary["iterations"]] == [(0, "ok")]
+    assert [app["app_name"] for app in summary["apps"]] == ["live"]
+
+
+def test_the_ledger_knows_the_slots_of_a_session(
+    measured: tuple[Path, dict[str, Any], str],
+) -> None:
+    _, summary, _ = measured
+    slots = summary["ledger"]["slot_view"]
+    elapsed = summary["window"]["end_mono_ns"] - summary["window"]["start_mono_ns"]
+    assert slots["total_ns"] == pytest.approx(2 * elapsed, rel=0.02)
+    assert summary["cpu"]["process_cpu_ns"] > summary["totals"]["executor_cpu_time_ns"]
+
+
+def test_the_record_says_that_it_is_coarser(measured: tuple[Path, dict[str, Any], str]) -> None:
+    folder, summary, shown = measured
+    assert "live_session" in {doubt["code"] for doubt in summary["doubts"]}
+    assert "running session" in shown
+    assert opened(folder / "run").state == "finished"
+    failed = opened(folder / "failed")
+    assert (failed.state, failed.results[0].status) == ("failed", "failed")
+    assert not (folder / "stopped").exists()
+
+
+def test_secrets_of_the_session_are_not_written(
+    measured: tuple[Path, dict[str, Any], str],
+) -> None:
+    folder, _, _ = measured
+    for parent, _, names in os.walk(folder / "run"):
+        for name in names:
+            assert b"hunter2" not in (Path(parent) / name).read_bytes(), name
