@@ -555,14 +555,14 @@ tables! {
         host: Dict, null = false;
         #[doc = "Time of the reading"]
         t_mono_ns: I64, null = false;
-        #[doc = "host, cpu/<n>, process/<pid>, disk/<device>, net/<interface>"]
+        #[doc = "host, cpu/<n>, process/<pid>, disk/<device>, net/<interface>, cgroup (that of the root process), probe"]
         scope: Dict, null = false;
         #[doc = "Series: schema/series.toml"]
         name: Dict, null = false;
         #[doc = "In the unit that the name says"]
         value: I64, null = false;
     }
-    #[doc = "Counters of threads, as read: cumulative. A row only when the thread ran since the last reading, at first sight, and at exit."]
+    #[doc = "Counters of threads, as read: cumulative. Rows at first sight, when the thread had run since the last reading, for the reading before such a change (so that straight lines between rows are right), and when it is gone. A thread that was quiet for 20 passes is read in one of four."]
     ThreadCountersBuilder = "thread_counters" {
         #[doc = "Host"]
         host: Dict, null = false;
@@ -594,7 +594,7 @@ tables! {
         cpu: I32, null = true;
         #[doc = "First sight of the thread"]
         first: Bool, null = false;
-        #[doc = "Last reading: the thread or the process is gone"]
+        #[doc = "The thread or the process is gone; counters are those of the reading before"]
         last: Bool, null = false;
     }
     #[doc = "Slot view: slots × wall of a window, every slot-second once. Rows form a tree by `path`."]
