@@ -25,7 +25,7 @@ const NAMED = [
   [/udf/, "#009988"],
   [/memory|alloc/, "#9970ab"],
   [/^gc|garbage|pause|safepoint/, "#cc3311"],
-  [/jit|compil/, "#dd8855"],
+  [/jit|compil/, "#dcb8a4"],
   [/steal/, "#8a5a78"],
   [/run queue|runnable|delay/, "#ddaa77"],
   [/block io|disk|iowait|io wait|^io$/, "#2f6f6f"],

@@ -103,6 +103,11 @@ export function date(wallNs) {
   return new Date(wallNs / 1e6).toISOString().slice(0, 19).replace("T", " ") + " UTC";
 }
 
+// A call site with its folders left out: "collect at …/scan.py:41".
+export function callSite(text) {
+  return text?.replace(/(?:\/[^\s/]+){2,}\/(?=[^\s/]+)/g, "…/");
+}
+
 // "shuffle_write" and "stage-tail" as words.
 export function words(name) {
   return String(name ?? NONE).replace(/[_-]+/g, " ");

@@ -56,7 +56,10 @@ export function tree(rows) {
 // Stacked bars: one line per level, each part under its parent.
 function icicle(rows, total) {
   const lines = [];
-  const whole = total || rows.filter((row) => !row.parent).reduce((sum, row) => sum + (row.value_ns ?? 0), 0) || 1;
+  const sum = rows.filter((row) => !row.parent).reduce((all, row) => all + Math.max(0, row.value_ns ?? 0), 0);
+  // Rows that add up to more than the whole are shown so, past a mark at the whole.
+  const whole = Math.max(total ?? 0, sum) || 1;
+  const over = total && sum > total * 1.001;
   const place = (nodes, depth, start) => {
     let left = start;
     for (const node of nodes) {
@@ -71,8 +74,8 @@ function icicle(rows, total) {
   return el("div", { class: "icicle", role: "img", "aria-label": "Parts of the whole as bars; the table below has the same numbers" }, lines.map((line) => el("div", { class: "line" }, line.map(({ node, left, width }) => {
     const colour = named(node.name);
     const part = el("span", { class: "part", style: { left: `${left * 100}%`, width: `${width * 100}%`, background: colour, color: ink(colour) } }, width > 0.045 ? words(node.name) : "");
-    return tipOn(part, () => facts(words(node.row.path).replaceAll("/", " › "), rowFacts(node.row, whole)));
-  }))));
+    return tipOn(part, () => facts(words(node.row.path).replaceAll("/", " › "), rowFacts(node.row, total || whole)));
+  }))), over && el("span", { class: "whole", style: { left: `${(total / whole) * 100}%` }, title: "100 % of the window" }));
 }
 
 const hasRange = (row) => row.low_ns !== null && row.low_ns !== undefined && row.low_ns !== row.high_ns;

@@ -1,6 +1,6 @@
 // SQL executions: the final plan as a tree with time, rows and bytes per operator.
 import { el, missing, replace, section, svg } from "./dom.js";
-import { bytes, metric, percent, short, time } from "./format.js";
+import { bytes, callSite, metric, percent, short, time } from "./format.js";
 import { css, heat } from "./colours.js";
 import { table } from "./table.js";
 import { dark, onTheme } from "./theme.js";
@@ -26,7 +26,7 @@ export function planSection(summary, cuts) {
 }
 
 function label(item, several) {
-  const parts = [`${several ? `app ${item.app_index} · ` : ""}SQL ${item.sql_id}`, item.iteration === null || item.iteration === undefined ? null : `iteration ${item.iteration}`, time(item.duration_ns), (item.description ?? "").slice(0, 90), item.error ? "failed" : null];
+  const parts = [`${several ? `app ${item.app_index} · ` : ""}SQL ${item.sql_id}`, item.iteration === null || item.iteration === undefined ? null : `iteration ${item.iteration}`, time(item.duration_ns), callSite(item.description ?? "").slice(0, 90), item.error ? "failed" : null];
   return parts.filter(Boolean).join(" · ");
 }
 
@@ -82,7 +82,8 @@ function plan(execution) {
     selected = place.get(node.node_id);
   }
 
-  let selected = nodes.reduce((best, node, index) => ((node.on_cpu_ns ?? 0) > (nodes[best].on_cpu_ns ?? 0) ? index : best), 0);
+  const weight = timed && cpu ? (node) => node.on_cpu_ns ?? 0 : (node) => outputRows(node) ?? 0;
+  let selected = nodes.reduce((best, node, index) => (weight(node) > weight(nodes[best]) ? index : best), 0);
   rowsBox.addEventListener("keydown", (event) => {
     const move = { ArrowDown: 1, ArrowUp: -1, Home: -nodes.length, End: nodes.length }[event.key];
     if (!move) return;

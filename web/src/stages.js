@@ -1,6 +1,6 @@
 // Stages: a sortable table.
 import { el, missing, section } from "./dom.js";
-import { bytes, count, percent, significant, time } from "./format.js";
+import { bytes, callSite, count, percent, significant, time } from "./format.js";
 import { bar } from "./summary.js";
 import { facts, tipOn } from "./tip.js";
 import { table } from "./table.js";
@@ -18,7 +18,7 @@ export function stagesSection(summary, cuts) {
   const slowest = most((stage) => stage.task_time?.max_ns);
   const columns = [
     { label: "Stage", value: (s) => (s.app_index ?? 0) * 1e9 + s.stage_id * 100 + (s.stage_attempt ?? 0), show: (s) => `${several ? `${s.app_index}·` : ""}${s.stage_id}${s.stage_attempt ? `.${s.stage_attempt}` : ""}`, number: true },
-    { label: "Name", value: (s) => s.name, show: (s) => el("bdi", { class: "clip", title: s.name }, s.name ?? "–"), class: "name" },
+    { label: "Name", value: (s) => s.name, show: (s) => el("bdi", { class: "clip", title: s.name }, callSite(s.name) ?? "–"), class: "name" },
     { label: "Iteration", value: (s) => s.iteration, number: true },
     { label: "SQL", value: (s) => s.sql_id, number: true, help: "SQL execution that submitted the stage." },
     { label: "Tasks", value: (s) => s.tasks_count, show: tasks, number: true },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bytes, count, interval, metric, NONE, percent, short, signedPercent, significant, time, unit, wilson } from "../src/format.js";
+import { bytes, callSite, count, interval, metric, NONE, percent, short, signedPercent, significant, time, unit, wilson } from "../src/format.js";
 
 test("what is missing is a dash, never a zero", () => {
   for (const show of [time, bytes, count, percent, short, significant, signedPercent]) {
@@ -53,4 +53,11 @@ test("wilson agrees with published values", () => {
   assert.ok(Math.abs(low - 0.0552) < 5e-5 && Math.abs(high - 0.1744) < 5e-5);
   assert.deepEqual(wilson(0, 0), [NaN, NaN]);
   assert.equal(wilson(0, 10)[0], 0);
+});
+
+test("call sites keep the file, not its folders", () => {
+  assert.equal(callSite("collect at /home/me/.cache/x/interval_join.py:41"), "collect at …/interval_join.py:41");
+  assert.equal(callSite("count at Main.scala:12"), "count at Main.scala:12");
+  assert.equal(callSite("a/b and 1/2"), "a/b and 1/2");
+  assert.equal(callSite(null), undefined);
 });
