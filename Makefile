@@ -40,7 +40,7 @@ $(VENV)-spark35/.installed: $(VENV)/.requirements requirements/spark35.txt
 $(BUNDLED)/pyro-probe: $(RUST_SOURCES)
 	@mkdir -p $(BUNDLED)
 	@RUSTFLAGS="-C target-feature=+crt-static" cargo build -q --locked --release --target $(PROBE_TARGET) --target-dir target/static -p pyro-probe
-	@cp target/static/$(PROBE_TARGET)/release/pyro-probe $@.tmp && mv $@.tmp $@
+	@strip -o $@.tmp target/static/$(PROBE_TARGET)/release/pyro-probe && mv $@.tmp $@
 
 $(BUNDLED)/pyrometer-plugin.jar: $(JVM_SOURCES)
 	@mkdir -p $(BUNDLED)
