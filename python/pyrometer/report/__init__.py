@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyrometer.analyse import summary
+from pyrometer.analyse.summary import summary
 from pyrometer.report.data import ReportData, build
 from pyrometer.report.page import render, write_page
 from pyrometer.store import Run
