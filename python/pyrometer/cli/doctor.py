@@ -75,6 +75,10 @@ def show_card(card: Card, console: common.Console) -> None:
             ends = f"  ({units.size(estimate.low)} to {units.size(estimate.high)})"
         return f"{units.size(estimate.value)}/s{ends}"
 
+    def span(time: Estimate) -> str:
+        low, high = units.duration(time.low), units.duration(time.high)
+        return f"{units.duration(time.value)}  ({low} to {high})"
+
     effects = ", ".join(f"{units.percent(v)} with {n}" for n, v in card.smallest_effect.items())
     siblings = card.threads_per_core or units.MISSING
     nodes = card.numa_nodes_count or units.MISSING
@@ -84,7 +88,7 @@ def show_card(card: Card, console: common.Console) -> None:
         ("memory", units.size(card.memory_bytes)),
         ("copy", rate(card.copy_bytes_per_s)),
         ("triad", rate(card.triad_bytes_per_s)),
-        ("latency", f"{card.latency_ns.value:.0f} ns a dependent load"),
+        ("latency", f"{span(card.latency_ns)} a dependent load"),
         ("disk, write", rate(card.disk_write_bytes_per_s)),
         ("disk, read", rate(card.disk_read_bytes_per_s)),
         ("steal", units.percent(card.steal_ratio)),
