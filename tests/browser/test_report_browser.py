@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -324,3 +325,22 @@ def test_narrow_screens_do_not_scroll_sideways(full: Browser) -> None:
         assert wide <= 390
     finally:
         full.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def nulled(value: Any, name: str = "") -> Any:
+    """The same structure without any number but those that identify."""
+    if isinstance(value, dict):
+        return {key: nulled(item, key) for key, item in value.items()}
+    if isinstance(value, list):
+        return [nulled(item, name) for item in value]
+    identifies = re.search(r"(_id|_ids|_index|_attempt|^iterations?)$", name)
+    return None if type(value) in (int, float) and not identifies else value
+
+
+def test_a_page_without_any_number_shows_dashes(browser: Browser, tables: Tables) -> None:
+    page = browser.open(build(nulled(summary()), nulled(manifest()), tables))
+    assert page.complaints() == []
+    text = page.text("#main")
+    assert "failed:" not in text
+    for trace in ("NaN", "undefined", "Infinity", "[object", "null"):
+        assert trace not in text, text[max(0, text.find(trace) - 60) : text.find(trace) + 20]

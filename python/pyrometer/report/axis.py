@@ -105,7 +105,11 @@ def find_axis(tables: Tables, manifest: Mapping[str, Any]) -> Axis | None:
 
 def _offsets(tables: Tables, manifest: Mapping[str, Any]) -> dict[str, int]:
     offsets: dict[str, int] = {}
-    pairs = [p["wall_ns"] - p["mono_ns"] for p in manifest.get("clock_pairs") or []]
+    pairs = [
+        p["wall_ns"] - p["mono_ns"]
+        for p in manifest.get("clock_pairs") or []
+        if p.get("wall_ns") is not None and p.get("mono_ns") is not None
+    ]
     host = (manifest.get("host") or {}).get("hostname")
     if pairs and host:
         offsets[host] = int(np.median(pairs))
