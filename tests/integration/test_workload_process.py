@@ -1,0 +1,100 @@
+"""The runner process with a real Spark: another Spark's Python, properties, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pyrometer.workload import registry
+from pyrometer.workload.cache import DataCache
+from pyrometer.workload.launch import launch_spec
+
+pytestmark = pytest.mark.spark
+ROOT = Path(__file__).parents[2]
+SPARK35 = ROOT / ".venv-spark35"
+
+
+def start(made, raw, **env):
+    with (raw / "stdout").open("w") as out, (raw / "stderr").open("w") as err:
+        return subprocess.Popen(
+            made.argv, env={**os.environ, **made.env, **env}, stdout=out, stderr=err, cwd=raw
+        )
+
+
+def lines(raw):
+    path = raw / "iterations.ndjson"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@pytest.mark.parametrize("form", ["environment", "home"])
+def test_another_spark_runs_it_and_marks_its_jobs(tmp_path, form):
+    if not SPARK35.is_dir():
+        pytest.skip("Spark 3.5 is not set up: make setup-test")
+    (home,) = SPARK35.glob("lib/python3*/site-packages/pyspark")
+    (tmp_path / "log").mkdir()
+    made = launch_spec(
+        "interval-join",
+        {"variant": "timestamp"},
+        "1000",
+        iterations=1,
+        warmup=1,
+        raw_dir=tmp_path,
+        data_cache=DataCache(tmp_path / "cache"),
+        spark_home=SPARK35 if form == "environment" else home,
+        spark_conf={
+            "spark.master": "local[2]",
+            "spark.driver.memory": "1g",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": f"file://{tmp_path}/log",
+        },
+    )
+    child = start(made, tmp_path, SPARK_SUBMIT_OPTS="-Dtold.through.submit.opts=yes")
+    assert child.wait(120) == 0, (tmp_path / "stderr").read_text()
+    assert [r["status"] for r in lines(tmp_path) if r["k"] == "end"] == ["ok", "ok"]
+    (log,) = (tmp_path / "log").iterdir()
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    by_name = {event["Event"]: event for event in events}
+    assert by_name["SparkListenerLogStart"]["Spark Version"].startswith("3.5")
+    system = by_name["SparkListenerEnvironmentUpdate"]["System Properties"]
+    assert system["told.through.submit.opts"] == "yes"
+    jobs = [e["Properties"] for e in events if e["Event"] == "SparkListenerJobStart"]
+    marks = {(p.get("pyrometer.iteration"), p.get("pyrometer.warmup")) for p in jobs}
+    # Reading the schema is no part of an iteration.
+    assert marks == {(None, None), ("0", "true"), ("1", "false")}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_stops_spark_and_keeps_what_happened(tmp_path, monkeypatch, number):
+    monkeypatch.setitem(registry.BUILTIN, "toy", "tests.support.toy_workload:Toy")
+    made = launch_spec(
+        "toy",
+        {"ending": "sleep"},
+        raw_dir=tmp_path,
+        data_cache=DataCache(tmp_path / "cache"),
+        spark_conf={"spark.master": "local[2]", "spark.driver.memory": "1g"},
+    )
+    assert made.argv[0] == sys.executable
+    child = start(made, tmp_path)
+    until = time.monotonic() + 120
+    while not lines(tmp_path):
+        assert child.poll() is None, (tmp_path / "stderr").read_text()
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    jvms = (Path(f"/proc/{child.pid}/task/{child.pid}/children")).read_text().split()
+    time.sleep(1)  # into the job
+    child.send_signal(number)
+    assert child.wait(60) == 128 + number, (tmp_path / "stderr").read_text()
+    start_line, end_line = lines(tmp_path)
+    assert (start_line["k"], end_line["status"]) == ("start", "interrupted")
+    assert f"ended by {number.name}" in (tmp_path / "stderr").read_text()
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{pid}").exists() for pid in jvms):
+        assert time.monotonic() < until, "the JVM outlives the runner"
+        time.sleep(0.1)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+from pyrometer.workload import registry, runner
+from pyrometer.workload.launch import launch_spec
+from pyrometer.workload.runner import main
+
+
+class FakeContext:
+    def __init__(self):
+        self.properties = []
+
+    def setLocalProperty(self, key, value):  # noqa: N802
+        self.properties.append((key, value))
+
+
+class FakeSpark:
+    def __init__(self):
+        self.sparkContext = FakeContext()
+        self.stopped = 0
+
+    def stop(self):
+        self.stopped += 1
+
+
+@pytest.fixture
+def spark(monkeypatch):
+    made = FakeSpark()
+    monkeypatch.setattr(runner, "start_session", lambda conf: made)
+    handlers = [(n, signal.getsignal(n)) for n in (signal.SIGINT, signal.SIGTERM)]
+    yield made
+    for number, handler in handlers:
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry.BUILTIN, "toy", "tests.support.toy_workload:Toy")
+
+    def go(ending, **more):
+        launch_spec("toy", {"ending": ending}, "test", raw_dir=tmp_path, **more)
+        code = main([str(tmp_path / "workload.json")])
+        path = tmp_path / "iterations.ndjson"
+        lines = path.read_text().splitlines() if path.is_file() else []
+        return code, [json.loads(line) for line in lines]
+
+    return go
+
+
+def test_iterations_are_numbered_from_0_with_the_warm_up_first(run, spark):
+    code, lines = run("right", iterations=2, warmup=1)
+    assert code == 0
+    assert [(r["k"], r["iteration"], r["warmup"]) for r in lines] == [
+        ("start", 0, True), ("end", 0, True), ("start", 1, False),
+        ("end", 1, False), ("start", 2, False), ("end", 2, False),
+    ]  # fmt: skip
+    assert {r["status"] for r in lines if r["k"] == "end"} == {"ok"}
+    assert [r["mono_ns"] for r in lines] == sorted(r["mono_ns"] for r in lines)
+    ends = [r for r in lines if r["k"] == "end"]
+    assert {(r["rows"], r["checksum"], r["error"]) for r in ends} == {(0, "0" * 16, None)}
+    assert spark.sparkContext.properties[:4] == [
+        ("pyrometer.iteration", "0"), ("pyrometer.warmup", "true"),
+        ("pyrometer.iteration", None), ("pyrometer.warmup", None),
+    ]  # fmt: skip
+    assert spark.stopped == 1
+
+
+def test_wrong_result_ends_the_run_with_3_and_says_what_differs(run, spark, capsys):
+    code, lines = run("wrong", iterations=2, warmup=0)
+    assert code == 3
+    assert len(lines) == 2
+    assert (lines[1]["status"], lines[1]["rows"]) == ("wrong_result", 1)
+    assert lines[1]["error"] == "rows: expected 0, got 1"
+    assert "WRONG RESULT of toy, iteration 0: rows: expected 0, got 1" in capsys.readouterr().err
+    assert spark.stopped == 1
+
+
+def test_exception_ends_the_run_with_1(run, spark, capsys):
+    code, lines = run("raise", iterations=2, warmup=0)
+    assert code == 1
+    assert (lines[1]["status"], lines[1]["error"]) == ("failed", "ValueError: told to raise")
+    assert (lines[1]["rows"], lines[1]["checksum"]) == (None, None)
+    assert "ValueError: told to raise" in capsys.readouterr().err
+    assert spark.stopped == 1
+
+
+def test_iterations_that_cannot_be_written_do_not_end_the_run(run, spark, tmp_path, capsys):
+    (tmp_path / "iterations.ndjson").mkdir()
+    code, _ = run("right", iterations=3, warmup=0)
+    assert code == 0
+    assert capsys.readouterr().err.count("cannot be written") == 1
+
+
+def test_spark_that_does_not_start_is_a_failure_without_iterations(run, monkeypatch, spark, capsys):
+    def no_java(conf):
+        raise RuntimeError("JAVA_GATEWAY_EXITED")
+
+    monkeypatch.setattr(runner, "start_session", no_java)
+    assert run("right") == (1, [])
+    assert "JAVA_GATEWAY_EXITED" in capsys.readouterr().err
