@@ -6,6 +6,7 @@ import json
 import re
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,14 +15,20 @@ from pyrometer import _core
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "gclog"
 LOGS = sorted(FIXTURES.glob("gc-*.log"))
-COLLECTORS = {"g1": "G1", "parallel": "Parallel", "serial": "Serial", "z": "ZGC", "shenandoah": "Shenandoah"}
+COLLECTORS = {
+    "g1": "G1",
+    "parallel": "Parallel",
+    "serial": "Serial",
+    "z": "ZGC",
+    "shenandoah": "Shenandoah",
+}
 PAUSE = re.compile(r"^\[(\d+)ns\]\[(\d+)ns\].*GC\((\d+)\).*Pause .*?([\d.]+)ms$")
 SAFEPOINT = re.compile(r'^\[(\d+)ns\].*Safepoint "(\w+)".*Total: (\d+) ns')
 
 
-def ingest(paths: list[Path], out: Path) -> dict:
+def ingest(paths: list[Path], out: Path) -> dict[str, Any]:
     out.mkdir()
-    report: dict = json.loads(_core.ingest_gc([str(path) for path in paths], str(out)))
+    report: dict[str, Any] = json.loads(_core.ingest_gc([str(path) for path in paths], str(out)))
     return report
 
 
@@ -35,7 +42,8 @@ def test_pauses_and_safepoints_equal_an_independent_count(path: Path, tmp_path: 
     lines = path.read_text().splitlines()
     pauses = [match.groups() for line in lines if (match := PAUSE.match(line))]
     stops = [match.groups() for line in lines if (match := SAFEPOINT.match(line))]
-    assert pauses and stops
+    assert pauses
+    assert stops
     report = ingest([path], tmp_path / "out")
     assert report["doubts"] == []
     rows = pq.read_table(tmp_path / "out" / "gc_pauses.parquet").to_pylist()

@@ -84,13 +84,20 @@ impl Frame<'_> {
 /// class's name and the number of a lambda.
 pub fn java_class_name(internal: &str) -> String {
     let address = |name: &&str| {
-        let hidden = internal[name.len()..].strip_prefix(['/', '.', '+']).and_then(|rest| rest.strip_prefix("0x"));
+        let hidden = internal[name.len()..]
+            .strip_prefix(['/', '.', '+'])
+            .and_then(|rest| rest.strip_prefix("0x"));
         hidden.is_some_and(|hex| !hex.is_empty() && hex.bytes().all(|b| b.is_ascii_hexdigit()))
     };
-    let name = internal.rfind("0x").and_then(|at| internal.get(..at.checked_sub(1)?)).filter(address);
+    let name = internal
+        .rfind("0x")
+        .and_then(|at| internal.get(..at.checked_sub(1)?))
+        .filter(address);
     let text = name.unwrap_or(internal);
     let text = match text.split_once("$$Lambda$") {
-        Some((owner, number)) if number.bytes().all(|b| b.is_ascii_digit()) => Cow::Owned(format!("{owner}$$Lambda")),
+        Some((owner, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
+            Cow::Owned(format!("{owner}$$Lambda"))
+        }
         _ => Cow::Borrowed(text),
     };
     text.replace('/', ".")
@@ -105,7 +112,10 @@ mod tests {
         assert_eq!(java_class_name("java/lang/Thread"), "java.lang.Thread");
         assert_eq!(java_class_name("a/B$$Lambda$12/0x00007f5c"), "a.B$$Lambda");
         assert_eq!(java_class_name("a/B$$Lambda/0x00007f5c"), "a.B$$Lambda");
-        assert_eq!(java_class_name("a/B$$Lambda$3782.0x00007f2e1d1933b8"), "a.B$$Lambda");
+        assert_eq!(
+            java_class_name("a/B$$Lambda$3782.0x00007f2e1d1933b8"),
+            "a.B$$Lambda"
+        );
         assert_eq!(java_class_name("a/B+0x12"), "a.B");
         assert_eq!(java_class_name("a/Hex0x12"), "a.Hex0x12");
         assert_eq!(java_class_name("é0x"), "é0x");

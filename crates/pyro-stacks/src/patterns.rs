@@ -17,11 +17,18 @@ impl Patterns {
             patterns.extend(list.iter().map(String::as_str));
             numbers.extend(list.iter().map(|_| number));
         }
-        Ok(Self { set: RegexSet::new(patterns)?, rules: numbers })
+        Ok(Self {
+            set: RegexSet::new(patterns)?,
+            rules: numbers,
+        })
     }
 
     /// Number of the first rule that matches.
     pub fn first(&self, text: &str) -> Option<usize> {
-        self.set.matches(text).iter().next().map(|pattern| self.rules[pattern])
+        self.set
+            .matches(text)
+            .iter()
+            .next()
+            .map(|pattern| self.rules[pattern])
     }
 }

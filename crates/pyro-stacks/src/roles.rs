@@ -29,14 +29,22 @@ pub struct Roles {
 impl Roles {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-        let lists: Vec<Vec<String>> =
-            file.rule.iter().map(|rule| rule.name.iter().chain(&rule.comm).cloned().collect()).collect();
+        let lists: Vec<Vec<String>> = file
+            .rule
+            .iter()
+            .map(|rule| rule.name.iter().chain(&rule.comm).cloned().collect())
+            .collect();
         let patterns = Patterns::new(lists.iter()).map_err(|error| error.to_string())?;
-        Ok(Self { patterns, names: file.rule.into_iter().map(|rule| rule.role).collect() })
+        Ok(Self {
+            patterns,
+            names: file.rule.into_iter().map(|rule| rule.role).collect(),
+        })
     }
 
     /// Role of a thread with this name, the JVM's or the kernel's; `other` where no rule fits.
     pub fn of(&self, thread_name: &str) -> &str {
-        self.patterns.first(thread_name).map_or(OTHER, |rule| &self.names[rule])
+        self.patterns
+            .first(thread_name)
+            .map_or(OTHER, |rule| &self.names[rule])
     }
 }

@@ -144,19 +144,32 @@ impl Rules {
     /// # Errors
     /// Says which file, and what is wrong with it.
     pub fn parse(roles: &str, categories: &str, operators: &str) -> Result<Self, String> {
-        let file: CategoryFile = toml::from_str(categories).map_err(|error| format!("categories.toml: {error}"))?;
-        let names: Vec<&str> = file.category.iter().map(|category| category.name.as_str()).collect();
+        let file: CategoryFile =
+            toml::from_str(categories).map_err(|error| format!("categories.toml: {error}"))?;
+        let names: Vec<&str> = file
+            .category
+            .iter()
+            .map(|category| category.name.as_str())
+            .collect();
         let number = |name: &str| {
             let at = names.iter().position(|known| *known == name);
-            at.map(|at| at as u16).ok_or_else(|| format!("categories.toml: no category is called {name}"))
+            at.map(|at| at as u16)
+                .ok_or_else(|| format!("categories.toml: no category is called {name}"))
         };
         let regex = |text: &str| Regex::new(text).map_err(|error| error.to_string());
         let mut rule_categories = Vec::new();
         let (mut rule_if, mut rule_unless, mut callers) = (Vec::new(), Vec::new(), Vec::new());
         for rule in &file.rule {
             let neutral = rule.category == NEUTRAL;
-            rule_categories.push(if neutral { None } else { Some(number(&rule.category)?) });
-            for (numbers, pattern) in [(&mut rule_if, &rule.if_caller), (&mut rule_unless, &rule.unless_caller)] {
+            rule_categories.push(if neutral {
+                None
+            } else {
+                Some(number(&rule.category)?)
+            });
+            for (numbers, pattern) in [
+                (&mut rule_if, &rule.if_caller),
+                (&mut rule_unless, &rule.unless_caller),
+            ] {
                 numbers.push(pattern.is_some().then_some(callers.len() as u8));
                 callers.extend(pattern.as_deref().map(regex).transpose()?);
             }
@@ -164,24 +177,42 @@ impl Rules {
         if callers.len() > 64 {
             return Err("categories.toml: more than 64 patterns of callers".to_owned());
         }
-        let by_role = file.role.iter().map(|(role, name)| Ok((role.clone(), number(name)?)));
+        let by_role = file
+            .role
+            .iter()
+            .map(|(role, name)| Ok((role.clone(), number(name)?)));
         let by_role = by_role.collect::<Result<Vec<_>, String>>()?;
         let other = number("other")?;
-        let compile = |lists: Vec<&Vec<String>>| Patterns::new(lists.into_iter()).map_err(|error| error.to_string());
+        let compile = |lists: Vec<&Vec<String>>| {
+            Patterns::new(lists.into_iter()).map_err(|error| error.to_string())
+        };
         let patterns = compile(file.rule.iter().map(|rule| &rule.patterns).collect())?;
         let wait_patterns = compile(file.wait.iter().map(|rule| &rule.patterns).collect())?;
 
-        let text: OperatorFile = toml::from_str(operators).map_err(|error| format!("operators.toml: {error}"))?;
+        let text: OperatorFile =
+            toml::from_str(operators).map_err(|error| format!("operators.toml: {error}"))?;
         let mut names: Vec<String> = Vec::new();
         let mut intern = |name: &str| {
-            let at = names.iter().position(|known| known == name).unwrap_or_else(|| {
-                names.push(name.to_owned());
-                names.len() - 1
-            });
+            let at = names
+                .iter()
+                .position(|known| known == name)
+                .unwrap_or_else(|| {
+                    names.push(name.to_owned());
+                    names.len() - 1
+                });
             at as u16
         };
-        let operator_numbers = text.operator.iter().map(|rule| intern(&rule.name)).collect();
-        let prefixes = text.codegen.prefix.iter().map(|rule| intern(&rule.operator)).collect();
+        let operator_numbers = text
+            .operator
+            .iter()
+            .map(|rule| intern(&rule.name))
+            .collect();
+        let prefixes = text
+            .codegen
+            .prefix
+            .iter()
+            .map(|rule| intern(&rule.operator))
+            .collect();
         let fused = intern(&text.codegen.fused);
         Ok(Self {
             roles: Roles::parse(roles).map_err(|error| format!("roles.toml: {error}"))?,
@@ -193,12 +224,22 @@ impl Rules {
             patterns,
             by_role,
             other,
-            waits: file.wait.iter().map(|rule| (rule.class.clone(), rule.fallback)).collect(),
+            waits: file
+                .wait
+                .iter()
+                .map(|rule| (rule.class.clone(), rule.fallback))
+                .collect(),
             wait_patterns,
             operator_numbers,
             operator_patterns: compile(text.operator.iter().map(|rule| &rule.patterns).collect())?,
             codegen_class: regex(&text.codegen.class)?,
-            prefix_patterns: compile(text.codegen.prefix.iter().map(|rule| &rule.patterns).collect())?,
+            prefix_patterns: compile(
+                text.codegen
+                    .prefix
+                    .iter()
+                    .map(|rule| &rule.patterns)
+                    .collect(),
+            )?,
             prefixes,
             fused,
             operators: names,
@@ -222,7 +263,10 @@ impl Rules {
         let mut facts = Facts {
             category: self.patterns.first(&text).map(|rule| rule as u16),
             wait: self.wait_patterns.first(&text).map(|rule| rule as u16),
-            operator: self.operator_patterns.first(&text).map(|rule| self.operator_numbers[rule]),
+            operator: self
+                .operator_patterns
+                .first(&text)
+                .map(|rule| self.operator_numbers[rule]),
             ..Facts::default()
         };
         for (bit, pattern) in self.callers.iter().enumerate() {
@@ -232,7 +276,10 @@ impl Rules {
             && let Some(found) = self.codegen_class.captures(frame.place)
         {
             facts.codegen_stage_id = found.get(1).and_then(|n| n.as_str().parse().ok());
-            facts.operator = self.prefix_patterns.first(frame.method).map(|rule| self.prefixes[rule]);
+            facts.operator = self
+                .prefix_patterns
+                .first(frame.method)
+                .map(|rule| self.prefixes[rule]);
             facts.fused = true;
         }
         facts
@@ -245,8 +292,12 @@ impl Rules {
     /// Operators that whole-stage code generation fused into one method cannot be told apart:
     /// they come out as `WholeStageCodegen` with the number of the stage.
     pub fn classify(&self, leaf_first: &[Facts]) -> Verdict {
-        let category = self.dominant(leaf_first).or_else(|| self.nearest(leaf_first));
-        let operator = leaf_first.iter().find_map(|facts| facts.operator.or(facts.fused.then_some(self.fused)));
+        let category = self
+            .dominant(leaf_first)
+            .or_else(|| self.nearest(leaf_first));
+        let operator = leaf_first
+            .iter()
+            .find_map(|facts| facts.operator.or(facts.fused.then_some(self.fused)));
         Verdict {
             category: category.unwrap_or(self.other),
             wait: self.wait(leaf_first),
@@ -258,7 +309,9 @@ impl Rules {
     /// The first rule of those that hold for all that a frame calls (`anywhere`).
     fn dominant(&self, frames: &[Facts]) -> Option<u16> {
         let rules = frames.iter().filter_map(|facts| facts.category);
-        let rule = rules.filter(|&rule| self.rule_anywhere[usize::from(rule)]).min()?;
+        let rule = rules
+            .filter(|&rule| self.rule_anywhere[usize::from(rule)])
+            .min()?;
         self.rule_categories[usize::from(rule)]
     }
 
@@ -267,7 +320,10 @@ impl Rules {
     fn wait(&self, leaf_first: &[Facts]) -> Option<u16> {
         let is_fallback = |wait: &u16| self.waits[usize::from(*wait)].1;
         let mut waits = leaf_first.iter().filter_map(|facts| facts.wait);
-        waits.clone().find(|wait| !is_fallback(wait)).or_else(|| waits.by_ref().min())
+        waits
+            .clone()
+            .find(|wait| !is_fallback(wait))
+            .or_else(|| waits.by_ref().min())
     }
 
     /// The category of the frame nearest the leaf that has one.
@@ -275,17 +331,29 @@ impl Rules {
         leaf_first.iter().enumerate().find_map(|(at, facts)| {
             let rule = usize::from(facts.category?);
             let called_by = |bit: u8| {
-                leaf_first[at + 1..].iter().take(CALLERS).any(|caller| caller.callers >> bit & 1 == 1)
+                leaf_first[at + 1..]
+                    .iter()
+                    .take(CALLERS)
+                    .any(|caller| caller.callers >> bit & 1 == 1)
             };
-            let holds = self.rule_if[rule].is_none_or(called_by) && !self.rule_unless[rule].is_some_and(called_by);
-            if holds { self.rule_categories[rule] } else { None }
+            let holds = self.rule_if[rule].is_none_or(called_by)
+                && !self.rule_unless[rule].is_some_and(called_by);
+            if holds {
+                self.rule_categories[rule]
+            } else {
+                None
+            }
         })
     }
 
     /// Category of a sample on CPU: what the stack says in a task thread; in another thread its
     /// role's, unless the stack is the profiler's own.
     pub fn category(&self, role: &str, verdict: &Verdict) -> &str {
-        let by_role = self.by_role.iter().find(|(known, _)| known == role).map(|(_, category)| *category);
+        let by_role = self
+            .by_role
+            .iter()
+            .find(|(known, _)| known == role)
+            .map(|(_, category)| *category);
         let name = &self.categories[usize::from(verdict.category)].name;
         match by_role {
             Some(category) if name != "pyrometer" => &self.categories[usize::from(category)].name,
@@ -295,12 +363,16 @@ impl Rules {
 
     /// Wait class of a sleeping sample, `unclassified` where no rule names it.
     pub fn wait_class(&self, verdict: &Verdict) -> &str {
-        verdict.wait.map_or("unclassified", |wait| &self.waits[usize::from(wait)].0)
+        verdict
+            .wait
+            .map_or("unclassified", |wait| &self.waits[usize::from(wait)].0)
     }
 
     /// Operator that the frames name.
     pub fn operator(&self, verdict: &Verdict) -> Option<&str> {
-        verdict.operator.map(|operator| self.operators[usize::from(operator)].as_str())
+        verdict
+            .operator
+            .map(|operator| self.operators[usize::from(operator)].as_str())
     }
 }
 

@@ -32,8 +32,18 @@ mod tests {
     #[test]
     fn names_of_spark_3_and_4() {
         let name = task_of_thread("Executor task launch worker for task 3.0 in stage 5.1 (TID 12)");
-        assert_eq!(name, Some(TaskName { stage_id: 5, stage_attempt: 1, task_attempt_id: 12 }));
+        assert_eq!(
+            name,
+            Some(TaskName {
+                stage_id: 5,
+                stage_attempt: 1,
+                task_attempt_id: 12
+            })
+        );
         assert_eq!(task_of_thread("Executor task launch worker-0"), None);
-        assert_eq!(task_of_thread("Executor task launch worker for task 3.0 in stage x (TID 12)"), None);
+        assert_eq!(
+            task_of_thread("Executor task launch worker for task 3.0 in stage x (TID 12)"),
+            None
+        );
     }
 }

@@ -38,8 +38,10 @@ impl Text<'_> {
             Self::Latin1(bytes) => Some(bytes.iter().map(|&b| char::from(b)).collect()),
             Self::Utf16(count, bytes) => {
                 let mut cursor = Cursor::new(bytes);
-                let units: Vec<u16> =
-                    (0..count).map_while(|_| cursor.varint().ok()).map(|unit| unit as u16).collect();
+                let units: Vec<u16> = (0..count)
+                    .map_while(|_| cursor.varint().ok())
+                    .map(|unit| unit as u16)
+                    .collect();
                 Some(String::from_utf16_lossy(&units))
             }
         }
@@ -54,7 +56,10 @@ impl<'a> Cursor<'a> {
 
     /// Starts at `offset` of `bytes`.
     pub fn at(bytes: &'a [u8], offset: usize) -> Self {
-        Self { bytes, at: offset.min(bytes.len()) }
+        Self {
+            bytes,
+            at: offset.min(bytes.len()),
+        }
     }
 
     /// Offset of the next byte.
@@ -70,7 +75,11 @@ impl<'a> Cursor<'a> {
     /// Takes `count` bytes.
     #[inline]
     pub fn take(&mut self, count: usize) -> Read<&'a [u8]> {
-        let end = self.at.checked_add(count).filter(|&end| end <= self.bytes.len()).ok_or(Malformed)?;
+        let end = self
+            .at
+            .checked_add(count)
+            .filter(|&end| end <= self.bytes.len())
+            .ok_or(Malformed)?;
         let taken = &self.bytes[self.at..end];
         self.at = end;
         Ok(taken)
@@ -105,14 +114,22 @@ impl<'a> Cursor<'a> {
     /// A count of things that each take at least one byte.
     pub fn count(&mut self) -> Read<usize> {
         let count = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
-        if count <= self.remaining() { Ok(count) } else { Err(Malformed) }
+        if count <= self.remaining() {
+            Ok(count)
+        } else {
+            Err(Malformed)
+        }
     }
 
     /// The size of an event that begins at `start`, its own bytes among them.
     #[inline]
     pub fn count_from(&mut self, start: usize) -> Read<usize> {
         let size = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
-        if size <= self.bytes.len() - start { Ok(size) } else { Err(Malformed) }
+        if size <= self.bytes.len() - start {
+            Ok(size)
+        } else {
+            Err(Malformed)
+        }
     }
 
     /// A big-endian 64-bit integer.

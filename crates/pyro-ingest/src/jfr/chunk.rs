@@ -11,8 +11,6 @@ pub const HEADER_BYTES: usize = 68;
 pub struct Chunk {
     /// All bytes, from the header on.
     pub bytes: Vec<u8>,
-    /// Offset in the file.
-    pub offset: u64,
     /// The writer closed the chunk; else its constant pools may be missing.
     pub complete: bool,
     /// Wall time of the start, Unix ns.
@@ -47,20 +45,27 @@ pub enum ChunkError {
 ///
 /// # Errors
 /// If reading fails or what follows is no chunk.
-pub fn next(input: &mut impl std::io::Read, offset: u64) -> Result<Option<Chunk>, ChunkError> {
+pub fn next(input: &mut impl std::io::Read) -> Result<Option<Chunk>, ChunkError> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
-    input.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(ChunkError::Io)?;
+    input
+        .by_ref()
+        .take(HEADER_BYTES as u64)
+        .read_to_end(&mut bytes)
+        .map_err(ChunkError::Io)?;
     if bytes.is_empty() {
         return Ok(None);
     }
     let header = header(&bytes).map_err(|Malformed| ChunkError::NotAChunk)?;
     let rest = header.size.saturating_sub(HEADER_BYTES as u64);
-    input.by_ref().take(rest).read_to_end(&mut bytes).map_err(ChunkError::Io)?;
+    input
+        .by_ref()
+        .take(rest)
+        .read_to_end(&mut bytes)
+        .map_err(ChunkError::Io)?;
     // An unfinished chunk of async-profiler claims 1 GiB and has no constant pool yet.
     let complete = bytes.len() as u64 == header.size && header.pool_offset != 0;
     Ok(Some(Chunk {
         bytes,
-        offset,
         complete,
         start_wall_ns: header.start_wall_ns,
         start_ticks: header.start_ticks,
@@ -97,19 +102,29 @@ fn header(bytes: &[u8]) -> Read<Header> {
     if size < HEADER_BYTES as u64 || ticks_per_second <= 0 || !compressed {
         return Err(Malformed);
     }
-    Ok(Header { size, pool_offset, start_wall_ns, start_ticks, ticks_per_second })
+    Ok(Header {
+        size,
+        pool_offset,
+        start_wall_ns,
+        start_ticks,
+        ticks_per_second,
+    })
 }
 
 impl Chunk {
     /// Events in the order of the file. Ends at the first that is not whole;
     /// [`Events::broken_at`] then tells where.
     pub fn events(&self) -> Events<'_> {
-        Events { cursor: Cursor::at(&self.bytes, HEADER_BYTES), broken_at: None }
+        Events {
+            cursor: Cursor::at(&self.bytes, HEADER_BYTES),
+            broken_at: None,
+        }
     }
 
     /// Wall time of `ticks`, Unix ns.
     pub fn wall_ns(&self, ticks: i64) -> i64 {
-        self.start_wall_ns.saturating_add(self.duration_ns(ticks.saturating_sub(self.start_ticks)))
+        self.start_wall_ns
+            .saturating_add(self.duration_ns(ticks.saturating_sub(self.start_ticks)))
     }
 
     /// Length of `ticks`, ns.

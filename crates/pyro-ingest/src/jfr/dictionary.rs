@@ -70,7 +70,12 @@ impl Dictionary {
     ///
     /// # Errors
     /// If a table cannot be written.
-    pub fn stack(&mut self, pools: &Pools<'_>, cache: &mut ChunkCache, key: u64) -> Result<Option<i32>> {
+    pub fn stack(
+        &mut self,
+        pools: &Pools<'_>,
+        cache: &mut ChunkCache,
+        key: u64,
+    ) -> Result<Option<i32>> {
         if let Some(&known) = cache.stacks.get(&key) {
             return Ok(known);
         }
@@ -100,7 +105,11 @@ impl Dictionary {
             return Ok(known);
         }
         let id = self.verdicts.len() as i32;
-        let facts: Vec<Facts> = root_first.iter().rev().map(|&frame| self.frame_facts(frame)).collect();
+        let facts: Vec<Facts> = root_first
+            .iter()
+            .rev()
+            .map(|&frame| self.frame_facts(frame))
+            .collect();
         self.verdicts.push(self.rules.classify(&facts));
         let rows = &mut self.stack_sink.rows;
         rows.stack_id.append_value(id);
@@ -119,15 +128,35 @@ impl Dictionary {
     fn frame(&mut self, pools: &Pools<'_>, cache: &mut ChunkCache, raw: RawFrame) -> Result<i32> {
         let kind = *cache.kinds.entry(raw.kind).or_insert_with(|| {
             let text = pools.name(Named::FrameType, raw.kind);
-            text.map_or(FrameKind::Unknown, |text| FrameKind::from_description(&text))
+            text.map_or(FrameKind::Unknown, |text| {
+                FrameKind::from_description(&text)
+            })
         });
         // Distinct methods are few: the names are cheap to keep, dear to decode.
-        let (number, place, method) = cache.methods.entry((raw.method, kind.is_native())).or_insert_with(|| {
-            let unknown = || Method { class: String::new(), name: "unknown".to_owned() };
-            let Method { class, name } = pools.method(raw.method).unwrap_or_else(unknown);
-            let place = if kind.is_native() { class } else { java_class_name(&class) };
-            (self.method_number(&Frame { place: &place, method: &name, kind }), place, name)
-        });
+        let (number, place, method) = cache
+            .methods
+            .entry((raw.method, kind.is_native()))
+            .or_insert_with(|| {
+                let unknown = || Method {
+                    class: String::new(),
+                    name: "unknown".to_owned(),
+                };
+                let Method { class, name } = pools.method(raw.method).unwrap_or_else(unknown);
+                let place = if kind.is_native() {
+                    class
+                } else {
+                    java_class_name(&class)
+                };
+                (
+                    self.method_number(&Frame {
+                        place: &place,
+                        method: &name,
+                        kind,
+                    }),
+                    place,
+                    name,
+                )
+            });
         if let Some(&known) = self.frames.get(&(*number, raw.line, kind as u8)) {
             cache.frames.insert(raw, known);
             return Ok(known);
@@ -138,11 +167,13 @@ impl Dictionary {
         let rows = &mut self.frame_sink.rows;
         let place = Some(place.as_str()).filter(|place| !place.is_empty());
         rows.frame_id.append_value(id);
-        rows.class_name.append_option(place.filter(|_| !kind.is_native()));
+        rows.class_name
+            .append_option(place.filter(|_| !kind.is_native()));
         rows.method.append_value(method);
         rows.line.append_option((raw.line > 0).then_some(raw.line));
         rows.kind.append_value(kind.name());
-        rows.library.append_option(place.filter(|_| kind.is_native()));
+        rows.library
+            .append_option(place.filter(|_| kind.is_native()));
         self.frame_sink.row_done()?;
         cache.frames.insert(raw, id);
         Ok(id)
@@ -150,7 +181,11 @@ impl Dictionary {
 
     /// Number of a method, its facts worked out at first sight.
     fn method_number(&mut self, frame: &Frame<'_>) -> u32 {
-        let key = (self.name(frame.place), self.name(frame.method), frame.kind.is_native());
+        let key = (
+            self.name(frame.place),
+            self.name(frame.method),
+            frame.kind.is_native(),
+        );
         if let Some(&known) = self.methods.get(&key) {
             return known;
         }

@@ -75,30 +75,244 @@ impl<'a> Record<'a> {
 
 /// Event name, kind, and the name of the field for each slot, in the order of [`Slot`].
 const EVENTS: [(&str, Kind, [&str; SLOTS]); 15] = [
-    ("jdk.ExecutionSample", Kind::Execution, ["startTime", "", "sampledThread", "stackTrace", "state", "", "", "", "", "", ""]),
-    ("jdk.CPUTimeSample", Kind::Execution, ["startTime", "", "eventThread", "stackTrace", "", "samplingPeriod", "", "", "", "", ""]),
-    ("jdk.NativeMethodSample", Kind::NativeMethod, ["startTime", "", "sampledThread", "stackTrace", "state", "", "", "", "", "", ""]),
-    ("profiler.WallClockSample", Kind::Wall, ["startTime", "", "sampledThread", "stackTrace", "state", "samples", "timeSpan", "", "", "", ""]),
-    ("jdk.ObjectAllocationInNewTLAB", Kind::Allocation, ["startTime", "", "eventThread", "stackTrace", "", "", "", "objectClass", "tlabSize", "", ""]),
-    ("jdk.ObjectAllocationOutsideTLAB", Kind::Allocation, ["startTime", "", "eventThread", "stackTrace", "", "", "", "objectClass", "allocationSize", "", ""]),
-    ("jdk.ObjectAllocationSample", Kind::Allocation, ["startTime", "", "eventThread", "stackTrace", "", "", "", "objectClass", "weight", "", ""]),
-    ("jdk.JavaMonitorEnter", Kind::Lock, ["startTime", "duration", "eventThread", "stackTrace", "", "", "", "monitorClass", "", "", ""]),
-    ("jdk.ThreadPark", Kind::Lock, ["startTime", "duration", "eventThread", "stackTrace", "", "", "", "parkedClass", "", "", ""]),
-    ("profiler.NativeLock", Kind::Lock, ["startTime", "duration", "eventThread", "stackTrace", "", "", "", "", "", "", ""]),
-    ("jdk.Compilation", Kind::Compilation, ["startTime", "duration", "", "", "succeded", "compileLevel", "", "method", "codeSize", "compiler", ""]),
-    ("jdk.ActiveSetting", Kind::Setting, ["startTime", "", "", "", "", "id", "", "", "", "name", "value"]),
-    ("jdk.ActiveRecording", Kind::Recording, ["startTime", "", "", "", "", "", "", "", "", "name", ""]),
-    ("jdk.JVMInformation", Kind::Jvm, ["startTime", "", "", "", "", "pid", "", "", "", "", ""]),
+    (
+        "jdk.ExecutionSample",
+        Kind::Execution,
+        [
+            "startTime",
+            "",
+            "sampledThread",
+            "stackTrace",
+            "state",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.CPUTimeSample",
+        Kind::Execution,
+        [
+            "startTime",
+            "",
+            "eventThread",
+            "stackTrace",
+            "",
+            "samplingPeriod",
+            "",
+            "",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.NativeMethodSample",
+        Kind::NativeMethod,
+        [
+            "startTime",
+            "",
+            "sampledThread",
+            "stackTrace",
+            "state",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
+        "profiler.WallClockSample",
+        Kind::Wall,
+        [
+            "startTime",
+            "",
+            "sampledThread",
+            "stackTrace",
+            "state",
+            "samples",
+            "timeSpan",
+            "",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.ObjectAllocationInNewTLAB",
+        Kind::Allocation,
+        [
+            "startTime",
+            "",
+            "eventThread",
+            "stackTrace",
+            "",
+            "",
+            "",
+            "objectClass",
+            "tlabSize",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.ObjectAllocationOutsideTLAB",
+        Kind::Allocation,
+        [
+            "startTime",
+            "",
+            "eventThread",
+            "stackTrace",
+            "",
+            "",
+            "",
+            "objectClass",
+            "allocationSize",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.ObjectAllocationSample",
+        Kind::Allocation,
+        [
+            "startTime",
+            "",
+            "eventThread",
+            "stackTrace",
+            "",
+            "",
+            "",
+            "objectClass",
+            "weight",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.JavaMonitorEnter",
+        Kind::Lock,
+        [
+            "startTime",
+            "duration",
+            "eventThread",
+            "stackTrace",
+            "",
+            "",
+            "",
+            "monitorClass",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.ThreadPark",
+        Kind::Lock,
+        [
+            "startTime",
+            "duration",
+            "eventThread",
+            "stackTrace",
+            "",
+            "",
+            "",
+            "parkedClass",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
+        "profiler.NativeLock",
+        Kind::Lock,
+        [
+            "startTime",
+            "duration",
+            "eventThread",
+            "stackTrace",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
+        "jdk.Compilation",
+        Kind::Compilation,
+        [
+            "startTime",
+            "duration",
+            "",
+            "",
+            "succeded",
+            "compileLevel",
+            "",
+            "method",
+            "codeSize",
+            "compiler",
+            "",
+        ],
+    ),
+    (
+        "jdk.ActiveSetting",
+        Kind::Setting,
+        [
+            "startTime",
+            "",
+            "",
+            "",
+            "",
+            "id",
+            "",
+            "",
+            "",
+            "name",
+            "value",
+        ],
+    ),
+    (
+        "jdk.ActiveRecording",
+        Kind::Recording,
+        ["startTime", "", "", "", "", "", "", "", "", "name", ""],
+    ),
+    (
+        "jdk.JVMInformation",
+        Kind::Jvm,
+        ["startTime", "", "", "", "", "pid", "", "", "", "", ""],
+    ),
     // JDK 25 corrected the spelling of the field; both are tried, the first that exists counts.
-    ("jdk.Compilation", Kind::Compilation, ["startTime", "duration", "", "", "succeeded", "compileLevel", "", "method", "codeSize", "compiler", ""]),
+    (
+        "jdk.Compilation",
+        Kind::Compilation,
+        [
+            "startTime",
+            "duration",
+            "",
+            "",
+            "succeeded",
+            "compileLevel",
+            "",
+            "method",
+            "codeSize",
+            "compiler",
+            "",
+        ],
+    ),
 ];
 
 /// How to read one type of event.
 pub struct Reader {
     /// What it is.
     pub kind: Kind,
-    /// Its name.
-    pub name: &'static str,
     shape: Shape<SLOTS>,
 }
 
@@ -114,13 +328,22 @@ impl Reader {
 pub fn readers(metadata: &Metadata) -> KeyMap<u64, Reader> {
     let mut readers = KeyMap::default();
     for (name, kind, fields) in &EVENTS {
-        let Some(id) = metadata.id(name) else { continue };
-        let has = |field: &str| metadata.get(id).is_some_and(|class| class.fields.iter().any(|f| f.name == field));
-        if fields.iter().any(|field| field.starts_with("succe") && !has(field)) {
+        let Some(id) = metadata.id(name) else {
+            continue;
+        };
+        let has = |field: &str| {
+            metadata
+                .get(id)
+                .is_some_and(|class| class.fields.iter().any(|f| f.name == field))
+        };
+        if fields
+            .iter()
+            .any(|field| field.starts_with("succe") && !has(field))
+        {
             continue;
         }
         if let Ok(shape) = Shape::compile(metadata, id, fields) {
-            readers.insert(id, Reader { kind: *kind, name, shape });
+            readers.insert(id, Reader { kind: *kind, shape });
         }
     }
     readers

@@ -62,33 +62,55 @@ impl Metadata {
             cursor.varint()?; // start, duration, metadata id
         }
         let count = cursor.count()?;
-        let strings: Vec<String> =
-            (0..count).map(|_| cursor.text().map(|text| text.decode().unwrap_or_default())).collect::<Read<_>>()?;
+        let strings: Vec<String> = (0..count)
+            .map(|_| cursor.text().map(|text| text.decode().unwrap_or_default()))
+            .collect::<Read<_>>()?;
         let mut metadata = Self::default();
         metadata.element(&mut cursor, &strings, None, 0)?;
         Ok(metadata)
     }
 
     /// Reads one element and its children; `class` is the id of the class around it.
-    fn element(&mut self, cursor: &mut Cursor<'_>, strings: &[String], class: Option<u64>, depth: usize) -> Read<()> {
+    fn element(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        strings: &[String],
+        class: Option<u64>,
+        depth: usize,
+    ) -> Read<()> {
         if depth > MAX_DEPTH {
             return Err(Malformed);
         }
-        let string = |index: u64| usize::try_from(index).ok().and_then(|i| strings.get(i)).ok_or(Malformed);
+        let string = |index: u64| {
+            usize::try_from(index)
+                .ok()
+                .and_then(|i| strings.get(i))
+                .ok_or(Malformed)
+        };
         let name = string(cursor.varint()?)?;
         let mut attributes = HashMap::new();
         for _ in 0..cursor.count()? {
             let (key, value) = (string(cursor.varint()?)?, string(cursor.varint()?)?);
             attributes.insert(key.as_str(), value.as_str());
         }
-        let id = |key: &str| attributes.get(key).and_then(|text| text.parse::<u64>().ok());
+        let id = |key: &str| {
+            attributes
+                .get(key)
+                .and_then(|text| text.parse::<u64>().ok())
+        };
         let mut around = class;
         match (name.as_str(), class) {
             ("class", _) => {
                 let id = id("id").ok_or(Malformed)?;
                 let name = (*attributes.get("name").ok_or(Malformed)?).to_owned();
                 self.ids.insert(name.clone(), id);
-                self.types.insert(id, Type { name, fields: Vec::new() });
+                self.types.insert(
+                    id,
+                    Type {
+                        name,
+                        fields: Vec::new(),
+                    },
+                );
                 around = Some(id);
             }
             ("field", Some(class)) => {
@@ -98,7 +120,11 @@ impl Metadata {
                     pooled: attributes.get("constantPool") == Some(&"true"),
                     array: attributes.get("dimension").is_some_and(|d| *d != "0"),
                 };
-                self.types.get_mut(&class).ok_or(Malformed)?.fields.push(field);
+                self.types
+                    .get_mut(&class)
+                    .ok_or(Malformed)?
+                    .fields
+                    .push(field);
                 around = None;
             }
             _ => {}
@@ -148,12 +174,23 @@ impl Metadata {
             "double" => Step::Fixed(8),
             "java.lang.String" => Step::Text,
             _ if depth > MAX_DEPTH => return Err(Malformed),
-            _ => return class.fields.iter().try_for_each(|f| self.append_field(f, steps, total, depth + 1)),
+            _ => {
+                return class
+                    .fields
+                    .iter()
+                    .try_for_each(|f| self.append_field(f, steps, total, depth + 1));
+            }
         };
         push(steps, step, total)
     }
 
-    fn append_field(&self, field: &Field, steps: &mut Vec<Step>, total: &mut usize, depth: usize) -> Read<()> {
+    fn append_field(
+        &self,
+        field: &Field,
+        steps: &mut Vec<Step>,
+        total: &mut usize,
+        depth: usize,
+    ) -> Read<()> {
         let mut inner = Vec::new();
         let value = if field.array { &mut inner } else { &mut *steps };
         if field.pooled {
@@ -161,7 +198,11 @@ impl Metadata {
         } else {
             self.append(field.class, value, total, depth)?;
         }
-        if field.array { push(steps, Step::Array(inner), total) } else { Ok(()) }
+        if field.array {
+            push(steps, Step::Array(inner), total)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -218,7 +259,11 @@ pub enum Value<'a> {
 impl Value<'_> {
     /// The number, if it is one.
     pub fn number(self) -> Option<u64> {
-        if let Self::Number(number) = self { Some(number) } else { None }
+        if let Self::Number(number) = self {
+            Some(number)
+        } else {
+            None
+        }
     }
 }
 
@@ -239,7 +284,10 @@ impl<const N: usize> Shape<N> {
         for field in &class.fields {
             let steps = metadata.field_steps(field)?;
             let scalar = matches!(steps[..], [Step::Varint | Step::Byte | Step::Text]);
-            let slot = names.iter().position(|name| *name == field.name).filter(|_| scalar);
+            let slot = names
+                .iter()
+                .position(|name| *name == field.name)
+                .filter(|_| scalar);
             fields.push((slot, steps));
         }
         while fields.last().is_some_and(|(slot, _)| slot.is_none()) {

@@ -38,7 +38,12 @@ pub use spans::SpanIndex;
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
-pub fn ingest_jfr(paths: &[String], plugin_paths: &[String], out: &str, host: &str) -> Result<IngestReport> {
+pub fn ingest_jfr(
+    paths: &[String],
+    plugin_paths: &[String],
+    out: &str,
+    host: &str,
+) -> Result<IngestReport> {
     let spans = SpanIndex::new(read_spans(plugin_paths)?, read_clocks(plugin_paths)?);
     ingest_recordings(paths, &spans, out, host)
 }
@@ -47,7 +52,12 @@ pub fn ingest_jfr(paths: &[String], plugin_paths: &[String], out: &str, host: &s
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
-pub fn ingest_recordings(paths: &[String], spans: &SpanIndex, out: &str, host: &str) -> Result<IngestReport> {
+pub fn ingest_recordings(
+    paths: &[String],
+    spans: &SpanIndex,
+    out: &str,
+    host: &str,
+) -> Result<IngestReport> {
     let rules = Rules::embedded();
     let mut output = Output {
         samples: SampleSink::create(rules, out)?,
@@ -69,7 +79,8 @@ pub fn ingest_recordings(paths: &[String], spans: &SpanIndex, out: &str, host: &
         }
     }
     let tallies = output.samples.tallies;
-    let by_event = [Event::Cpu, Event::Wall, Event::Alloc, Event::Lock].map(|event| (event.name(), tallies[event as usize]));
+    let by_event = [Event::Cpu, Event::Wall, Event::Alloc, Event::Lock]
+        .map(|event| (event.name(), tallies[event as usize]));
     report.tables.insert("samples", output.samples.finish()?);
     report.tables.insert("jit", output.jit.finish()?);
     let (frames, stacks) = output.dictionary.finish()?;
@@ -78,10 +89,19 @@ pub fn ingest_recordings(paths: &[String], spans: &SpanIndex, out: &str, host: &
     report.stats.insert("bytes", totals.bytes.into());
     report.stats.insert("chunks", totals.chunks.into());
     report.stats.insert("events", totals.events.into());
-    report.stats.insert("events_ignored", serde_json::json!(totals.ignored));
-    report.stats.insert("cpu_interval_ns", totals.cpu_interval_ns.into());
-    report.stats.insert("wall_interval_ns", totals.wall_interval_ns.into());
-    report.stats.insert("samples_by_event", serde_json::json!(BTreeMap::from(by_event)));
+    report
+        .stats
+        .insert("events_ignored", serde_json::json!(totals.ignored));
+    report
+        .stats
+        .insert("cpu_interval_ns", totals.cpu_interval_ns.into());
+    report
+        .stats
+        .insert("wall_interval_ns", totals.wall_interval_ns.into());
+    report.stats.insert(
+        "samples_by_event",
+        serde_json::json!(BTreeMap::from(by_event)),
+    );
     Ok(report)
 }
 
@@ -95,18 +115,30 @@ struct Totals {
     wall_interval_ns: Option<i64>,
 }
 
-fn read_file(path: &str, recording: &mut Recording<'_>, output: &mut Output, report: &mut IngestReport, totals: &mut Totals) -> Result<()> {
+fn read_file(
+    path: &str,
+    recording: &mut Recording<'_>,
+    output: &mut Output,
+    report: &mut IngestReport,
+    totals: &mut Totals,
+) -> Result<()> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     let mut input = BufReader::new(file);
     let mut offset = 0;
     loop {
-        let chunk = match chunk::next(&mut input, offset) {
+        let chunk = match chunk::next(&mut input) {
             Ok(Some(chunk)) => chunk,
             Ok(None) => return Ok(()),
             Err(ChunkError::Io(error)) => return Err(Error::io(path, error)),
             Err(ChunkError::NotAChunk) => {
-                let text = format!("{path}: no chunk of a JFR recording at byte {offset}; the rest was left out");
-                report.doubts.push(Doubt::new("jfr_unreadable", Severity::Warning, text).in_file(path).at_byte(offset));
+                let text = format!(
+                    "{path}: no chunk of a JFR recording at byte {offset}; the rest was left out"
+                );
+                report.doubts.push(
+                    Doubt::new("jfr_unreadable", Severity::Warning, text)
+                        .in_file(path)
+                        .at_byte(offset),
+                );
                 return Ok(());
             }
         };
@@ -116,7 +148,11 @@ fn read_file(path: &str, recording: &mut Recording<'_>, output: &mut Output, rep
         if !chunk.complete || broken_at.is_some() {
             let at = offset + broken_at.unwrap_or(chunk.bytes.len()) as u64;
             let text = format!("{path}: the chunk at byte {offset} breaks off at byte {at}");
-            report.doubts.push(Doubt::new("jfr_truncated", Severity::Warning, text).in_file(path).at_byte(at));
+            report.doubts.push(
+                Doubt::new("jfr_truncated", Severity::Warning, text)
+                    .in_file(path)
+                    .at_byte(at),
+            );
         }
         offset += chunk.bytes.len() as u64;
     }
@@ -127,18 +163,50 @@ fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let mut add = |code, severity, count: u64, text: String| {
         if count > 0 {
-            doubts.push(Doubt::new(code, severity, format!("{path}: {text}")).in_file(path).times(count));
+            doubts.push(
+                Doubt::new(code, severity, format!("{path}: {text}"))
+                    .in_file(path)
+                    .times(count),
+            );
         }
     };
     let broken = seen.broken + seen.broken_pools;
-    add("jfr_unreadable", Severity::Warning, broken, format!("{} events and {} constant pools could not be read", seen.broken, seen.broken_pools));
+    add(
+        "jfr_unreadable",
+        Severity::Warning,
+        broken,
+        format!(
+            "{} events and {} constant pools could not be read",
+            seen.broken, seen.broken_pools
+        ),
+    );
     let misnamed = seen.misnamed.len() as u64;
-    add("samples_thread_name_differs", Severity::Warning, misnamed, format!("{misnamed} task threads are named after a task that the plugin did not see on them"));
+    add(
+        "samples_thread_name_differs",
+        Severity::Warning,
+        misnamed,
+        format!(
+            "{misnamed} task threads are named after a task that the plugin did not see on them"
+        ),
+    );
     let pid = recording.pid.or(recording.settings.pid);
     let unknown = seen.events > 0 && !pid.is_some_and(|pid| recording.spans.knows(pid));
-    add("samples_without_tasks", Severity::Warning, u64::from(unknown), format!("nothing is known of the tasks of process {}", pid.map_or("unknown".to_owned(), |pid| pid.to_string())));
+    add(
+        "samples_without_tasks",
+        Severity::Warning,
+        u64::from(unknown),
+        format!(
+            "nothing is known of the tasks of process {}",
+            pid.map_or("unknown".to_owned(), |pid| pid.to_string())
+        ),
+    );
     let wall = seen.events > 0 && !recording.settings.monotonic;
-    add("samples_wall_clock", Severity::Info, u64::from(wall), "times are on the wall clock".to_owned());
+    add(
+        "samples_wall_clock",
+        Severity::Info,
+        u64::from(wall),
+        "times are on the wall clock".to_owned(),
+    );
     doubts
 }
 
@@ -147,3 +215,6 @@ fn pid_of(path: &str) -> Option<i64> {
     let stem = Path::new(path).file_stem()?.to_str()?;
     stem.rsplit_once('-')?.1.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

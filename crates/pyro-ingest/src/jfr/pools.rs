@@ -16,8 +16,11 @@ impl Hasher for KeyHasher {
     }
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|&word| self.write_u64(u64::from_le_bytes(word)));
-        rest.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+        words
+            .iter()
+            .for_each(|&word| self.write_u64(u64::from_le_bytes(word)));
+        rest.iter()
+            .for_each(|&byte| self.write_u64(u64::from(byte)));
     }
     fn write_u64(&mut self, value: u64) {
         let mixed = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -83,8 +86,11 @@ pub struct Pools<'a> {
 }
 
 /// Pools whose values have one field of interest, a name.
-const NAMED: [(&str, &str); 3] =
-    [("jdk.types.FrameType", "description"), ("jdk.types.ThreadState", "name"), ("jdk.types.CompilerType", "compiler")];
+const NAMED: [(&str, &str); 3] = [
+    ("jdk.types.FrameType", "description"),
+    ("jdk.types.ThreadState", "name"),
+    ("jdk.types.CompilerType", "compiler"),
+];
 
 /// A pool of [`NAMED`].
 #[derive(Debug, Clone, Copy)]
@@ -117,19 +123,27 @@ struct StackShape {
 impl StackShape {
     fn compile(metadata: &Metadata) -> Option<Self> {
         let class = metadata.get(metadata.id("jdk.types.StackTrace")?)?;
-        let at = class.fields.iter().position(|field| field.name == "frames")?;
+        let at = class
+            .fields
+            .iter()
+            .position(|field| field.name == "frames")?;
         let mut before_frames = Vec::new();
         for field in &class.fields[..at] {
             before_frames.push((field.name == "truncated", metadata.field_steps(field).ok()?));
         }
         let mut frame = Vec::new();
         for field in &metadata.get(class.fields[at].class)?.fields {
-            let slot = ["method", "lineNumber", "type"].iter().position(|name| *name == field.name);
+            let slot = ["method", "lineNumber", "type"]
+                .iter()
+                .position(|name| *name == field.name);
             for step in metadata.field_steps(field).ok()? {
                 frame.push((slot, step));
             }
         }
-        Some(Self { before_frames, frame })
+        Some(Self {
+            before_frames,
+            frame,
+        })
     }
 }
 
@@ -137,7 +151,9 @@ impl<'a> Pools<'a> {
     /// Pools without any value, for a chunk whose types are known.
     pub fn new(bytes: &'a [u8], metadata: &Metadata) -> Self {
         let one = |name: &str, field: &str| {
-            metadata.id(name).and_then(|id| Shape::<1>::compile(metadata, id, &[field]).ok())
+            metadata
+                .id(name)
+                .and_then(|id| Shape::<1>::compile(metadata, id, &[field]).ok())
         };
         let method = metadata.id("jdk.types.Method");
         let thread = metadata.id("java.lang.Thread");
@@ -208,7 +224,9 @@ impl<'a> Pools<'a> {
     }
 
     fn cursor(&self, offsets: &Offsets, key: u64) -> Option<Cursor<'a>> {
-        offsets.get(&key).map(|&offset| Cursor::at(self.bytes, offset as usize))
+        offsets
+            .get(&key)
+            .map(|&offset| Cursor::at(self.bytes, offset as usize))
     }
 
     fn values<const N: usize>(
@@ -244,16 +262,31 @@ impl<'a> Pools<'a> {
     /// A method.
     pub fn method(&self, key: u64) -> Option<Method> {
         let [class, name] = self.values(&self.shapes.method, &self.methods, key)?;
-        let class = class.number().and_then(|key| self.class(key)).unwrap_or_default();
-        Some(Method { class, name: self.symbol(name.number()?)? })
+        let class = class
+            .number()
+            .and_then(|key| self.class(key))
+            .unwrap_or_default();
+        Some(Method {
+            class,
+            name: self.symbol(name.number()?)?,
+        })
     }
 
     /// A thread. async-profiler uses the OS thread id as the key.
     pub fn thread(&self, key: u64) -> Option<Thread> {
         let [tid, java, os] = self.values(&self.shapes.thread, &self.threads, key)?;
-        let name = |value| if let Value::Text(text) = value { self.text(text) } else { None };
+        let name = |value| {
+            if let Value::Text(text) = value {
+                self.text(text)
+            } else {
+                None
+            }
+        };
         let named = |text: &String| !text.is_empty();
-        Some(Thread { tid: tid.number()? as i64, name: name(java).filter(named).or_else(|| name(os).filter(named)) })
+        Some(Thread {
+            tid: tid.number()? as i64,
+            name: name(java).filter(named).or_else(|| name(os).filter(named)),
+        })
     }
 
     /// A value of one of the pools of names.
@@ -293,7 +326,11 @@ impl<'a> Pools<'a> {
                 }
             }
             let [method, line, kind] = values;
-            frames.push(RawFrame { method, line: line as i32, kind });
+            frames.push(RawFrame {
+                method,
+                line: line as i32,
+                kind,
+            });
         }
         Some(truncated)
     }

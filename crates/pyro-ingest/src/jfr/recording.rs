@@ -82,8 +82,20 @@ pub struct Recording<'a> {
 
 impl<'a> Recording<'a> {
     /// A recording of process `pid`, where the file name tells it.
-    pub fn new(host: &'a str, pid: Option<i64>, spans: &'a SpanIndex, rules: &'static Rules) -> Self {
-        Self { host, pid, spans, settings: Settings::default(), seen: Seen::default(), rules }
+    pub fn new(
+        host: &'a str,
+        pid: Option<i64>,
+        spans: &'a SpanIndex,
+        rules: &'static Rules,
+    ) -> Self {
+        Self {
+            host,
+            pid,
+            spans,
+            settings: Settings::default(),
+            seen: Seen::default(),
+            rules,
+        }
     }
 
     /// Takes one chunk in. Returns the offset in the chunk at which it breaks off, if it does.
@@ -92,16 +104,23 @@ impl<'a> Recording<'a> {
     /// If a table cannot be written.
     pub fn chunk(&mut self, chunk: &Chunk, output: &mut Output) -> Result<Option<usize>> {
         let mut events = chunk.events();
-        let framework: Vec<RawEvent<'_>> = events.by_ref().filter(|event| event.class <= CHECKPOINT).collect();
+        let framework: Vec<RawEvent<'_>> = events
+            .by_ref()
+            .filter(|event| event.class <= CHECKPOINT)
+            .collect();
         let broken_at = events.broken_at;
         let metadata = framework.iter().filter(|event| event.class == METADATA);
         // The last whole description counts: the JDK writes a new one when classes were added.
-        let Some(metadata) = metadata.rev().find_map(|event| Metadata::parse(event.body).ok()) else {
+        let Some(metadata) = metadata
+            .rev()
+            .find_map(|event| Metadata::parse(event.body).ok())
+        else {
             return Ok(Some(broken_at.unwrap_or(0)));
         };
         let mut pools = Pools::new(&chunk.bytes, &metadata);
         for event in framework.iter().filter(|event| event.class == CHECKPOINT) {
-            self.seen.broken_pools += u64::from(pools.note(&metadata, event.body, event.at).is_err());
+            self.seen.broken_pools +=
+                u64::from(pools.note(&metadata, event.body, event.at).is_err());
         }
         let readers = readers(&metadata);
         let whole = |event: &RawEvent<'_>| event.class > CHECKPOINT;
@@ -114,20 +133,35 @@ impl<'a> Recording<'a> {
             }
         }
         let mut ignored: KeyMap<u64, u64> = KeyMap::default();
-        let mut reading = Reading { recording: self, chunk, pools: &pools, cache: ChunkCache::default(), threads: KeyMap::default(), classes: KeyMap::default(), sleeping: KeyMap::default() };
+        let mut reading = Reading {
+            recording: self,
+            chunk,
+            pools: &pools,
+            cache: ChunkCache::default(),
+            threads: KeyMap::default(),
+            classes: KeyMap::default(),
+            sleeping: KeyMap::default(),
+        };
         for event in chunk.events().filter(whole) {
             reading.recording.seen.events += 1;
             match readers.get(&event.class) {
-                Some(Reader { kind: Kind::Setting | Kind::Recording | Kind::Jvm, .. }) => {}
+                Some(Reader {
+                    kind: Kind::Setting | Kind::Recording | Kind::Jvm,
+                    ..
+                }) => {}
                 Some(reader) => match reader.read(event.body) {
-                    Some(record) => reading.event(reader, &record, output, &mut ignored, event.class)?,
+                    Some(record) => {
+                        reading.event(reader, &record, output, &mut ignored, event.class)?
+                    }
                     None => reading.recording.seen.broken += 1,
                 },
                 None => *ignored.entry(event.class).or_default() += 1,
             }
         }
         for (class, count) in ignored {
-            let name = metadata.get(class).map_or("unknown", |class| class.name.as_str());
+            let name = metadata
+                .get(class)
+                .map_or("unknown", |class| class.name.as_str());
             *self.seen.ignored.entry(name.to_owned()).or_default() += count;
         }
         Ok(broken_at)
@@ -141,22 +175,33 @@ impl Settings {
             _ => String::new(),
         };
         match kind {
-            Kind::Recording => self.async_profiler |= text(Slot::Name).starts_with("async-profiler"),
+            Kind::Recording => {
+                self.async_profiler |= text(Slot::Name).starts_with("async-profiler")
+            }
             Kind::Jvm => self.pid = record.get(Slot::Count).number().map(|pid| pid as i64),
             _ => {
                 let (name, value) = (text(Slot::Name), text(Slot::Value));
-                let about = metadata.get(record.number(Slot::Count)).map_or("", |class| class.name.as_str());
+                let about = metadata
+                    .get(record.number(Slot::Count))
+                    .map_or("", |class| class.name.as_str());
                 self.set(about, &name, &value);
             }
         }
     }
 
     fn set(&mut self, about: &str, name: &str, value: &str) {
-        let or_default = |default| value.parse().ok().map(|ns: i64| if ns > 0 { ns } else { default });
+        let or_default = |default| {
+            value
+                .parse()
+                .ok()
+                .map(|ns: i64| if ns > 0 { ns } else { default })
+        };
         match (about, name) {
             ("jdk.ActiveRecording", "clock") => self.monotonic = value == "monotonic",
             ("jdk.ActiveRecording", "event") => self.event = Some(value.to_owned()),
-            ("jdk.ExecutionSample", "interval") => self.cpu_interval_ns = or_default(DEFAULT_CPU_NS),
+            ("jdk.ExecutionSample", "interval") => {
+                self.cpu_interval_ns = or_default(DEFAULT_CPU_NS)
+            }
             ("jdk.ExecutionSample", "wall") => self.wall_interval_ns = or_default(DEFAULT_WALL_NS),
             ("jdk.ExecutionSample", "period") => self.cpu_interval_ns = period_ns(value),
             ("jdk.NativeMethodSample", "period") => self.native_interval_ns = period_ns(value),
@@ -169,7 +214,10 @@ impl Settings {
         let cpu = self.cpu_interval_ns.unwrap_or(DEFAULT_CPU_NS);
         match self.event.as_deref() {
             None | Some("cpu" | "itimer" | "ctimer" | "cpu-clock" | "") => Some((Event::Cpu, cpu)),
-            Some("wall") => Some((Event::Wall, self.wall_interval_ns.unwrap_or(DEFAULT_WALL_NS))),
+            Some("wall") => Some((
+                Event::Wall,
+                self.wall_interval_ns.unwrap_or(DEFAULT_WALL_NS),
+            )),
             Some(_) => None,
         }
     }
@@ -200,7 +248,14 @@ struct Reading<'r, 'a, 'c> {
 }
 
 impl Reading<'_, '_, '_> {
-    fn event(&mut self, reader: &Reader, record: &Record<'_>, output: &mut Output, ignored: &mut KeyMap<u64, u64>, class: u64) -> Result<()> {
+    fn event(
+        &mut self,
+        reader: &Reader,
+        record: &Record<'_>,
+        output: &mut Output,
+        ignored: &mut KeyMap<u64, u64>,
+        class: u64,
+    ) -> Result<()> {
         let settings = &self.recording.settings;
         let duration = |slot| self.chunk.duration_ns(record.number(slot) as i64);
         let bytes = record.number(Slot::Bytes) as i64;
@@ -228,23 +283,42 @@ impl Reading<'_, '_, '_> {
     }
 
     fn pid(&self) -> i64 {
-        self.recording.pid.or(self.recording.settings.pid).unwrap_or(-1)
+        self.recording
+            .pid
+            .or(self.recording.settings.pid)
+            .unwrap_or(-1)
     }
 
     /// Writes the row or, for a batch across tasks, the rows of a sample.
-    fn sample(&mut self, event: Event, weight: i64, record: &Record<'_>, output: &mut Output) -> Result<()> {
+    fn sample(
+        &mut self,
+        event: Event,
+        weight: i64,
+        record: &Record<'_>,
+        output: &mut Output,
+    ) -> Result<()> {
         let pid = self.pid();
         let monotonic = self.recording.settings.monotonic;
         let start = record.number(Slot::Start) as i64;
-        let t_ns = if monotonic { start } else { self.chunk.wall_ns(start) };
-        let asleep = if event == Event::Wall { self.asleep(record.number(Slot::State)) } else { None };
+        let t_ns = if monotonic {
+            start
+        } else {
+            self.chunk.wall_ns(start)
+        };
+        let asleep = if event == Event::Wall {
+            self.asleep(record.number(Slot::State))
+        } else {
+            None
+        };
         let key = record.number(Slot::Stack);
         let stack = output.dictionary.stack(self.pools, &mut self.cache, key)?;
         let stack = stack.map(|stack| (stack, output.dictionary.verdict(stack)));
         let class_key = record.number(Slot::Class);
         if class_key != 0 {
             let pools = self.pools;
-            self.classes.entry(class_key).or_insert_with(|| pools.class(class_key).map(|name| java_class_name(&name)));
+            self.classes
+                .entry(class_key)
+                .or_insert_with(|| pools.class(class_key).map(|name| java_class_name(&name)));
         }
         self.know_thread(record.number(Slot::Thread));
         let (thread, spans) = &self.threads[&record.number(Slot::Thread)];
@@ -253,11 +327,30 @@ impl Reading<'_, '_, '_> {
             host: self.recording.host,
             pid,
             clock: if monotonic { "mono" } else { "wall" },
-            source: if self.recording.settings.async_profiler { "async-profiler" } else { "jfr" },
+            source: if self.recording.settings.async_profiler {
+                "async-profiler"
+            } else {
+                "jfr"
+            },
         };
         let index = self.recording.spans;
-        let join = |t_ns: i64| if monotonic { Some(t_ns) } else { index.mono_ns(pid, t_ns) };
-        let mut sample = Sample { event, t_ns, weight, asleep, stack, thread, span: None, class };
+        let join = |t_ns: i64| {
+            if monotonic {
+                Some(t_ns)
+            } else {
+                index.mono_ns(pid, t_ns)
+            }
+        };
+        let mut sample = Sample {
+            event,
+            t_ns,
+            weight,
+            asleep,
+            stack,
+            thread,
+            span: None,
+            class,
+        };
         if event != Event::Wall {
             sample.span = join(t_ns).and_then(|mono_ns| covering(spans, mono_ns));
             return output.samples.push(origin, &sample);
@@ -279,24 +372,44 @@ impl Reading<'_, '_, '_> {
         }
         let pid = self.pid();
         // async-profiler's key is the thread id, so that it is known where the pool is missing.
-        let thread = self.pools.thread(key).unwrap_or(super::pools::Thread { tid: key as i64, name: None });
-        let role = thread.name.as_deref().map_or("other", |name| self.recording.rules.roles().of(name));
+        let thread = self.pools.thread(key).unwrap_or(super::pools::Thread {
+            tid: key as i64,
+            name: None,
+        });
+        let role = thread
+            .name
+            .as_deref()
+            .map_or("other", |name| self.recording.rules.roles().of(name));
         let spans = self.recording.spans.of_thread(pid, thread.tid);
         if let Some(named) = thread.name.as_deref().and_then(task_of_thread)
             && self.recording.spans.knows(pid)
-            && !spans.iter().any(|span| span.task_attempt_id == named.task_attempt_id)
+            && !spans
+                .iter()
+                .any(|span| span.task_attempt_id == named.task_attempt_id)
         {
             self.recording.seen.misnamed.insert(thread.tid);
         }
-        self.threads.insert(key, (ThreadFacts { tid: thread.tid, name: thread.name, role }, spans));
+        self.threads.insert(
+            key,
+            (
+                ThreadFacts {
+                    tid: thread.tid,
+                    name: thread.name,
+                    role,
+                },
+                spans,
+            ),
+        );
     }
 
     fn asleep(&mut self, key: u64) -> Option<bool> {
         let pools = self.pools;
-        *self.sleeping.entry(key).or_insert_with(|| match pools.name(Named::ThreadState, key)?.as_str() {
-            "STATE_SLEEPING" => Some(true),
-            "STATE_RUNNABLE" => Some(false),
-            _ => None,
+        *self.sleeping.entry(key).or_insert_with(|| {
+            match pools.name(Named::ThreadState, key)?.as_str() {
+                "STATE_SLEEPING" => Some(true),
+                "STATE_RUNNABLE" => Some(false),
+                _ => None,
+            }
         })
     }
 
@@ -309,16 +422,24 @@ impl Reading<'_, '_, '_> {
             self.recording.spans.mono_ns(pid, self.chunk.wall_ns(start))
         };
         let method = self.pools.method(record.number(Slot::Class));
-        let compiler = record.get(Slot::Name).number().and_then(|key| self.pools.name(Named::Compiler, key));
+        let compiler = record
+            .get(Slot::Name)
+            .number()
+            .and_then(|key| self.pools.name(Named::Compiler, key));
         let rows = &mut output.jit.rows;
         rows.pid.append_value(pid);
         rows.start_mono_ns.append_option(mono_ns);
-        rows.duration_ns.append_value(self.chunk.duration_ns(record.number(Slot::Duration) as i64));
+        rows.duration_ns
+            .append_value(self.chunk.duration_ns(record.number(Slot::Duration) as i64));
         rows.compiler.append_option(compiler);
-        rows.level.append_option(record.get(Slot::Count).number().map(|level| level as i32));
-        rows.method.append_option(method.map(|m| format!("{}.{}", java_class_name(&m.class), m.name)));
-        rows.code_bytes.append_option(record.get(Slot::Bytes).number().map(|bytes| bytes as i64));
-        rows.succeeded.append_option(record.get(Slot::State).number().map(|flag| flag != 0));
+        rows.level
+            .append_option(record.get(Slot::Count).number().map(|level| level as i32));
+        rows.method
+            .append_option(method.map(|m| format!("{}.{}", java_class_name(&m.class), m.name)));
+        rows.code_bytes
+            .append_option(record.get(Slot::Bytes).number().map(|bytes| bytes as i64));
+        rows.succeeded
+            .append_option(record.get(Slot::State).number().map(|flag| flag != 0));
         output.jit.row_done()
     }
 }

@@ -109,7 +109,11 @@ impl SampleSink {
     /// # Errors
     /// If it cannot be created.
     pub fn create(rules: &'static Rules, out: &str) -> Result<Self> {
-        Ok(Self { sink: ParquetSink::create(out)?, rules, tallies: Default::default() })
+        Ok(Self {
+            sink: ParquetSink::create(out)?,
+            rules,
+            tallies: Default::default(),
+        })
     }
 
     /// Writes the table to the end; returns its rows.
@@ -125,14 +129,23 @@ impl SampleSink {
     /// # Errors
     /// If the table cannot be written.
     pub fn push(&mut self, origin: Origin<'_>, sample: &Sample<'_>) -> Result<()> {
-        let Sample { event, thread, span, .. } = *sample;
+        let Sample {
+            event,
+            thread,
+            span,
+            ..
+        } = *sample;
         let verdict = sample.stack.map(|(_, verdict)| verdict);
         let role = if span.is_some() { "task" } else { thread.role };
         // Time on CPU has a category, time asleep a wait class; a wall sample that was running
         // is told by the CPU samples beside it.
-        let category = verdict.filter(|_| event == Event::Cpu).map(|verdict| self.rules.category(role, &verdict));
+        let category = verdict
+            .filter(|_| event == Event::Cpu)
+            .map(|verdict| self.rules.category(role, &verdict));
         let asleep = sample.asleep == Some(true);
-        let wait_class = verdict.filter(|_| asleep).map(|verdict| self.rules.wait_class(&verdict));
+        let wait_class = verdict
+            .filter(|_| asleep)
+            .map(|verdict| self.rules.wait_class(&verdict));
         let for_tasks = matches!(role, "task" | "helper");
         let verdict_for_tasks = verdict.filter(|_| for_tasks);
         let operator = verdict_for_tasks.and_then(|verdict| self.rules.operator(&verdict));
@@ -158,23 +171,32 @@ impl SampleSink {
         rows.event.append_value(event.name());
         rows.weight.append_value(sample.weight);
         rows.unit.append_value(event.unit());
-        rows.state.append_option(sample.asleep.map(|asleep| if asleep { "sleeping" } else { "running" }));
+        rows.state.append_option(
+            sample
+                .asleep
+                .map(|asleep| if asleep { "sleeping" } else { "running" }),
+        );
         rows.wait_class.append_option(wait_class);
         rows.category.append_option(category);
         rows.role.append_value(role);
         rows.thread_name.append_option(thread.name.as_deref());
-        rows.task_attempt_id.append_option(span.map(|span| span.task_attempt_id));
+        rows.task_attempt_id
+            .append_option(span.map(|span| span.task_attempt_id));
         rows.stage_id.append_option(span.map(|span| span.stage_id));
-        rows.stage_attempt.append_option(span.map(|span| span.stage_attempt));
+        rows.stage_attempt
+            .append_option(span.map(|span| span.stage_attempt));
         rows.job_id.append_option(span.and_then(|span| span.job_id));
         rows.sql_id.append_option(span.and_then(|span| span.sql_id));
         rows.node_id.append_null();
         rows.plan_version.append_null();
         rows.expression_id.append_null();
         rows.operator.append_option(operator);
-        rows.codegen_stage_id.append_option(verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id));
-        rows.iteration.append_option(span.and_then(|span| span.iteration));
-        rows.java_stack.append_option(sample.stack.map(|(stack, _)| stack));
+        rows.codegen_stage_id
+            .append_option(verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id));
+        rows.iteration
+            .append_option(span.and_then(|span| span.iteration));
+        rows.java_stack
+            .append_option(sample.stack.map(|(stack, _)| stack));
         rows.native_stack.append_null();
         rows.kernel_stack.append_null();
         rows.episode_id.append_null();

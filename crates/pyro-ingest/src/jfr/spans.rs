@@ -16,13 +16,27 @@ impl SpanIndex {
     pub fn new(spans: Vec<TaskSpan>, clocks: Vec<(i64, i64, i64)>) -> Self {
         let mut index = Self::default();
         for span in spans {
-            index.threads.entry((span.pid, span.tid)).or_default().push(span);
+            index
+                .threads
+                .entry((span.pid, span.tid))
+                .or_default()
+                .push(span);
         }
-        index.threads.values_mut().for_each(|spans| spans.sort_by_key(|span| span.start_mono_ns));
+        index
+            .threads
+            .values_mut()
+            .for_each(|spans| spans.sort_by_key(|span| span.start_mono_ns));
         for (pid, mono_ns, wall_ns) in clocks {
-            index.clocks.entry(pid).or_default().push((wall_ns, mono_ns));
+            index
+                .clocks
+                .entry(pid)
+                .or_default()
+                .push((wall_ns, mono_ns));
         }
-        index.clocks.values_mut().for_each(|pairs| pairs.sort_unstable());
+        index
+            .clocks
+            .values_mut()
+            .for_each(|pairs| pairs.sort_unstable());
         index
     }
 
@@ -83,13 +97,21 @@ pub fn split_batch<'a>(
     let task = |number: u64| join(time(number)).and_then(|mono_ns| covering(spans, mono_ns));
     let mut pieces: Vec<Piece<'a>> = Vec::new();
     if spans.is_empty() || count <= 1 || count > MAX_BATCH {
-        return vec![Piece { start_ns, count: count.max(1), span: task(0) }];
+        return vec![Piece {
+            start_ns,
+            count: count.max(1),
+            span: task(0),
+        }];
     }
     for number in 0..count {
         let span = task(number);
         match pieces.last_mut() {
             Some(piece) if same(piece.span, span) => piece.count += 1,
-            _ => pieces.push(Piece { start_ns: time(number), count: 1, span }),
+            _ => pieces.push(Piece {
+                start_ns: time(number),
+                count: 1,
+                span,
+            }),
         }
     }
     pieces
@@ -108,15 +130,39 @@ mod tests {
     use super::*;
 
     fn span(task: i64, start: i64, end: Option<i64>) -> TaskSpan {
-        TaskSpan { pid: 1, tid: 2, task_attempt_id: task, start_mono_ns: start, end_mono_ns: end, ..TaskSpan::default() }
+        TaskSpan {
+            pid: 1,
+            tid: 2,
+            task_attempt_id: task,
+            start_mono_ns: start,
+            end_mono_ns: end,
+            ..TaskSpan::default()
+        }
     }
 
     #[test]
     fn a_sample_belongs_to_the_span_around_it() {
-        let index = SpanIndex::new(vec![span(1, 200, Some(300)), span(0, 0, Some(100)), span(2, 400, None)], vec![]);
+        let index = SpanIndex::new(
+            vec![
+                span(1, 200, Some(300)),
+                span(0, 0, Some(100)),
+                span(2, 400, None),
+            ],
+            vec![],
+        );
         let spans = index.of_thread(1, 2);
         let task = |t| covering(spans, t).map(|span| span.task_attempt_id);
-        assert_eq!([task(-1), task(0), task(100), task(101), task(250), task(350)], [None, Some(0), Some(0), None, Some(1), None]);
+        assert_eq!(
+            [
+                task(-1),
+                task(0),
+                task(100),
+                task(101),
+                task(250),
+                task(350)
+            ],
+            [None, Some(0), Some(0), None, Some(1), None]
+        );
         assert_eq!(task(1_000_000), Some(2));
         assert!(index.of_thread(1, 3).is_empty());
     }
@@ -125,12 +171,22 @@ mod tests {
     fn batches_are_split_where_tasks_change() {
         let spans = [span(0, 0, Some(100)), span(1, 200, Some(300))];
         let pieces = split_batch(&spans, 50, 200, 5, Some); // samples at 50, 100, 150, 200, 250
-        let short: Vec<_> = pieces.iter().map(|p| (p.start_ns, p.count, p.span.map(|s| s.task_attempt_id))).collect();
+        let short: Vec<_> = pieces
+            .iter()
+            .map(|p| (p.start_ns, p.count, p.span.map(|s| s.task_attempt_id)))
+            .collect();
         assert_eq!(short, [(50, 2, Some(0)), (150, 1, None), (200, 2, Some(1))]);
         let pieces = split_batch(&spans, 50, 0, 1, Some);
         assert_eq!(pieces.len(), 1);
         let pieces = split_batch(&[], 50, 200, 5, Some);
-        assert_eq!(pieces, [Piece { start_ns: 50, count: 5, span: None }]);
+        assert_eq!(
+            pieces,
+            [Piece {
+                start_ns: 50,
+                count: 5,
+                span: None
+            }]
+        );
     }
 
     #[test]

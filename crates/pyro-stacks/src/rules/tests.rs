@@ -15,16 +15,26 @@ fn classify(stack: &str) -> (String, Option<String>, Option<i32>, String) {
                     (class, method, FrameKind::C2)
                 }
             };
-            rules.facts(&Frame { place, method, kind })
+            rules.facts(&Frame {
+                place,
+                method,
+                kind,
+            })
         })
         .collect();
     let verdict = rules.classify(&facts);
     let operator = rules.operator(&verdict).map(str::to_owned);
     let wait = rules.wait_class(&verdict).to_owned();
-    (rules.category("task", &verdict).to_owned(), operator, verdict.codegen_stage_id, wait)
+    (
+        rules.category("task", &verdict).to_owned(),
+        operator,
+        verdict.codegen_stage_id,
+        wait,
+    )
 }
 
-const GENERATED: &str = "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage2";
+const GENERATED: &str =
+    "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage2";
 
 /// Stacks as async-profiler recorded them on Spark 3.5.9 and 4.3.0, shortened, with what a reader
 /// of the stack would say they were doing.
@@ -32,46 +42,168 @@ const GENERATED: &str = "org.apache.spark.sql.catalyst.expressions.GeneratedClas
 fn recorded_stacks_are_told_as_a_reader_would() {
     let cases = [
         // decimals: conversion, arithmetic and access are three things
-        ("cast", "BroadcastNestedLoopJoin", "java.math.BigDecimal.multiply GENERATED.bnlj_doConsume_0$ GENERATED.processNext"),
-        ("cast", "BroadcastNestedLoopJoin", "org.apache.spark.sql.types.Decimal.changePrecision org.apache.spark.sql.catalyst.expressions.CastUtils.changePrecisionExact GENERATED.bnlj_doConsume_0$"),
-        ("cast", "WholeStageCodegen", "java.math.BigInteger.<init> java.math.BigInteger.valueOf scala.math.BigInt.bigInteger scala.math.BigDecimal$.apply org.apache.spark.sql.types.Decimal.toBigDecimal org.apache.spark.sql.types.Decimal.toDouble GENERATED.processNext"),
-        ("operator", "BroadcastNestedLoopJoin", "java.math.BigDecimal.precision scala.math.BigDecimal$.exact scala.math.BigDecimal$.apply scala.math.BigDecimal$.apply org.apache.spark.sql.types.Decimal.toBigDecimal org.apache.spark.sql.types.Decimal.compare GENERATED.bnlj_doConsume_0$"),
-        ("operator", "BroadcastNestedLoopJoin", "java.math.BigDecimal.precision scala.math.BigDecimal.precision org.apache.spark.sql.types.Decimal.set org.apache.spark.sql.types.Decimal$.apply org.apache.spark.sql.types.Decimal.apply org.apache.spark.sql.catalyst.expressions.UnsafeRow.getDecimal GENERATED.bnlj_doConsume_0$"),
-        ("operator", "HashAggregate", "org.apache.spark.sql.types.Decimal$.createUnsafe org.apache.spark.sql.execution.vectorized.WritableColumnVector.getDecimal GENERATED.hashAgg_doAggregateWithoutKey_0$"),
-        ("cast", "Project", "jdk.internal.math.FloatingDecimal.readJavaFormatString jdk.internal.math.FloatingDecimal.parseDouble java.lang.Double.parseDouble GENERATED.project_doConsume_0$"),
-        ("cast", "Filter", "org.apache.spark.unsafe.types.UTF8String.toLong GENERATED.filter_doConsume_0$"),
-        ("cast", "WholeStageCodegen", "org.apache.spark.sql.catalyst.util.SparkDateTimeUtils.stringToTimestamp org.apache.spark.sql.catalyst.util.DateTimeUtils$.stringToTimestamp GENERATED.processNext"),
+        (
+            "cast",
+            "BroadcastNestedLoopJoin",
+            "java.math.BigDecimal.multiply GENERATED.bnlj_doConsume_0$ GENERATED.processNext",
+        ),
+        (
+            "cast",
+            "BroadcastNestedLoopJoin",
+            "org.apache.spark.sql.types.Decimal.changePrecision org.apache.spark.sql.catalyst.expressions.CastUtils.changePrecisionExact GENERATED.bnlj_doConsume_0$",
+        ),
+        (
+            "cast",
+            "WholeStageCodegen",
+            "java.math.BigInteger.<init> java.math.BigInteger.valueOf scala.math.BigInt.bigInteger scala.math.BigDecimal$.apply org.apache.spark.sql.types.Decimal.toBigDecimal org.apache.spark.sql.types.Decimal.toDouble GENERATED.processNext",
+        ),
+        (
+            "operator",
+            "BroadcastNestedLoopJoin",
+            "java.math.BigDecimal.precision scala.math.BigDecimal$.exact scala.math.BigDecimal$.apply scala.math.BigDecimal$.apply org.apache.spark.sql.types.Decimal.toBigDecimal org.apache.spark.sql.types.Decimal.compare GENERATED.bnlj_doConsume_0$",
+        ),
+        (
+            "operator",
+            "BroadcastNestedLoopJoin",
+            "java.math.BigDecimal.precision scala.math.BigDecimal.precision org.apache.spark.sql.types.Decimal.set org.apache.spark.sql.types.Decimal$.apply org.apache.spark.sql.types.Decimal.apply org.apache.spark.sql.catalyst.expressions.UnsafeRow.getDecimal GENERATED.bnlj_doConsume_0$",
+        ),
+        (
+            "operator",
+            "HashAggregate",
+            "org.apache.spark.sql.types.Decimal$.createUnsafe org.apache.spark.sql.execution.vectorized.WritableColumnVector.getDecimal GENERATED.hashAgg_doAggregateWithoutKey_0$",
+        ),
+        (
+            "cast",
+            "Project",
+            "jdk.internal.math.FloatingDecimal.readJavaFormatString jdk.internal.math.FloatingDecimal.parseDouble java.lang.Double.parseDouble GENERATED.project_doConsume_0$",
+        ),
+        (
+            "cast",
+            "Filter",
+            "org.apache.spark.unsafe.types.UTF8String.toLong GENERATED.filter_doConsume_0$",
+        ),
+        (
+            "cast",
+            "WholeStageCodegen",
+            "org.apache.spark.sql.catalyst.util.SparkDateTimeUtils.stringToTimestamp org.apache.spark.sql.catalyst.util.DateTimeUtils$.stringToTimestamp GENERATED.processNext",
+        ),
         // scans
-        ("decode", "Scan parquet", "org.apache.parquet.column.values.plain.PlainValuesReader.readInteger org.apache.spark.sql.execution.datasources.parquet.VectorizedColumnReader.readBatch org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader.nextBatch org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1.hasNext GENERATED.columnartorow_nextBatch_0$ GENERATED.processNext"),
-        ("decompression", "Scan parquet", "libsnappyjava.so!snappy::RawUncompress libsnappyjava.so!Java_org_xerial_snappy_SnappyNative_rawUncompress org.xerial.snappy.SnappyNative.rawUncompress org.xerial.snappy.Snappy.uncompress org.apache.parquet.hadoop.codec.SnappyDecompressor.uncompress org.apache.parquet.hadoop.ColumnChunkPageReadStore$ColumnChunkPageReader.readPage"),
-        ("decompression", "Scan parquet", "libzstd-jni-1.5.7-6.so!ZSTD_decompressBlock_internal com.github.luben.zstd.ZstdInputStreamNoFinalizer.readInternal org.apache.parquet.hadoop.codec.ZstdDecompressorStream.read org.apache.parquet.hadoop.ColumnChunkPageReadStore$ColumnChunkPageReader.readPage"),
-        ("decompression", "Scan parquet", "libz.so.1.2.13!inflate libzip.so!Java_java_util_zip_Inflater_inflateBytesBytes java.util.zip.Inflater.inflate org.apache.parquet.hadoop.ColumnChunkPageReadStore$ColumnChunkPageReader.readPage"),
-        ("io", "Scan parquet", "kernel!copy_page_to_iter kernel!filemap_read kernel!vfs_read kernel!ksys_read libc.so.6!read libjava.so!readBytes java.io.FileInputStream.readBytes org.apache.hadoop.fs.RawLocalFileSystem$LocalFSFileInputStream.read org.apache.parquet.hadoop.ParquetFileReader.readNextRowGroup"),
-        ("decode", "Scan json", "com.fasterxml.jackson.core.json.ReaderBasedJsonParser.nextToken org.apache.spark.sql.catalyst.json.JacksonParser.parse"),
-        ("decode", "Scan csv", "com.univocity.parsers.common.input.AbstractCharInputReader.nextChar com.univocity.parsers.csv.CsvParser.parseRecord org.apache.spark.sql.catalyst.csv.UnivocityParser.parse"),
+        (
+            "decode",
+            "Scan parquet",
+            "org.apache.parquet.column.values.plain.PlainValuesReader.readInteger org.apache.spark.sql.execution.datasources.parquet.VectorizedColumnReader.readBatch org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader.nextBatch org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1.hasNext GENERATED.columnartorow_nextBatch_0$ GENERATED.processNext",
+        ),
+        (
+            "decompression",
+            "Scan parquet",
+            "libsnappyjava.so!snappy::RawUncompress libsnappyjava.so!Java_org_xerial_snappy_SnappyNative_rawUncompress org.xerial.snappy.SnappyNative.rawUncompress org.xerial.snappy.Snappy.uncompress org.apache.parquet.hadoop.codec.SnappyDecompressor.uncompress org.apache.parquet.hadoop.ColumnChunkPageReadStore$ColumnChunkPageReader.readPage",
+        ),
+        (
+            "decompression",
+            "Scan parquet",
+            "libzstd-jni-1.5.7-6.so!ZSTD_decompressBlock_internal com.github.luben.zstd.ZstdInputStreamNoFinalizer.readInternal org.apache.parquet.hadoop.codec.ZstdDecompressorStream.read org.apache.parquet.hadoop.ColumnChunkPageReadStore$ColumnChunkPageReader.readPage",
+        ),
+        (
+            "decompression",
+            "Scan parquet",
+            "libz.so.1.2.13!inflate libzip.so!Java_java_util_zip_Inflater_inflateBytesBytes java.util.zip.Inflater.inflate org.apache.parquet.hadoop.ColumnChunkPageReadStore$ColumnChunkPageReader.readPage",
+        ),
+        (
+            "io",
+            "Scan parquet",
+            "kernel!copy_page_to_iter kernel!filemap_read kernel!vfs_read kernel!ksys_read libc.so.6!read libjava.so!readBytes java.io.FileInputStream.readBytes org.apache.hadoop.fs.RawLocalFileSystem$LocalFSFileInputStream.read org.apache.parquet.hadoop.ParquetFileReader.readNextRowGroup",
+        ),
+        (
+            "decode",
+            "Scan json",
+            "com.fasterxml.jackson.core.json.ReaderBasedJsonParser.nextToken org.apache.spark.sql.catalyst.json.JacksonParser.parse",
+        ),
+        (
+            "decode",
+            "Scan csv",
+            "com.univocity.parsers.common.input.AbstractCharInputReader.nextChar com.univocity.parsers.csv.CsvParser.parseRecord org.apache.spark.sql.catalyst.csv.UnivocityParser.parse",
+        ),
         // memory
-        ("memory", "WholeStageCodegen", "kernel!clear_page_erms kernel!do_anonymous_page kernel!handle_mm_fault kernel!asm_exc_page_fault java.math.BigInteger.valueOf GENERATED.processNext"),
-        ("memory", "Scan parquet", "libc.so.6!__memset_avx512_unaligned_erms libjvm.so!ObjArrayAllocator::initialize libjvm.so!MemAllocator::allocate libjvm.so!OptoRuntime::new_array_C _new_array_Java java.nio.ByteBuffer.allocate org.apache.parquet.hadoop.ParquetFileReader.readNextRowGroup"),
+        (
+            "memory",
+            "WholeStageCodegen",
+            "kernel!clear_page_erms kernel!do_anonymous_page kernel!handle_mm_fault kernel!asm_exc_page_fault java.math.BigInteger.valueOf GENERATED.processNext",
+        ),
+        (
+            "memory",
+            "Scan parquet",
+            "libc.so.6!__memset_avx512_unaligned_erms libjvm.so!ObjArrayAllocator::initialize libjvm.so!MemAllocator::allocate libjvm.so!OptoRuntime::new_array_C _new_array_Java java.nio.ByteBuffer.allocate org.apache.parquet.hadoop.ParquetFileReader.readNextRowGroup",
+        ),
         // exchange, sort, hash
-        ("sort", "Sort", "org.apache.spark.util.collection.unsafe.sort.RadixSort.sortKeyPrefixArrayAtByte org.apache.spark.util.collection.unsafe.sort.UnsafeInMemorySorter.getSortedIterator org.apache.spark.sql.execution.UnsafeExternalRowSorter.sort GENERATED.sort_addToSorter_0$"),
-        ("sort", "Exchange", "org.apache.spark.util.collection.unsafe.sort.RadixSort.sort org.apache.spark.shuffle.sort.ShuffleInMemorySorter.getSortedIterator org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write"),
-        ("shuffle_write", "Exchange", "org.apache.spark.unsafe.Platform.copyMemory$ org.apache.spark.shuffle.sort.ShuffleExternalSorter.insertRecord org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write"),
-        ("compression", "Exchange", "liblz4-java.so!LZ4_compress_fast net.jpountz.lz4.LZ4JNICompressor.compress net.jpountz.lz4.LZ4BlockOutputStream.flushBufferedData org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write"),
-        ("shuffle_read", "Exchange", "org.apache.spark.storage.ShuffleBlockFetcherIterator.next org.apache.spark.shuffle.BlockStoreShuffleReader.read"),
-        ("hash", "HashAggregate", "org.apache.spark.unsafe.map.BytesToBytesMap.safeLookup org.apache.spark.sql.execution.UnsafeFixedWidthAggregationMap.getAggregationBufferFromUnsafeRow GENERATED.hashAgg_doConsume_0$"),
-        ("hash", "BroadcastHashJoin", "org.apache.spark.sql.execution.joins.LongToUnsafeRowMap.getValue org.apache.spark.sql.execution.joins.LongHashedRelation.getValue GENERATED.bhj_doConsume_0$"),
-        ("operator", "SortMergeJoin", "GENERATED.smj_findNextJoinRows_0$ GENERATED.processNext"),
+        (
+            "sort",
+            "Sort",
+            "org.apache.spark.util.collection.unsafe.sort.RadixSort.sortKeyPrefixArrayAtByte org.apache.spark.util.collection.unsafe.sort.UnsafeInMemorySorter.getSortedIterator org.apache.spark.sql.execution.UnsafeExternalRowSorter.sort GENERATED.sort_addToSorter_0$",
+        ),
+        (
+            "sort",
+            "Exchange",
+            "org.apache.spark.util.collection.unsafe.sort.RadixSort.sort org.apache.spark.shuffle.sort.ShuffleInMemorySorter.getSortedIterator org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
+        ),
+        (
+            "shuffle_write",
+            "Exchange",
+            "org.apache.spark.unsafe.Platform.copyMemory$ org.apache.spark.shuffle.sort.ShuffleExternalSorter.insertRecord org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
+        ),
+        (
+            "compression",
+            "Exchange",
+            "liblz4-java.so!LZ4_compress_fast net.jpountz.lz4.LZ4JNICompressor.compress net.jpountz.lz4.LZ4BlockOutputStream.flushBufferedData org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
+        ),
+        (
+            "shuffle_read",
+            "Exchange",
+            "org.apache.spark.storage.ShuffleBlockFetcherIterator.next org.apache.spark.shuffle.BlockStoreShuffleReader.read",
+        ),
+        (
+            "hash",
+            "HashAggregate",
+            "org.apache.spark.unsafe.map.BytesToBytesMap.safeLookup org.apache.spark.sql.execution.UnsafeFixedWidthAggregationMap.getAggregationBufferFromUnsafeRow GENERATED.hashAgg_doConsume_0$",
+        ),
+        (
+            "hash",
+            "BroadcastHashJoin",
+            "org.apache.spark.sql.execution.joins.LongToUnsafeRowMap.getValue org.apache.spark.sql.execution.joins.LongHashedRelation.getValue GENERATED.bhj_doConsume_0$",
+        ),
+        (
+            "operator",
+            "SortMergeJoin",
+            "GENERATED.smj_findNextJoinRows_0$ GENERATED.processNext",
+        ),
         // Python, UDF, serialisation
-        ("python_bridge", "BatchEvalPython", "net.razorvine.pickle.Pickler.save org.apache.spark.sql.execution.python.BatchEvalPythonExec$$anon$1.next"),
-        ("udf", "WholeStageCodegen", "com.acme.etl.Scrub$.clean com.acme.etl.Job$.$anonfun$main$1 GENERATED.processNext"),
-        ("udf", "MapElements", "java.lang.String.indexOf Main$$Lambda.apply GENERATED.mapelements_doConsume_0$"),
-        ("serialisation", "Exchange", "java.io.ObjectOutputStream.writeObject0 org.apache.spark.serializer.JavaSerializationStream.writeObject org.apache.spark.shuffle.sort.BypassMergeSortShuffleWriter.write"),
+        (
+            "python_bridge",
+            "BatchEvalPython",
+            "net.razorvine.pickle.Pickler.save org.apache.spark.sql.execution.python.BatchEvalPythonExec$$anon$1.next",
+        ),
+        (
+            "udf",
+            "WholeStageCodegen",
+            "com.acme.etl.Scrub$.clean com.acme.etl.Job$.$anonfun$main$1 GENERATED.processNext",
+        ),
+        (
+            "udf",
+            "MapElements",
+            "java.lang.String.indexOf Main$$Lambda.apply GENERATED.mapelements_doConsume_0$",
+        ),
+        (
+            "serialisation",
+            "Exchange",
+            "java.io.ObjectOutputStream.writeObject0 org.apache.spark.serializer.JavaSerializationStream.writeObject org.apache.spark.shuffle.sort.BypassMergeSortShuffleWriter.write",
+        ),
     ];
     let mut wrong = Vec::new();
     for (category, operator, stack) in cases {
         let (got_category, got_operator, _, _) = classify(&stack.replace("GENERATED", GENERATED));
         if (got_category.as_str(), got_operator.as_deref()) != (category, Some(operator)) {
-            wrong.push(format!("{stack}\n  wanted {category} {operator}, got {got_category} {got_operator:?}"));
+            wrong.push(format!(
+                "{stack}\n  wanted {category} {operator}, got {got_category} {got_operator:?}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -80,15 +212,36 @@ fn recorded_stacks_are_told_as_a_reader_would() {
 #[test]
 fn what_has_no_operator_has_a_category_all_the_same() {
     let cases = [
-        ("vm", "libjvm.so!SymbolTable::do_lookup libjvm.so!ClassFileParser::parse_stream libjvm.so!SystemDictionary::resolve_class_from_stream java.lang.ClassLoader.defineClass1 java.lang.ClassLoader.loadClass"),
+        (
+            "vm",
+            "libjvm.so!SymbolTable::do_lookup libjvm.so!ClassFileParser::parse_stream libjvm.so!SystemDictionary::resolve_class_from_stream java.lang.ClassLoader.defineClass1 java.lang.ClassLoader.loadClass",
+        ),
         // inflating a jar while a class is loaded is class loading, not decompression
-        ("vm", "libz.so.1.2.13!inflate java.util.zip.Inflater.inflate jdk.internal.loader.BuiltinClassLoader.loadClassOrNull java.lang.ClassLoader.loadClass"),
-        ("codegen", "java.util.HashMap.get org.codehaus.janino.UnitCompiler.compile2 org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator$.compile"),
-        ("codegen", "libjvm.so!ClassFileParser::parse_stream java.lang.ClassLoader.defineClass org.codehaus.janino.ByteArrayClassLoader.findClass org.codehaus.janino.SimpleCompiler.cook"),
+        (
+            "vm",
+            "libz.so.1.2.13!inflate java.util.zip.Inflater.inflate jdk.internal.loader.BuiltinClassLoader.loadClassOrNull java.lang.ClassLoader.loadClass",
+        ),
+        (
+            "codegen",
+            "java.util.HashMap.get org.codehaus.janino.UnitCompiler.compile2 org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator$.compile",
+        ),
+        (
+            "codegen",
+            "libjvm.so!ClassFileParser::parse_stream java.lang.ClassLoader.defineClass org.codehaus.janino.ByteArrayClassLoader.findClass org.codehaus.janino.SimpleCompiler.cook",
+        ),
         // the profiler's own stack walk inside the JVM
-        ("pyrometer", "libjvm.so!vframe::sender libjvm.so!jvmti_GetStackTrace libasyncProfiler.so!Profiler::recordSample libasyncProfiler.so!ObjectSampler::recordAllocation libjvm.so!JvmtiExport::post_sampled_object_alloc libjvm.so!MemAllocator::allocate"),
-        ("pyrometer", "kernel!clear_page_erms kernel!asm_exc_page_fault libasyncProfiler.so!WallClock::signalHandler libc.so.6!__restore_rt"),
-        ("scheduler", "scala.collection.mutable.ArrayBuffer.<init> org.apache.spark.TaskContextImpl.invokeListeners org.apache.spark.scheduler.Task.run org.apache.spark.executor.Executor$TaskRunner.run java.lang.Thread.run"),
+        (
+            "pyrometer",
+            "libjvm.so!vframe::sender libjvm.so!jvmti_GetStackTrace libasyncProfiler.so!Profiler::recordSample libasyncProfiler.so!ObjectSampler::recordAllocation libjvm.so!JvmtiExport::post_sampled_object_alloc libjvm.so!MemAllocator::allocate",
+        ),
+        (
+            "pyrometer",
+            "kernel!clear_page_erms kernel!asm_exc_page_fault libasyncProfiler.so!WallClock::signalHandler libc.so.6!__restore_rt",
+        ),
+        (
+            "scheduler",
+            "scala.collection.mutable.ArrayBuffer.<init> org.apache.spark.TaskContextImpl.invokeListeners org.apache.spark.scheduler.Task.run org.apache.spark.executor.Executor$TaskRunner.run java.lang.Thread.run",
+        ),
         ("other", "java.util.HashMap.get java.lang.Thread.run"),
         ("other", ""),
     ];
@@ -100,8 +253,13 @@ fn what_has_no_operator_has_a_category_all_the_same() {
 
 #[test]
 fn codegen_stages_are_numbered() {
-    let (_, operator, stage, _) = classify(&format!("{GENERATED}7.agg_doConsume_0$ x.Y.z {GENERATED}.processNext"));
-    assert_eq!((operator.as_deref(), stage), (Some("HashAggregate"), Some(27)));
+    let (_, operator, stage, _) = classify(&format!(
+        "{GENERATED}7.agg_doConsume_0$ x.Y.z {GENERATED}.processNext"
+    ));
+    assert_eq!(
+        (operator.as_deref(), stage),
+        (Some("HashAggregate"), Some(27))
+    );
     assert_eq!(classify("a.B.c").2, None);
 }
 
@@ -109,13 +267,34 @@ fn codegen_stages_are_numbered() {
 fn sleeping_stacks_have_wait_classes() {
     let cases = [
         ("lock", "libjvm.so!ObjectMonitor::enter Burn.work"),
-        ("timed_sleep", "libc.so.6!clock_nanosleep java.lang.Thread.sleep Job.run"),
-        ("idle", "libc.so.6!pthread_cond_wait libjvm.so!Unsafe_Park jdk.internal.misc.Unsafe.park java.util.concurrent.locks.LockSupport.park java.util.concurrent.LinkedBlockingQueue.take java.util.concurrent.ThreadPoolExecutor.getTask"),
-        ("shuffle_fetch", "jdk.internal.misc.Unsafe.park java.util.concurrent.locks.LockSupport.park java.util.concurrent.LinkedBlockingQueue.take org.apache.spark.storage.ShuffleBlockFetcherIterator.next"),
-        ("memory_pool", "java.lang.Object.wait org.apache.spark.memory.ExecutionMemoryPool.acquireMemory"),
-        ("helper", "java.net.SocketInputStream.socketRead0 org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read"),
-        ("helper", "jdk.internal.misc.Unsafe.park java.util.concurrent.CompletableFuture.get org.apache.parquet.hadoop.ParquetFileReader.readVectored"),
-        ("block_io", "java.io.FileInputStream.readBytes org.apache.hadoop.fs.RawLocalFileSystem$LocalFSFileInputStream.read"),
+        (
+            "timed_sleep",
+            "libc.so.6!clock_nanosleep java.lang.Thread.sleep Job.run",
+        ),
+        (
+            "idle",
+            "libc.so.6!pthread_cond_wait libjvm.so!Unsafe_Park jdk.internal.misc.Unsafe.park java.util.concurrent.locks.LockSupport.park java.util.concurrent.LinkedBlockingQueue.take java.util.concurrent.ThreadPoolExecutor.getTask",
+        ),
+        (
+            "shuffle_fetch",
+            "jdk.internal.misc.Unsafe.park java.util.concurrent.locks.LockSupport.park java.util.concurrent.LinkedBlockingQueue.take org.apache.spark.storage.ShuffleBlockFetcherIterator.next",
+        ),
+        (
+            "memory_pool",
+            "java.lang.Object.wait org.apache.spark.memory.ExecutionMemoryPool.acquireMemory",
+        ),
+        (
+            "helper",
+            "java.net.SocketInputStream.socketRead0 org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read",
+        ),
+        (
+            "helper",
+            "jdk.internal.misc.Unsafe.park java.util.concurrent.CompletableFuture.get org.apache.parquet.hadoop.ParquetFileReader.readVectored",
+        ),
+        (
+            "block_io",
+            "java.io.FileInputStream.readBytes org.apache.hadoop.fs.RawLocalFileSystem$LocalFSFileInputStream.read",
+        ),
         ("unclassified", "a.B.c"),
     ];
     for (class, stack) in cases {
@@ -126,7 +305,10 @@ fn sleeping_stacks_have_wait_classes() {
 #[test]
 fn threads_have_roles() {
     let cases = [
-        ("task", "Executor task launch worker for task 3.0 in stage 5.0 (TID 12)"),
+        (
+            "task",
+            "Executor task launch worker for task 3.0 in stage 5.0 (TID 12)",
+        ),
         ("task", "Executor task idle worker#61"),
         ("task", "Executor task l"),
         ("gc", "GC Thread#0"),
@@ -149,23 +331,51 @@ fn threads_have_roles() {
 #[test]
 fn other_roles_keep_their_category() {
     let rules = Rules::embedded();
-    let verdict = rules.classify(&[rules.facts(&Frame { place: "org.xerial.snappy.Snappy", method: "uncompress", kind: FrameKind::C1 })]);
+    let verdict = rules.classify(&[rules.facts(&Frame {
+        place: "org.xerial.snappy.Snappy",
+        method: "uncompress",
+        kind: FrameKind::C1,
+    })]);
     assert_eq!(rules.category("task", &verdict), "decompression");
     assert_eq!(rules.category("other", &verdict), "decompression");
     assert_eq!(rules.category("gc", &verdict), "gc");
     assert_eq!(rules.category("helper", &verdict), "helper");
-    let own = rules.classify(&[rules.facts(&Frame { place: "libasyncProfiler.so", method: "x", kind: FrameKind::Cpp })]);
+    let own = rules.classify(&[rules.facts(&Frame {
+        place: "libasyncProfiler.so",
+        method: "x",
+        kind: FrameKind::Cpp,
+    })]);
     assert_eq!(rules.category("gc", &own), "pyrometer");
 }
 
 #[test]
 fn mistakes_in_the_files_are_named() {
     let operators = "operator = []\n[codegen]\nclass = 'x'\nfused = 'F'\nprefix = []";
-    let categories = |rule: &str| format!("category = [{{name='other', doc=''}}]\nrole = {{}}\nwait = []\nrule = [{rule}]");
+    let categories = |rule: &str| {
+        format!("category = [{{name='other', doc=''}}]\nrole = {{}}\nwait = []\nrule = [{rule}]")
+    };
     let parse = |rule: &str| Rules::parse("rule = []", &categories(rule), operators).err();
     assert_eq!(parse(""), None);
-    assert!(parse("{category='nope', match=['x']}").unwrap().contains("nope"));
-    assert!(parse("{category='other', match=['(']}").unwrap().contains("unclosed group"));
-    assert!(Rules::parse("rule = 3", &categories(""), operators).err().unwrap().contains("roles.toml"));
-    assert!(Rules::parse("rule = []", "x", operators).err().unwrap().contains("categories.toml"));
+    assert!(
+        parse("{category='nope', match=['x']}")
+            .unwrap()
+            .contains("nope")
+    );
+    assert!(
+        parse("{category='other', match=['(']}")
+            .unwrap()
+            .contains("unclosed group")
+    );
+    assert!(
+        Rules::parse("rule = 3", &categories(""), operators)
+            .err()
+            .unwrap()
+            .contains("roles.toml")
+    );
+    assert!(
+        Rules::parse("rule = []", "x", operators)
+            .err()
+            .unwrap()
+            .contains("categories.toml")
+    );
 }

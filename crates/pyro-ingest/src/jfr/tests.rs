@@ -1,0 +1,193 @@
+use super::*;
+use proptest::prelude::*;
+use pyro_model::TaskSpan;
+
+fn fixture() -> Vec<u8> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/fixtures/jfr/profile-burn-20632.jfr"
+    );
+    std::fs::read(path).unwrap()
+}
+
+fn ingest(bytes: &[u8]) -> IngestReport {
+    ingest_named("profile-burn-20632.jfr", bytes, SpanIndex::default())
+}
+
+fn ingest_named(name: &str, bytes: &[u8], spans: SpanIndex) -> IngestReport {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    ingest_recordings(&[path], &spans, folder.path().to_str().unwrap(), "host").unwrap()
+}
+
+fn codes(report: &IngestReport) -> Vec<&'static str> {
+    report.doubts.iter().map(|doubt| doubt.code).collect()
+}
+
+fn rows(report: &IngestReport, event: &str) -> u64 {
+    report.stats["samples_by_event"][event]["rows"]
+        .as_u64()
+        .unwrap()
+}
+
+#[test]
+fn a_recording_is_read_whole() {
+    let report = ingest(&fixture());
+    assert_eq!(codes(&report), ["samples_without_tasks"]);
+    assert_eq!(report.stats["cpu_interval_ns"], 10_000_000);
+    assert_eq!(report.stats["wall_interval_ns"], 50_000_000);
+    assert_eq!((rows(&report, "cpu"), rows(&report, "lock")), (259, 1));
+    let kinds = ["cpu", "wall", "alloc", "lock"];
+    assert_eq!(
+        kinds.iter().map(|kind| rows(&report, kind)).sum::<u64>(),
+        report.tables["samples"]
+    );
+    let ignored: u64 = report.stats["events_ignored"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|n| n.as_u64().unwrap())
+        .sum();
+    // Settings and facts of the JVM are used, but make no rows.
+    assert!(ignored < report.stats["events"].as_u64().unwrap() - report.tables["samples"]);
+}
+
+#[test]
+fn chunks_follow_each_other() {
+    let once = ingest(&fixture());
+    let twice = ingest(&fixture().repeat(2));
+    assert_eq!(twice.stats["chunks"], 2);
+    assert_eq!(twice.tables["samples"], 2 * once.tables["samples"]);
+    assert_eq!(
+        (twice.tables["stacks"], twice.tables["frames"]),
+        (once.tables["stacks"], once.tables["frames"])
+    );
+}
+
+/// What is on disk after kill -9: the header still has its placeholders and the constant pool,
+/// which is written last, is missing.
+fn killed() -> Vec<u8> {
+    let mut bytes = fixture();
+    let pool = u64::from_be_bytes(bytes[16..24].try_into().unwrap()) as usize;
+    bytes.truncate(pool);
+    bytes[8..16].copy_from_slice(&(1_u64 << 30).to_be_bytes());
+    bytes[16..32].fill(0);
+    bytes
+}
+
+#[test]
+fn a_killed_recording_keeps_its_samples_without_stacks() {
+    let whole = ingest(&fixture());
+    let report = ingest(&killed());
+    assert_eq!(codes(&report), ["jfr_truncated", "samples_without_tasks"]);
+    assert_eq!(rows(&report, "cpu"), rows(&whole, "cpu"));
+    assert_eq!(
+        report.stats["samples_by_event"]["cpu"]["weight"],
+        whole.stats["samples_by_event"]["cpu"]["weight"]
+    );
+    assert_eq!(
+        report.stats["samples_by_event"]["cpu"]["without_stack"],
+        rows(&whole, "cpu")
+    );
+    // An earlier chunk of the same file stays whole.
+    let mut bytes = fixture();
+    bytes.extend(killed());
+    let report = ingest(&bytes);
+    assert_eq!(rows(&report, "cpu"), 2 * rows(&whole, "cpu"));
+    assert_eq!(
+        report.stats["samples_by_event"]["cpu"]["without_stack"],
+        rows(&whole, "cpu")
+    );
+}
+
+#[test]
+fn a_cut_event_is_told_with_its_place() {
+    let mut bytes = killed();
+    bytes.truncate(bytes.len() - 3);
+    let report = ingest(&bytes);
+    let doubt = report
+        .doubts
+        .iter()
+        .find(|doubt| doubt.code == "jfr_truncated")
+        .unwrap();
+    let at = doubt.byte_offset.unwrap() as usize;
+    assert!(
+        at < bytes.len() && at + 64 > bytes.len(),
+        "{at} of {}",
+        bytes.len()
+    );
+}
+
+#[test]
+fn what_is_no_recording_is_a_doubt() {
+    for bytes in [&b"x"[..], b"FLR\0", &[0; 100], &[b'x'; 5000]] {
+        let report = ingest(bytes);
+        assert_eq!(codes(&report), ["jfr_unreadable"]);
+        assert_eq!(report.tables["samples"], 0);
+    }
+    let mut bytes = fixture();
+    let whole = bytes.len() as u64;
+    bytes.extend_from_slice(b"trailing rubbish");
+    let report = ingest(&bytes);
+    assert_eq!(
+        report
+            .doubts
+            .iter()
+            .find(|d| d.code == "jfr_unreadable")
+            .unwrap()
+            .byte_offset,
+        Some(whole)
+    );
+    assert_eq!(rows(&report, "cpu"), 259);
+    assert_eq!(ingest(b"").tables["samples"], 0);
+}
+
+#[test]
+fn the_process_is_told_by_the_name_or_by_the_recording() {
+    let known = || {
+        let span = TaskSpan {
+            pid: 20632,
+            tid: 1,
+            ..TaskSpan::default()
+        };
+        SpanIndex::new(vec![span], vec![])
+    };
+    let codes_of = |name| codes(&ingest_named(name, &fixture(), known()));
+    assert_eq!(codes_of("profile-driver-20632.jfr"), Vec::<&str>::new());
+    assert_eq!(codes_of("mine.jfr"), Vec::<&str>::new());
+    assert_eq!(codes_of("profile-driver-7.jfr"), ["samples_without_tasks"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn no_input_panics(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..24),
+        cut in any::<prop::sample::Index>(),
+        whole in any::<bool>(),
+    ) {
+        let mut bytes = fixture();
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if !whole {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        ingest(&bytes);
+    }
+
+    #[test]
+    fn no_damage_to_types_and_pools_panics(edits in prop::collection::vec((0_usize..9_000, any::<u8>()), 1..8), in_pool in any::<bool>()) {
+        let mut bytes = fixture();
+        let pool = u64::from_be_bytes(bytes[16..24].try_into().unwrap()) as usize;
+        let from = if in_pool { pool } else { 68 };
+        for (at, byte) in edits {
+            let at = (from + at).min(bytes.len() - 1);
+            bytes[at] = byte;
+        }
+        ingest(&bytes);
+    }
+}
