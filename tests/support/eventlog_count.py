@@ -184,9 +184,9 @@ def _task(
         for accumulable in event["Task Info"].get("Accumulables", []):
             name = accumulable.get("Name") or ""
             update = str(accumulable.get("Update"))
-            if not name.startswith("internal.metrics.") and re.fullmatch(r"-?\d+", update):
-                if update != "-1":
-                    updates[sql, accumulable["ID"]] += int(update)
+            # An update of -1 says that there is none.
+            if not name.startswith("internal.metrics.") and re.fullmatch(r"(?!-1$)-?\d+", update):
+                updates[sql, accumulable["ID"]] += int(update)
 
 
 def plain_lines(data: bytes) -> list[bytes]:

@@ -19,7 +19,7 @@ def _blocks(data: bytes) -> list[bytes]:
 
 
 def _raw(codec: str, data: bytes) -> bytes:
-    return pa.Codec(codec).compress(data, asbytes=True)
+    return bytes(pa.Codec(codec).compress(data, asbytes=True))
 
 
 def xxhash32(data: bytes, seed: int) -> int:

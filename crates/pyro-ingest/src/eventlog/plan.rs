@@ -164,6 +164,16 @@ fn cluster(name: &str) -> Option<Option<i32>> {
 /// Reads one `SQLPlanMetric`.
 #[inline(always)]
 pub fn metric(line: &mut Cursor<'_>, symbols: &mut Symbols, node: Option<u32>) -> Read<Metric> {
+    let start = line.position();
+    if let Some((name, accumulator_id, kind)) = usual_metric(line) {
+        return Ok(Metric {
+            accumulator_id,
+            node,
+            name: symbols.add(name),
+            kind: Some(symbols.add(kind)),
+        });
+    }
+    line.rewind(start);
     let (mut name, mut accumulator_id, mut kind) = (None, None, None);
     line.object(|line, key| {
         match key {
@@ -182,4 +192,18 @@ pub fn metric(line: &mut Cursor<'_>, symbols: &mut Symbols, node: Option<u32>) -
         name,
         kind: kind.map(|kind| symbols.add(kind)),
     })
+}
+
+/// A metric in the one form that Spark writes.
+#[inline(always)]
+fn usual_metric<'a>(line: &mut Cursor<'a>) -> Option<(Text<'a>, i64, Text<'a>)> {
+    let found = |yes: bool| yes.then_some(());
+    found(line.literal(b"{\"name\":"))?;
+    let name = line.string().ok()?;
+    found(line.literal(b",\"accumulatorId\":"))?;
+    let accumulator_id = line.digits()?;
+    found(line.literal(b",\"metricType\":"))?;
+    let kind = line.string().ok()?;
+    found(line.literal(b"}"))?;
+    Some((name, accumulator_id, kind))
 }

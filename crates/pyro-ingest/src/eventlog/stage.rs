@@ -1,9 +1,12 @@
 //! Jobs and stages.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 
 use pyro_model::Result;
 use rustc_hash::FxHashMap;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::app::{App, Fail};
 use super::json::{Bad, Cursor, Read, Text, padded};
@@ -89,7 +92,7 @@ pub fn job_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<()
                 let id = if look.literal(b"{\"Stage ID\":") {
                     look.optional_integer()?
                 } else {
-                    info(&mut look)?.stage_id
+                    brief(&mut look)?.stage_id
                 };
                 planned.push((id.ok_or(Bad("a stage has no id"))?, line.raw()?));
                 Ok(())
@@ -214,7 +217,7 @@ pub fn submitted(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<()
             b"Stage Info" => {
                 let mut look = line.clone();
                 raw = line.raw()?;
-                stage_info = info(&mut look)?;
+                stage_info = brief(&mut look)?;
             }
             b"Properties" => local = properties(line)?,
             _ => line.skip()?,
@@ -339,12 +342,12 @@ fn write_stage(
     tables: &mut Tables,
 ) -> Result<()> {
     let rows = &mut tables.stages.rows;
-    let text = |text: Option<Text<'_>>| text.map(|text| text.decode().into_owned());
     rows.app_index.append_value(app_index);
     rows.stage_id.append_value(info.stage_id.unwrap_or(-1));
     rows.stage_attempt.append_value(info.attempt as i32);
-    rows.name.append_option(text(info.name));
-    rows.details.append_option(text(info.details));
+    rows.name.append_option(info.name.map(|text| text.decode()));
+    rows.details
+        .append_option(info.details.map(|text| text.decode()));
     rows.job_id.append_option(stage.job_id);
     rows.sql_id.append_option(stage.sql_id);
     rows.iteration.append_option(stage.iteration);
@@ -360,7 +363,8 @@ fn write_stage(
     rows.submit_wall_ns.append_option(time_ns(times.0));
     rows.complete_wall_ns.append_option(time_ns(times.1));
     rows.status.append_value(status);
-    rows.failure_reason.append_option(text(info.failure));
+    rows.failure_reason
+        .append_option(info.failure.map(|text| text.decode()));
     tables.stages.row_done()
 }
 
@@ -401,6 +405,21 @@ fn integers(line: &mut Cursor<'_>) -> Read<Vec<i64>> {
     Ok(list)
 }
 
+/// Which stage attempt it is and when it was submitted.
+fn brief<'a>(line: &mut Cursor<'a>) -> Read<Info<'a>> {
+    let mut found = Info::default();
+    line.object(|line, key| {
+        match key {
+            b"Stage ID" => found.stage_id = line.optional_integer()?,
+            b"Stage Attempt ID" => found.attempt = line.optional_integer()?.unwrap_or(0),
+            b"Submission Time" => found.submit = line.optional_integer()?,
+            _ => line.skip()?,
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 fn info<'a>(line: &mut Cursor<'a>) -> Read<Info<'a>> {
     let mut found = Info::default();
     line.object(|line, key| {
@@ -436,14 +455,20 @@ fn rdds(line: &mut Cursor<'_>) -> Read<String> {
             }
             Ok(())
         })?;
-        let scope = scope.map(|scope| scope.decode().into_owned());
-        let scope: Option<serde_json::Value> =
-            scope.and_then(|scope| serde_json::from_str(&scope).ok());
-        let name = name.map(|name| name.decode().into_owned());
+        let name = name.map_or(Value::Null, |name| name.decode().into());
+        let scope = scope.map(|scope| scope.decode());
+        let scope = scope
+            .as_deref()
+            .filter(|scope| serde_json::from_str::<IgnoredAny>(scope).is_ok());
         if out.len() > 1 {
             out.push(',');
         }
-        out.push_str(&serde_json::json!({"id": id, "name": name, "scope": scope}).to_string());
+        let id = id.map_or(Value::Null, Value::from);
+        let _ = write!(
+            out,
+            "{{\"id\":{id},\"name\":{name},\"scope\":{}}}",
+            scope.unwrap_or("null")
+        );
         Ok(())
     })?;
     out.push(']');

@@ -260,9 +260,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a string or null.
-    #[inline]
+    #[inline(always)]
     pub fn optional_string(&mut self) -> Read<Option<Text<'a>>> {
-        if self.null() {
+        if self.peek() != b'"' && self.null() {
             Ok(None)
         } else {
             self.string().map(Some)
@@ -305,8 +305,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads an integer or null.
-    #[inline]
+    #[inline(always)]
     pub fn optional_integer(&mut self) -> Read<Option<i64>> {
+        if self.peek().is_ascii_digit() {
+            return self.integer().map(Some);
+        }
         if self.null() {
             Ok(None)
         } else {

@@ -13,26 +13,25 @@ struct Masks {
 /// Where the string that starts at `at` (behind its quote) ends: the position of its closing
 /// quote, and whether it holds a backslash. `None` if it does not end before `end`.
 #[inline(always)]
-pub fn string_end(buf: &[u8], mut at: usize, end: usize) -> Option<(usize, bool)> {
-    let mut escaped = false;
-    while at < end {
-        // `at + 16 <= end + PAD <= buf.len()`.
-        let mask = stops(buf[at..at + 16].try_into().expect("16 bytes"));
-        if mask == 0 {
-            at += 16;
-            continue;
-        }
-        at += mask.trailing_zeros() as usize;
+pub fn string_end(buf: &[u8], start: usize, end: usize) -> Option<(usize, bool)> {
+    // Most strings are keys, names and numbers.
+    let mut at = start;
+    for _ in 0..4 {
         if at >= end {
             return None;
         }
-        if buf[at] == b'"' {
-            return Some((at, escaped));
+        // `at + 16 <= end + PAD <= buf.len()`.
+        let mask = stops(buf[at..at + 16].try_into().expect("16 bytes"));
+        if mask != 0 {
+            let stop = at + mask.trailing_zeros() as usize;
+            if buf[stop] == b'"' {
+                return (stop < end).then_some((stop, false));
+            }
+            return long_string_end(buf, stop, end);
         }
-        escaped = true;
-        at += 2;
+        at += 16;
     }
-    None
+    long_string_end(buf, at, end)
 }
 
 /// Bits of the bytes that are `"` or `\`.
@@ -95,6 +94,57 @@ pub fn container_end(buf: &[u8], at: usize, end: usize) -> Option<usize> {
 #[cfg(not(target_arch = "x86_64"))]
 pub fn container_end(buf: &[u8], at: usize, end: usize) -> Option<usize> {
     walk(buf, at, end, portable_masks, prefix_xor)
+}
+
+/// The end of a string, as [`string_end`] gives it, a block at a time.
+#[cfg(target_arch = "x86_64")]
+fn long_string_end(buf: &[u8], at: usize, end: usize) -> Option<(usize, bool)> {
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
+        // SAFETY: the processor has what the function needs.
+        unsafe { long_string_end_avx2(buf, at, end) }
+    } else {
+        walk_string(buf, at, end, |block| {
+            let masks = sse2_masks(block);
+            (masks.quote, masks.backslash)
+        })
+    }
+}
+
+/// The end of a string, as [`string_end`] gives it, a block at a time.
+#[cfg(not(target_arch = "x86_64"))]
+fn long_string_end(buf: &[u8], at: usize, end: usize) -> Option<(usize, bool)> {
+    walk_string(buf, at, end, |block| {
+        let masks = portable_masks(block);
+        (masks.quote, masks.backslash)
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1")]
+fn long_string_end_avx2(buf: &[u8], at: usize, end: usize) -> Option<(usize, bool)> {
+    use std::arch::x86_64::*;
+    walk_string(
+        buf,
+        at,
+        end,
+        #[inline(always)]
+        |block: &[u8; PAD]| {
+            // SAFETY: both loads lie in the 64 bytes; AVX2 is there.
+            let (low, high) = unsafe {
+                (
+                    _mm256_loadu_si256(block.as_ptr().cast()),
+                    _mm256_loadu_si256(block.as_ptr().add(32).cast()),
+                )
+            };
+            let mask = |byte: u8| {
+                let wanted = _mm256_set1_epi8(byte as i8);
+                let half =
+                    |half| u64::from(_mm256_movemask_epi8(_mm256_cmpeq_epi8(half, wanted)) as u32);
+                half(low) | half(high) << 32
+            };
+            (mask(b'"'), mask(b'\\'))
+        },
+    )
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -214,6 +264,30 @@ fn walk(
     None
 }
 
+#[inline(always)]
+fn walk_string(
+    buf: &[u8],
+    mut at: usize,
+    end: usize,
+    masks: impl Fn(&[u8; PAD]) -> (u64, u64),
+) -> Option<(usize, bool)> {
+    let mut escape = 0_u64;
+    let mut any = false;
+    while at < end {
+        let (quote, backslash) = masks(buf[at..at + PAD].try_into().expect("64 bytes"));
+        let quotes = quote & !escaped(backslash, &mut escape);
+        if quotes != 0 {
+            let bit = quotes.trailing_zeros();
+            any |= backslash & ((1_u64 << bit) - 1) != 0;
+            let close = at + bit as usize;
+            return (close < end).then_some((close, any));
+        }
+        any |= backslash != 0;
+        at += PAD;
+    }
+    None
+}
+
 /// Bits of the bytes that a backslash escapes; `carry` says whether the first of the next block is one.
 #[inline(always)]
 fn escaped(backslash: u64, carry: &mut u64) -> u64 {
@@ -243,6 +317,28 @@ mod tests {
             prop_assert_eq!(walk(&buf, 0, end, sse2_masks, prefix_xor), expected);
             prop_assert_eq!(container_end(&buf, 0, end), expected);
             prop_assert_eq!(naive(&buf[..end]), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn strings_end_where_a_plain_search_says(text in "(a|b| |\\\\.|\"){0,40}[a-z]{0,90}(\\\\.){0,9}\"?") {
+            let buf = crate::eventlog::json::padded(text.as_bytes());
+            let mut expected = None;
+            let (mut i, mut any) = (0, false);
+            while i < text.len() {
+                match text.as_bytes()[i] {
+                    b'\\' => { any = true; i += 1 }
+                    b'"' => { expected = Some((i, any)); break }
+                    _ => {}
+                }
+                i += 1;
+            }
+            let end = text.len();
+            prop_assert_eq!(string_end(&buf, 0, end), expected);
+            prop_assert_eq!(long_string_end(&buf, 0, end), expected);
+            let sse2 = |block: &[u8; PAD]| { let masks = sse2_masks(block); (masks.quote, masks.backslash) };
+            prop_assert_eq!(walk_string(&buf, 0, end, sse2), expected);
         }
     }
 

@@ -16,10 +16,11 @@ impl<'a> Text<'a> {
     #[inline]
     pub fn decode(&self) -> Cow<'a, str> {
         if self.escaped {
-            Cow::Owned(unescape(self.raw))
-        } else {
-            String::from_utf8_lossy(self.raw)
+            return Cow::Owned(unescape(self.raw));
         }
+        // The lossy conversion alone has no fast path for ASCII.
+        std::str::from_utf8(self.raw)
+            .map_or_else(|_| String::from_utf8_lossy(self.raw), Cow::Borrowed)
     }
 
     /// The first `limit` characters of the string that is meant.
