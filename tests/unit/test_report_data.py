@@ -127,7 +127,7 @@ def test_unjoined_clocks_are_told(tmp_path: Path) -> None:
 # --- tasks ---
 
 
-def test_every_task_is_drawn_without_overlap(data: ReportData) -> None:
+def test_every_task_is_drawn_in_a_lane_of_its_own(data: ReportData) -> None:
     tasks, columns = track(data, "tasks"), unpack(data, "timeline")
     start, length, lane = (columns[tasks["columns"][c]] for c in ("start", "length", "lane"))
     assert start.size == len(ROWS["tasks"])
@@ -135,7 +135,8 @@ def test_every_task_is_drawn_without_overlap(data: ReportData) -> None:
     for one in range(3):
         mine = np.argsort(start[lane == one])
         begin, end = start[lane == one][mine], (start + length)[lane == one][mine]
-        assert (begin[1:] >= end[:-1] - 0.01).all()
+        overlap = end[:-1] - begin[1:]
+        assert (overlap <= np.minimum(200, 0.1 * (end - begin)[:-1]) + 0.01).all()
     failed = columns[tasks["columns"]["status"]] == tasks["statuses"].index("failed")
     assert failed.sum() == 1
 
@@ -302,3 +303,19 @@ def test_not_a_number_is_nothing(tables: Tables) -> None:
     source["cpu"]["ratio"] = float("inf")
     made = build(source, manifest(), tables)
     assert json.dumps(made.content, allow_nan=False)
+
+
+def test_a_late_note_of_an_end_opens_no_lane(tmp_path: Path) -> None:
+    def task(number: int, start: float, end: float) -> dict[str, Any]:
+        row = ROWS["tasks"][0] | {"task_attempt_id": number}
+        return row | {
+            "launch_wall_ns": int(WALL0 + start * S),
+            "finish_wall_ns": int(WALL0 + end * S),
+        }
+
+    # The second begins 20 ms before the end of the first is noted; the third runs beside it.
+    write_tables(tmp_path, {"tasks": [task(0, 0, 1), task(1, 0.98, 2), task(2, 1.2, 1.9)]})
+    with Tables(tmp_path) as tables:
+        made = build(summary(), {}, tables)
+    columns, drawn = unpack(made, "timeline"), track(made, "tasks")
+    assert columns[drawn["columns"]["lane"]].tolist() == [0, 0, 1]

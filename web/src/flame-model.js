@@ -140,17 +140,16 @@ function layout(model, parts, query) {
   const { parent, end } = links(depth);
   const x = new Float64Array(size);
   const cursor = [0];
-  let [sum, samples, deepest] = [0, 0, 0];
+  let [sum, samples] = [0, 0];
   for (let i = 0; i < size; i += 1) {
     const d = depth[i];
     x[i] = cursor[d];
     cursor[d] += total[i];
     cursor[d + 1] = x[i];
     if (d === 0) [sum, samples] = [sum + total[i], samples + out.n[i]];
-    if (d > deepest) deepest = d;
   }
   return {
-    ...out, parent, end, x, sum, samples, deepest,
+    ...out, parent, end, x, sum, samples,
     // Index of the frame's name; the number of names where it is a group's box.
     frame: (i) => (source[i] >= 0 ? model.frame[source[i]] : model.strings.length),
     frames: model.strings.length + 1,

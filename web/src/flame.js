@@ -106,7 +106,7 @@ function flameGraph(model, window) {
     if (!width || !view) return;
     back.disabled = state.back.length === 0;
     reset.disabled = state.root < 0;
-    const rows = depthBelow(state.root) + 1;
+    const rows = deepestSeen(state.root, width) + 1;
     spacer.style.height = `${rows * ROW}px`;
     const height = Math.min(rows * ROW + 2, Math.max(400, Math.round(innerHeight * 0.85), TALLEST));
     scroller.style.height = `${height}px`;
@@ -180,10 +180,15 @@ function flameGraph(model, window) {
     return size <= room ? text : brief(text);
   }
 
-  function depthBelow(root) {
-    if (root < 0) return view.deepest;
-    let deepest = view.depth[root];
-    for (let i = root; i < view.end[root]; i += 1) deepest = Math.max(deepest, view.depth[i]);
+  // Depth of the deepest box that is wide enough to be drawn.
+  function deepestSeen(root, width) {
+    const least = (NARROW / width) * (root < 0 ? view.sum : view.total[root]);
+    let deepest = root < 0 ? 0 : view.depth[root];
+    const last = root < 0 ? view.size : view.end[root];
+    for (let i = Math.max(0, root); i < last; i += 1) {
+      if (view.total[i] < least) i = view.end[i] - 1;
+      else if (view.depth[i] > deepest) deepest = view.depth[i];
+    }
     return deepest;
   }
 

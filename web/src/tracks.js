@@ -71,16 +71,30 @@ function executors(ctx, lanes, row, width) {
 
 function pauses(track, columns) {
   const [start, length, row, name] = ["start", "length", "row", "name"].map((key) => columns[track.columns[key]]);
-  const height = 15;
+  const height = 20;
   return {
     height: track.rows.length * height + 2,
     draw(ctx, width, full, axis) {
-      const scale = width / (axis.to - axis.from);
+      // Height is the share of the pixel's time that was stopped, so that many short pauses do not
+      // look like one long one; the least that happened is still seen.
+      const stopped = track.rows.map(() => new Float64Array(Math.ceil(width)));
+      const pixel = (axis.to - axis.from) / width;
       for (let i = 0; i < start.length; i += 1) {
-        if (start[i] > axis.to || start[i] + length[i] < axis.from) continue;
-        ctx.fillStyle = row[i] ? "#b8834a" : named("gc");
-        ctx.fillRect((start[i] - axis.from) * scale, row[i] * height + 2, Math.max(1, length[i] * scale), height - 3);
+        const end = start[i] + length[i];
+        if (start[i] > axis.to || end < axis.from) continue;
+        const last = Math.min(stopped[0].length - 1, Math.floor((end - axis.from) / pixel));
+        for (let x = Math.max(0, Math.floor((start[i] - axis.from) / pixel)); x <= last; x += 1) {
+          const left = axis.from + x * pixel;
+          stopped[row[i]][x] += Math.max(Math.min(end, left + pixel) - Math.max(start[i], left), 1e-9) / pixel;
+        }
       }
+      stopped.forEach((shares, line) => {
+        ctx.fillStyle = line ? "#b8834a" : named("gc");
+        shares.forEach((share, x) => {
+          const tall = share > 0 ? Math.max(3, Math.min(1, share) * (height - 3)) : 0;
+          if (tall) ctx.fillRect(x, (line + 1) * height - 1 - tall, 1, tall);
+        });
+      });
     },
     at(ms, y, slack) {
       const hit = Math.floor((y - 1) / height);

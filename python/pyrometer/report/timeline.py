@@ -23,6 +23,9 @@ from pyrometer.store.tables import Tables
 
 MAX_TASKS = 30_000
 MAX_LANES = 64
+# Spark gives a slot to the next task before it has noted the end of the one before.
+MAX_OVERLAP_MS = 200.0
+OVERLAP_SHARE = 0.1
 MAX_PAUSES = 20_000
 
 STATUSES = ("success", "failed", "killed", "running")
@@ -137,7 +140,8 @@ def _lanes(
         "title": "Tasks",
         "help": (
             "One bar per task attempt, in as many lanes as ran at once on each executor; the "
-            "colour tells the stage. Times are the driver's, to the millisecond."
+            "colour tells the stage. Times are the driver's, to 1 ms; Spark may hand a slot "
+            "on a moment before it notes the end of the task in it."
         ),
         "lanes": labels[:MAX_LANES],
         "stages": [
@@ -185,7 +189,8 @@ def _assign_lanes(
         else:
             lane = used.get(name, 0)
             used[name] = lane + 1
-        heapq.heappush(running, (float(end[i]), lane))
+        early = min(MAX_OVERLAP_MS, OVERLAP_SHARE * float(end[i] - start[i]))
+        heapq.heappush(running, (float(end[i]) - early, lane))
         local[place] = lane
         host_of[name] = hosts[i]
     first: dict[str, int] = {}
