@@ -253,7 +253,7 @@ def test_every_profile_prints_what_it_asks_for(profile: str, paths: RunPaths) ->
 def test_the_profilers_arguments() -> None:
     full = StacksProbe(parse_profile("full").stack_events).command()
     assert full == (
-        "start,event=cpu,interval=10ms,wall=50ms,alloc=512k,lock=10ms,clock=monotonic,chunktime=10s"
+        "start,event=cpu,interval=10ms,wall=50ms,alloc=8m,lock=10ms,clock=monotonic,chunktime=10s"
     )
     assert (
         StacksProbe({"wall": "50ms"}).command() == "start,wall=50ms,clock=monotonic,chunktime=10s"

@@ -101,7 +101,7 @@ def test_any_set_of_cpus_is_read_or_refused(text: str) -> None:
 def test_profiles_are_as_documented() -> None:
     assert parse_profile("off").probes == ("eventlog",)
     full = parse_profile("full")
-    assert full.stack_events == {"cpu": "10ms", "wall": "50ms", "alloc": "512k", "lock": "10ms"}
+    assert full.stack_events == {"cpu": "10ms", "wall": "50ms", "alloc": "8m", "lock": "10ms"}
     assert full.probes == ("eventlog", "plugin", "gc", "os", "stacks")
     with pytest.raises(UsageError, match="three ways"):
         parse_profile("cpu,ctimer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,10 +17,11 @@ STACK_EVENTS: Mapping[str, str] = {
     "ctimer": "10ms",
     "itimer": "10ms",
     "wall": "50ms",
-    "alloc": "512k",
+    "alloc": "8m",
     "lock": "10ms",
     "nativemem": "512k",
 }
+_BYTE_EVENTS = ("alloc", "nativemem")
 CPU_ENGINES = ("cpu", "ctimer", "itimer")
 _FULL = ("cpu", "wall", "alloc", "lock")
 _LIGHT_PROBES = ("eventlog", "plugin", "gc", "os")
@@ -61,23 +63,35 @@ def parse_profile(text: str) -> Profile:
     ('eventlog', 'plugin', 'gc', 'os')
     >>> parse_profile("cpu,lock").stack_events
     {'cpu': '10ms', 'lock': '10ms'}
+    >>> parse_profile("cpu,alloc=512k").stack_events
+    {'cpu': '10ms', 'alloc': '512k'}
     """
     if text == "off":
         return Profile(text, ("eventlog",))
     if text == "light":
         return Profile(text, _LIGHT_PROBES)
-    kinds = _FULL if text == "full" else tuple(word.strip() for word in text.split(","))
-    for kind in kinds:
+    words = _FULL if text == "full" else tuple(word.strip() for word in text.split(","))
+    periods: dict[str, str] = {}
+    for word in words:
+        kind, equals, period = word.partition("=")
         if kind not in STACK_EVENTS:
             known = "off, light, full, or some of " + ", ".join(STACK_EVENTS)
             raise UsageError(
                 f"unknown profile or event {kind!r}",
                 did_you_mean(kind, [*NAMED, *STACK_EVENTS]) or known,
             )
+        units = "k|m|g" if kind in _BYTE_EVENTS else "ns|us|ms|s"
+        if equals and not re.fullmatch(rf"[1-9][0-9]*({units})?", period):
+            raise UsageError(
+                f"--profile {text}: {period!r} is no period of {kind}",
+                f"a number and a unit, as {kind}={STACK_EVENTS[kind]}",
+            )
+        periods[kind] = period or STACK_EVENTS[kind]
+    kinds = tuple(periods)
     if len([kind for kind in kinds if kind in CPU_ENGINES]) > 1:
         raise UsageError(
             f"--profile {text}: cpu, ctimer and itimer are three ways to sample the same",
             "give one of them",
         )
-    events = {kind: STACK_EVENTS[kind] for kind in STACK_EVENTS if kind in kinds}
+    events = {kind: periods[kind] for kind in STACK_EVENTS if kind in periods}
     return Profile(text, (*_LIGHT_PROBES, "stacks"), events, debug=True)
