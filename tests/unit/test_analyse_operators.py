@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from tests.support.tables import StageSpec, World
 
 from pyrometer.analyse import summary
-from pyrometer.analyse.operators import PlanNode, casts, match, plain
+from pyrometer.analyse.model import Expression, Operator
+from pyrometer.analyse.operators import across_executions
+from pyrometer.analyse.plan_match import (
+    Evidence,
+    PlanNode,
+    attribute,
+    casts,
+    column_types,
+    conversions,
+    match,
+    plain,
+)
 from pyrometer.analyse.shares import part_of, wilson
 from pyrometer.store import Run
 
@@ -55,6 +66,76 @@ def test_match(
 ) -> None:
     found = match(NODES, operator, stage, codegen)
     assert (found.node_id if found else None) == node_id
+
+
+JOIN = (
+    PlanNode(0, "WholeStageCodegen (2)", 2, "", frozenset({5})),
+    PlanNode(1, "HashAggregate", 2, "HashAggregate(sum(cast(n#3 as bigint)))", frozenset({5})),
+    PlanNode(2, "Project", 2, "Project [n#3]", frozenset()),
+    PlanNode(
+        3,
+        "BroadcastNestedLoopJoin",
+        2,
+        "BroadcastNestedLoopJoin (ts#0 >= cast(lo#4 as timestamp))",
+        frozenset({5}),
+    ),
+    PlanNode(4, "Scan parquet ", None, "Scan [..], ReadSchema: struct<n:int>", frozenset({5})),
+)
+PIPELINE = "hashAgg_doAggregateWithoutKey_0$"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "node_id"),
+    [
+        # The pipeline's method is named after its last operator, and holds all of them.
+        (Evidence("HashAggregate", 5, 2, PIPELINE), 0),
+        (Evidence("HashAggregate", 5, 2, "hashAgg_doConsume_0$"), 1),
+        (Evidence("BroadcastNestedLoopJoin", 5, 2, "bnlj_doConsume_0$"), 3),
+        (Evidence("WholeStageCodegen", 5, 2, "processNext"), 0),
+        # Only one operator of it converts by calling a method.
+        (Evidence("HashAggregate", 5, 2, PIPELINE, converts=True), 3),
+        (Evidence("HashAggregate", 5, 9, PIPELINE, converts=True), None),
+    ],
+)
+def test_fused_operators_are_told_apart_only_by_what_one_of_them_does(
+    evidence: Evidence, node_id: int | None
+) -> None:
+    types = column_types(n.simple_string for n in JOIN)
+    assert types == {"n": "int"}
+    found = attribute(JOIN, evidence, types)
+    assert (found.node_id if found else None) == node_id
+
+
+def test_two_operators_that_convert_cannot_be_told_apart() -> None:
+    other = PlanNode(9, "Filter", 2, "Filter (cast(s#9 as date) > 1)", frozenset())
+    found = attribute((*JOIN, other), Evidence("HashAggregate", 5, 2, PIPELINE, True), {"n": "int"})
+    assert found is not None
+    assert found.name == "WholeStageCodegen (2)"
+
+
+def test_casts_between_numbers_are_no_conversion_by_method() -> None:
+    text = "cast(a#1L as int) cast(b#2 as double) cast(c#3 as double) cast(a#1L as string)"
+    types = {"b": "float", "c": "decimal(10,2)"}
+    assert conversions(text, types) == ["cast(c#3 as double)", "cast(a#1L as string)"]
+
+
+def test_iterations_of_one_plan_are_added_up() -> None:
+    parts = [
+        Operator(
+            operator="Sort", node_id=3, sql_id=k, on_cpu_ns=40, samples_count=4,
+            share_of_task_cpu=0.2,
+            expressions=[Expression(expression=f"cast(a#{k} as date)", on_cpu_ns=10, share=0.25)],
+        )
+        for k in range(3)
+    ]  # fmt: skip
+    other = Operator(operator="Sort", node_id=5, sql_id=0, on_cpu_ns=500, samples_count=50)
+    first, second = across_executions([*parts, other])
+    assert (first.node_id, first.on_cpu_ns) == (5, 500)
+    assert (second.on_cpu_ns, second.samples_count) == (120, 12)
+    assert second.share_of_task_cpu == pytest.approx(0.6)
+    assert [(e.expression, e.on_cpu_ns, e.share) for e in second.expressions] == [
+        ("cast(a as date)", 30, 0.25)
+    ]
 
 
 @given(st.text(max_size=200))

@@ -72,43 +72,71 @@ def role_case(column: str) -> str:
 
 
 def define_series(scope: Scope) -> None:
-    """Make ``w_series``: growth of every cumulative host and process series in the window."""
+    """Make ``w_series``: growth of cumulative host and process series in the window."""
+    _define_growth(scope, "w_series", "w")
+
+
+def define_busy_series(scope: Scope) -> None:
+    """Make ``b_series``: the same over those times of the window in which a stage was running."""
+    offset = scope.offset_ns or 0
     scope.tables.define(
-        "w_series",
-        """
+        "b",
+        f"""
+        WITH cut AS (
+          SELECT greatest(s.submit_wall_ns - {offset}, w.start_mono_ns) AS since,
+            least(s.complete_wall_ns - {offset}, w.end_mono_ns) AS until
+          FROM stages s JOIN w ON s.submit_wall_ns < w.end_wall_ns
+            AND s.complete_wall_ns > w.start_wall_ns),
+        marked AS (
+          SELECT *, max(until) OVER (ORDER BY since, until
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+          FROM cut WHERE until > since),
+        islands AS (
+          SELECT *, sum(CASE WHEN before >= since THEN 0 ELSE 1 END)
+            OVER (ORDER BY since, until ROWS UNBOUNDED PRECEDING) AS island
+          FROM marked)
+        SELECT min(since) AS start_mono_ns, max(until) AS end_mono_ns FROM islands GROUP BY island
+        """,
+    )
+    _define_growth(scope, "b_series", "b")
+
+
+def _define_growth(scope: Scope, name: str, stretches: str) -> None:
+    scope.tables.define(
+        name,
+        f"""
         WITH steps AS (
           SELECT scope, name, t_mono_ns AS t, value,
             lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0
           FROM os_series
           WHERE (scope = 'host' AND name LIKE 'cpu_%')
-             OR (scope LIKE 'process/%' AND name IN
-                 ('cpu_ns', 'user_ns', 'system_ns', 'rchar_bytes', 'read_bytes'))
+             OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes'))
              OR (scope = 'probe' AND name = 'own_cpu_ns')
           WINDOW s AS (PARTITION BY scope, name ORDER BY t_mono_ns)),
         first_reading AS (
           -- What a process had used when it was first seen was used since it began.
           SELECT s.scope, s.name, s.t, s.value,
-            least(coalesce(b.value, s.t - 1), s.t - 1) AS t0, 0 AS value0
-          FROM steps s LEFT JOIN os_series b
-            ON b.scope = s.scope AND b.name = 'start_time_mono_ns'
-          WHERE s.t0 IS NULL AND s.scope LIKE 'process/%' AND b.value IS NOT NULL),
+            least(coalesce(b.value, s.t - 1), s.t - 1) AS t0
+          FROM steps s JOIN os_series b ON b.scope = s.scope AND b.name = 'start_time_mono_ns'
+          WHERE s.t0 IS NULL AND s.scope LIKE 'process/%'),
         grown AS (
           SELECT scope, name, t0, t, value - value0 AS growth FROM steps
           WHERE t0 IS NOT NULL AND value >= value0
           UNION ALL SELECT scope, name, t0, t, value FROM first_reading)
         SELECT g.scope, g.name,
-          sum(growth::DOUBLE * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
+          sum(growth::DOUBLE
+            * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
             / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
-        FROM grown g JOIN w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns
+        FROM grown g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns
         GROUP BY ALL
         """,
     )
 
 
-def growth(scope: Scope, where: str) -> dict[str, int]:
+def growth(scope: Scope, where: str, table: str = "w_series") -> dict[str, int]:
     """Sum of the growth of series by name, over the scopes that ``where`` keeps."""
     rows = scope.tables.query(
-        f"SELECT name, sum(growth)::BIGINT FROM w_series WHERE {where} GROUP BY ALL"
+        f"SELECT name, sum(growth)::BIGINT FROM {table} WHERE {where} GROUP BY ALL"
     )
     return {name: int(value) for name, value in rows if value is not None}
 

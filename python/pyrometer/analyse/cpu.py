@@ -82,8 +82,8 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
             "SELECT sum(run_ns)::BIGINT FROM w_threads WHERE role = 'pyrometer'"
             f" AND regexp_matches(comm, '{pattern}') AND pid NOT IN ({OWN_PROCESS})"
         )
-        note = "its own threads; the time inside signal handlers counts as the thread it interrupts"
-        add(name, int(used or 0), note if name == "async-profiler" else None)
+        add(name, int(used or 0), "its own threads")
+    add("inside the application's threads", *_inside(scope, process_cpu))
     probe = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns") if scope.has_mono else None
     if probe is not None:
         add("probe", probe)
@@ -120,6 +120,17 @@ def used_by(marks: list[list[int]], moment: int) -> float:
         return float((before or after)[-1 if before else 0][1])
     (left, low), (right, high) = before[-1], after[0]
     return low + (high - low) * (moment - left) / (right - left)
+
+
+def _inside(scope: Scope, process_cpu: int | None) -> tuple[int | None, str]:
+    """CPU of signal handlers and plugin hooks: the share of samples found in their code."""
+    hits, n = scope.tables.query(
+        "SELECT coalesce(sum(hits) FILTER (category = 'pyrometer' AND role <> 'pyrometer'), 0)"
+        "::BIGINT, coalesce(sum(hits), 0)::BIGINT FROM w_samples WHERE event = 'cpu'"
+    )[0]
+    if not n or process_cpu is None:
+        return None, "no CPU samples"
+    return round(process_cpu * hits / n), f"{hits} of {n} CPU samples in Pyrometer's own code"
 
 
 def _reported_probe_cpu(scope: Scope) -> int | None:

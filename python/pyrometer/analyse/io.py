@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from pyrometer import schema, units
-from pyrometer.analyse.counters import growth
+from pyrometer.analyse.counters import define_busy_series, growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
 from pyrometer.analyse.model import Io, Totals
 from pyrometer.analyse.scope import Scope
 from pyrometer.doubt import Doubt
 
 FILES_METRIC = "size of files read"
-# Reads that are not the scan's: class loading, shared libraries, our own streams.
-_SLACK_BYTES = 8 << 20
+# Reads while stages run that are not the scan's: few once warm, class files when cold.
+_SLACK_BYTES = {True: 1 << 20, False: 32 << 20}
 _FAR_FEWER = 0.5
 
 
@@ -66,19 +66,23 @@ def _process_reads(scope: Scope) -> tuple[int | None, int | None, str | None]:
         return None, None, NO_PROBE
     if not scope.has_mono:
         return None, None, NO_CLOCK
-    # Bytes belong to the JVMs that run tasks; with no plugin, to whatever was followed.
-    pids = (
-        "SELECT 'process/' || pid FROM processes"
-        if scope.has("processes")
-        else (
-            f"SELECT scope FROM w_series WHERE scope NOT IN"
-            f" (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
-        )
-    )
-    found = growth(scope, f"scope IN ({pids}) AND name IN ('rchar_bytes', 'read_bytes')")
+    found = growth(scope, f"{_readers(scope)} AND name IN ('rchar_bytes', 'read_bytes')")
     if "rchar_bytes" not in found:
         return None, None, "the probe could not read /proc/PID/io of the Spark processes"
     return found["rchar_bytes"], found.get("read_bytes"), None
+
+
+def _readers(scope: Scope) -> str:
+    """Choose processes whose bytes count: the application's JVMs, else all that were followed."""
+    if scope.has("processes"):
+        return "scope IN (SELECT 'process/' || pid FROM processes)"
+    return f"scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
+
+
+def _reads_of_stages(scope: Scope) -> int:
+    define_busy_series(scope)
+    where = f"{_readers(scope)} AND name = 'rchar_bytes'"
+    return growth(scope, where, "b_series").get("rchar_bytes", 0)
 
 
 def _undercounted(
@@ -89,7 +93,8 @@ def _undercounted(
         other = (totals.get("shuffle_read_total_bytes") or 0) + (
             totals.get("disk_spilled_bytes") or 0
         )
-        read = chars - other - _SLACK_BYTES
+        warm = bool(scope.window.iterations)
+        read = _reads_of_stages(scope) - other - _SLACK_BYTES[warm]
         if files is None or files == 0 or read <= 0 or spark >= _FAR_FEWER * min(read, files):
             return None
         return (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrometer.analyse.model import Row, View
-from pyrometer.analyse.operators import CATEGORY, UNCLASSIFIED
+from pyrometer.analyse.operators import UNCLASSIFIED, attribution
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
 from pyrometer.analyse.slots import CAUSES, Slots, slots
@@ -20,6 +20,8 @@ SCHEDULER_DELAY_SOURCE = (
     "attempt − run − deserialisation − result serialisation − getting result, as Spark's"
     " core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala"
 )
+# Samples below which a share says less than assuming the usual.
+_ENOUGH = 10
 # Both ends of an attempt are stamped in whole milliseconds: half of one each.
 EVENT_LOG_MS = 1_000_000
 _IDLE_SOURCE = {
@@ -43,6 +45,7 @@ class Attempts:
     serialize_ns: int
     getting_result_ns: int
     scheduler_delay_ns: int
+    spark_delay_ns: int
     fetch_wait_ns: int | None
     bare_ns: int
 
@@ -56,7 +59,7 @@ def slot_view(scope: Scope) -> View:
     attempts = read_attempts(scope)
     seen = scope.has("spans") and scope.has_mono
     rows, memos = _from_spans(scope, attempts) if seen else _from_event_log(attempts)
-    rows += _around(attempts) + _idle(found)
+    rows += _around(attempts, found.overlap_ns) + _idle(found)
     view = close(scope.window.name, found.total_ns, rows, memos, attempts.count * EVENT_LOG_MS)
     if not seen:
         view.reason = (
@@ -134,6 +137,7 @@ def read_attempts(scope: Scope) -> Attempts:
         serialize_ns=row["serialize"] or 0,
         getting_result_ns=row["getting"] or 0,
         scheduler_delay_ns=row["delay"] or 0,
+        spark_delay_ns=row["spark_delay"] or 0,
         fetch_wait_ns=row["fetch_wait"],
         bare_ns=row["bare"] or 0,
     )
@@ -172,19 +176,16 @@ def _from_spans(scope: Scope, attempts: Attempts) -> tuple[list[Row], list[Row]]
                 source="task − the rows above; wall-clock samples would tell what it waited for",
             )
         )
-    memo = Row(
-        path="result_serialization",
-        value_ns=attempts.serialize_ns,
-        n=attempts.count,
-        source="event log: Result Serialization Time; it lies inside task",
-    )
-    whole = Row(
-        path="deserialize_total",
-        value_ns=attempts.deserialize_ns,
-        n=attempts.count,
-        source="event log: Executor Deserialize Time; what lies inside task is counted there",
-    )
-    return rows, [memo, whole]
+    n = attempts.count
+    memos = [
+        Row(path="result_serialization", value_ns=attempts.serialize_ns, n=n,
+            source="event log: Result Serialization Time; it lies inside task"),
+        Row(path="deserialize_total", value_ns=attempts.deserialize_ns, n=n,
+            source="event log: Executor Deserialize Time; what lies inside task is counted there"),
+        Row(path="scheduler_delay_of_spark", value_ns=attempts.spark_delay_ns, n=n,
+            method="by_complement", source=SCHEDULER_DELAY_SOURCE),
+    ]  # fmt: skip
+    return rows, memos
 
 
 def _from_event_log(attempts: Attempts) -> tuple[list[Row], list[Row]]:
@@ -220,8 +221,19 @@ def _from_event_log(attempts: Attempts) -> tuple[list[Row], list[Row]]:
     return rows, []
 
 
-def _around(attempts: Attempts) -> list[Row]:
+def _around(attempts: Attempts, overlap_ns: int) -> list[Row]:
+    """Parts of attempts around the task's own time.
+
+    The driver notes the end of an attempt after it has given the slot to the next one: that tail,
+    attempts beyond the slots, is delay but no slot time.
+    """
     n = attempts.count
+    delay = attempts.scheduler_delay_ns
+    source = SCHEDULER_DELAY_SOURCE
+    if attempts.spark_delay_ns != delay:
+        source = "attempt − task span − deserialisation before it − getting result"
+    if overlap_ns:
+        source += f"; less {overlap_ns} ns in which the slot already ran the next attempt"
     rows = [
         Row(
             path="deserialize",
@@ -237,10 +249,10 @@ def _around(attempts: Attempts) -> list[Row]:
         ),
         Row(
             path="scheduler_delay",
-            value_ns=attempts.scheduler_delay_ns,
+            value_ns=delay - min(delay, overlap_ns) if delay > 0 else delay,
             n=n,
             method="by_complement",
-            source=SCHEDULER_DELAY_SOURCE,
+            source=source,
         ),
     ]
     if attempts.bare_ns:
@@ -263,25 +275,23 @@ def on_cpu_children(scope: Scope, parent: str, cpu_ns: int | None) -> list[Row]:
     """Split task CPU by category, and each category by operator, by shares of samples."""
     if cpu_ns is None:
         return []
-    counts = scope.tables.query(
-        f"SELECT {CATEGORY} AS c, operator, sum(hits)::BIGINT AS n"
-        " FROM w_samples WHERE event = 'cpu' AND role = 'task' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2"
-    )
-    total = sum(n for _, _, n in counts)
-    sums: dict[str, int] = {}
-    for category, _, n in counts:
-        sums[category] = sums.get(category, 0) + n
+    seen = attribution(scope)
+    found = seen.by_category()
     rows = []
-    for category, hits in sorted(sums.items(), key=lambda item: (-item[1], item[0])):
+    for category in sorted(found, key=lambda c: (-sum(found[c].values()), c)):
+        hits = sum(found[category].values())
+        if not hits:
+            continue
         path = f"{parent}/{_slug(category)}"
-        rows.append(_sampled(path, parent, cpu_ns, hits, total))
-        parts = [(o, n) for c, o, n in counts if c == category and o is not None]
+        rows.append(_sampled(path, parent, cpu_ns, hits, seen.total))
+        if set(found[category]) == {None}:
+            continue
+        parts = sorted(found[category].items(), key=lambda part: (-part[1], part[0] or ""))
         rows += [
-            _sampled(f"{path}/{_slug(operator)}", path, cpu_ns, n, total) for operator, n in parts
+            _sampled(f"{path}/{_slug(name or 'no_operator')}", path, cpu_ns, n, seen.total)
+            for name, n in parts
+            if n
         ]
-        if parts and sum(n for _, n in parts) < hits:
-            rest = hits - sum(n for _, n in parts)
-            rows.append(_sampled(f"{path}/no_operator", path, cpu_ns, rest, total))
     return rows
 
 
@@ -300,16 +310,26 @@ def _sampled(path: str, parent: str, whole_ns: int, hits: int, total: int) -> Ro
 
 
 def _run_queue(scope: Scope) -> Row:
+    """Time in the run queue during tasks: a thread's own, by the part of its CPU inside spans."""
     path = "task/run_queue"
     if not scope.has("thread_counters"):
         why = "no probe: the kernel's run-queue time was not read"
         return Row(path=path, parent="task", method="unavailable", source=why)
     found = scope.tables.record(
-        "SELECT sum(run_delay_ns)::BIGINT AS delay, sum(readings_count)::BIGINT AS n"
+        "SELECT coalesce(sum(run_delay_ns), 0)::BIGINT AS delay,"
+        " coalesce(sum(readings_count), 0)::BIGINT AS n, sum(run_ns)::BIGINT AS run,"
+        " (SELECT sum(cpu_ns * inside)::BIGINT FROM w_spans) AS cpu"
         " FROM w_threads WHERE role = 'task'"
     )
-    source = "probe: schedstat run delay of task threads"
-    return _row(path, found["delay"] or 0, found["n"] or 0, source)
+    delay, run, cpu = found["delay"], found["run"], found["cpu"]
+    inside = min(1.0, cpu / run) if run and cpu is not None else 1.0
+    value = round(delay * inside)
+    row = _row(path, value, found["n"], "probe: schedstat run delay of task threads")
+    if value != delay:
+        # Between tasks a thread waits for a CPU too; that part is known no better than its size.
+        row.method, row.low_ns, row.high_ns = "sampled", max(0, 2 * value - delay), delay
+        row.source += f", the {100 * inside:.1f} % of it that goes with their CPU inside tasks"
+    return row
 
 
 def _pauses(scope: Scope) -> Row | None:
@@ -322,13 +342,19 @@ def _pauses(scope: Scope) -> Row | None:
         " AND s.start_ns < p.end_ns AND s.end_ns > p.start_ns"
     )
     value, n = overlap["t"] or 0, overlap["n"]
-    return Row(
-        path="task/gc_pause",
-        parent="task",
-        value_ns=value,
-        n=n,
-        source="GC log: pauses ∩ task spans; a task counts as stopped for the whole pause",
+    path, source = "task/gc_pause", "GC log: pauses ∩ task spans"
+    seen = scope.tables.record(
+        "SELECT coalesce(sum(hits) FILTER (x.state = 'sleeping'), 0)::BIGINT AS asleep,"
+        " coalesce(sum(hits), 0)::BIGINT AS n FROM w_samples x JOIN w_pauses p"
+        " ON (p.pid = x.pid OR p.pid IS NULL) AND x.t_ns >= p.start_ns AND x.t_ns < p.end_ns"
+        " WHERE x.event = 'wall' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL"
     )
+    if seen["n"] < _ENOUGH:
+        return _row(path, value, n, f"{source}; a task counts as stopped for the whole pause")
+    # Native code and blocked calls run on through a pause: only what slept is the pause's.
+    row = _sampled(path, "task", value, seen["asleep"], seen["n"])
+    row.source = f"{source} × {seen['asleep']} of {seen['n']} wall samples in them asleep"
+    return row
 
 
 def _wall_samples(scope: Scope) -> tuple[dict[str, int], int]:
@@ -404,7 +430,10 @@ SELECT count(*) AS n,
   sum((deserialize - inner_part) * inside)::BIGINT AS deserialize_outside,
   sum(serialize * inside)::BIGINT AS serialize,
   sum(getting * inside) FILTER (run IS NOT NULL)::BIGINT AS getting,
-  sum(greatest(0, took - run - deserialize - serialize - getting) * inside)::BIGINT AS delay,
+  sum(greatest(0, took - run - deserialize - serialize - getting) * inside)::BIGINT AS spark_delay,
+  sum(CASE WHEN span IS NULL THEN greatest(0, took - run - deserialize - serialize - getting)
+    WHEN run IS NOT NULL THEN took - span - (deserialize - inner_part) - getting
+    END * inside)::BIGINT AS delay,
   sum(fetch_wait * inside)::BIGINT AS fetch_wait,
   sum(greatest(0, took - coalesce(span, 0)) * inside) FILTER (run IS NULL)::BIGINT AS bare
 FROM joined

@@ -157,12 +157,20 @@ class Expression(BaseModel):
 
 
 class Operator(BaseModel):
-    """CPU of one operator of one SQL execution, by samples of task threads."""
+    """CPU of one operator of one SQL execution, by samples of task threads.
+
+    Attributes
+    ----------
+    fused : list of str
+        For a code generation cluster: the operators whose code it holds, which samples in the
+        pipeline's own method do not tell apart.
+    """
 
     app_index: int | None = None
     operator: str
     node_id: int | None = None
     sql_id: int | None = None
+    fused: list[str] = Field(default_factory=list)
     stage_ids: list[int] = Field(default_factory=list)
     on_cpu_ns: int | None = None
     off_cpu_ns: int | None = None

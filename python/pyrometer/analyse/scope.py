@@ -13,8 +13,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from pyrometer.analyse.windows import Window, clock_offset_ns
 from pyrometer.store import Run, Tables
@@ -26,6 +27,7 @@ class Scope:
 
     run: Run
     window: Window
+    kept: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _define(self.run.tables, self.window)
@@ -110,12 +112,22 @@ def _define_sql(tables: Tables, chosen: str) -> None:
 
 
 def _define_samples(tables: Tables) -> None:
+    # The generated method nearest the leaf of each stack.
+    tables.define(
+        "generated_methods",
+        "SELECT s.stack_id, arg_max(f.method, s.i) AS method FROM"
+        " (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS i"
+        "  FROM stacks) s JOIN (SELECT frame_id, method FROM frames WHERE class_name LIKE"
+        "  '%.GeneratedClass$GeneratedIteratorForCodegenStage%') f USING (frame_id)"
+        " GROUP BY s.stack_id",
+    )
     tables.define(
         "w_samples",
         "SELECT coalesce(a.app_index, CASE WHEN (SELECT count(*) FROM apps) = 1"
         "  THEN (SELECT min(app_index) FROM apps) END) AS app_index,"
         " x.pid, x.tid, x.t_ns, x.event, x.weight, x.state, x.wait_class, x.category, x.role,"
         " x.task_attempt_id, x.stage_id, x.sql_id, x.node_id, x.operator, x.codegen_stage_id,"
+        " g.method,"
         # A wall sample may stand for several ticks of one sleep: hits counts ticks.
         " greatest(1, round(x.weight / (SELECT greatest(min(y.weight), 1) FROM samples y"
         "  WHERE y.event = x.event)))::BIGINT AS hits"
@@ -123,6 +135,7 @@ def _define_samples(tables: Tables) -> None:
         "  x.t_ns >= CASE x.clock WHEN 'wall' THEN w.start_wall_ns ELSE w.start_mono_ns END AND"
         "  x.t_ns < CASE x.clock WHEN 'wall' THEN w.end_wall_ns ELSE w.end_mono_ns END"
         f" LEFT JOIN ({_APP_OF_PID}) a USING (pid)"
+        " LEFT JOIN generated_methods g ON g.stack_id = x.java_stack"
         " WHERE x.event IN ('cpu', 'wall')",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyrometer import units
 from pyrometer.analyse.model import Summary
+from pyrometer.analyse.operators import across_executions, unnumbered
 
 _DOMINANT = 0.05
 _IDLE_WORDS = {
@@ -44,15 +45,19 @@ def _cpu_part(summary: Summary) -> str | None:
         summary.totals.get("executor_run_time_ns"),
         summary.totals.get("executor_cpu_time_ns"),
     )
-    named = [o for o in summary.operators if o.on_cpu_ns is not None and o.share_of_task_cpu]
+    named = [o for o in across_executions(summary.operators) if o.share_of_task_cpu]
     if named and (named[0].share_of_task_cpu or 0) >= _DOMINANT:
         top = named[0]
         text = f"{_percent(top.share_of_task_cpu)} of task CPU is {top.operator}"
+        if top.fused:
+            text += f" (fused: {', '.join(top.fused)})"
         conversion = next(iter(top.expressions), None)
         if conversion and top.share_of_task_cpu:
             of_all = conversion.share * top.share_of_task_cpu
             if of_all >= _DOMINANT:
-                text += f", {_percent(of_all)} converting {_short(conversion.expression)}"
+                text += (
+                    f", {_percent(of_all)} converting {_short(unnumbered(conversion.expression))}"
+                )
             return text
         heavy = next((c for c in summary.categories if (c.share or 0) >= _DOMINANT), None)
         if heavy and heavy.category != "unclassified":

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from pyrometer import units
 from pyrometer.analyse.model import Iteration, Stage, Summary
+from pyrometer.analyse.operators import across_executions, unnumbered
 from pyrometer.cli.drawing import (
     Justify,
     Look,
@@ -167,17 +168,19 @@ def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
     if s.operators:
         yield heading("Task CPU by operator")
         rows = bars(look)
-        for o in s.operators[:MAX_OPERATORS]:
-            where = f" (node {o.node_id}, SQL {o.sql_id})" if o.node_id is not None else ""
+        for o in across_executions(s.operators)[:MAX_OPERATORS]:
+            where = f" (node {o.node_id})" if o.node_id is not None else ""
             rows.add_row(
                 f"{safe(o.operator, 120)}[dim]{where}[/]",
                 bar(o.share_of_task_cpu, look.plain),
                 units.percent(o.share_of_task_cpu),
                 interval(o.on_cpu_ns, *_ends(o.on_cpu)),
             )
+            if o.fused:
+                rows.add_row(f"[dim]  {safe(', '.join(o.fused), 200)}[/]", "", "", "")
             for e in o.expressions:
                 rows.add_row(
-                    f"[dim]  {safe(e.expression, 120)}[/]",
+                    f"[dim]  {safe(unnumbered(e.expression), 120)}[/]",
                     "",
                     units.percent(e.share * (o.share_of_task_cpu or 0)),
                     units.duration(e.on_cpu_ns),

@@ -1,0 +1,80 @@
+"""Bytes read, three ways, and when Spark's count is not to be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.tables import PID, StageSpec, World
+
+from pyrometer.analyse import Summary, summary
+from pyrometer.store import Run
+
+MB = 1_000_000
+LOG_ONLY = {"apps", "executors", "stages", "tasks", "sql_executions", "plan_nodes", "node_metrics"}
+
+
+def world(spark: int, process: int | None, files: int, records: int = 10_000) -> World:
+    """Read ``process`` bytes in 4 tasks of which Spark counts ``spark`` (MB each)."""
+    made = World([StageSpec([40, 30, 50, 20], iteration=0), StageSpec([40, 40], iteration=1)])
+    for task in made.rows["tasks"]:
+        task.update(input_bytes=spark * MB // 6, input_records_count=records // 6)
+    made.rows["node_metrics"][0]["value_sum"] = files * MB
+    for row in made.rows["os_series"]:
+        if row["scope"] == f"process/{PID}" and row["name"] == "rchar_bytes" and row["value"]:
+            row["value"] = (process or 0) * MB
+    if process is None:
+        made.rows = {k: v for k, v in made.rows.items() if k in LOG_ONLY}
+    return made
+
+
+def shown(made: World, folder: Path, window: str = "application") -> Summary:
+    with Run.open(made.write(folder)) as run:
+        return summary(run, window)
+
+
+@pytest.mark.parametrize(
+    ("spark", "process", "files", "doubted", "trusted"),
+    [
+        (600, 620, 600, False, "input_bytes"),
+        (1, 640, 600, True, "scan_files_size_bytes"),
+        (1, 400, 600, True, "process_read_chars_bytes"),
+        # Columns pruned: little of the files is read, and Spark says how little.
+        (60, 65, 600, False, "input_bytes"),
+        # Reads that are no scan: class files, while files are small.
+        (1, 20, 600, False, "input_bytes"),
+    ],
+)
+def test_undercounted_input(
+    spark: int, process: int, files: int, doubted: bool, trusted: str, tmp_path: Path
+) -> None:
+    made = shown(world(spark, process, files), tmp_path)
+    assert ("input_bytes_undercounted" in {d.code for d in made.doubts}) is doubted
+    assert made.io.bytes_source is not None
+    assert made.io.bytes_source.startswith(trusted)
+    assert made.io.input_bytes == spark * MB // 6 * 6
+    assert made.io.scan_files_size_bytes == files * MB
+    assert made.io.process_read_chars_bytes == pytest.approx(process * MB, rel=0.01)
+
+
+def test_with_an_event_log_alone_only_plain_contradictions_are_doubted(tmp_path: Path) -> None:
+    many = shown(world(1, None, 600, records=90 * MB), tmp_path / "a")
+    assert "input_bytes_undercounted" in {d.code for d in many.doubts}
+    few = shown(world(1, None, 600, records=10_000), tmp_path / "b")
+    assert "input_bytes_undercounted" not in {d.code for d in few.doubts}
+    old = world(1, None, 600, records=90 * MB)
+    old.rows["apps"][0]["spark_version"] = "3.5.9"
+    assert "input_bytes_undercounted" not in {d.code for d in shown(old, tmp_path / "c").doubts}
+    off = world(1, None, 600, records=90 * MB)
+    off.rows["apps"][0]["spark_conf"] = (
+        '{"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}'
+    )
+    assert "input_bytes_undercounted" not in {d.code for d in shown(off, tmp_path / "d").doubts}
+
+
+def test_page_cache_share_and_rate_per_core(tmp_path: Path) -> None:
+    made = shown(world(600, 620, 600), tmp_path)
+    run_s = 0.22
+    assert made.io.mb_per_s_per_core == pytest.approx(600 / run_s, rel=0.01)
+    assert made.io.page_cache_ratio is not None
+    assert 0.99 < made.io.page_cache_ratio <= 1
