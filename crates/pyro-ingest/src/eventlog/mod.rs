@@ -14,9 +14,12 @@ mod properties;
 mod source;
 mod sql;
 mod stage;
+mod stage_info;
+mod sums;
 mod symbols;
 mod tables;
 mod task;
+mod task_metrics;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -35,6 +35,9 @@ fn rolled(name: &str) -> Option<Rolled<'_>> {
     })
 }
 
+/// Index, whether compacted, and the file.
+type Part = (u64, bool, PathBuf);
+
 /// Groups files into logs: rolled files of one application together, every other file alone.
 ///
 /// Folders are opened: one named `eventlog_v2_*` or holding rolled files is a log, every
@@ -94,7 +97,7 @@ fn folder(path: &Path, open: bool, logs: &mut Vec<Log>, doubts: &mut Vec<Doubt>)
 }
 
 fn group(files: Vec<PathBuf>, named: bool, logs: &mut Vec<Log>, doubts: &mut Vec<Doubt>) {
-    let mut rolling: BTreeMap<(PathBuf, String), Vec<(u64, bool, PathBuf)>> = BTreeMap::new();
+    let mut rolling: BTreeMap<(PathBuf, String), Vec<Part>> = BTreeMap::new();
     for file in files {
         let name = file
             .file_name()

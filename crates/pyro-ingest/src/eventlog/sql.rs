@@ -9,81 +9,13 @@ use super::app::{App, Fail};
 use super::json::{Bad, Cursor, Text};
 use super::plan::{Metric, Plan, metric};
 use super::properties::text;
+use super::sums::Sums;
 use super::symbols::{Symbol, Symbols};
 use super::tables::{Tables, time_ns};
 use super::task::Update;
 
 /// Ended executions are remembered for late events until there are so many of them.
 const REMEMBERED: usize = 16;
-
-/// What an accumulator counted in one stage attempt, or on the driver.
-#[derive(Debug, Clone, Copy)]
-struct Sum {
-    accumulator_id: i64,
-    count: i64,
-    sum: i64,
-    min: i64,
-    max: i64,
-    max_task: Option<i64>,
-    /// Every update was an integer and the sum is one.
-    whole: bool,
-}
-
-/// Sums of one stage attempt in the order in which they were first seen.
-#[derive(Debug, Default)]
-struct Sums {
-    sums: Vec<Sum>,
-    places: FxHashMap<i64, u32>,
-}
-
-impl Sums {
-    /// Adds the updates of one task, or of the driver.
-    fn add(&mut self, updates: &[Update], task: Option<i64>) {
-        // Tasks of a stage mostly carry the same accumulators in the same order.
-        let mut next = 0;
-        for &(accumulator_id, value) in updates {
-            // Spark's word for "never set".
-            if value == Some(-1) {
-                continue;
-            }
-            let place = match self.sums.get(next) {
-                Some(sum) if sum.accumulator_id == accumulator_id => next,
-                _ => self.place(accumulator_id),
-            };
-            next = place + 1;
-            let sum = &mut self.sums[place];
-            sum.count += 1;
-            let total = value.and_then(|value| sum.sum.checked_add(value));
-            let (Some(value), Some(total)) = (value, total) else {
-                sum.whole = false;
-                continue;
-            };
-            sum.sum = total;
-            sum.min = sum.min.min(value);
-            if value > sum.max {
-                sum.max = value;
-                sum.max_task = task;
-            }
-        }
-    }
-
-    fn place(&mut self, accumulator_id: i64) -> usize {
-        let fresh = self.sums.len();
-        let place = *self.places.entry(accumulator_id).or_insert(fresh as u32) as usize;
-        if place == fresh {
-            self.sums.push(Sum {
-                accumulator_id,
-                count: 0,
-                sum: 0,
-                min: i64::MAX,
-                max: i64::MIN,
-                max_task: None,
-                whole: true,
-            });
-        }
-        place
-    }
-}
 
 /// Where an accumulator was last seen in the plans of an execution.
 #[derive(Debug, Clone, Copy)]
@@ -232,7 +164,7 @@ impl Execution {
         let mut stages: Vec<_> = self.sums.keys().copied().collect();
         stages.sort_unstable();
         for stage in stages {
-            for sum in &self.sums[&stage].sums {
+            for sum in self.sums[&stage].iter() {
                 // An accumulator of the user's, of no plan.
                 let Some(&place) = self.places.get(&sum.accumulator_id) else {
                     continue;

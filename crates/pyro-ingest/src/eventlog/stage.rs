@@ -1,16 +1,14 @@
 //! Jobs and stages.
 
 use std::collections::VecDeque;
-use std::fmt::Write;
 
 use pyro_model::Result;
 use rustc_hash::FxHashMap;
-use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use super::app::{App, Fail};
-use super::json::{Bad, Cursor, Read, Text, padded};
+use super::json::{Bad, Cursor, padded};
 use super::properties::{Properties, properties};
+use super::stage_info::{Info, brief, info, integers};
 use super::tables::{Tables, time_ns};
 
 /// Stages whose jobs have ended are remembered for late events until there are so many of them …
@@ -59,21 +57,6 @@ impl Stages {
     pub fn sql_id(&self, stage_id: i64) -> Option<i64> {
         self.stages.get(&stage_id)?.sql_id
     }
-}
-
-/// `Stage Info` of an event.
-#[derive(Debug, Default)]
-struct Info<'a> {
-    stage_id: Option<i64>,
-    attempt: i64,
-    name: Option<Text<'a>>,
-    details: Option<Text<'a>>,
-    tasks: Option<i64>,
-    parents: Vec<i64>,
-    rdds: Option<String>,
-    submit: Option<i64>,
-    complete: Option<i64>,
-    failure: Option<Text<'a>>,
 }
 
 /// `SparkListenerJobStart`.
@@ -394,83 +377,4 @@ fn write_job(
     rows.iteration.append_option(job.properties.iteration);
     rows.warmup.append_option(job.properties.warmup);
     tables.jobs.row_done()
-}
-
-fn integers(line: &mut Cursor<'_>) -> Read<Vec<i64>> {
-    let mut list = Vec::new();
-    line.array(|line| {
-        list.push(line.integer()?);
-        Ok(())
-    })?;
-    Ok(list)
-}
-
-/// Which stage attempt it is and when it was submitted.
-fn brief<'a>(line: &mut Cursor<'a>) -> Read<Info<'a>> {
-    let mut found = Info::default();
-    line.object(|line, key| {
-        match key {
-            b"Stage ID" => found.stage_id = line.optional_integer()?,
-            b"Stage Attempt ID" => found.attempt = line.optional_integer()?.unwrap_or(0),
-            b"Submission Time" => found.submit = line.optional_integer()?,
-            _ => line.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-fn info<'a>(line: &mut Cursor<'a>) -> Read<Info<'a>> {
-    let mut found = Info::default();
-    line.object(|line, key| {
-        match key {
-            b"Stage ID" => found.stage_id = line.optional_integer()?,
-            b"Stage Attempt ID" => found.attempt = line.optional_integer()?.unwrap_or(0),
-            b"Stage Name" => found.name = line.optional_string()?,
-            b"Details" => found.details = line.optional_string()?,
-            b"Number of Tasks" => found.tasks = line.optional_integer()?,
-            b"Parent IDs" => found.parents = integers(line)?,
-            b"RDD Info" => found.rdds = Some(rdds(line)?),
-            b"Submission Time" => found.submit = line.optional_integer()?,
-            b"Completion Time" => found.complete = line.optional_integer()?,
-            b"Failure Reason" => found.failure = line.optional_string()?,
-            _ => line.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(found)
-}
-
-/// `RDD Info` as a JSON array of `{id, name, scope}`; the scope is Spark's own object, a string in the log.
-fn rdds(line: &mut Cursor<'_>) -> Read<String> {
-    let mut out = String::from("[");
-    line.array(|line| {
-        let (mut id, mut name, mut scope) = (None, None, None);
-        line.object(|line, key| {
-            match key {
-                b"RDD ID" => id = line.optional_integer()?,
-                b"Name" => name = line.optional_string()?,
-                b"Scope" => scope = line.optional_string()?,
-                _ => line.skip()?,
-            }
-            Ok(())
-        })?;
-        let name = name.map_or(Value::Null, |name| name.decode().into());
-        let scope = scope.map(|scope| scope.decode());
-        let scope = scope
-            .as_deref()
-            .filter(|scope| serde_json::from_str::<IgnoredAny>(scope).is_ok());
-        if out.len() > 1 {
-            out.push(',');
-        }
-        let id = id.map_or(Value::Null, Value::from);
-        let _ = write!(
-            out,
-            "{{\"id\":{id},\"name\":{name},\"scope\":{}}}",
-            scope.unwrap_or("null")
-        );
-        Ok(())
-    })?;
-    out.push(']');
-    Ok(out)
 }

@@ -1,11 +1,12 @@
 //! Task attempts: rows of `tasks`, and the accumulator updates they carry.
 
-use pyro_model::{Result, TasksBuilder};
+use pyro_model::Result;
 
 use super::app::{App, Fail};
 use super::json::{Bad, Cursor, Read, Text};
 use super::symbols::{Symbol, Symbols};
 use super::tables::{Tables, millis, time_ns};
+use super::task_metrics::{Metrics, task_metrics};
 
 /// Characters of an error message that are kept.
 const ERROR_CHARACTERS: usize = 2000;
@@ -42,47 +43,6 @@ pub struct Running {
     locality: Option<Symbol>,
     speculative: bool,
     launch: Option<i64>,
-}
-
-/// Declares the metrics of a task: column, and nanoseconds or bytes per unit of the log.
-macro_rules! metrics {
-    ($($field:ident: $unit:literal),* $(,)?) => {
-        #[derive(Debug, Clone, Copy, Default)]
-        struct Metrics { $($field: Option<i64>,)* }
-
-        impl Metrics {
-            #[inline(always)]
-            fn append(&self, rows: &mut TasksBuilder) {
-                $(rows.$field.append_option(self.$field.and_then(|value| value.checked_mul($unit)));)*
-            }
-        }
-    };
-}
-metrics! {
-    executor_run_time_ns: 1_000_000,
-    executor_cpu_time_ns: 1,
-    executor_deserialize_time_ns: 1_000_000,
-    executor_deserialize_cpu_time_ns: 1,
-    result_serialization_time_ns: 1_000_000,
-    jvm_gc_time_ns: 1_000_000,
-    result_size_bytes: 1,
-    peak_execution_memory_bytes: 1,
-    memory_spilled_bytes: 1,
-    disk_spilled_bytes: 1,
-    input_bytes: 1,
-    input_records_count: 1,
-    output_bytes: 1,
-    output_records_count: 1,
-    shuffle_read_remote_bytes: 1,
-    shuffle_read_remote_to_disk_bytes: 1,
-    shuffle_read_local_bytes: 1,
-    shuffle_read_records_count: 1,
-    shuffle_remote_blocks_fetched_count: 1,
-    shuffle_local_blocks_fetched_count: 1,
-    shuffle_fetch_wait_time_ns: 1_000_000,
-    shuffle_written_bytes: 1,
-    shuffle_written_records_count: 1,
-    shuffle_write_time_ns: 1,
 }
 
 /// `Task End Reason`.
@@ -382,129 +342,4 @@ fn end_reason<'a>(line: &mut Cursor<'a>) -> Read<Reason<'a>> {
         Ok(())
     })?;
     Ok(reason)
-}
-
-/// `Task Metrics`.
-///
-/// Before Spark 2.0 a group is written only where it is not all zero, so a group that is
-/// absent means 0 for the fields it then had; a field that is absent is not known.
-fn task_metrics(line: &mut Cursor<'_>) -> Read<Metrics> {
-    let zero = Some(0);
-    let mut metrics = Metrics {
-        input_bytes: zero,
-        input_records_count: zero,
-        output_bytes: zero,
-        output_records_count: zero,
-        shuffle_read_remote_bytes: zero,
-        shuffle_read_local_bytes: zero,
-        shuffle_read_records_count: zero,
-        shuffle_remote_blocks_fetched_count: zero,
-        shuffle_local_blocks_fetched_count: zero,
-        shuffle_fetch_wait_time_ns: zero,
-        shuffle_written_bytes: zero,
-        shuffle_written_records_count: zero,
-        shuffle_write_time_ns: zero,
-        ..Metrics::default()
-    };
-    let m = &mut metrics;
-    line.object(|line, key| {
-        match key {
-            b"Executor Run Time" => m.executor_run_time_ns = line.optional_integer()?,
-            b"Executor CPU Time" => m.executor_cpu_time_ns = line.optional_integer()?,
-            b"Executor Deserialize Time" => {
-                m.executor_deserialize_time_ns = line.optional_integer()?
-            }
-            b"Executor Deserialize CPU Time" => {
-                m.executor_deserialize_cpu_time_ns = line.optional_integer()?
-            }
-            b"Result Serialization Time" => {
-                m.result_serialization_time_ns = line.optional_integer()?
-            }
-            b"JVM GC Time" => m.jvm_gc_time_ns = line.optional_integer()?,
-            b"Result Size" => m.result_size_bytes = line.optional_integer()?,
-            b"Peak Execution Memory" => m.peak_execution_memory_bytes = line.optional_integer()?,
-            b"Memory Bytes Spilled" => m.memory_spilled_bytes = line.optional_integer()?,
-            b"Disk Bytes Spilled" => m.disk_spilled_bytes = line.optional_integer()?,
-            b"Input Metrics" if !line.null() => {
-                (m.input_bytes, m.input_records_count) = (None, None);
-                line.object(|line, key| {
-                    match key {
-                        b"Bytes Read" => m.input_bytes = line.optional_integer()?,
-                        b"Records Read" => m.input_records_count = line.optional_integer()?,
-                        _ => line.skip()?,
-                    }
-                    Ok(())
-                })?;
-            }
-            b"Output Metrics" if !line.null() => {
-                (m.output_bytes, m.output_records_count) = (None, None);
-                line.object(|line, key| {
-                    match key {
-                        b"Bytes Written" => m.output_bytes = line.optional_integer()?,
-                        b"Records Written" => m.output_records_count = line.optional_integer()?,
-                        _ => line.skip()?,
-                    }
-                    Ok(())
-                })?;
-            }
-            b"Shuffle Read Metrics" if !line.null() => shuffle_read(line, m)?,
-            b"Shuffle Write Metrics" if !line.null() => {
-                (
-                    m.shuffle_written_bytes,
-                    m.shuffle_written_records_count,
-                    m.shuffle_write_time_ns,
-                ) = (None, None, None);
-                line.object(|line, key| {
-                    match key {
-                        b"Shuffle Bytes Written" => {
-                            m.shuffle_written_bytes = line.optional_integer()?
-                        }
-                        b"Shuffle Records Written" => {
-                            m.shuffle_written_records_count = line.optional_integer()?
-                        }
-                        b"Shuffle Write Time" => {
-                            m.shuffle_write_time_ns = line.optional_integer()?
-                        }
-                        _ => line.skip()?,
-                    }
-                    Ok(())
-                })?;
-            }
-            b"Input Metrics"
-            | b"Output Metrics"
-            | b"Shuffle Read Metrics"
-            | b"Shuffle Write Metrics" => {}
-            _ => line.skip()?,
-        }
-        Ok(())
-    })?;
-    Ok(metrics)
-}
-
-fn shuffle_read(line: &mut Cursor<'_>, m: &mut Metrics) -> Read<()> {
-    m.shuffle_read_remote_bytes = None;
-    m.shuffle_read_local_bytes = None;
-    m.shuffle_read_records_count = None;
-    m.shuffle_remote_blocks_fetched_count = None;
-    m.shuffle_local_blocks_fetched_count = None;
-    m.shuffle_fetch_wait_time_ns = None;
-    line.object(|line, key| {
-        match key {
-            b"Remote Bytes Read" => m.shuffle_read_remote_bytes = line.optional_integer()?,
-            b"Remote Bytes Read To Disk" => {
-                m.shuffle_read_remote_to_disk_bytes = line.optional_integer()?
-            }
-            b"Local Bytes Read" => m.shuffle_read_local_bytes = line.optional_integer()?,
-            b"Total Records Read" => m.shuffle_read_records_count = line.optional_integer()?,
-            b"Remote Blocks Fetched" => {
-                m.shuffle_remote_blocks_fetched_count = line.optional_integer()?
-            }
-            b"Local Blocks Fetched" => {
-                m.shuffle_local_blocks_fetched_count = line.optional_integer()?
-            }
-            b"Fetch Wait Time" => m.shuffle_fetch_wait_time_ns = line.optional_integer()?,
-            _ => line.skip()?,
-        }
-        Ok(())
-    })
 }

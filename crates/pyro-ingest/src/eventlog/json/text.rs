@@ -79,17 +79,15 @@ fn unicode(rest: &[u8]) -> (char, usize) {
     let Some(first) = unit(rest) else {
         return (char::REPLACEMENT_CHARACTER, 0);
     };
-    if (0xD800..0xDC00).contains(&first) && rest.get(4..6) == Some(b"\\u") {
-        if let Some(second @ 0xDC00..0xE000) = unit(&rest[6..]) {
-            let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
-            return (
-                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
-                10,
-            );
-        }
+    let character = |code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    if (0xD800..0xDC00).contains(&first)
+        && rest.get(4..6) == Some(b"\\u")
+        && let Some(second @ 0xDC00..0xE000) = unit(&rest[6..])
+    {
+        return (
+            character(0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)),
+            10,
+        );
     }
-    (
-        char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER),
-        4,
-    )
+    (character(first), 4)
 }
