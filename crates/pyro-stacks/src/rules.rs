@@ -63,6 +63,7 @@ struct OperatorText {
 struct Codegen {
     class: String,
     fused: String,
+    pipeline: String,
     prefix: Vec<PrefixText>,
 }
 
@@ -119,6 +120,7 @@ pub struct Rules {
     operator_numbers: Vec<u16>,
     operator_patterns: Patterns,
     codegen_class: Regex,
+    pipeline: Regex,
     prefixes: Vec<u16>,
     prefix_patterns: Patterns,
     fused: u16,
@@ -233,6 +235,7 @@ impl Rules {
             operator_numbers,
             operator_patterns: compile(text.operator.iter().map(|rule| &rule.patterns).collect())?,
             codegen_class: regex(&text.codegen.class)?,
+            pipeline: regex(&text.codegen.pipeline)?,
             prefix_patterns: compile(
                 text.codegen
                     .prefix
@@ -276,10 +279,11 @@ impl Rules {
             && let Some(found) = self.codegen_class.captures(frame.place)
         {
             facts.codegen_stage_id = found.get(1).and_then(|n| n.as_str().parse().ok());
-            facts.operator = self
+            let prefix = self
                 .prefix_patterns
                 .first(frame.method)
                 .map(|rule| self.prefixes[rule]);
+            facts.operator = prefix.filter(|_| !self.pipeline.is_match(frame.method));
             facts.fused = true;
         }
         facts

@@ -69,7 +69,7 @@ fn recorded_stacks_are_told_as_a_reader_would() {
         ),
         (
             "operator",
-            "HashAggregate",
+            "WholeStageCodegen",
             "org.apache.spark.sql.types.Decimal$.createUnsafe org.apache.spark.sql.execution.vectorized.WritableColumnVector.getDecimal GENERATED.hashAgg_doAggregateWithoutKey_0$",
         ),
         (
@@ -350,7 +350,8 @@ fn other_roles_keep_their_category() {
 
 #[test]
 fn mistakes_in_the_files_are_named() {
-    let operators = "operator = []\n[codegen]\nclass = 'x'\nfused = 'F'\nprefix = []";
+    let operators =
+        "operator = []\n[codegen]\nclass = 'x'\nfused = 'F'\npipeline = 'p'\nprefix = []";
     let categories = |rule: &str| {
         format!("category = [{{name='other', doc=''}}]\nrole = {{}}\nwait = []\nrule = [{rule}]")
     };
