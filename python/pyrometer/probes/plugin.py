@@ -32,7 +32,7 @@ class PluginProbe(Probe):
         """Say which records and how often."""
         if not self.records:
             return "configuration overlay only"
-        return "task spans, MXBeans every 100 ms, clock pairs every 1 s"
+        return "task spans, MXBeans every 500 ms, clock pairs every 1 s"
 
     def needs(self, paths: RunPaths) -> Needs:
         """Load the agent into the driver; it reaches executors by Spark's own means."""
