@@ -10,7 +10,7 @@ import shlex
 from typing import Any
 
 from pyrometer.errors import UsageError
-from pyrometer.measure import measure
+from pyrometer.live import measure
 
 
 def load_ipython_extension(ipython: Any) -> None:
@@ -23,7 +23,7 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def measure_cell(ipython: Any, line: str, cell: str) -> None:
-    """Run a cell under :func:`pyrometer.measure.measure` and show the summary.
+    """Run a cell under :func:`pyrometer.live.measure` and show the summary.
 
     The measurement is left in the variable ``measured``.
 
