@@ -44,7 +44,7 @@ $(BUNDLED)/pyro-probe: $(RUST_SOURCES)
 
 $(BUNDLED)/pyrometer-plugin.jar: $(JVM_SOURCES)
 	@mkdir -p $(BUNDLED)
-	@mvn -q -B -ntp -f jvm/plugin/pom.xml package -DskipTests
+	@mvn -q -B -ntp -f jvm/plugin/pom.xml package -Dmaven.test.skip=true
 	@cp jvm/plugin/target/pyrometer-plugin.jar $@.tmp && mv $@.tmp $@
 
 $(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css web/src/*.js) python/pyrometer/report/bundle.py
@@ -102,6 +102,7 @@ format: ## Format everything
 
 bench: setup-test ## Figures beside peers and the cost of measuring (long; on a quiet machine)
 	$(BIN)/python -m benchmarks
+	mvn -q -B -ntp -f jvm/plugin/pom.xml -Pbench test-compile exec:exec
 
 docs: setup ## Regenerate reference pages
 	$(BIN)/python tools/generate_schema.py
