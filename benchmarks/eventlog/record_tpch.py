@@ -27,7 +27,10 @@ def generate(directory: Path, scale: float) -> list[str]:
         db.execute(f"CALL dbgen(sf={scale})")
         for table in TABLES:
             db.execute(f"COPY {table} TO '{directory / table}.parquet' (FORMAT parquet)")
-        return [q for (q,) in db.execute("SELECT query FROM tpch_queries() ORDER BY query_nr").fetchall()]
+        return [
+            q
+            for (q,) in db.execute("SELECT query FROM tpch_queries() ORDER BY query_nr").fetchall()
+        ]
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,23 @@ def test_errors_have_a_place_and_leave_no_tables(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         ingest(out, tmp_path / "log")
     assert [p.name for p in out.iterdir() if p.suffix == ".tmp"] == []
+
+
+def test_a_signal_stops_the_reading_and_leaves_no_tables(tmp_path: Path) -> None:
+    path, out = tmp_path / "app", tmp_path / "out"
+    line = log(5, 6)
+    path.write_bytes(log(0, 5) + line * (120_000_000 // len(line)))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    out.mkdir()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(KeyboardInterrupt):
+            _core.ingest_eventlogs([str(path)], str(out))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert list(out.iterdir()) == []
