@@ -282,7 +282,8 @@ def _gc(s: Summary) -> Iterator[RenderableType]:
     yield Padding(Text(line), (0, 0, 0, 2), expand=False)
     if len(s.gc.by_kind) > 1:
         kinds = (
-            f"{k.kind} {k.pauses_count} × {units.duration(k.pause_total_ns)}" for k in s.gc.by_kind
+            f"{k.kind}: {units.count(k.pauses_count)}, {units.duration(k.pause_total_ns)}"
+            for k in s.gc.by_kind
         )
         yield note("; ".join(kinds))
 
