@@ -33,7 +33,10 @@ fn python_error(error: Error) -> PyErr {
     match error {
         Error::Io { path, source } => match source.raw_os_error() {
             Some(code) => {
-                PyOSError::new_err((code, source.to_string(), path.display().to_string()))
+                // Python adds the number itself.
+                let reason = source.to_string();
+                let reason = reason.split(" (os error").next().unwrap_or_default();
+                PyOSError::new_err((code, reason.to_owned(), path.display().to_string()))
             }
             None => PyOSError::new_err(text),
         },
