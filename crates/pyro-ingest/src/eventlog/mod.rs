@@ -393,7 +393,7 @@ fn name<'a>(line: &mut Cursor<'a>) -> json::Read<&'a [u8]> {
         *line = look;
         return Err(why);
     }
-    line.open();
+    line.open()?;
     name.ok_or(Bad("there is no field \"Event\""))
 }
 

@@ -232,7 +232,14 @@ pub fn never_ended(
 #[inline(always)]
 fn task_info<'a>(line: &mut Cursor<'a>, mut updates: Option<&mut Vec<Update>>) -> Read<Info<'a>> {
     let mut info = Info::default();
-    line.object(|line, key| {
+    line.open()?;
+    // As Spark writes it; what is not so is read below.
+    line.expected(b"\"Task ID\":", &mut info.task_attempt_id);
+    line.expected(b",\"Index\":", &mut info.index);
+    line.expected(b",\"Attempt\":", &mut info.attempt);
+    line.expected(b",\"Partition ID\":", &mut info.partition);
+    line.expected(b",\"Launch Time\":", &mut info.launch);
+    line.rest_of_object(|line, key| {
         match key {
             b"Task ID" => info.task_attempt_id = line.optional_integer()?,
             b"Index" => info.index = line.optional_integer()?,

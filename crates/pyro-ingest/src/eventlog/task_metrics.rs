@@ -70,7 +70,31 @@ pub fn task_metrics(line: &mut Cursor<'_>) -> Read<Metrics> {
         ..Metrics::default()
     };
     let m = &mut metrics;
-    line.object(|line, key| {
+    line.open()?;
+    // As Spark 2.1 to 4.x write them; what is not so is read below.
+    line.expected(
+        b"\"Executor Deserialize Time\":",
+        &mut m.executor_deserialize_time_ns,
+    );
+    line.expected(
+        b",\"Executor Deserialize CPU Time\":",
+        &mut m.executor_deserialize_cpu_time_ns,
+    );
+    line.expected(b",\"Executor Run Time\":", &mut m.executor_run_time_ns);
+    line.expected(b",\"Executor CPU Time\":", &mut m.executor_cpu_time_ns);
+    line.expected(
+        b",\"Peak Execution Memory\":",
+        &mut m.peak_execution_memory_bytes,
+    );
+    line.expected(b",\"Result Size\":", &mut m.result_size_bytes);
+    line.expected(b",\"JVM GC Time\":", &mut m.jvm_gc_time_ns);
+    line.expected(
+        b",\"Result Serialization Time\":",
+        &mut m.result_serialization_time_ns,
+    );
+    line.expected(b",\"Memory Bytes Spilled\":", &mut m.memory_spilled_bytes);
+    line.expected(b",\"Disk Bytes Spilled\":", &mut m.disk_spilled_bytes);
+    line.rest_of_object(|line, key| {
         match key {
             b"Executor Run Time" => m.executor_run_time_ns = line.optional_integer()?,
             b"Executor CPU Time" => m.executor_cpu_time_ns = line.optional_integer()?,
@@ -151,7 +175,27 @@ fn shuffle_read(line: &mut Cursor<'_>, m: &mut Metrics) -> Read<()> {
     m.shuffle_remote_blocks_fetched_count = None;
     m.shuffle_local_blocks_fetched_count = None;
     m.shuffle_fetch_wait_time_ns = None;
-    line.object(|line, key| {
+    line.open()?;
+    line.expected(
+        b"\"Remote Blocks Fetched\":",
+        &mut m.shuffle_remote_blocks_fetched_count,
+    );
+    line.expected(
+        b",\"Local Blocks Fetched\":",
+        &mut m.shuffle_local_blocks_fetched_count,
+    );
+    line.expected(b",\"Fetch Wait Time\":", &mut m.shuffle_fetch_wait_time_ns);
+    line.expected(b",\"Remote Bytes Read\":", &mut m.shuffle_read_remote_bytes);
+    line.expected(
+        b",\"Remote Bytes Read To Disk\":",
+        &mut m.shuffle_read_remote_to_disk_bytes,
+    );
+    line.expected(b",\"Local Bytes Read\":", &mut m.shuffle_read_local_bytes);
+    line.expected(
+        b",\"Total Records Read\":",
+        &mut m.shuffle_read_records_count,
+    );
+    line.rest_of_object(|line, key| {
         match key {
             b"Remote Bytes Read" => m.shuffle_read_remote_bytes = line.optional_integer()?,
             b"Remote Bytes Read To Disk" => {

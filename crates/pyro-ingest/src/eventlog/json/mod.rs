@@ -104,39 +104,64 @@ impl<'a> Cursor<'a> {
     /// Reads an object; `field` is called at each value and must read or skip it.
     #[inline(always)]
     pub fn object(&mut self, mut field: impl FnMut(&mut Self, &'a [u8]) -> Read<()>) -> Read<()> {
-        if !self.eat(b'{') {
-            return Err(Bad("an object was expected"));
-        }
+        self.open()?;
         if self.eat(b'}') {
             return Ok(());
         }
-        self.white();
         self.pairs(&mut field)
     }
 
     /// Moves into the object that stands here.
-    pub fn open(&mut self) {
-        self.eat(b'{');
+    #[inline(always)]
+    pub fn open(&mut self) -> Read<()> {
+        if !self.eat(b'{') {
+            return Err(Bad("an object was expected"));
+        }
         self.white();
+        Ok(())
     }
 
-    /// Reads the rest of an object of which some pairs have been read, and makes sure that the line ends there.
+    /// Reads the rest of an object of which some pairs, or none, have been read.
     #[inline(always)]
-    pub fn rest_of_line(
+    pub fn rest_of_object(
         &mut self,
         mut field: impl FnMut(&mut Self, &'a [u8]) -> Read<()>,
     ) -> Read<()> {
         let more = self.eat(b',');
         self.white();
         if more || self.peek() == b'"' {
-            self.pairs(&mut field)?;
-        } else if !self.eat(b'}') {
-            return Err(Bad("',' or '}' was expected"));
+            self.pairs(&mut field)
+        } else if self.eat(b'}') {
+            Ok(())
+        } else {
+            Err(Bad("',' or '}' was expected"))
         }
+    }
+
+    /// Reads the rest of the object that is the line, and makes sure that nothing follows it.
+    #[inline(always)]
+    pub fn rest_of_line(&mut self, field: impl FnMut(&mut Self, &'a [u8]) -> Read<()>) -> Read<()> {
+        self.rest_of_object(field)?;
         if self.finished() {
             Ok(())
         } else {
             Err(Bad("more text behind the event"))
+        }
+    }
+
+    /// Reads the unsigned integers behind the given keys, in their order, where these stand here.
+    ///
+    /// A shortcut in front of [`rest_of_object`](Self::rest_of_object): it stops at the first
+    /// pair that is not as expected, and leaves that and what follows to it.
+    #[inline(always)]
+    pub fn expected<const N: usize>(&mut self, key: &[u8; N], value: &mut Option<i64>) {
+        let start = self.at;
+        if self.literal(key) {
+            match self.digits() {
+                // A fraction, an exponent or too many digits: for the general way to read.
+                Some(number) if matches!(self.peek(), b',' | b'}') => *value = Some(number),
+                _ => self.at = start,
+            }
         }
     }
 
