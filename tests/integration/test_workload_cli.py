@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from tests.support.cli import environment, pyrometer
+from tests.support.cli import environment, pyrometer, start
+
+from pyrometer.errors import CapabilityError
+from pyrometer.workload.data import tpcds
 
 
 @pytest.fixture
@@ -91,3 +97,30 @@ def test_too_little_disk_is_a_missing_capability(call):
     assert done.code == 3
     assert "are free" in done.stderr
     assert "PYROMETER_CACHE" in done.stderr
+
+
+def test_ctrl_c_ends_the_making_of_data_at_once_and_leaves_nothing(tmp_path):
+    env = environment(PYROMETER_CACHE=str(tmp_path / "cache"))
+    child = start(
+        "workloads", "prepare", "parquet-scan", cwd=tmp_path, env=env, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 60
+    # The generator, which takes twenty seconds and more, has been started.
+    children = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+    while not children.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    (generator,) = children.read_text().split()
+    time.sleep(1)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=15)
+    assert child.returncode != 0
+    assert "Traceback" not in said
+    assert "internal error" not in said
+    assert list((tmp_path / "cache" / "data").iterdir()) == []
+    assert not Path(f"/proc/{generator}").exists()
+
+
+def test_a_generator_that_fails_is_told(tmp_path):
+    with pytest.raises(CapabilityError, match=r"failed at scale factor 0\.01: .*no_such_table"):
+        tpcds.generate("no_such_table", ("x",), 0.01, tmp_path / "x.parquet")

@@ -26,8 +26,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyrometer.errors import CapabilityError
 from pyrometer.workload.contract import Prepared, Progress
+from pyrometer.workload.data import tpcds
 from pyrometer.workload.data.parquet import write_file
 from pyrometer.workload.data.random64 import splitmix64
 
@@ -39,6 +39,8 @@ PARTITION = "sold_period"
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 FILE_ROWS = 2_000_000
 """Most rows in a file: about 110 MB at 55 bytes a row."""
+MOST_WRITERS = 4
+"""Files written at once: each takes some 500 MB of memory."""
 ROTATED = tuple(
     f"ws_{name}_sk"
     for name in (
@@ -87,33 +89,10 @@ def scale_factor_of(size: int) -> float:
 
 def write_base(folder: Path, progress: Progress, scale_factor: float) -> dict[str, Any]:
     """Generate the base table into ``folder/base.parquet``, in order of its key."""
-    import duckdb_extension_tpcds
-
-    extension = (
-        Path(duckdb_extension_tpcds.__file__).parent
-        / "extensions"
-        / f"v{duckdb.__version__}"
-        / "tpcds.duckdb_extension"
-    )
-    if not extension.is_file():
-        raise CapabilityError(
-            f"{extension} is missing: DuckDB is {duckdb.__version__}, "
-            "its TPC-DS extension is of another version",
-            f"pip install duckdb-extension-tpcds=={duckdb.__version__}",
-        )
     progress(f"generating TPC-DS scale factor {scale_factor:g}", 0, 0)
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.load_extension(str(extension))
-        connection.execute(f"CALL dsdgen(sf = {scale_factor})")
-        columns = ", ".join(
-            f"{name}::INTEGER AS {name}" if kind == "BIGINT" and name != "ws_order_number" else name
-            for name, kind, *_ in connection.execute("DESCRIBE web_sales").fetchall()
-        )
-        table = connection.execute(
-            f"SELECT {columns} FROM web_sales ORDER BY ws_order_number, ws_item_sk"
-        ).to_arrow_table()
-    rows = write_file(folder / "base.parquet", table, "zstd")
-    return {"rows": rows}
+    path = folder / "base.parquet"
+    tpcds.generate("web_sales", ("ws_order_number", "ws_item_sk"), scale_factor, path)
+    return {"rows": pq.read_metadata(path).num_rows}
 
 
 def recipe(size: int, codec: str) -> dict[str, Any]:
@@ -146,7 +125,7 @@ def write_table(
         path.parent.mkdir(parents=True, exist_ok=True)
         return write_file(path, source.rows_of(plan), codec)
 
-    with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), 8)) as pool:
+    with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), MOST_WRITERS)) as pool:
         futures = [pool.submit(write, plan) for plan in plans]
         try:
             progress("writing web_sales (rows)", 0, size)
