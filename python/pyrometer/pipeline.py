@@ -148,8 +148,6 @@ def preload() -> None:
     """Import what comes after the run while the application's JVM still starts, at low priority."""
 
     def load() -> None:
-        # Signals are for the main thread alone.
-        signal.pthread_sigmask(signal.SIG_BLOCK, set(STOPPING))
         try:
             # On Linux a nice value belongs to a thread.
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
@@ -158,7 +156,10 @@ def preload() -> None:
         except Exception:  # noqa: S110
             pass  # The same import fails again in `derive`, and is told there.
 
+    # A thread inherits what its maker blocks: signals are for the main thread alone.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, set(STOPPING))
     threading.Thread(target=load, name="pyrometer-preload", daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _degraded(problem: Problem) -> Doubt:

@@ -77,7 +77,7 @@ def test_only_the_block_is_counted(measured: tuple[Path, dict[str, Any], str]) -
     assert 4 < tasks < 4 + 7
     assert summary["totals"]["tasks_count"] == tasks
     assert summary["totals"]["executor_cpu_time_ns"] > 0
-    assert [(i["iteration"], i["status"]) for i in summary["iterations"]] == [(0, "ok")]
+    assert [(i["iteration"], i["status"]) for i in summary["iterations"]] == [(0, "success")]
     assert [app["app_name"] for app in summary["apps"]] == ["live"]
 
 

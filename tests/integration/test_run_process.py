@@ -91,6 +91,28 @@ def test_cpus_are_those_that_were_asked_for(tmp_path: Path) -> None:
     assert "this process may use" in refused.stderr
 
 
+def test_a_cold_cache_holds_none_of_the_files(tmp_path: Path) -> None:
+    from pyrometer.run.observe import drop_cache
+
+    file = tmp_path / "data"
+    file.write_bytes(os.urandom(1 << 20))
+    assert cached_bytes(file) > 0
+    drop_cache([str(file)])
+    assert cached_bytes(file) == 0
+
+
+def cached_bytes(file: Path) -> int:
+    """Bytes of a file that are in the page cache."""
+    try:
+        found = subprocess.run(
+            ["fincore", "--bytes", "--noheadings", "--output", "RES", file],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    except FileNotFoundError:
+        pytest.skip("fincore (util-linux) is not installed")
+    return int(found.stdout)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_us_ends_the_application_and_keeps_the_run(
     tmp_path: Path, number: signal.Signals
@@ -164,6 +186,8 @@ def test_our_death_leaves_the_application_running_to_its_end(tmp_path: Path) -> 
     ("arguments", "code", "words"),
     [
         (("run", "parquet-scann"), 2, "did you mean 'parquet-scan'"),
+        (("run", "interval-join", "--set", "variant=decimall"), 2, "did you mean 'decimal'"),
+        (("run", "interval-join", "--scale", "huge"), 2, "no scale 'huge'"),
         (("run", "--", "no-such-program"), 2, "command not found: no-such-program"),
         (("run", "--set", "jvm.hep=1g", "--", "true"), 2, "did you mean 'jvm.heap'"),
         (("run", "--set", "numa.bind=0", "--", "true"), 3, "numactl"),

@@ -17,6 +17,9 @@ from pyrometer.errors import PyrometerError
 
 VERBS = ("doctor", "workloads", "run", "ingest", "show", "ledger", "report")
 
+# What Typer makes of a KeyboardInterrupt.
+INTERRUPTED = 130
+
 EPILOG = "Start here:  pyrometer doctor   ·   pyrometer run -- spark-submit my_app.py"
 
 
@@ -33,6 +36,8 @@ class _Verbs(MutableMapping[str, Any]):
             module = import_module(f"pyrometer.cli.{name}")
             command = typer.main.get_command(module.app)
             command.name = name
+            # Completion is installed once, for the whole command line.
+            command.params = [p for p in command.params if not str(p.name).endswith("_completion")]
             self._made[name] = command
         return self._made[name]
 
@@ -104,6 +109,9 @@ def run_verb(arguments: list[str]) -> int:
         return 0
     except Exception as error:
         return _other(error, arguments)
+    if code == INTERRUPTED:
+        common.say_error("interrupted", None)
+        return 1
     return code if isinstance(code, int) else 0
 
 

@@ -157,6 +157,8 @@ def summarise(outcome: Outcome) -> None:
             f"[{colours[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)} "
             f"[dim]{escape(doubt.remedy)}[/]"
         )
+    asked = "; ".join(f"{p.name}: {p.asked}" for p in manifest.probes if p.name != "launcher")
+    console.print(f"[dim]profile {escape(manifest.profile)}: {escape(asked)}[/]")
     paths = outcome.record.paths
     if outcome.summary is not None:
         render.show(console, outcome.summary)

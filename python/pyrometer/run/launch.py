@@ -24,6 +24,9 @@ from pyrometer.workload.contract import Progress
 from pyrometer.workload.launch import LaunchSpec, launch_spec
 from pyrometer.workload.spark import find_spark
 
+# What java.util.Properties would read otherwise.
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"})
+
 INSIDE = "PYROMETER_RUN_DIR"
 
 
@@ -209,7 +212,7 @@ def properties_text(keys: Mapping[str, str]) -> str:
     """
     lines = []
     for key, value in keys.items():
-        text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+        text = value.translate(_ESCAPES)
         lines.append(f"{key}={chr(92) + text if text.startswith(' ') else text}\n")
     return "".join(lines)
 

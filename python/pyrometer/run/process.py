@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -97,14 +98,30 @@ def start(launch: Launch) -> int:
 
 @contextlib.contextmanager
 def held_signals() -> Iterator[None]:
-    """Hold back signals that end a run, for `wait` to take them one by one with their sender."""
+    """Hold back signals that end a run, for `wait` to take them one by one with their sender.
+
+    Only the main thread can hold them: elsewhere (a notebook's kernel) this does nothing.
+    """
+    main = threading.main_thread()
+    if threading.current_thread() is not main or main.ident is None:
+        yield
+        return
     watched = {*STOPPING, signal.SIGCHLD}
+    here = main.ident
+
+    def pass_on(number: int, _: object) -> None:
+        # Another thread caught it, which some library started: it belongs to the main one.
+        signal.pthread_kill(here, number)
+
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    handlers = {number: signal.signal(number, pass_on) for number in STOPPING}
     try:
         yield
     finally:
         while signal.sigtimedwait(watched, 0) is not None:
             pass
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
