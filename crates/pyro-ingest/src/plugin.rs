@@ -5,7 +5,9 @@
 //! Nothing is dropped in silence: lines that cannot be read, records that the plugin itself
 //! had to drop, and errors that it noted become doubts.
 
+mod facts;
 mod file;
+mod process;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -20,7 +22,8 @@ use pyro_model::{
     Result, SpansBuilder, TaskSpan,
 };
 
-use file::{Facts, Identity, Process};
+use facts::Facts;
+use process::{Identity, Process};
 
 /// How a task ended, and what it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,7 +123,7 @@ fn read(path: &str, consumer: &mut impl Consumer) -> Result<Facts> {
     };
     // The first record names the process; where it was lost, a later one does.
     let identity =
-        file::identify(Path::new(path), open()?).map_err(|error| Error::io(path, error))?;
+        process::identify(Path::new(path), open()?).map_err(|error| Error::io(path, error))?;
     file::read(path, open()?, identity, consumer)
 }
 

@@ -1,245 +1,18 @@
 //! One plugin file: the state that its records build up.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::BufRead;
-use std::path::Path;
 
-use pyro_model::{Doubt, Error, Result, Severity, TaskSpan};
-use serde_json::{Map, Value};
+use pyro_model::{Error, Result, TaskSpan};
+use serde_json::Value;
 
+use super::facts::{Facts, Seen};
+use super::process::{self, Identity, Process};
 use super::record::{Line, Lines, Next};
 use super::{Consumer, Outcome};
 
 /// Series that holds the plugin's own CPU; a killed JVM leaves no `bye`.
 const OWN_CPU: &str = "pyrometer_cpu_ns";
-
-/// Which JVM a file is about.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Identity {
-    /// Host name; empty if no record tells.
-    pub host: String,
-    /// Process id.
-    pub pid: i64,
-    /// `driver` or `executor`.
-    pub role: String,
-    /// Executor id.
-    pub executor_id: Option<String>,
-}
-
-/// One application in one JVM.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Process {
-    /// Which JVM.
-    pub identity: Identity,
-    /// Application; `None` where no `SparkContext` came to be.
-    pub app_id: Option<String>,
-    /// JVM name and version.
-    pub jvm: Option<String>,
-    /// First record.
-    pub start_mono_ns: i64,
-    /// Last `bye`.
-    pub end_mono_ns: Option<i64>,
-    /// Every other fact.
-    pub facts: Map<String, Value>,
-}
-
-/// Where something was seen, first and how often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seen {
-    /// How often.
-    pub count: u64,
-    /// First line, from 1.
-    pub line: u64,
-    /// First byte.
-    pub byte: u64,
-}
-
-impl Seen {
-    fn at(&mut self, line: u64, byte: u64) {
-        if self.count == 0 {
-            (self.line, self.byte) = (line, byte);
-        }
-        self.count += 1;
-    }
-}
-
-/// What the reading of a file brought besides rows.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// Bytes of the file.
-    pub bytes: u64,
-    /// Lines of the file.
-    pub lines: u64,
-    /// Lines that are no record.
-    pub unreadable: Seen,
-    /// Records dropped by the plugin, by kind.
-    pub dropped: BTreeMap<String, u64>,
-    /// CPU of the plugin, ns.
-    pub own_cpu_ns: i64,
-    unknown: Seen,
-    cut: Option<Seen>,
-    closed: bool,
-    anonymous: bool,
-    errors: BTreeMap<String, (String, u64)>,
-}
-
-impl Facts {
-    /// Adds another file's figures.
-    pub fn add(&mut self, other: &Self) {
-        self.bytes += other.bytes;
-        self.lines += other.lines;
-        self.unreadable.count += other.unreadable.count;
-        self.own_cpu_ns = self.own_cpu_ns.saturating_add(other.own_cpu_ns);
-        for (kind, count) in &other.dropped {
-            let sum = self.dropped.entry(kind.clone()).or_default();
-            *sum = sum.saturating_add(*count);
-        }
-    }
-
-    /// Reasons not to trust the rows of this file.
-    pub fn doubts(&self, path: &str) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
-        let seen = |code, severity, text: String, seen: Seen| {
-            Doubt::new(code, severity, text)
-                .in_file(path)
-                .at_line(seen.line)
-                .at_byte(seen.byte)
-                .times(seen.count)
-        };
-        if self.unreadable.count > 0 {
-            let text = format!(
-                "{} lines are no plugin records; they are left out.",
-                self.unreadable.count
-            );
-            doubts.push(seen(
-                "plugin_line_unreadable",
-                Severity::Warning,
-                text,
-                self.unreadable,
-            ));
-        }
-        if self.unknown.count > 0 {
-            let text = format!(
-                "{} records are of a kind not known here.",
-                self.unknown.count
-            );
-            doubts.push(seen(
-                "plugin_record_unknown",
-                Severity::Info,
-                text,
-                self.unknown,
-            ));
-        }
-        if let Some(cut) = self.cut {
-            let text = "The file ends in the middle of a line: the JVM was killed while it wrote.";
-            doubts.push(seen(
-                "plugin_truncated",
-                Severity::Warning,
-                text.to_owned(),
-                cut,
-            ));
-        } else if !self.closed {
-            let text =
-                "The JVM ended without closing its records; the last moments may be missing.";
-            doubts.push(Doubt::new("plugin_truncated", Severity::Warning, text).in_file(path));
-        }
-        if self.anonymous {
-            let text = "No record tells the host; rows of this file carry an empty host name.";
-            doubts
-                .push(Doubt::new("plugin_process_unknown", Severity::Warning, text).in_file(path));
-        }
-        for (kind, count) in &self.dropped {
-            let text = format!("The plugin dropped {count} records of kind {kind}.");
-            let doubt = Doubt::new("plugin_records_dropped", Severity::Warning, text);
-            doubts.push(doubt.in_file(path).times(*count));
-        }
-        for (place, (message, count)) in &self.errors {
-            let doubt = Doubt::new(
-                "plugin_error",
-                Severity::Warning,
-                format!("{place}: {message}"),
-            );
-            doubts.push(doubt.in_file(path).times(*count));
-        }
-        doubts
-    }
-}
-
-/// Who wrote the file: its first `process` record, else its name.
-///
-/// # Errors
-/// If the stream cannot be read.
-pub fn identify(path: &Path, input: impl BufRead) -> std::io::Result<Identity> {
-    let mut lines = Lines::new(input);
-    loop {
-        match lines.next()? {
-            Next::Line(line, _) | Next::Rest(line, _) => {
-                if let Some(process) = parse_process(line) {
-                    return Ok(process.identity);
-                }
-            }
-            Next::TooLong(_) => {}
-            Next::End => return Ok(identity_of_name(path)),
-        }
-    }
-}
-
-fn identity_of_name(path: &Path) -> Identity {
-    let name = path
-        .file_stem()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
-    let mut parts = name.strip_prefix("plugin-").unwrap_or(name).split('-');
-    let role = parts
-        .next()
-        .filter(|role| !role.is_empty())
-        .unwrap_or("driver")
-        .to_owned();
-    let pid = parts
-        .next_back()
-        .and_then(|pid| pid.parse().ok())
-        .unwrap_or(-1);
-    let executor = parts.collect::<Vec<_>>().join("-");
-    let executor_id = (!executor.is_empty()).then_some(executor);
-    Identity {
-        host: String::new(),
-        pid,
-        role,
-        executor_id,
-    }
-}
-
-fn parse_process(line: &[u8]) -> Option<Process> {
-    // Cheap look first: one line in thousands is a process record.
-    memchr::memmem::find(&line[..line.len().min(64)], b"\"process\"")?;
-    let Ok(Value::Object(mut facts)) = serde_json::from_slice(line) else {
-        return None;
-    };
-    if facts.remove("k")?.as_str()? != "process" {
-        return None;
-    }
-    let text = |facts: &mut Map<String, Value>, name| match facts.remove(name) {
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    };
-    let identity = Identity {
-        host: text(&mut facts, "host")?,
-        pid: facts.remove("pid")?.as_i64()?,
-        role: text(&mut facts, "role")?,
-        executor_id: text(&mut facts, "executor_id"),
-    };
-    let (app_id, jvm) = (text(&mut facts, "app_id"), text(&mut facts, "jvm"));
-    let start_mono_ns = facts.get("mono_ns")?.as_i64()?;
-    facts.retain(|_, value| !value.is_null());
-    Some(Process {
-        identity,
-        app_id,
-        jvm,
-        start_mono_ns,
-        end_mono_ns: None,
-        facts,
-    })
-}
 
 /// Reads all records of a file.
 ///
@@ -345,7 +118,7 @@ impl<C: Consumer> State<'_, C> {
                 self.consumer.clock(&self.identity, mono, wall)?;
             }
             "process" => {
-                let Some(process) = parse_process(text) else {
+                let Some(process) = process::parse(text) else {
                     return Ok(false);
                 };
                 self.facts.closed = false;

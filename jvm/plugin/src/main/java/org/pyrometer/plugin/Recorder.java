@@ -190,14 +190,23 @@ final class Recorder {
             leaving.countDown();
           }
         } catch (Exception | VirtualMachineError e) {
-          lose();
-          error("writer", e);
+          failed(e);
         }
         pause();
       }
     } finally {
       dead = true;
       queue.clear();
+    }
+  }
+
+  /** The writer outlives a heap that is full: others may free it. */
+  private void failed(Throwable failure) {
+    try {
+      lose();
+      error("writer", failure);
+    } catch (VirtualMachineError again) {
+      text.setLength(0);
     }
   }
 
@@ -250,7 +259,6 @@ final class Recorder {
     if (resting && written == farewellWritten) {
       return;
     }
-    farewellWritten = written;
     for (Map.Entry<String, LongAdder> entry : errors.entrySet()) {
       long count = entry.getValue().sum();
       if (count > 1) {
@@ -264,6 +272,7 @@ final class Recorder {
         .put("dropped", droppedCount())
         .put("own_cpu_ns", ownCpuNs())
         .close();
+    farewellWritten = written;
   }
 
   /** CPU of our thread and time in our hooks on the tasks' threads, ns. */
@@ -300,7 +309,12 @@ final class Recorder {
   }
 
   private void lose() {
-    long lines = text.chars().filter(c -> c == '\n').count();
+    long lines = 0;
+    for (int i = 0; i < text.length(); i++) {
+      if (text.charAt(i) == '\n') {
+        lines++;
+      }
+    }
     text.setLength(0);
     written -= lines;
     drop("write", lines);
