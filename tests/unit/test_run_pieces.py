@@ -198,6 +198,24 @@ def test_java_reads_back_the_properties_we_write(value: str) -> None:
     assert unescape(text[:-1].removeprefix("force.spark.x=")) == value
 
 
+@pytest.mark.parametrize(
+    ("version", "fits"), [("1.8.0_392", False), ("11.0.2", True), ("25", True)]
+)
+def test_a_java_that_would_not_start_with_our_options_is_refused(
+    version: str, fits: bool, tmp_path: Path
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    (tmp_path / "release").write_text(f'IMPLEMENTOR="X"\nJAVA_VERSION="{version}"\n')
+    if fits:
+        assert launch.require_java({"JAVA_HOME": str(tmp_path)}) == str(java)
+    else:
+        with pytest.raises(CapabilityError, match="Java 8: Pyrometer needs 11"):
+            launch.require_java({"JAVA_HOME": str(tmp_path)})
+
+
 def test_pyspark_arguments_stay_behind_ours() -> None:
     env = {"PYSPARK_SUBMIT_ARGS": "--jars x.jar pyspark-shell"}
     launch.prepend_pyspark_arguments(env, ("--conf", "a=b c"))

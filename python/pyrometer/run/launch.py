@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from pyrometer.workload.spark import find_spark
 # What java.util.Properties would read otherwise.
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"})
 
+OLDEST_JAVA = 11
 INSIDE = "PYROMETER_RUN_DIR"
 
 
@@ -83,6 +85,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     options = [*needs.jvm_options, *applied.jvm_options, *applied.driver_options]
     argv = [program, *command.argv[1:]]
     if command.kind == "java":
+        _new_enough(program)
         argv = commands.with_java_options(argv, options)
     else:
         require_java(env, needed=command.kind != "other")
@@ -229,7 +232,7 @@ def require_java(env: Mapping[str, str], needed: bool = True) -> str | None:
     if home:
         java = Path(home) / "bin" / "java"
         if java.is_file() and os.access(java, os.X_OK):
-            return str(java)
+            return _new_enough(str(java))
         if needed:
             raise CapabilityError(
                 f"JAVA_HOME is {home}, but there is no {java}",
@@ -242,7 +245,28 @@ def require_java(env: Mapping[str, str], needed: bool = True) -> str | None:
             "java is not installed: JAVA_HOME is not set and PATH holds no java",
             "apt-get install openjdk-17-jdk-headless   or set JAVA_HOME",
         )
-    return found
+    return _new_enough(found)
+
+
+def java_release(java: str) -> int | None:
+    """Feature number of a Java, from the ``release`` file beside it; ``None`` without one."""
+    try:
+        text = (Path(os.path.realpath(java)).parents[1] / "release").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    found = re.search(r'JAVA_VERSION="(?:1\.)?([0-9]+)', text)
+    return int(found[1]) if found else None
+
+
+def _new_enough(java: str | None) -> str | None:
+    # An older one does not know our options and would not start: the application would break.
+    release = java_release(java) if java else None
+    if release is not None and release < OLDEST_JAVA:
+        raise CapabilityError(
+            f"{java} is Java {release}: Pyrometer needs {OLDEST_JAVA} or newer",
+            "set JAVA_HOME to a newer JDK (Spark 3.5 and 4 run on 17)",
+        )
+    return java
 
 
 def cpu_set(treatment: Mapping[str, Level]) -> frozenset[int] | None:
