@@ -54,7 +54,12 @@ def application() -> bytes:
                     "Launch Time": 1_700_000_002_000,
                     "Accumulables": [accumulable],
                 },
-                "Task Metrics": {"Executor Run Time": 5, "Result Size": 100 + t},
+                "Task Metrics": {
+                    "Executor Run Time": 5,
+                    # As long as a time stamp, and none.
+                    "Executor CPU Time": 1_700_000_000_001,
+                    "Result Size": 100 + t,
+                },
             }
             for t in range(9)
         ),
@@ -80,6 +85,7 @@ def test_a_multiplied_log_has_every_total_as_often(tmp_path: Path) -> None:
     one, many = counted(small), counted(large)
     assert many.tasks == {status: TIMES * n for status, n in one.tasks.items()}
     assert many.totals["success"]["executor_run_time_ns"] == TIMES * 8 * 5_000_000
+    assert many.totals["success"]["executor_cpu_time_ns"] == TIMES * 8 * 1_700_000_000_001
     assert many.totals["success"]["result_size_bytes"] == 107
     assert many.stage_duration_ns == TIMES * one.stage_duration_ns
     assert len(many.stages) == TIMES * 2
