@@ -25,7 +25,8 @@ END = re.compile(rb'^\{"Event":"SparkListenerApplicationEnd"')
 NUMBERS = re.compile(
     rb'("(?:Stage ID|Task ID|Job ID|RDD ID|executionId|rootExecutionId|accumulatorId)":'
     rb'|"spark\.sql\.execution\.(?:root\.)?id":"|\{"ID":)(\d+)'
-    rb'|("(?:(?:Launch|Getting Result|Finish|Submission|Completion) Time|Timestamp|time)":)(\d{13})(?!\d)'
+    rb'|("(?:(?:Launch|Getting Result|Finish|Submission|Completion) Time|Timestamp|time)":)'
+    rb"(\d{13})(?!\d)"
     rb'|("(?:Stage IDs|Parent IDs)":\[)([\d,]+)'
     rb'|("accumUpdates":\[)([\d,\[\]-]+)\]'
 )
