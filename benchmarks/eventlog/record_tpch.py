@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import duckdb_extension_tpch
 
-TABLES = "customer lineitem nation orders part partsupp region supplier".split()
+TABLES = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"]
 
 
 def generate(directory: Path, scale: float) -> list[str]:

@@ -196,3 +196,14 @@ def test_a_signal_stops_the_reading_and_leaves_no_tables(tmp_path: Path) -> None
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd", "gzip"])
+def test_what_sparks_own_streams_wrote_is_read(codec: str, tmp_path: Path) -> None:
+    # Made by tests/fixtures/eventlog/Compress.java with the libraries inside Spark.
+    recorded = Path(__file__).parents[1] / "fixtures" / "eventlog" / f"whole.{codec}.log"
+    report = ingest(tmp_path / "out", recorded)
+    assert report["doubts"] == []
+    assert report["stats"]["events_count"] == 45
+    tasks = pq.read_table(tmp_path / "out" / "tasks.parquet").to_pydict()
+    assert tasks["executor_cpu_time_ns"] == [i * i for i in range(TASKS)]
