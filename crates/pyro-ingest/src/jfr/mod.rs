@@ -16,6 +16,7 @@ mod events;
 mod metadata;
 mod pools;
 mod recording;
+mod rows;
 mod samples;
 mod spans;
 

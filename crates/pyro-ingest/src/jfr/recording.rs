@@ -10,6 +10,7 @@ use super::dictionary::{ChunkCache, Dictionary};
 use super::events::{Kind, Reader, Record, Slot, readers};
 use super::metadata::{Metadata, Value};
 use super::pools::{KeyMap, Named, Pools};
+use super::rows::Label;
 use super::samples::{Event, Origin, Sample, SampleSink, ThreadFacts};
 use super::spans::{SpanIndex, covering, split_batch};
 
@@ -134,6 +135,7 @@ impl<'a> Recording<'a> {
         }
         let mut ignored: KeyMap<u64, u64> = KeyMap::default();
         let mut reading = Reading {
+            host: output.samples.label(self.host),
             recording: self,
             chunk,
             pools: &pools,
@@ -239,11 +241,12 @@ fn period_ns(text: &str) -> Option<i64> {
 /// One chunk being read.
 struct Reading<'r, 'a, 'c> {
     recording: &'r mut Recording<'a>,
+    host: Label,
     chunk: &'c Chunk,
     pools: &'c Pools<'c>,
     cache: ChunkCache,
     threads: KeyMap<u64, (ThreadFacts, &'a [TaskSpan])>,
-    classes: KeyMap<u64, Option<String>>,
+    classes: KeyMap<u64, Option<Label>>,
     sleeping: KeyMap<u64, Option<bool>>,
 }
 
@@ -314,17 +317,15 @@ impl Reading<'_, '_, '_> {
         let stack = output.dictionary.stack(self.pools, &mut self.cache, key)?;
         let stack = stack.map(|stack| (stack, output.dictionary.verdict(stack)));
         let class_key = record.number(Slot::Class);
-        if class_key != 0 {
-            let pools = self.pools;
-            self.classes
-                .entry(class_key)
-                .or_insert_with(|| pools.class(class_key).map(|name| java_class_name(&name)));
-        }
-        self.know_thread(record.number(Slot::Thread));
+        let class = if class_key == 0 {
+            None
+        } else {
+            self.class(class_key, output)
+        };
+        self.know_thread(record.number(Slot::Thread), output);
         let (thread, spans) = &self.threads[&record.number(Slot::Thread)];
-        let class = self.classes.get(&class_key).and_then(Option::as_deref);
         let origin = Origin {
-            host: self.recording.host,
+            host: self.host,
             pid,
             clock: if monotonic { "mono" } else { "wall" },
             source: if self.recording.settings.async_profiler {
@@ -366,7 +367,7 @@ impl Reading<'_, '_, '_> {
     }
 
     /// Looks a thread up at its first sample in the chunk.
-    fn know_thread(&mut self, key: u64) {
+    fn know_thread(&mut self, key: u64, output: &mut Output) {
         if self.threads.contains_key(&key) {
             return;
         }
@@ -394,12 +395,21 @@ impl Reading<'_, '_, '_> {
             (
                 ThreadFacts {
                     tid: thread.tid,
-                    name: thread.name,
+                    name: thread.name.map(|name| output.samples.label(&name)),
                     role,
                 },
                 spans,
             ),
         );
+    }
+
+    fn class(&mut self, key: u64, output: &mut Output) -> Option<Label> {
+        let pools = self.pools;
+        *self.classes.entry(key).or_insert_with(|| {
+            pools
+                .class(key)
+                .map(|name| output.samples.label(&java_class_name(&name)))
+        })
     }
 
     fn asleep(&mut self, key: u64) -> Option<bool> {

@@ -1,7 +1,9 @@
 //! Rows of table `samples`.
 
-use pyro_model::{ParquetSink, Result, SamplesBuilder, TaskSpan};
+use pyro_model::{ParquetSink, Result, TaskSpan};
 use pyro_stacks::{Rules, Verdict};
+
+use super::rows::{Label, Row, SampleRows};
 
 /// What a sample is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +40,7 @@ pub struct ThreadFacts {
     /// OS thread id.
     pub tid: i64,
     /// Name.
-    pub name: Option<String>,
+    pub name: Option<Label>,
     /// Role by name.
     pub role: &'static str,
 }
@@ -60,14 +62,14 @@ pub struct Sample<'a> {
     /// Task that the thread was running.
     pub span: Option<&'a TaskSpan>,
     /// Class allocated or locked.
-    pub class: Option<&'a str>,
+    pub class: Option<Label>,
 }
 
 /// What is the same for all samples of a recording.
 #[derive(Debug, Clone, Copy)]
-pub struct Origin<'a> {
+pub struct Origin {
     /// Host.
-    pub host: &'a str,
+    pub host: Label,
     /// Process.
     pub pid: i64,
     /// `mono` or `wall`.
@@ -97,7 +99,7 @@ pub struct Tally {
 
 /// Writes table `samples`.
 pub struct SampleSink {
-    sink: ParquetSink<SamplesBuilder>,
+    sink: ParquetSink<SampleRows>,
     rules: &'static Rules,
     /// Counts by event, in the order of [`Event`].
     pub tallies: [Tally; 4],
@@ -116,6 +118,11 @@ impl SampleSink {
         })
     }
 
+    /// Number of a string, for the fields that are one.
+    pub fn label(&mut self, text: &str) -> Label {
+        self.sink.rows.label(text)
+    }
+
     /// Writes the table to the end; returns its rows.
     ///
     /// # Errors
@@ -128,7 +135,7 @@ impl SampleSink {
     ///
     /// # Errors
     /// If the table cannot be written.
-    pub fn push(&mut self, origin: Origin<'_>, sample: &Sample<'_>) -> Result<()> {
+    pub fn push(&mut self, origin: Origin, sample: &Sample<'_>) -> Result<()> {
         let Sample {
             event,
             thread,
@@ -162,46 +169,43 @@ impl SampleSink {
         }
 
         let rows = &mut self.sink.rows;
-        rows.host.append_value(origin.host);
-        rows.pid.append_value(origin.pid);
-        rows.tid.append_value(thread.tid);
-        rows.t_ns.append_value(sample.t_ns);
-        rows.clock.append_value(origin.clock);
-        rows.source.append_value(origin.source);
-        rows.event.append_value(event.name());
-        rows.weight.append_value(sample.weight);
-        rows.unit.append_value(event.unit());
-        rows.state.append_option(
-            sample
-                .asleep
-                .map(|asleep| if asleep { "sleeping" } else { "running" }),
-        );
-        rows.wait_class.append_option(wait_class);
-        rows.category.append_option(category);
-        rows.role.append_value(role);
-        rows.thread_name.append_option(thread.name.as_deref());
-        rows.task_attempt_id
-            .append_option(span.map(|span| span.task_attempt_id));
-        rows.stage_id.append_option(span.map(|span| span.stage_id));
-        rows.stage_attempt
-            .append_option(span.map(|span| span.stage_attempt));
-        rows.job_id.append_option(span.and_then(|span| span.job_id));
-        rows.sql_id.append_option(span.and_then(|span| span.sql_id));
-        rows.node_id.append_null();
-        rows.plan_version.append_null();
-        rows.expression_id.append_null();
-        rows.operator.append_option(operator);
-        rows.codegen_stage_id
-            .append_option(verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id));
-        rows.iteration
-            .append_option(span.and_then(|span| span.iteration));
-        rows.java_stack
-            .append_option(sample.stack.map(|(stack, _)| stack));
-        rows.native_stack.append_null();
-        rows.kernel_stack.append_null();
-        rows.episode_id.append_null();
-        rows.join_status.append_null();
-        rows.top_class.append_option(sample.class);
+        let state = sample
+            .asleep
+            .map(|asleep| if asleep { "sleeping" } else { "running" });
+        let mut fixed = |text: Option<&'static str>| text.map(|text| rows.fixed(text));
+        let row = Row {
+            labels: [
+                Some(origin.host),
+                fixed(Some(origin.clock)),
+                fixed(Some(origin.source)),
+                fixed(Some(event.name())),
+                fixed(Some(event.unit())),
+                fixed(state),
+                fixed(wait_class),
+                fixed(category),
+                fixed(Some(role)),
+                thread.name,
+                fixed(operator),
+                sample.class,
+            ],
+            longs: [
+                Some(origin.pid),
+                Some(thread.tid),
+                Some(sample.t_ns),
+                Some(sample.weight),
+                span.map(|span| span.task_attempt_id),
+                span.map(|span| span.stage_id),
+                span.and_then(|span| span.job_id),
+                span.and_then(|span| span.sql_id),
+            ],
+            ints: [
+                span.map(|span| span.stage_attempt),
+                verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id),
+                span.and_then(|span| span.iteration),
+                sample.stack.map(|(stack, _)| stack),
+            ],
+        };
+        rows.push(&row);
         self.sink.row_done()
     }
 }
