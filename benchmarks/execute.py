@@ -31,7 +31,7 @@ class Finished:
     Attributes
     ----------
     wall_ns, cpu_ns : int
-        Elapsed time, and CPU of the process and of all descendants that were waited for.
+        Elapsed time, and CPU of the process and of those descendants that were waited for.
     peak_rss_bytes : int
         Largest resident size of any one of these processes.
     exit_code : int
@@ -72,7 +72,7 @@ class Arm:
     name : str
         As printed.
     command : sequence of str
-        Argument list; ``{folder}`` in an argument is the run's own folder.
+        Argument list; ``{folder}`` in it or in the environment is the run's own folder.
     environment : mapping
         Added to ours.
     metrics : callable
@@ -104,6 +104,10 @@ def execute(arm: Arm, timeout_s: float | None = None) -> tuple[Finished, Metrics
     """
     with tempfile.TemporaryDirectory(prefix="pyrometer-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
+
+        def placed(values: Mapping[str, str]) -> dict[str, str]:
+            return {key: value.replace("{folder}", name) for key, value in values.items()}
+
         command = [argument.replace("{folder}", name) for argument in arm.command]
         with (folder / ".stdout").open("w+b") as out, (folder / ".stderr").open("w+b") as err:
             start = time.perf_counter_ns()
@@ -112,7 +116,7 @@ def execute(arm: Arm, timeout_s: float | None = None) -> tuple[Finished, Metrics
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                env={**os.environ, **arm.environment},
+                env={**os.environ, **placed(arm.environment)},
                 start_new_session=True,
             )
             try:

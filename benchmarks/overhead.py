@@ -27,7 +27,7 @@ from benchmarks.harness import INSTRUMENT, TOTAL, Plan, alternate, table
 
 APP = Path(__file__).parent / "apps" / "spark_loop.py"
 SPARKMEASURE = "ch.cern.sparkmeasure:spark-measure_2.12:0.24"
-VALUES = ("iteration_ns", "wall_ns", "cpu_ns", "listener_cpu_ns")
+VALUES = ("iteration_ns", "jvm_cpu_ns", "wall_ns", "listener_cpu_ns")
 
 
 def pyrometer_metrics(finished: Finished) -> Metrics:

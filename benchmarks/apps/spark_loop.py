@@ -65,6 +65,7 @@ def main() -> None:
     result = {
         "iteration_ns": statistics.median(times[warmup:]),
         "iterations_ns": sum(times[warmup:]),
+        "jvm_cpu_ns": process,
         "process_cpu_ns": process,
         "listener_cpu_ns": listeners,
         "instrument_cpu_ns": profilers,

@@ -70,7 +70,8 @@ struct Process {
     io: Option<ProcFile>,
     status: ProcFile,
     tasks: Folder,
-    cpu_ns_before_threads: Option<i64>,
+    threads_count: i64,
+    listing_due: bool,
     exit: Option<OwnedFd>,
     threads: Option<Threads>,
 }
@@ -181,7 +182,7 @@ impl Processes {
             why,
             first_mono_ns: now,
             last_mono_ns: now,
-            cpu_ns: process_cpu_ns(pid),
+            cpu_ns: None,
             gone: false,
         };
         let status = ProcFile::new(&format!("{base}/status"), &self.descriptors);
@@ -194,7 +195,8 @@ impl Processes {
                 io,
                 status,
                 tasks,
-                cpu_ns_before_threads: None,
+                threads_count: 0,
+                listing_due: true,
                 exit,
                 threads,
             },
@@ -203,13 +205,8 @@ impl Processes {
     }
 
     /// Looks for new children of followed processes. Processes seen before are not looked at again
-    /// unless `all`, since a stranger does not become a descendant. True if any was found.
-    pub fn find_descendants(
-        &mut self,
-        all: bool,
-        recorder: &mut Recorder,
-        buffer: &mut Buffer,
-    ) -> bool {
+    /// unless `all`, since a stranger does not become a descendant.
+    pub fn find_descendants(&mut self, all: bool, recorder: &mut Recorder, buffer: &mut Buffer) {
         let mut present = BTreeSet::new();
         let _ = self.proc_folder.list(&mut self.listing, |name| {
             if let Ok(pid) = name.parse::<i32>() {
@@ -226,7 +223,6 @@ impl Processes {
                 Some((pid, parsed.parent_pid as i32, parsed.session as i32))
             })
             .collect();
-        let known = self.followed.len();
         // A child may have a lower number than its parent: repeat until nothing is added.
         loop {
             let before = candidates.len();
@@ -240,27 +236,14 @@ impl Processes {
         }
         self.strangers
             .extend(candidates.iter().map(|candidate| candidate.0));
-        self.followed.len() > known
     }
 
-    /// Lists the threads of every process and takes new ones in.
-    pub fn find_threads(&mut self, buffer: &mut Buffer, emit: &mut dyn FnMut(i32, Row)) {
-        for (&pid, process) in &mut self.followed {
-            let Some(threads) = process.threads.as_mut() else {
-                continue;
-            };
-            let _ = process.tasks.list(&mut self.listing, |name| {
-                if let Ok(tid) = name.parse::<i32>() {
-                    threads.add(tid, mono_ns, buffer, &mut |row| emit(pid, row));
-                }
-            });
-        }
-    }
-
-    /// Reads every process and its threads.
+    /// Reads every process and its threads. `created` says that somewhere on the host a process or
+    /// thread was created since the last pass.
     pub fn pass(
         &mut self,
         depth: Depth,
+        created: bool,
         recorder: &mut Recorder,
         buffer: &mut Buffer,
         emit: &mut dyn FnMut(i32, Row),
@@ -270,18 +253,33 @@ impl Processes {
             let Some(process) = self.followed.get_mut(&pid) else {
                 continue;
             };
-            let cpu_ns = process_cpu_ns(pid);
-            let idle = cpu_ns.is_some() && cpu_ns == process.cpu_ns_before_threads;
-            process.cpu_ns_before_threads = cpu_ns;
-            match process.threads.as_mut() {
-                Some(threads) if idle && depth != Depth::Last => threads.none_ran(mono_ns()),
-                Some(threads) => threads.pass(depth == Depth::Last, mono_ns, buffer, &mut |row| {
-                    emit(pid, row)
-                }),
-                None => {}
-            }
+            let cpu_before = process.seen.cpu_ns;
             if !process.read(depth != Depth::Fast, self.machine, recorder, buffer) {
                 self.end(pid, recorder, buffer, emit);
+                continue;
+            }
+            process.listing_due |= created;
+            let Some(threads) = process.threads.as_mut() else {
+                continue;
+            };
+            // Another count is seen at once; one thread in place of another in the next slow pass.
+            if process.threads_count != threads.count()
+                || process.listing_due && depth != Depth::Fast
+            {
+                process.listing_due = false;
+                let _ = process.tasks.list(&mut self.listing, |name| {
+                    if let Ok(tid) = name.parse::<i32>() {
+                        threads.add(tid, mono_ns, buffer, &mut |row| emit(pid, row));
+                    }
+                });
+            }
+            let none_ran = cpu_before.is_some() && cpu_before == process.seen.cpu_ns;
+            if none_ran && depth != Depth::Last {
+                threads.none_ran(mono_ns());
+            } else {
+                threads.pass(depth == Depth::Last, mono_ns, buffer, &mut |row| {
+                    emit(pid, row)
+                });
             }
         }
     }
@@ -357,6 +355,7 @@ impl Process {
             recorder.record(now, scope, name, value);
         }
         if !ended {
+            self.threads_count = parsed.threads_count;
             recorder.record(now, scope, "threads_count", parsed.threads_count);
             recorder.record(
                 now,

@@ -231,23 +231,20 @@ impl Probe {
             .record(now, probe, "passes_count", self.passes as i64);
         let created = self.host.pass(slow, &mut self.recorder, &mut self.buffer);
         self.children_due |= created;
-        let outputs = &mut self.outputs;
-        let mut emit = |pid, row: Row| outputs.thread(pid, row);
-        if created {
-            self.processes.find_threads(&mut self.buffer, &mut emit);
-        }
-        self.processes
-            .pass(depth, &mut self.recorder, &mut self.buffer, &mut emit);
         // Processes are few and long-lived beside threads: looked for less often, but at once in the first second.
         if self.children_due && (slow || self.passes < self.options.hz as u64) {
             self.children_due = false;
-            let found =
-                self.processes
-                    .find_descendants(false, &mut self.recorder, &mut self.buffer);
-            if found {
-                self.processes.find_threads(&mut self.buffer, &mut emit);
-            }
+            self.processes
+                .find_descendants(false, &mut self.recorder, &mut self.buffer);
         }
+        let outputs = &mut self.outputs;
+        self.processes.pass(
+            depth,
+            created,
+            &mut self.recorder,
+            &mut self.buffer,
+            &mut |pid, row| outputs.thread(pid, row),
+        );
         if slow {
             let (user, system, _) = sys::own_usage();
             self.recorder
@@ -283,6 +280,7 @@ impl Probe {
         let outputs = &mut self.outputs;
         self.processes.pass(
             Depth::Last,
+            true,
             &mut self.recorder,
             &mut self.buffer,
             &mut |pid, row| outputs.thread(pid, row),

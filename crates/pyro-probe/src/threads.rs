@@ -89,6 +89,11 @@ impl Threads {
         }
     }
 
+    /// Threads that are not known to be gone.
+    pub fn count(&self) -> i64 {
+        self.threads.len() as i64
+    }
+
     /// Takes a thread in, if it is new: reads both its files, writes its first row.
     pub fn add(
         &mut self,
