@@ -92,6 +92,7 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/generate_schema.py --check
+	$(BIN)/python tools/generate_categories.py --check
 	mvn -q -B -ntp -f jvm/plugin/pom.xml spotless:check
 
 format: ## Format everything
@@ -106,6 +107,7 @@ bench: setup-test ## Figures beside peers and the cost of measuring (long; on a 
 
 docs: setup ## Regenerate reference pages
 	$(BIN)/python tools/generate_schema.py
+	$(BIN)/python tools/generate_categories.py
 
 bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden

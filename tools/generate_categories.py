@@ -1,0 +1,111 @@
+"""Write the reference of categories, wait classes, roles and operators from `schema/`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "reference" / "categories.md"
+COMMAND = "python tools/generate_categories.py"
+
+
+def load(name: str) -> dict[str, Any]:
+    """Read one file of `schema/`."""
+    with (ROOT / "schema" / name).open("rb") as file:
+        return tomllib.load(file)
+
+
+def code(patterns: list[str]) -> str:
+    """Patterns as a table cell."""
+    return "<br>".join("`" + pattern.replace("|", "\\|") + "`" for pattern in patterns)
+
+
+def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str, Any]) -> str:
+    """Render the page."""
+    out = [
+        "# What stacks and threads are taken for",
+        "",
+        f"<!-- Generated from schema/ by `{COMMAND}`; do not edit. -->",
+        "",
+        "Every sample of a task thread on CPU has exactly one *category*, every sleeping one a "
+        "*wait class*, and, where its frames tell, an *operator*. The rules are data: "
+        "`schema/categories.toml`, `schema/operators.toml`, `schema/roles.toml`.",
+        "",
+        "A stack is read from its leaf towards its root; the first frame that a rule names "
+        "decides. Frames of the JDK, of Scala and of raw memory access are passed over, so a "
+        "memory copy belongs to whoever asked for it. Three kinds of frames own all that they "
+        "call, however deep: instruments, code generation, and class loading.",
+        "",
+        "## Categories",
+        "",
+        "| category | covers |",
+        "|---|---|",
+        *(f"| `{each['name']}` | {each['doc']} |" for each in categories["category"]),
+        "",
+        "Threads of other roles than `task` have their role's category: "
+        + ", ".join(f"`{role}`" for role in categories["role"])
+        + ". The profiler's own stacks are `pyrometer` in any thread. A sample whose stack was "
+        "lost with the recording's last chunk has none.",
+        "",
+        "## Wait classes",
+        "",
+        "Of sleeping wall-clock samples, by their Java stack; kernel stacks are not in them.",
+        "",
+        "| class | covers |",
+        "|---|---|",
+        *(f"| `{each['class']}` | {each['doc']} |" for each in categories["wait"]),
+        "| `unclassified` | No frame says. |",
+        "",
+        "## Operators",
+        "",
+        "Names are those of Spark's plan nodes. In generated code the prefix of a method names "
+        "its operator. Whole-stage code generation fuses the operators of a pipeline into one "
+        f"method (`{operators['codegen']['pipeline']}`): what runs there has the operator "
+        f"`{operators['codegen']['fused']}` and the number of its code generation stage.",
+        "",
+        "| operator | generated methods |",
+        "|---|---|",
+        *(
+            f"| `{each['operator']}` | {code(each['match'])} |"
+            for each in operators["codegen"]["prefix"]
+        ),
+        "",
+        "| operator | frames |",
+        "|---|---|",
+        *(f"| `{each['name']}` | {code(each['match'])} |" for each in operators["operator"]),
+        "",
+        "## Roles of threads",
+        "",
+        "By name, the first rule that fits; a thread inside a task's span is `task` whatever its "
+        "name, one that no rule names is `other`.",
+        "",
+        "| role | thread name | kernel's name |",
+        "|---|---|---|",
+    ]
+    for rule in roles["rule"]:
+        cells = [code([rule[key]]) if key in rule else "" for key in ("name", "comm")]
+        out.append(f"| `{rule['role']}` | {cells[0]} | {cells[1]} |")
+    return "\n".join(out) + "\n"
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit 1 if the page is out of date")
+    check = parser.parse_args().check
+    text = page(load("categories.toml"), load("operators.toml"), load("roles.toml"))
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    verdict = f"out of date; run {COMMAND}" if check else "written"
+    print(f"{PAGE.relative_to(ROOT)}: {verdict}", file=sys.stderr)
+    return int(check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
