@@ -16,6 +16,8 @@ use super::task::Update;
 
 /// Ended executions are remembered for late events until there are so many of them.
 const REMEMBERED: usize = 16;
+/// Executions without an end are written, and forgotten, beyond so many: their ends were lost.
+const OPEN: usize = 256;
 
 /// Where an accumulator was last seen in the plans of an execution.
 #[derive(Debug, Clone, Copy)]
@@ -277,7 +279,7 @@ pub fn plan(
         execution.locate();
     }
     app.sql.spare = spare;
-    Ok(())
+    Ok(shed(app, tables)?)
 }
 
 /// `SparkListenerSQLAdaptiveSQLMetricUpdates`: metrics of a re-planned subquery, without their nodes.
@@ -391,6 +393,25 @@ pub fn end(
         } else if let Some(execution) = app.sql.open.remove(&oldest) {
             app.sql.written.insert(oldest);
             execution.write(app.index, oldest, &app.symbols, tables)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the oldest executions that no job runs for, where too many are open.
+pub fn shed(app: &mut App, tables: &mut Tables) -> Result<()> {
+    if app.sql.open.len() <= OPEN + REMEMBERED {
+        return Ok(());
+    }
+    let idle = |(id, execution): (&i64, &Execution)| (execution.open_jobs == 0).then_some(*id);
+    let mut ids: Vec<_> = app.sql.open.iter().filter_map(idle).collect();
+    ids.sort_unstable();
+    // Half of them, so that this is not done again at once.
+    ids.truncate(OPEN / 2);
+    for sql_id in ids {
+        if let Some(execution) = app.sql.open.remove(&sql_id) {
+            app.sql.written.insert(sql_id);
+            execution.write(app.index, sql_id, &app.symbols, tables)?;
         }
     }
     Ok(())

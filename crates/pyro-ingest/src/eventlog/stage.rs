@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::app::{App, Fail};
 use super::json::{Bad, Cursor, padded};
 use super::properties::{Properties, properties};
+use super::sql;
 use super::stage_info::{Info, brief, info, integers};
 use super::tables::{Tables, time_ns};
 
@@ -161,6 +162,7 @@ pub fn job_end(
     )?;
     if let Some(sql_id) = job.properties.sql_id {
         app.sql.job_ended(sql_id);
+        sql::shed(app, tables)?;
     }
     for id in job.stage_ids {
         let Some(stage) = app.stages.stages.get_mut(&id) else {

@@ -465,6 +465,34 @@ fn memory_of_ended_executions_and_stages_is_given_back() {
     assert!(app.stages.known_count() <= 2 * 4096 + 6000);
 }
 
+#[test]
+fn executions_whose_end_was_lost_do_not_pile_up() {
+    let events = (0..3000).flat_map(|id| {
+        [
+            json!({"Event": "x.SparkListenerSQLExecutionStart", "executionId": id, "sparkPlanInfo": plan_node("Scan", &[id], json!([]))}),
+            json!({"Event": "SparkListenerDriverAccumUpdates", "executionId": id, "accumUpdates": [[id, 1]]}),
+        ]
+    });
+    let out = tempfile::tempdir().unwrap();
+    let mut app = App::new(0);
+    let mut tables = Tables::create(out.path()).unwrap();
+    for event in events {
+        let line = json::padded(event.to_string().as_bytes());
+        assert!(event_of(&mut app, &mut tables, &line).is_ok());
+        assert!(app.sql.open_count() < 300);
+    }
+    app.finish(&[], 0, &mut tables).unwrap();
+    let rows = tables.finish().unwrap();
+    assert_eq!(
+        (
+            rows["sql_executions"],
+            rows["plan_nodes"],
+            rows["node_metrics"]
+        ),
+        (3000, 3000, 3000)
+    );
+}
+
 fn event_of(app: &mut App, tables: &mut Tables, line: &[u8]) -> std::result::Result<(), ()> {
     event(app, tables, line, line.len() - json::PAD)
         .map(|_| ())
