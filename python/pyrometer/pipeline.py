@@ -111,9 +111,9 @@ def prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch)
 def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     """Make tables, summary and report; a step that fails becomes a doubt."""
     # Imported here: the application starts first, these come while it does (see `preload`).
-    from pyrometer.analyse import summary
+    from pyrometer.analyse import ledger_tables, summary
     from pyrometer.report import build, write_page
-    from pyrometer.store import Run
+    from pyrometer.store import Run, write_rows
     from pyrometer.store.ingest import ingest_run
 
     made = None
@@ -123,6 +123,8 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         with Run.open(record.paths.root) as opened:
             with _step("summary", record, watch):
                 made = summary(opened)
+                for table, rows in ledger_tables(made).items():
+                    write_rows(record.paths.tables, table, rows)
             if report:
                 with _step("report", record, watch):
                     page = build(

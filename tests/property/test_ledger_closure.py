@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.tables import MS, Rows, StageSpec, World, write_tables
 
-from pyrometer.analyse import ledger_report
+from pyrometer.analyse import ledger_report, ledger_tables, summary
 from pyrometer.analyse.ledger_slot import addends
 from pyrometer.analyse.model import LedgerReport, View
-from pyrometer.store import Run
+from pyrometer.store import Run, Tables, write_rows
 
 STAGES = [
     StageSpec([400, 300, 500, 200, 350, 450, 250, 300, 410, 390], iteration=None),
@@ -175,6 +175,21 @@ def test_every_sum_of_children_stays_within_its_parent_s_samples() -> None:
         assert sum(addends(view.rows).values()) - (view.total_ns or 0) == pytest.approx(
             gap_ns(view), abs=2
         )
+
+
+def test_the_ledger_is_kept_as_tables(tmp_path: Path) -> None:
+    with Run.open(World(STAGES).write(tmp_path)) as run:
+        made = summary(run)
+    made.run.host = {"hostname": "lab"}
+    tables = ledger_tables(made)
+    for name, view in (
+        ("ledger_slot", made.ledger.slot_view),
+        ("ledger_core", made.ledger.core_view),
+    ):
+        write_rows(tmp_path / "tables", name, tables[name])
+        with Tables(tmp_path / "tables") as kept:
+            rows = kept.query(f'SELECT path, value_ns, method, "window" FROM {name}')
+        assert rows == [(r.path, r.value_ns, r.method, "application") for r in view.rows]
 
 
 def test_with_an_event_log_alone_the_slot_view_is_coarse_and_says_so() -> None:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from pyrometer.analyse.ledger_tables import ledger_tables
 from pyrometer.analyse.model import LedgerReport, Summary
 from pyrometer.analyse.summary import ledger_report, summary
 from pyrometer.analyse.windows import Window, windows
 
-__all__ = ["LedgerReport", "Summary", "Window", "ledger_report", "summary", "windows"]
+__all__ = [
+    "LedgerReport",
+    "Summary",
+    "Window",
+    "ledger_report",
+    "ledger_tables",
+    "summary",
+    "windows",
+]

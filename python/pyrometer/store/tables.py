@@ -52,7 +52,7 @@ class Tables:
     def _view(self, table: schema.Table) -> None:
         path = self.folder / f"{table.name}.parquet"
         if not path.is_file():
-            columns = ", ".join(f"NULL::{c.sql_type} AS {c.name}" for c in table.columns)
+            columns = ", ".join(f'NULL::{c.sql_type} AS "{c.name}"' for c in table.columns)
             self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} WHERE false")
             return
         source = f"read_parquet({_literal(str(path))})"
@@ -68,9 +68,9 @@ class Tables:
                 f"delete {self.folder} and run the command again: tables are made anew from raw/",
             ) from error
         columns = ", ".join(
-            f"{c.name}::{c.sql_type} AS {c.name}"
+            f'"{c.name}"::{c.sql_type} AS "{c.name}"'
             if c.name in present
-            else f"NULL::{c.sql_type} AS {c.name}"
+            else f'NULL::{c.sql_type} AS "{c.name}"'
             for c in table.columns
         )
         self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} FROM {source}")
@@ -146,7 +146,7 @@ def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path
     columns = schema.tables()[table].columns
     target = folder / f"{table}.parquet"
     temporary = folder / f".{table}.parquet.tmp"
-    declared = ", ".join(f"{c.name} {c.sql_type}" for c in columns)
+    declared = ", ".join(f'"{c.name}" {c.sql_type}' for c in columns)
     holes = ", ".join("?" for _ in columns)
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE t ({declared})")
