@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Generate what follows from ``schema/tables.toml``.
+"""Generate what follows from ``schema/tables.toml`` and ``schema/series.toml``.
 
-Writes the column lists of ``crates/pyro-model/src/generated.rs`` and the page
-``docs/reference/tables.md``. With ``--check`` nothing is written and the exit
+Writes the column lists of ``crates/pyro-model/src/generated.rs`` and the pages
+``docs/reference/tables.md`` and ``series.md``. With ``--check`` nothing is written and the exit
 code is 1 when a file is out of date.
 """
 
@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "schema" / "tables.toml"
 RUST = ROOT / "crates" / "pyro-model" / "src" / "generated.rs"
 PAGE = ROOT / "docs" / "reference" / "tables.md"
+SERIES = ROOT / "schema" / "series.toml"
+SERIES_PAGE = ROOT / "docs" / "reference" / "series.md"
 COMMAND = "python tools/generate_schema.py"
 
 RUST_TYPES = {
@@ -122,6 +124,32 @@ def page(version: int, tables: dict[str, dict[str, Any]]) -> str:
     return "\n".join(out) + "\n"
 
 
+def series_page(text: str) -> str:
+    """Render the reference page of the OS series."""
+    scopes = {name: body for name, body in tomllib.loads(text).items() if isinstance(body, dict)}
+    out = [
+        "# Series of the OS probe",
+        "",
+        f"<!-- Generated from schema/series.toml by `{COMMAND}`; do not edit. -->",
+        "",
+        "Rows of table [os_series](tables.md#os_series), by scope. *Cumulative* series count up: "
+        "take differences. *Fast* ones are read in every pass (20 Hz unless asked otherwise), "
+        "*slow* ones in every fifth. A value equal to the one before is not repeated, but the last "
+        "reading before a change is written too, so that straight lines between the rows of a "
+        "series are right. What a kernel does not offer has no rows.",
+    ]
+    for scope, body in scopes.items():
+        out += ["", f"## {scope}", "", body["doc"] + ".", ""]
+        out += ["| series | kind | rate | source | meaning |", "|---|---|---|---|---|"]
+        for name, facts in body["series"].items():
+            meaning = facts["doc"].replace("<", "&lt;")
+            if "resolution" in facts:
+                meaning += f" (resolution {facts['resolution']})"
+            source = facts["source"].replace("<", "&lt;")
+            out.append(f"| `{name}` | {facts['kind']} | {facts['rate']} | {source} | {meaning} |")
+    return "\n".join(out) + "\n"
+
+
 def main() -> int:
     """Write the files, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -129,7 +157,8 @@ def main() -> int:
     check = parser.parse_args().check
     schema = load(SCHEMA.read_text(encoding="utf-8"))
     stale = []
-    for path, text in ((RUST, rust(*schema)), (PAGE, page(*schema))):
+    series = series_page(SERIES.read_text(encoding="utf-8"))
+    for path, text in ((RUST, rust(*schema)), (PAGE, page(*schema)), (SERIES_PAGE, series)):
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(path.relative_to(ROOT))
