@@ -31,7 +31,7 @@ class Watch(Protocol):
         """Tell how far the making of data is."""
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
-        """Tell which iteration runs; called about ten times a second."""
+        """Tell which iteration runs; called about twice a second."""
 
     def note(self, text: str) -> None:
         """Tell something that matters now."""

@@ -23,7 +23,7 @@ from pyrometer.store.manifest import clock_pair
 Tick = Callable[[], None]
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-TICK_S = 0.1
+TICK_S = 0.5
 SI_KERNEL = 0x80
 PR_SET_CHILD_SUBREAPER = 36
 
