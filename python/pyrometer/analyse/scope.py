@@ -118,7 +118,8 @@ def _define_samples(tables: Tables) -> None:
         "SELECT s.stack_id, arg_max(f.method, s.i) AS method FROM"
         " (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS i"
         "  FROM stacks WHERE stack_id IN"
-        "   (SELECT java_stack FROM samples WHERE codegen_stage_id IS NOT NULL)) s JOIN (SELECT frame_id, method FROM frames WHERE class_name LIKE"
+        "   (SELECT java_stack FROM samples WHERE codegen_stage_id IS NOT NULL)) s"
+        " JOIN (SELECT frame_id, method FROM frames WHERE class_name LIKE"
         "  '%.GeneratedClass$GeneratedIteratorForCodegenStage%') f USING (frame_id)"
         " GROUP BY s.stack_id",
     )

@@ -7,6 +7,13 @@ from pyrometer.analyse.model import Summary
 from pyrometer.analyse.operators import across_executions, unnumbered
 
 _DOMINANT = 0.05
+_NOTABLE = 0.1
+_WAITS = {
+    "task/run_queue": "waited for a CPU that other threads held",
+    "task/gc_pause": "stood still in GC pauses",
+    "task/waiting": "slept (I/O, locks, shuffle)",
+    "task/shuffle_fetch": "waited for shuffle data",
+}
 _IDLE_WORDS = {
     "idle/driver": "no stage running (the driver's time)",
     "idle/executor_startup": "executors starting up",
@@ -20,7 +27,8 @@ def verdict(summary: Summary) -> str:
     """Say where the window's time went."""
     if not (summary.totals.get("tasks_count") or summary.failed.totals.get("tasks_count")):
         return "No task ended in this window."
-    parts = [text for text in (_cpu_part(summary), _slots_part(summary)) if text]
+    accounts = (_cpu_part(summary), _waits_part(summary), _slots_part(summary))
+    parts = [text for text in accounts if text]
     failed = summary.failed.totals.get("tasks_count") or 0
     if failed:
         done = summary.totals.get("tasks_count") or 0
@@ -71,12 +79,20 @@ def _cpu_part(summary: Summary) -> str | None:
     return None
 
 
+def _waits_part(summary: Summary) -> str | None:
+    rows = [r for r in summary.ledger.slot_view.rows if r.path in _WAITS and r.share]
+    worst = max(rows, key=lambda r: r.share or 0, default=None)
+    if worst is None or (worst.share or 0) < _NOTABLE:
+        return None
+    return f"tasks {_WAITS[worst.path]} for {_percent(worst.share)} of slot time"
+
+
 def _slots_part(summary: Summary) -> str | None:
     rows = {r.path: r for r in summary.ledger.slot_view.rows}
     idle = rows.get("idle")
     if idle is None or idle.share is None:
         return None
-    if idle.share < 0.1:
+    if idle.share < _NOTABLE:
         return f"task slots were busy {_percent(1 - idle.share)} of the time"
     causes = [r for path, r in rows.items() if path in _IDLE_WORDS and r.share]
     if not causes:
