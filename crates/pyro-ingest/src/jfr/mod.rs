@@ -181,6 +181,18 @@ fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
             seen.broken, seen.broken_pools
         ),
     );
+    let foreign = seen
+        .ignored
+        .get("jdk.ExecutionSample")
+        .copied()
+        .unwrap_or(0);
+    let event = recording.settings.event.as_deref().unwrap_or("unknown");
+    add(
+        "jfr_events_ignored",
+        Severity::Warning,
+        foreign,
+        format!("{foreign} samples of event {event} were left out: their weight is not time"),
+    );
     let misnamed = seen.misnamed.len() as u64;
     add(
         "samples_thread_name_differs",

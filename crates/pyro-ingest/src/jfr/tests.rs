@@ -55,6 +55,25 @@ fn a_recording_is_read_whole() {
 }
 
 #[test]
+fn samples_that_are_not_time_are_left_out_with_a_doubt() {
+    let mut bytes = fixture();
+    // The setting `event` = `cpu`, as two strings behind each other, becomes another event.
+    let setting = b"\x03\x05event\x03\x03cpu";
+    let at = bytes
+        .windows(setting.len())
+        .position(|window| window == setting)
+        .unwrap();
+    bytes[at + setting.len() - 3..at + setting.len()].copy_from_slice(b"l1d");
+    let report = ingest(&bytes);
+    assert_eq!(
+        codes(&report),
+        ["jfr_events_ignored", "samples_without_tasks"]
+    );
+    assert_eq!((rows(&report, "cpu"), report.doubts[0].count), (0, 259));
+    assert!(report.doubts[0].message.contains("l1d"));
+}
+
+#[test]
 fn chunks_follow_each_other() {
     let once = ingest(&fixture());
     let twice = ingest(&fixture().repeat(2));
