@@ -330,6 +330,11 @@ impl Process {
     ) -> bool {
         let scope = self.scope;
         let cpu_ns = process_cpu_ns(self.seen.pid);
+        // No thread ran: the other counters stood still too. What others do to the process (reclaim,
+        // the end of a child) is seen in the next slow pass.
+        if !slow && cpu_ns.is_some() && cpu_ns == self.seen.cpu_ns {
+            return true;
+        }
         let Some(parsed) = self.stat.read(buffer).ok().and_then(stat) else {
             return false;
         };
