@@ -108,13 +108,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", default="default", help="size of the table, as of parquet-scan")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    parser.add_argument(
+        "--arm", action="append", help="beside bare; all unless given; may be repeated"
+    )
     parser.add_argument("-o", "--output", type=Path)
     chosen = parser.parse_args(arguments)
     numbers = (str(chosen.warmup), str(chosen.iterations))
     program = (chosen.python, str(APP), data_folder(chosen.scale), *numbers)
+    found = arms(chosen.spark, program, chosen.cores)
+    wanted = [
+        arm for arm in found if arm.name in ("bare", *(chosen.arm or [a.name for a in found]))
+    ]
+    if len(wanted) < 2:
+        parser.error("--arm: one of " + ", ".join(arm.name for arm in found[1:]))
     plan = Plan(
         name=f"cost of measuring, Spark {chosen.spark}",
-        arms=arms(chosen.spark, program, chosen.cores),
+        arms=wanted,
         blocks=chosen.blocks,
         values=VALUES,
         seed=chosen.seed,
