@@ -117,7 +117,9 @@ lock: $(VENV)/.requirements ## Renew the lock files (hashes, no index addresses)
 	cargo update --workspace -q
 
 wheel: setup ## Build the wheel into dist/
-	$(BIN)/maturin build -q --release --locked -o dist
+	@mkdir -p dist
+	@VIRTUAL_ENV=$(VENV) $(UV) build -q --wheel --no-build-isolation -o dist .
+	@ls dist/*.whl
 
 clean: ## Remove what was built (not the environments)
 	rm -rf target jvm/plugin/target $(BUNDLED) python/pyrometer/_core.abi3.so dist

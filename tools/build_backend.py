@@ -7,7 +7,10 @@ the page of the report.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,27 @@ from maturin import *  # noqa: F403
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def _stage() -> None:
-    """Build what the wheel bundles, unless the caller (make) has just done so."""
+BUNDLED = ROOT / "python" / "pyrometer" / "_bundled"
+
+
+@contextmanager
+def _staged() -> Iterator[None]:
+    """Build what the wheel bundles, unless make has just done so, and lend it the declarations.
+
+    A checkout reads ``schema/`` itself, so the copy goes again after the build.
+    """
     if os.environ.get("PYROMETER_STAGED") != "1":
         subprocess.run(["make", "-s", "bundled"], cwd=ROOT, check=True)
-    bundled = ROOT / "python" / "pyrometer" / "_bundled"
     for name in ("pyro-probe", "pyrometer-plugin.jar", "report-page.html"):
-        if not (bundled / name).is_file():
-            raise SystemExit(f"{bundled / name} is missing. Run: make bundled")
+        if not (BUNDLED / name).is_file():
+            raise SystemExit(f"{BUNDLED / name} is missing. Run: make bundled")
+    schema = BUNDLED / "schema"
+    shutil.rmtree(schema, ignore_errors=True)
+    shutil.copytree(ROOT / "schema", schema)
+    try:
+        yield
+    finally:
+        shutil.rmtree(schema)
 
 
 def build_wheel(
@@ -33,15 +49,5 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build the wheel (PEP 517)."""
-    _stage()
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
-
-
-def build_editable(
-    wheel_directory: str,
-    config_settings: dict[str, Any] | None = None,
-    metadata_directory: str | None = None,
-) -> str:
-    """Build the editable wheel (PEP 660)."""
-    _stage()
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    with _staged():
+        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
