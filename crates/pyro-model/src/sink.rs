@@ -7,6 +7,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 
 use crate::{Error, Result, SCHEMA_VERSION, Table};
 
@@ -18,6 +19,9 @@ const BATCH_BYTES: usize = 2 << 20;
 const GROUP_ROWS: usize = 256 << 10;
 /// Encoded bytes of a row group, at most (plus one batch).
 const GROUP_BYTES: usize = 12 << 20;
+/// Dictionary of an integer column, at most: beyond it the values hardly repeat, and finding
+/// that out costs more than it saves.
+const INTEGERS_BYTES: usize = 16 << 10;
 
 /// Writes one table to `<out>/<table>.parquet`.
 ///
@@ -42,7 +46,7 @@ impl<T: Table> ParquetSink<T> {
         let destination = out.as_ref().join(format!("{}.parquet", T::NAME));
         let temporary = out.as_ref().join(format!("{}.parquet.tmp", T::NAME));
         let file = File::create(&temporary).map_err(|error| Error::io(&temporary, error))?;
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
@@ -50,9 +54,15 @@ impl<T: Table> ParquetSink<T> {
             .set_key_value_metadata(Some(vec![KeyValue::new(
                 "pyrometer.schema_version".to_owned(),
                 SCHEMA_VERSION.to_string(),
-            )]))
-            .build();
-        let writer = ArrowWriter::try_new(file, T::schema(), Some(properties));
+            )]));
+        for field in T::schema().fields() {
+            if field.data_type().is_integer() {
+                let column = ColumnPath::from(field.name().as_str());
+                properties =
+                    properties.set_column_dictionary_page_size_limit(column, INTEGERS_BYTES);
+            }
+        }
+        let writer = ArrowWriter::try_new(file, T::schema(), Some(properties.build()));
         let writer = writer.map_err(|error| parquet_error(&temporary, error))?;
         Ok(Self {
             rows: T::default(),
