@@ -14,6 +14,10 @@ from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
 
 
+SERIES_MS = 500
+CLOCK_MS = 1000
+
+
 class PluginProbe(Probe):
     """Task spans, MXBean series and clock pairs; the agent also carries the overlay.
 
@@ -32,7 +36,7 @@ class PluginProbe(Probe):
         """Say which records and how often."""
         if not self.records:
             return "configuration overlay only"
-        return "task spans, MXBeans every 500 ms, clock pairs every 1 s"
+        return f"task spans, MXBeans every {SERIES_MS} ms, clock pairs every {CLOCK_MS} ms"
 
     def needs(self, paths: RunPaths) -> Needs:
         """Load the agent into the driver; it reaches executors by Spark's own means."""
@@ -42,6 +46,8 @@ class PluginProbe(Probe):
             agent={
                 "raw.dir": str(paths.raw.resolve()),
                 "plugin": "on" if self.records else "off",
+                "mx.interval.ms": str(SERIES_MS),
+                "clock.interval.ms": str(CLOCK_MS),
             },
         )
 
