@@ -45,6 +45,11 @@ def pyrometer_metrics(finished: Finished) -> Metrics:
     return {**metrics, **{f"instrument/{name}_ns": cpu for name, cpu in parts.items()}}
 
 
+def sparkmeasure_metrics(finished: Finished) -> Metrics:
+    """Metrics of the program; what a listener costs cannot be told from Spark's own listeners."""
+    return {**last_line_json(finished), INSTRUMENT: None}
+
+
 def data_folder(scale: str) -> str:
     """Folder of the table of workload parquet-scan, generated if need be."""
     from pyrometer.workload import registry
@@ -93,7 +98,7 @@ def arms(spark: str, program: tuple[str, ...], cores: int) -> list[Arm]:
         listener = "ch.cern.sparkmeasure.FlightRecorderStageMetrics"
         output = "spark.sparkmeasure.outputFilename={folder}/stages.json"
         more = f"--jars {jar} --conf spark.extraListeners={listener} --conf {output}"
-        found.append(Arm("sparkMeasure 0.24", program, submit(more)))
+        found.append(Arm("sparkMeasure 0.24", program, submit(more), sparkmeasure_metrics))
     return found
 
 

@@ -13,7 +13,7 @@ from pyrometer.workload.registry import entries, get, resolve
 def test_defaults_are_filled_in():
     spec = resolve("interval-join", {})
     assert spec.levels == {"workload.variant": "decimal"}
-    assert (spec.scale, spec.size) == ("default", 1_000_000)
+    assert (spec.scale, spec.size) == ("default", 400_000)
 
 
 @pytest.mark.parametrize("word", ["workload.variant", "variant"])

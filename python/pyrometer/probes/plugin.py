@@ -13,7 +13,6 @@ from pyrometer.probes.base import Needs, Probe, Problem
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
 
-
 SERIES_MS = 500
 CLOCK_MS = 1000
 

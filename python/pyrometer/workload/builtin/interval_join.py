@@ -71,7 +71,7 @@ class IntervalJoin(Workload):
             doc="Type in which the bounds of the intervals are stored.",
         )
     }
-    scales: ClassVar = {"test": 40_000, "default": 1_000_000, "seed": 75_000_000}
+    scales: ClassVar = {"test": 40_000, "default": 400_000, "seed": 75_000_000}
     scale_unit = "events"
     needs = Needs(python=("pyarrow", "numpy"))
 
