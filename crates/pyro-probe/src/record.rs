@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, Machine};
 use crate::output::Stream;
 use crate::processes::{Depth, Processes, Seen, Why};
-use crate::report::{ClockPairs, replace};
+use crate::report::{ClockPairs, no_more, replace};
 use crate::schedule::{Lateness, Schedule};
 use crate::series::Recorder;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
@@ -294,6 +294,7 @@ impl Probe {
         {
             eprintln!("pyro-probe: {}: {error}", self.report_path.display());
         }
+        no_more(&self.report_path);
     }
 
     fn report(&self, state: &str, reason: Option<&str>) -> Value {

@@ -1,11 +1,12 @@
 //! The probe's account of itself, replaced about once a second.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::sys::{mono_ns, wall_ns};
+use crate::sys::{self, mono_ns, wall_ns};
 
 /// A reading of both clocks at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -86,19 +87,41 @@ impl ClockPairs {
     }
 }
 
+/// Room kept in the file for a report that has grown when the disk is full by then.
+const SLACK_BYTES: usize = 4096;
+
 /// Replaces a file as a whole: its readers see the old or the new one.
+///
+/// The old file is kept beside it, its name ending in `.tmp`, and is what the next report is
+/// written into: a disk that has filled up meanwhile cannot keep the probe from saying so.
 ///
 /// # Errors
 /// What the system says; the old file then stays.
 pub fn replace(path: &Path, content: &Value) -> io::Result<()> {
-    let mut temporary = PathBuf::from(path).into_os_string();
-    temporary.push(".tmp");
-    let written = std::fs::write(&temporary, content.to_string())
-        .and_then(|()| std::fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    written
+    let spare = spare(path);
+    let text = content.to_string();
+    let mut file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&spare)?;
+    sys::reserve(&file, text.len() + SLACK_BYTES);
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)?;
+    // Cutting the file gave the slack back.
+    sys::reserve(&file, text.len() + SLACK_BYTES);
+    sys::exchange(&spare, path).or_else(|_| std::fs::rename(&spare, path))
+}
+
+/// Removes what [`replace`] kept for the next report.
+pub fn no_more(path: &Path) {
+    let _ = std::fs::remove_file(spare(path));
+}
+
+fn spare(path: &Path) -> PathBuf {
+    let mut name = PathBuf::from(path).into_os_string();
+    name.push(".tmp");
+    name.into()
 }
 
 #[cfg(test)]
@@ -124,6 +147,10 @@ mod tests {
         replace(&path, &json!({"a": 1})).unwrap();
         replace(&path, &json!({"a": 2})).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"a":2}"#);
+        replace(&path, &json!({"longer": "x".repeat(100)})).unwrap();
+        replace(&path, &json!({"a": 4})).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"a":4}"#);
+        no_more(&path);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         assert!(replace(&folder.path().join("no/such"), &json!({})).is_err());
     }

@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -239,6 +241,42 @@ impl Folder {
                 && libc::stat(path.as_ptr(), &mut now) == 0
                 && (ours.st_dev, ours.st_ino) == (now.st_dev, now.st_ino)
         }
+    }
+}
+
+/// Asks the file system to keep room for `bytes` of a file; the file's length stays.
+pub fn reserve(file: &File, bytes: usize) {
+    // SAFETY: the descriptor is open; what cannot be had is not relied on.
+    unsafe {
+        libc::fallocate(
+            file.as_raw_fd(),
+            libc::FALLOC_FL_KEEP_SIZE,
+            0,
+            bytes as libc::off_t,
+        );
+    }
+}
+
+/// Lets two existing files change places, in one step.
+///
+/// # Errors
+/// If one is missing, or the file system cannot.
+pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    let (one, other) = (
+        c_path(&one.to_string_lossy())?,
+        c_path(&other.to_string_lossy())?,
+    );
+    // SAFETY: both names are terminated and live through the call.
+    unsafe {
+        check(libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            one.as_ptr(),
+            libc::AT_FDCWD,
+            other.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        ) as c_int)
+        .map(drop)
     }
 }
 
