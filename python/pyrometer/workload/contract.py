@@ -183,6 +183,47 @@ class Mismatch:
         return f"{self.what}: expected {self.expected}, got {self.got}"
 
 
+@dataclass(frozen=True)
+class Truth:
+    """What a run of a program is known to show, because the program was made so.
+
+    Parameters
+    ----------
+    quantity : str
+        What is declared, in words.
+    where : str
+        The stage, task, operator, category or wait class that has it, in words.
+    value : float
+        The declared value, in `unit`.
+    unit : str
+        ``share`` (of what `of` names), ``ns``, ``bytes`` or ``count``.
+    tolerance : float
+        How far a right measurement may be off, in `unit`.
+    measured_by : str, optional
+        Where ``pyrometer show --json`` says it: names joined by dots, a row of a list chosen by
+        one of its fields: ``ledger.slot_view.rows[path=task/run_queue].value_ns``.
+    of : str, optional
+        The same of what a share is taken of.
+    reason : str, optional
+        Why nothing measures it, where `measured_by` is None.
+    """
+
+    quantity: str
+    where: str
+    value: float
+    unit: str
+    tolerance: float
+    measured_by: str | None = None
+    of: str | None = None
+    reason: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.measured_by is None) == (self.reason is None):
+            raise ValueError("a truth has either measured_by or a reason why nothing measures it")
+        if self.measured_by is not None and (self.unit == "share") != (self.of is not None):
+            raise ValueError("a share, and nothing else, names what it is a share of")
+
+
 class Workload(abc.ABC):
     """A program that can be run by name, with data made for it and a result that is verified.
 
@@ -248,6 +289,10 @@ class Workload(abc.ABC):
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """Compare a result with what is known: ``None`` if it is right."""
+
+    def truth(self, spec: WorkloadSpec) -> Truth | None:
+        """Say what a run is known to show, where the program was made for that; else ``None``."""
+        return None
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
         """Estimate of the disk that the data takes, in bytes; 0 if there is no data."""
