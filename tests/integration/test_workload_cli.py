@@ -12,6 +12,7 @@ import pytest
 from tests.support.cli import environment, pyrometer, start
 
 from pyrometer.errors import CapabilityError
+from pyrometer.workload.contract import GROUPS
 from pyrometer.workload.data import tpcds
 
 
@@ -29,11 +30,21 @@ def test_list_names_workloads_and_their_variants(call, words):
     assert "variant = decimal, timestamp" in done.stdout
 
 
+def test_list_is_in_groups_and_starts_no_pyspark(tmp_path):
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").write_text("raise SystemExit('pyspark was imported')")
+    env = environment(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    done = pyrometer("workloads", "list", cwd=tmp_path, env=env)
+    assert done.code == 0, done.stderr
+    assert done.stdout.startswith(GROUPS["catalogue"])
+
+
 def test_list_as_json(call):
     value = call("list", "--json").json
     assert value["schema"] == "pyrometer/workloads/1"
     names = [one["name"] for one in value["workloads"]]
     assert names == sorted(names)
+    assert {one["group"] for one in value["workloads"]} <= set(GROUPS)
     assert {"parquet-scan", "interval-join"} <= set(names)
     assert value["broken"] == []
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +33,7 @@ def list_(as_json: JsonOption = False) -> None:
     from rich.text import Text
 
     from pyrometer.workload import registry
+    from pyrometer.workload.contract import GROUPS
 
     found, broken = [], []
     for name in registry.entries():
@@ -43,21 +44,33 @@ def list_(as_json: JsonOption = False) -> None:
     if as_json:
         emit_json({"schema": "pyrometer/workloads/1", "workloads": found, "broken": broken})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("workload", "what it does", "variants (default first)"):
-        table.add_column(title, no_wrap=title == "workload")
-    for one in found:
-        variants = []
-        for name, variant in one["variants"].items():
-            default = variant["default"]
-            levels = [default, *(level for level in variant["levels"] if level != default)]
-            variants.append(f"{name.rpartition('.')[2]} = {', '.join(levels)}")
-        table.add_row(one["name"], Text(one["summary"]), Text("\n".join(variants)))
     console = human(as_json)
-    console.print(table)
+    # A package may name a group of its own: nothing is left out of the list.
+    others = {one["group"]: one["group"] for one in found if one["group"] not in GROUPS}
+    for group, title in {**GROUPS, **others}.items():
+        members = [one for one in found if one["group"] == group]
+        if not members:
+            continue
+        console.print(Text(title, style="bold"))
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for column in ("workload", "what it does", "variants (default first)"):
+            table.add_column(column, no_wrap=column == "workload")
+        for one in members:
+            table.add_row(one["name"], Text(one["summary"]), Text(_variants(one["variants"])))
+        console.print(table)
+        console.print()
     for one in broken:
         console.print(Text(f"{one['name']}  {one['error']}", style="red"))
-    console.print("\n[dim]pyrometer workloads show NAME   ·   pyrometer run NAME[/]")
+    console.print("[dim]pyrometer workloads show NAME   ·   pyrometer run NAME[/]")
+
+
+def _variants(variants: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = []
+    for name, variant in variants.items():
+        default = variant["default"]
+        levels = [default, *(level for level in variant["levels"] if level != default)]
+        lines.append(f"{name.rpartition('.')[2]} = {', '.join(levels)}")
+    return "\n".join(lines)
 
 
 @app.command()

@@ -28,6 +28,7 @@ import pytest
 
 from pyrometer.workload.cache import DataCache
 from pyrometer.workload.contract import (
+    GROUPS,
     SCALE_NAMES,
     IterationResult,
     Prepared,
@@ -101,6 +102,7 @@ class WorkloadContract:
         for field in ("name", "summary", "description", "source", "expectation", "scale_unit"):
             assert described[field].strip(), f"{field} is empty"
         assert "\n" not in described["summary"]
+        assert described["group"] in GROUPS
 
     def test_variants_have_documented_levels(self) -> None:
         """Defaults are levels, and factor and levels are explained."""

@@ -28,6 +28,13 @@ def no_progress(what: str, done: int, total: int) -> None:
 
 SCALE_NAMES = ("test", "default", "seed")
 
+GROUPS = {
+    "catalogue": "Programs that are bound by something known",
+    "suite": "Suites of queries",
+    "truth": "Programs with a declared truth, to test measurements with",
+}
+"""Groups in which workloads are listed, in this order, each with its title."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -233,6 +240,8 @@ class Workload(abc.ABC):
     ----------
     name : str
         What users type.
+    group : str
+        Where it is listed: one of `GROUPS`.
     summary : str
         One line.
     description : str
@@ -252,6 +261,7 @@ class Workload(abc.ABC):
     """
 
     name: ClassVar[str]
+    group: ClassVar[str] = "catalogue"
     summary: ClassVar[str]
     description: ClassVar[str]
     source: ClassVar[str]
@@ -302,6 +312,7 @@ class Workload(abc.ABC):
         """Everything a reader needs to know, as JSON values."""
         return {
             "name": self.name,
+            "group": self.group,
             "summary": self.summary,
             "description": self.description,
             "source": self.source,
