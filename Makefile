@@ -6,7 +6,9 @@ UV := $(BIN)/uv
 BUNDLED := python/pyrometer/_bundled
 PROBE_TARGET := x86_64-unknown-linux-gnu
 RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
-JVM_SOURCES := $(shell find jvm/plugin -type f -not -path '*/target/*' 2>/dev/null)
+jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
+JVM_MODULES := plugin workloads
+JARS := $(JVM_MODULES:%=$(BUNDLED)/pyrometer-%.jar)
 PYTEST := $(BIN)/python -m pytest
 export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -42,16 +44,18 @@ $(BUNDLED)/pyro-probe: $(RUST_SOURCES)
 	@RUSTFLAGS="-C target-feature=+crt-static" cargo build -q --locked --release --target $(PROBE_TARGET) --target-dir target/static -p pyro-probe
 	@strip -o $@.tmp target/static/$(PROBE_TARGET)/release/pyro-probe && mv $@.tmp $@
 
-$(BUNDLED)/pyrometer-plugin.jar: $(JVM_SOURCES)
+$(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin)
+$(BUNDLED)/pyrometer-workloads.jar: $(call jvm_sources,workloads)
+$(JARS): $(BUNDLED)/pyrometer-%.jar:
 	@mkdir -p $(BUNDLED)
-	@mvn -q -B -ntp -f jvm/plugin/pom.xml package -Dmaven.test.skip=true
-	@cp jvm/plugin/target/pyrometer-plugin.jar $@.tmp && mv $@.tmp $@
+	@mvn -q -B -ntp -f jvm/$*/pom.xml package -Dmaven.test.skip=true
+	@cp jvm/$*/target/pyrometer-$*.jar $@.tmp && mv $@.tmp $@
 
 $(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css web/src/*.js) python/pyrometer/report/bundle.py
 	@mkdir -p $(BUNDLED)
 	@$(PYTHON) python/pyrometer/report/bundle.py web $@
 
-bundled: $(BUNDLED)/pyro-probe $(BUNDLED)/pyrometer-plugin.jar $(BUNDLED)/report-page.html ## Build the probe, the plugin jar and the report's page into the package
+bundled: $(BUNDLED)/pyro-probe $(JARS) $(BUNDLED)/report-page.html ## Build the probe, the jars and the report's page into the package
 
 $(VENV)/.native: $(VENV)/.requirements $(RUST_SOURCES) pyproject.toml
 	@echo "Compiling the native parts (a few minutes the first time)" >&2
@@ -59,7 +63,7 @@ $(VENV)/.native: $(VENV)/.requirements $(RUST_SOURCES) pyproject.toml
 	@cp target/release/lib_core.so python/pyrometer/_core.abi3.so.tmp && mv python/pyrometer/_core.abi3.so.tmp python/pyrometer/_core.abi3.so
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.native $(BUNDLED)/pyro-probe $(BUNDLED)/pyrometer-plugin.jar tools/install_editable.py
+$(VENV)/.installed: $(VENV)/.native $(BUNDLED)/pyro-probe $(JARS) tools/install_editable.py
 	@$(BIN)/python tools/install_editable.py
 	@touch $@
 
@@ -75,7 +79,7 @@ test-rust:
 	cargo test -q --locked --release --workspace --exclude pyro-py
 
 test-jvm:
-	mvn -q -B -ntp -f jvm/plugin/pom.xml verify
+	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml verify || exit 1; done
 
 test-python: setup-test
 	$(PYTEST) -m "not slow"
@@ -93,13 +97,13 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python tools/generate_schema.py --check
 	$(BIN)/python tools/generate_categories.py --check
-	mvn -q -B -ntp -f jvm/plugin/pom.xml spotless:check
+	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
 format: ## Format everything
 	cargo fmt --all
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix -q . || true
-	mvn -q -B -ntp -f jvm/plugin/pom.xml spotless:apply
+	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:apply || exit 1; done
 
 bench: setup-test ## Figures beside peers and the cost of measuring (long; on a quiet machine)
 	$(BIN)/python -m benchmarks
@@ -122,4 +126,4 @@ wheel: setup ## Build the wheel into dist/
 	@ls dist/*.whl
 
 clean: ## Remove what was built (not the environments)
-	rm -rf target jvm/plugin/target $(BUNDLED) python/pyrometer/_core.abi3.so dist
+	rm -rf target jvm/*/target $(BUNDLED) python/pyrometer/_core.abi3.so dist

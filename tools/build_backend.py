@@ -1,7 +1,7 @@
-"""PEP 517 backend: stages the probe and the plugin jar into the package, then lets maturin build.
+"""PEP 517 backend: stages the probe and the jars into the package, then lets maturin build.
 
-The wheel carries the Python package, the extension module, the static probe, the plugin jar and
-the page of the report.
+The wheel carries the Python package, the extension module, the static probe, the jars (plugin,
+workloads) and the page of the report.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ def _staged() -> Iterator[None]:
     """
     if os.environ.get("PYROMETER_STAGED") != "1":
         subprocess.run(["make", "-s", "bundled"], cwd=ROOT, check=True)
-    for name in ("pyro-probe", "pyrometer-plugin.jar", "report-page.html"):
+    for name in (
+        "pyro-probe",
+        "pyrometer-plugin.jar",
+        "pyrometer-workloads.jar",
+        "report-page.html",
+    ):
         if not (BUNDLED / name).is_file():
             raise SystemExit(f"{BUNDLED / name} is missing. Run: make bundled")
     schema = BUNDLED / "schema"

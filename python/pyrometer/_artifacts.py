@@ -1,6 +1,6 @@
-"""Where the parts that are not Python lie: the probe binary and the plugin jar.
+"""Where the parts that are not Python lie: the probe binary and the jars.
 
-Both lie in ``pyrometer/_bundled``: in an installed package they came with the wheel, in a checkout
+They lie in ``pyrometer/_bundled``: in an installed package they came with the wheel, in a checkout
 ``make setup`` built them there. Their versions must be the package's own.
 """
 
@@ -43,10 +43,26 @@ def plugin_jar() -> Path:
     CapabilityError
         If it is missing, no jar, or of another version.
     """
-    path = BUNDLED / "pyrometer-plugin.jar"
+    return _jar("plugin", "the plugin")
+
+
+@cache
+def workloads_jar() -> Path:
+    """Path of ``pyrometer-workloads.jar`` (programs in the JVM), checked like the plugin's.
+
+    Raises
+    ------
+    CapabilityError
+        If it is missing, no jar, or of another version.
+    """
+    return _jar("workloads", "the workloads' jar")
+
+
+def _jar(name: str, what: str) -> Path:
+    path = BUNDLED / f"pyrometer-{name}.jar"
     if not path.is_file():
-        raise CapabilityError(f"the plugin {path} is missing", _REBUILD)
-    check_version(f"the plugin {path}", jar_version(path))
+        raise CapabilityError(f"{what} {path} is missing", _REBUILD)
+    check_version(f"{what} {path}", jar_version(path))
     return path
 
 

@@ -16,6 +16,7 @@ from pyrometer.probes.os import OsProbe, capabilities
 def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(_artifacts, "BUNDLED", tmp_path)
     _artifacts.plugin_jar.cache_clear()
+    _artifacts.workloads_jar.cache_clear()
     return tmp_path
 
 
@@ -25,7 +26,7 @@ def script(path: Path, text: str, mode: int = 0o755) -> None:
 
 
 def test_what_is_missing_is_named_with_the_command_that_makes_it(bundle: Path) -> None:
-    for find in (_artifacts.probe_binary, _artifacts.plugin_jar):
+    for find in (_artifacts.probe_binary, _artifacts.plugin_jar, _artifacts.workloads_jar):
         with pytest.raises(CapabilityError, match="is missing") as caught:
             find()
         assert "make bundled" in (caught.value.remedy or "")
@@ -53,13 +54,15 @@ def test_a_probe_that_does_not_answer_is_a_problem_not_a_traceback(
     assert problem.remedy
 
 
-def test_a_jar_that_is_none_or_of_another_version_is_refused(bundle: Path) -> None:
-    jar = bundle / "pyrometer-plugin.jar"
+@pytest.mark.parametrize("name", ["plugin", "workloads"])
+def test_a_jar_that_is_none_or_of_another_version_is_refused(bundle: Path, name: str) -> None:
+    find = {"plugin": _artifacts.plugin_jar, "workloads": _artifacts.workloads_jar}[name]
+    jar = bundle / f"pyrometer-{name}.jar"
     jar.write_bytes(b"no zip")
     with pytest.raises(CapabilityError, match="not a readable jar"):
-        _artifacts.plugin_jar()
+        find()
     for manifest, version in (("Implementation-Version: 9.9", r"9\.9"), ("A: b", "unknown")):
         with zipfile.ZipFile(jar, "w") as archive:
             archive.writestr("META-INF/MANIFEST.MF", f"Manifest-Version: 1.0\r\n{manifest}\r\n")
         with pytest.raises(CapabilityError, match=f"is version {version}"):
-            _artifacts.plugin_jar()
+            find()
