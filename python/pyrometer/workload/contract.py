@@ -149,11 +149,32 @@ class Prepared:
 
 @dataclass(frozen=True)
 class PartResult:
-    """Result of one part of a suite (a query): name, rows, checksum."""
+    """Result of one part of a suite (a query).
+
+    Parameters
+    ----------
+    name : str
+        Name of the part, also the description of its Spark jobs.
+    rows : int
+        Rows of its result.
+    checksum : str
+        Order-insensitive checksum of its result.
+    started_mono_ns, ended_mono_ns : int
+        When it ran (CLOCK_MONOTONIC); 0 where the workload does not say.
+    answer : sequence of rows
+        The result itself, for `Workload.verify`; written nowhere.
+    """
 
     name: str
     rows: int
     checksum: str
+    started_mono_ns: int = 0
+    ended_mono_ns: int = 0
+    answer: Sequence[Sequence[Any]] = field(default=(), repr=False)
+
+    def record(self) -> dict[str, Any]:
+        """Give what is written about it: everything but the result itself."""
+        return {key: value for key, value in vars(self).items() if key != "answer"}
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 from pyrometer.errors import PyrometerError, UsageError
+from pyrometer.workload import page_cache
 from pyrometer.workload.contract import (
     Prepared,
     Workload,
@@ -99,15 +100,24 @@ class Runner:
         On which data.
     log : IterationLog
         Where starts and ends go.
+    cache_state : str or None
+        State of the page cache that the data's files are brought into before each iteration.
     """
 
     def __init__(
-        self, workload: Workload, spec: WorkloadSpec, prepared: Prepared, log: IterationLog
+        self,
+        workload: Workload,
+        spec: WorkloadSpec,
+        prepared: Prepared,
+        log: IterationLog,
+        cache_state: str | None = None,
     ) -> None:
         self._workload = workload
         self._spec = spec
         self._prepared = prepared
         self._log = log
+        self._cache_state = cache_state
+        self._files = [f"{prepared.root}/{file.path}" for file in prepared.files]
 
     def run(self, spark: Any, iterations: int, warmup: int) -> None:
         """Set up, then run `warmup` iterations and `iterations` measured ones, numbered from 0.
@@ -125,7 +135,8 @@ class Runner:
         context = spark.sparkContext
         context.setLocalProperty(ITERATION_PROPERTY, str(number))
         context.setLocalProperty(WARMUP_PROPERTY, "true" if warmup else "false")
-        self._log.write("start", number, warmup)
+        cache = page_cache.bring(self._cache_state, self._files)
+        self._log.write("start", number, warmup, cache=cache)
         try:
             result = self._workload.run(spark, self._prepared, self._spec)
         except BaseException as error:
@@ -145,7 +156,7 @@ class Runner:
             status="wrong_result" if mismatch else "ok",
             error=str(mismatch) if mismatch else None,
             counters=dict(result.counters),
-            parts=[vars(part) for part in result.parts],
+            parts=[part.record() for part in result.parts],
             **ended,
         )
         if mismatch:
@@ -178,7 +189,8 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, KeyError, TypeError, IndexError, UsageError) as error:
         _say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
         return EXIT_USAGE
-    runner = Runner(workload, spec, prepared, IterationLog(path.with_name(ITERATIONS_FILE)))
+    log = IterationLog(path.with_name(ITERATIONS_FILE))
+    runner = Runner(workload, spec, prepared, log, value.get("cache_state"))
     spark = None
     try:
         spark = start_session(conf)

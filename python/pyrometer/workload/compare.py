@@ -1,0 +1,163 @@
+"""Compare two results row by row, floating point with a tolerance.
+
+A checksum says that two results differ; this says where. A column in which either side holds a
+float is *approximate*: its numbers may differ by the tolerance, since the order of additions is
+nobody's promise and engines differ in the type of an average. All other columns must be equal,
+whole numbers and decimals by value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pyrometer.workload.contract import Mismatch
+
+Row = Sequence[Any]
+
+
+def differences(
+    expected_rows: Sequence[Row],
+    got_rows: Sequence[Row],
+    *,
+    ordered: bool = False,
+    relative: float = 1e-9,
+    absolute: float = 1e-6,
+) -> Mismatch | None:
+    """Find the first difference between two results.
+
+    Parameters
+    ----------
+    expected_rows, got_rows : sequence of rows
+        A row is a sequence of values.
+    ordered : bool
+        Whether the order of rows matters; if not, the results are compared as multisets.
+    relative, absolute : float
+        Numbers of approximate columns are equal if they differ by at most `absolute`, or by
+        `relative` times the larger magnitude (`math.isclose`).
+
+    Returns
+    -------
+    Mismatch or None
+        What differs, with row (numbered from 1, in the order of `expected_rows`) and column
+        (from 1); ``None`` if nothing does.
+
+    Examples
+    --------
+    >>> differences([(1, 0.1), (2, 0.3)], [(2, 0.1 + 0.2), (1, 0.1)])
+    >>> print(differences([(1, "a")], [(1, "b")]))
+    row 1, column 2: expected 'a', got 'b'
+    """
+    expected, got = [tuple(r) for r in expected_rows], [tuple(r) for r in got_rows]
+    if len(expected) != len(got):
+        return Mismatch("number of rows", str(len(expected)), str(len(got)))
+    widths = {len(row) for row in expected}
+    for number, row in enumerate(got, 1):
+        if len(row) not in widths:
+            wanted = ", ".join(map(str, sorted(widths)))
+            return Mismatch(f"number of columns in row {number}", wanted, str(len(row)))
+    equal = _Equality(expected, got, relative, absolute)
+    pairs = zip(range(len(got)), range(len(got)), strict=True) if ordered else equal.pairs()
+    for left, right in pairs:
+        for column, (a, b) in enumerate(zip(expected[left], got[right], strict=True)):
+            if not equal.values(column, a, b):
+                return Mismatch(f"row {left + 1}, column {column + 1}", _show(a), _show(b))
+    return None
+
+
+class _Equality:
+    """Which values are equal, and which rows belong together."""
+
+    def __init__(
+        self, expected: list[tuple[Any, ...]], got: list[tuple[Any, ...]], rel: float, abs_: float
+    ) -> None:
+        self._expected, self._got, self._rel, self._abs = expected, got, rel, abs_
+        self._approximate = {
+            column
+            for row in (*expected, *got)
+            for column, value in enumerate(row)
+            if isinstance(value, float)
+        }
+
+    def values(self, column: int, a: Any, b: Any) -> bool:
+        """Whether two values of a column are equal."""
+        if column in self._approximate and _is_number(a) and _is_number(b):
+            x, y = float(a), float(b)
+            both_nan = math.isnan(x) and math.isnan(y)
+            return both_nan or math.isclose(x, y, rel_tol=self._rel, abs_tol=self._abs)
+        return bool(_exact(a) == _exact(b))
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Give each expected row a row of the other side: an equal one where there is one."""
+        free: dict[Any, list[int]] = defaultdict(list)
+        for number in sorted(range(len(self._got)), key=lambda n: self._numbers(self._got[n])):
+            free[self._key(self._got[number])].append(number)
+        found, alone = [], []
+        for number in sorted(
+            range(len(self._expected)), key=lambda n: self._numbers(self._expected[n])
+        ):
+            row = self._expected[number]
+            candidates = free[self._key(row)]
+            match = next((c for c in candidates if self._rows(row, self._got[c])), None)
+            if match is None:
+                alone.append(number)
+            else:
+                candidates.remove(match)
+                found.append((number, match))
+        left = [number for numbers in free.values() for number in numbers]
+        return found + [self._nearest(number, left) for number in sorted(alone)]
+
+    def _nearest(self, number: int, left: list[int]) -> tuple[int, int]:
+        row = self._expected[number]
+        best = max(
+            left,
+            key=lambda n: sum(
+                self.values(c, a, b) for c, (a, b) in enumerate(zip(row, self._got[n], strict=True))
+            ),
+        )
+        left.remove(best)
+        return number, best
+
+    def _rows(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+        return len(a) == len(b) and all(
+            self.values(c, x, y) for c, (x, y) in enumerate(zip(a, b, strict=True))
+        )
+
+    def _key(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            "number" if column in self._approximate and _is_number(value) else _exact(value)
+            for column, value in enumerate(row)
+        )
+
+    def _numbers(self, row: tuple[Any, ...]) -> tuple[float, ...]:
+        # NaN has no place in an order.
+        return tuple(
+            math.inf if math.isnan(float(row[c])) else float(row[c])
+            for c in sorted(self._approximate)
+            if c < len(row) and _is_number(row[c])
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+
+def _exact(value: Any) -> Any:
+    # The type's name keeps True from being 1, and a date from being a timestamp.
+    if value is None or _is_number(value):
+        return value
+    if isinstance(value, (list, tuple)):
+        return ("list", *(_exact(one) for one in value))
+    if isinstance(value, datetime):
+        return ("datetime", value.isoformat())
+    if isinstance(value, date):
+        return ("date", value.isoformat())
+    return (type(value).__name__, value)
+
+
+def _show(value: Any) -> str:
+    return str(value) if _is_number(value) or isinstance(value, date) else repr(value)
