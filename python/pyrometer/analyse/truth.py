@@ -64,7 +64,8 @@ def measured(truth: Truth, shown: Mapping[str, Any]) -> Measured:
 def look_up(shown: Mapping[str, Any], path: str) -> Measured:
     """Find the number at `path`.
 
-    A category or wait class whose row is absent beside sampled ones got no sample: it is 0. Any other absence is a value that is not known.
+    A category or wait class whose row is absent beside sampled ones got no sample: it is 0. Any
+    other absence is a value that is not known.
 
     Raises
     ------
