@@ -1,0 +1,173 @@
+"""Do figures mean what they say? Programs with a declared share, beside the share measured.
+
+``python -m benchmarks.truth --shares 10,30,50,70,90`` runs every workload of group ``truth`` that
+has a variant ``workload.share`` and a truth that some instrument measures, once for each share, and
+fits a line: measured = intercept + slope × declared. A right instrument has slope 1 and intercept
+0; the 95 % interval of the slope is Student's t with n − 2 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+from pyrometer.analyse.truth import measured
+from pyrometer.workload import registry
+
+SHARE = "workload.share"
+CAUSE = "workload.cause"
+Show = Callable[[str, dict[str, str]], dict[str, Any]]
+"""Runs a workload with some levels; returns what ``show --json`` says of the run."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: the declared value and the measured one, or the reason why there is none."""
+
+    declared: float
+    measured: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Measured on declared: slope with its 95 % interval, and intercept; or why there is none."""
+
+    slope: float | None
+    low: float | None = None
+    high: float | None = None
+    intercept: float | None = None
+    reason: str | None = None
+
+
+def fit(points: Sequence[Point]) -> Fit:
+    """Least squares through the points that have a measurement.
+
+    Examples
+    --------
+    >>> line = fit([Point(x, 0.1 + 0.5 * x) for x in (0.1, 0.5, 0.9)])
+    >>> round(line.slope, 6), round(line.intercept, 6)
+    (0.5, 0.1)
+    """
+    known = [(p.declared, p.measured) for p in points if p.measured is not None]
+    if len(known) < 3 or len({x for x, _ in known}) < 2:
+        reasons = sorted({p.reason for p in points if p.reason})
+        why = "; ".join([f"{len(known)} of {len(points)} runs have a measurement", *reasons])
+        return Fit(None, reason=why)
+    line = stats.linregress([x for x, _ in known], [y for _, y in known])
+    half = float(stats.t.ppf(0.975, len(known) - 2)) * float(line.stderr)
+    slope = float(line.slope)
+    return Fit(slope, slope - half, slope + half, float(line.intercept))
+
+
+def sweep(name: str, shares: Sequence[int], scale: str, show: Show) -> list[Point]:
+    """Run one program at each share."""
+    points = []
+    for share in shares:
+        levels = {CAUSE: "on", SHARE: str(share)}
+        truth = registry.get(name).truth(registry.resolve(name, levels, scale))
+        if truth is None:
+            raise ValueError(f"{name} declares no truth at {levels}")
+        try:
+            shown = show(name, levels)
+        except subprocess.CalledProcessError as error:
+            points.append(Point(truth.value, None, f"the run failed: exit code {error.returncode}"))
+            continue
+        found = measured(truth, shown)
+        points.append(Point(truth.value, found.value, found.reason))
+    return points
+
+
+def programs() -> list[str]:
+    """Workloads whose truth can be swept and is measured by something."""
+    found = []
+    for name in registry.entries():
+        workload = registry.get(name)
+        if workload.group != "truth" or SHARE not in workload.variants:
+            continue
+        truth = workload.truth(registry.resolve(name, {CAUSE: "on"}, "test"))
+        if truth is not None and truth.measured_by is not None:
+            found.append(name)
+    return found
+
+
+def table(fits: Iterable[tuple[str, Fit]]) -> str:
+    """One line for each program."""
+    lines = [f"{'program':28} {'slope':>7} {'95 % interval':>18} {'intercept':>10}"]
+    for name, line in fits:
+        if line.slope is None:
+            lines.append(f"{name:28} {'–':>7} {line.reason}")
+            continue
+        interval = f"[{line.low:.3f}, {line.high:.3f}]"
+        lines.append(f"{name:28} {line.slope:7.3f} {interval:>18} {line.intercept:10.3f}")
+    return "\n".join(lines)
+
+
+def run_and_show(scale: str, iterations: int) -> Show:
+    """Make what measures: `pyrometer run` into a folder that is removed again, then `show`."""
+
+    def show(name: str, levels: dict[str, str]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="pyrometer-truth-") as folder:
+            ours = [sys.executable, "-m", "pyrometer"]
+            run = str(Path(folder) / "run")
+            settings = [word for k, v in levels.items() for word in ("--set", f"{k}={v}")]
+            how = ["--scale", scale, "--iterations", str(iterations), "--profile", "full"]
+            command = [*ours, "run", name, *settings, *how, "--no-report", "-o", run]
+            subprocess.run(command, check=True, stdout=sys.stderr)
+            shown = [*ours, "show", run, "--json"]
+            text = subprocess.run(shown, check=True, capture_output=True, text=True).stdout
+        value: dict[str, Any] = json.loads(text.splitlines()[-1])
+        return value
+
+    return show
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Sweep, print the table and write the points."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.truth", description=__doc__)
+    parser.add_argument("--shares", default="10,30,50,70,90", help="per cent, joined by commas")
+    parser.add_argument("--only", action="append", help="a program; may be repeated")
+    parser.add_argument("--scale", default="default")
+    parser.add_argument("--iterations", type=int, default=3)
+    parser.add_argument("-o", "--output", type=Path)
+    chosen = parser.parse_args(arguments)
+    words = chosen.shares.split(",")
+    if not all(word.isdecimal() and 0 < int(word) < 100 for word in words):
+        parser.error(f"--shares {chosen.shares!r}: whole numbers from 1 to 99, joined by commas")
+    known = programs()
+    unknown = sorted(set(chosen.only or ()) - set(known))
+    if unknown or not known:
+        what = f"--only {', '.join(unknown)}: no measurable truth to sweep" if unknown else "none"
+        parser.error(f"{what}; programs that have one: {', '.join(known) or 'none'}")
+    show = run_and_show(chosen.scale, chosen.iterations)
+    results: dict[str, Any] = {}
+    fits = []
+    for name in chosen.only or known:
+        points = sweep(name, [int(word) for word in words], chosen.scale, show)
+        fits.append((name, fit(points)))
+        results[name] = {"points": [asdict(p) for p in points], "fit": asdict(fits[-1][1])}
+        if chosen.output:
+            write(chosen.output, {"schema": "pyrometer/truth/1", "programs": results})
+    print(table(fits))
+    return 0 if all(line.slope is not None for _, line in fits) else 1
+
+
+def write(path: Path, value: dict[str, Any]) -> None:
+    """Replace the file at `path`, so that an interrupted sweep keeps what it has."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
