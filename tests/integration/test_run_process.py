@@ -92,12 +92,12 @@ def test_cpus_are_those_that_were_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_cold_cache_holds_none_of_the_files(tmp_path: Path) -> None:
-    from pyrometer.run.observe import drop_cache
+    from pyrometer.workload.page_cache import evict
 
     file = tmp_path / "data"
     file.write_bytes(os.urandom(1 << 20))
     assert cached_bytes(file) > 0
-    drop_cache([str(file)])
+    evict([str(file)])
     assert cached_bytes(file) == 0
 
 

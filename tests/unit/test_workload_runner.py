@@ -102,3 +102,10 @@ def test_spark_that_does_not_start_is_a_failure_without_iterations(run, monkeypa
     monkeypatch.setattr(runner, "start_session", no_java)
     assert run("right") == (1, [])
     assert "JAVA_GATEWAY_EXITED" in capsys.readouterr().err
+
+
+def test_the_page_cache_is_looked_at_before_each_iteration(run, spark):
+    _, lines = run("right", iterations=2, warmup=0, cache_state="cold")
+    caches = [r["cache"] for r in lines if r["k"] == "start"]
+    assert [c["state"] for c in caches] == ["cold", "cold"]
+    assert caches[0]["resident_ratio"] is not None or caches[0]["reason"]

@@ -90,6 +90,19 @@ def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
     return None
 
 
+def missed(cache: Mapping[str, Any]) -> str:
+    """Say which state of the page cache was not reached.
+
+    Examples
+    --------
+    >>> missed({"state": "cold", "resident_ratio": 0.25, "reason": "pages stayed"})
+    'asked for a cold page cache, 25.0 % of the files resident: pages stayed'
+    """
+    ratio = cache.get("resident_ratio")
+    found = "" if ratio is None else f", {100 * ratio:.1f} % of the files resident"
+    return f"asked for a {cache['state']} page cache{found}: {cache['reason']}"
+
+
 def own_cost(record: Record) -> ProbeEntry:
     """Give the CPU time that this process has used since the launch.
 
@@ -163,6 +176,10 @@ def _doubt(
                 record.doubt(
                     "probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records."
                 )
+    for result in manifest.results:
+        cache = result.cache or {}
+        if cache.get("state") and cache.get("reason"):
+            record.doubt("cache_state_missed", f"Iteration {result.iteration}: {missed(cache)}.")
     if len(app_ids) > 1:
         record.doubt("several_contexts", f"{len(app_ids)} applications: {', '.join(app_ids)}.")
     for result in manifest.results:

@@ -50,8 +50,8 @@ class Launch:
         Where the stream goes; ``None``: it is inherited.
     kind : str
         As :class:`pyrometer.run.command.Command` has it; ``workload`` for a built-in one.
-    drop : tuple of str
-        Files whose pages leave the cache before the launch; ``/`` stands for all.
+    drop_caches : bool
+        Whether the whole page cache is dropped before the launch.
     doubts : tuple of Doubt
         Raised while deciding.
     spec : LaunchSpec or None
@@ -65,7 +65,7 @@ class Launch:
     cpus: frozenset[int] | None = None
     stdout: Path | None = None
     stderr: Path | None = None
-    drop: tuple[str, ...] = ()
+    drop_caches: bool = False
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
 
@@ -104,7 +104,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         agent=agent_keys(needs, applied),
         kind=command.kind,
         cpus=cpu_set(trial.treatment),
-        drop=("/",) if trial.treatment.get("cache.state") == "cold" else (),
+        drop_caches=trial.treatment.get("cache.state") == "cold",
         doubts=tuple(doubts),
     )
 
@@ -131,12 +131,13 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         raw_dir=paths.raw,
         spark_conf=applied.force,
         spark_home=str(trial.treatment["spark.home"]) if "spark.home" in trial.treatment else None,
+        cache_state=str(trial.treatment["cache.state"])
+        if "cache.state" in trial.treatment
+        else None,
         progress=progress,
     )
     env = {**base, **spec.env, **applied.env}
     add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
-    root = Path(spec.prepared.root) if spec.prepared.root else None
-    files = tuple(str(root / file.path) for file in spec.prepared.files) if root else ()
     return Launch(
         argv=spec.argv,
         env=env,
@@ -145,7 +146,6 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         cpus=cpu_set(trial.treatment),
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,
-        drop=files if trial.treatment.get("cache.state") == "cold" else (),
         spec=spec,
     )
 

@@ -64,9 +64,9 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     record.manifest.doubts.extend(launch.doubts)
     _describe(record, launch)
     record.paths.agent_properties.write_text(properties_text(launch.agent), encoding="utf-8")
-    if launch.drop:
+    if launch.drop_caches:
         with record.phase("drop cache"):
-            drop_cache(launch.drop)
+            drop_caches()
     with process.held_signals():
         process.adopt_orphans()
         watch.phase("run")
@@ -83,31 +83,22 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     return ending
 
 
-def drop_cache(files: Sequence[str]) -> None:
-    """Drop files from the page cache; ``/`` stands for everything.
+def drop_caches() -> None:
+    """Drop the whole page cache.
 
     Raises
     ------
     CapabilityError
-        If everything is to be dropped and we are not root.
+        If we are not root.
     """
-    if "/" in files:
-        os.sync()
-        try:
-            Path("/proc/sys/vm/drop_caches").write_text("1")
-        except OSError as error:
-            raise CapabilityError(
-                f"cache.state=cold: /proc/sys/vm/drop_caches: {error.strerror}",
-                "run as root, or name a built-in workload, whose files are dropped one by one",
-            ) from error
-        return
-    for file in files:
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("1")
+    except OSError as error:
+        raise CapabilityError(
+            f"cache.state=cold: /proc/sys/vm/drop_caches: {error.strerror}",
+            "run as root, or name a built-in workload, whose files are dropped one by one",
+        ) from error
 
 
 def _describe(record: Record, launch: Launch) -> None:

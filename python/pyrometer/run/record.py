@@ -96,6 +96,7 @@ def results(path: Path) -> list[Result]:
         if not isinstance(number, int):
             continue
         ended = line.get("k") == "end"
+        begun = found.get(number)
         found[number] = Result(
             iteration=number,
             warmup=bool(line.get("warmup")),
@@ -103,6 +104,7 @@ def results(path: Path) -> list[Result]:
             checksum=line.get("checksum"),
             status=str(line.get("status", "ok")) if ended else "interrupted",
             error=line.get("error"),
+            cache=line.get("cache") or (begun and begun.cache),
         )
     return [found[number] for number in sorted(found)]
 

@@ -116,6 +116,7 @@ class Result(_Part):
     rows: int | None = None
     checksum: str | None = None
     status: str
+    cache: dict[str, Any] | None = None
 
 
 class Phase(_Part):

@@ -80,6 +80,7 @@ def launch_spec(
     data_cache: DataCache | None = None,
     spark_conf: Mapping[str, str] | None = None,
     spark_home: str | Path | None = None,
+    cache_state: str | None = None,
     progress: Progress = no_progress,
 ) -> LaunchSpec:
     """Resolve a workload, make its data if it is not there, and say how to start it.
@@ -109,6 +110,8 @@ def launch_spec(
         ``spark.driver.memory=4g``.
     spark_home : path, optional
         Another Spark: its home, or a Python environment that holds pyspark.
+    cache_state : {"cold", "warm"}, optional
+        State of the page cache to bring the data into before each iteration.
     progress : Progress
         Told about the making of data.
 
@@ -149,6 +152,7 @@ def launch_spec(
                 "spark_conf": conf,
                 "iterations": iterations,
                 "warmup": warmups,
+                "cache_state": cache_state,
             },
             indent=1,
         )

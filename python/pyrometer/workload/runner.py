@@ -23,6 +23,9 @@ from typing import Any
 from pyrometer.errors import PyrometerError, UsageError
 from pyrometer.workload import page_cache
 from pyrometer.workload.contract import (
+    IterationResult,
+    Mismatch,
+    PartResult,
     Prepared,
     Workload,
     WorkloadSpec,
@@ -148,6 +151,10 @@ class Runner:
         context.setLocalProperty(ITERATION_PROPERTY, None)
         context.setLocalProperty(WARMUP_PROPERTY, None)
         mismatch = self._workload.verify(result, self._prepared, self._spec)
+        if mismatch is None and self._workload.repeats:
+            if self._first is None:
+                self._first = result
+            mismatch = unlike(self._first, result)
         self._end(
             number,
             warmup,
@@ -164,6 +171,20 @@ class Runner:
 
     def _end(self, number: int, warmup: bool, **more: Any) -> None:
         self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
+
+
+def unlike(first: IterationResult, result: IterationResult) -> Mismatch | None:
+    """Tell where a result differs from the first iteration's; ``None`` if it does not."""
+    for was, now in zip(first.parts, result.parts, strict=True):
+        if (was.rows, was.checksum) != (now.rows, now.checksum):
+            return Mismatch(f"{was.name}, unlike the first iteration", _shown(was), _shown(now))
+    if (first.rows, first.checksum) != (result.rows, result.checksum):
+        return Mismatch("result, unlike the first iteration", _shown(first), _shown(result))
+    return None
+
+
+def _shown(result: IterationResult | PartResult) -> str:
+    return f"{result.rows} rows with checksum {result.checksum}"
 
 
 def start_session(conf: dict[str, str]) -> Any:
