@@ -97,7 +97,7 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
         console.print(Padding(Text(text), (0, 0, 1, 2)))
     for factor, variant in workload.variants.items():
         console.print(Text.assemble((factor, "bold"), f"  {variant.doc}"))
-        width = max(map(len, variant.levels))
+        width = max(map(len, variant.levels), default=0)
         for level, meaning in variant.levels.items():
             mark = " (default)" if level == variant.default else ""
             console.print(Text(f"  {level:<{width}}  {meaning}{mark}"))

@@ -50,16 +50,23 @@ class Variant:
         What is varied.
     integer : bool
         Whether any positive integer is a level besides the named ones.
+    text : bool
+        Whether any text is one.
     """
 
     levels: Mapping[str, str]
     default: str
     doc: str
     integer: bool = False
+    text: bool = False
 
     def accepts(self, level: str) -> bool:
         """Whether `level` is one of this variant's levels."""
-        return level in self.levels or (self.integer and level.isdecimal() and int(level) > 0)
+        return (
+            self.text
+            or level in self.levels
+            or (self.integer and level.isdecimal() and int(level) > 0)
+        )
 
 
 @dataclass(frozen=True)
@@ -279,6 +286,9 @@ class Workload(abc.ABC):
         What a size counts, for example ``"rows of web_sales"``.
     needs : Needs
         What must be installed.
+    repeats : bool
+        Whether every iteration must give the checksum of the first: for programs of which no
+        right answer is known.
     """
 
     name: ClassVar[str]
@@ -291,6 +301,7 @@ class Workload(abc.ABC):
     scales: ClassVar[Mapping[str, int]]
     scale_unit: ClassVar[str]
     needs: ClassVar[Needs] = Needs()
+    repeats: ClassVar[bool] = False
 
     @abc.abstractmethod
     def prepare(

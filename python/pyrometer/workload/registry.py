@@ -9,6 +9,7 @@ from rapidfuzz import process
 
 from pyrometer.errors import UsageError
 from pyrometer.workload.contract import Workload, WorkloadSpec, load, parse_scale
+from pyrometer.workload.own import sql_file
 
 GROUP = "pyrometer.workloads"
 """Entry-point group in which other packages offer workloads (``name = module:class``)."""
@@ -26,7 +27,7 @@ def entries() -> dict[str, str]:
 
 
 def get(name: str) -> Workload:
-    """Instantiate a registered workload by name.
+    """Instantiate a registered workload by name, or the one that a SQL file is.
 
     Raises
     ------
@@ -34,6 +35,8 @@ def get(name: str) -> Workload:
         If there is none of that name.
     """
     known = entries()
+    if name not in known and name.endswith(sql_file.SUFFIX):
+        return sql_file.SqlFile(name)
     if name not in known:
         raise UsageError(f"unknown workload {name!r}{_hint(name, known)}", _choices(known))
     return load(known[name])
@@ -74,7 +77,7 @@ def resolve(name: str, levels: Mapping[str, str], scale: str = "default") -> Wor
         decided[factor] = level
     return WorkloadSpec(
         name=name,
-        entry=entries()[name],
+        entry=entries().get(name, sql_file.ENTRY),
         levels=decided,
         scale=scale,
         size=parse_scale(workload, scale),

@@ -121,6 +121,7 @@ class Runner:
         self._log = log
         self._cache_state = cache_state
         self._files = [f"{prepared.root}/{file.path}" for file in prepared.files]
+        self._first: IterationResult | None = None
 
     def run(self, spark: Any, iterations: int, warmup: int) -> None:
         """Set up, then run `warmup` iterations and `iterations` measured ones, numbered from 0.

@@ -1,0 +1,1 @@
+"""The user's own workloads: files that become one without a line of Python."""

@@ -1,0 +1,145 @@
+"""A file of SQL statements as a workload: ``pyrometer run query.sql --set sql.day=2024-01-01``."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyrometer.errors import UsageError
+from pyrometer.workload.checksum import checksum
+from pyrometer.workload.contract import (
+    IterationResult,
+    Mismatch,
+    PartResult,
+    Prepared,
+    Progress,
+    Variant,
+    Workload,
+    WorkloadSpec,
+    no_progress,
+)
+from pyrometer.workload.own.sql_text import Statement, statements
+
+if TYPE_CHECKING:
+    from pyrometer.workload.cache import DataCache
+
+SUFFIX = ".sql"
+ENTRY = f"{__name__}:SqlFile"
+
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+
+
+class SqlFile(Workload):
+    """The statements of one file, each a part of every iteration.
+
+    Parameters
+    ----------
+    path : str
+        The file; the runner's process needs none, it is told the statements.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read or split into statements.
+    """
+
+    name = "sql"
+    summary = "The statements of a SQL file, one after the other"
+    description = (
+        "Each statement runs by spark.sql and its result is collected: rows and checksum are kept "
+        "by statement. Nothing is known about the right result, so every iteration must give "
+        "what the first one gave."
+    )
+    source = "Your own file."
+    expectation = "The same rows and checksum in every iteration."
+    scales: ClassVar = {"test": 1, "default": 1, "seed": 1}
+    scale_unit = "runs of the file (the tables it reads are yours)"
+    repeats = True
+
+    def __init__(self, path: str = "") -> None:
+        if path:
+            self.name = path  # type: ignore[misc]
+            self.variants = {  # type: ignore[misc]
+                f"sql.{name}": Variant({}, "", f"Parameter :{name} of {path}.", text=True)
+                for statement in read(path)
+                for name in statement.parameters
+            }
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Read the file: its statements and the values of their parameters travel as facts."""
+        found = read(spec.name)
+        for name in (name for statement in found for name in statement.parameters):
+            if not spec.levels.get(f"sql.{name}"):
+                raise UsageError(
+                    f"{spec.name}: parameter :{name} has no value", f"--set sql.{name}=VALUE"
+                )
+        return Prepared(
+            facts={
+                "statements": [
+                    {
+                        "text": statement.text,
+                        "line": statement.line,
+                        "arguments": {
+                            name: argument(spec.levels[f"sql.{name}"])
+                            for name in statement.parameters
+                        },
+                    }
+                    for statement in found
+                ]
+            }
+        )
+
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Run every statement; its number is the description of its jobs."""
+        parts = []
+        context = spark.sparkContext
+        for number, statement in enumerate(prepared.facts["statements"], 1):
+            name = f"statement-{number}"
+            context.setJobDescription(name)
+            started = time.monotonic_ns()
+            try:
+                rows = spark.sql(statement["text"], statement["arguments"] or None).collect()
+            finally:
+                context.setJobDescription(None)
+            ended = time.monotonic_ns()
+            parts.append(PartResult(name, len(rows), checksum(rows), started, ended))
+        return IterationResult(
+            rows=sum(part.rows for part in parts),
+            checksum=checksum((part.name, part.rows, part.checksum) for part in parts),
+            parts=parts,
+        )
+
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """Every statement gave a result; that it repeats is seen by the runner (`repeats`)."""
+        expected = len(prepared.facts["statements"])
+        if len(result.parts) != expected:
+            return Mismatch("statements", str(expected), str(len(result.parts)))
+        return None
+
+
+def read(path: str) -> list[Statement]:
+    """Read and split a SQL file.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or a quote or comment does not end.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}", "give the path of a SQL file in UTF-8"
+        ) from error
+    return statements(text, path)
+
+
+def argument(text: str) -> int | str:
+    """Value of a parameter: an integer where the text is one, else the text itself."""
+    return int(text) if _INTEGER.fullmatch(text) else text
