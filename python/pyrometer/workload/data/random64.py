@@ -16,7 +16,12 @@ def splitmix64(keys: U64) -> U64:
     return z ^ (z >> np.uint64(31))
 
 
-def stream(name: int, count: int) -> U64:
-    """Draw `count` 64-bit numbers of the stream `name`; streams are independent of one another."""
+def stream(name: int, count: int, first: int = 0) -> U64:
+    """Draw `count` 64-bit numbers of the stream `name`, beginning with number `first` of it.
+
+    Streams are independent of one another, and what is drawn in pieces is what is drawn at once.
+    """
     start = splitmix64(np.array([name], dtype=np.uint64))
-    return splitmix64(np.add(start, np.arange(count, dtype=np.uint64), dtype=np.uint64))
+    return splitmix64(
+        np.add(start, np.arange(first, first + count, dtype=np.uint64), dtype=np.uint64)
+    )
