@@ -73,6 +73,18 @@ def test_show_tells_what_to_expect(call):
     )
 
 
+def test_show_tells_the_parameters_of_a_sql_file(call, tmp_path):
+    (tmp_path / "q.sql").write_text("select :day")
+    done = call("show", "q.sql")
+    assert done.code == 0, done.stderr
+    assert "sql.day" in done.stdout
+    assert "must give what the first one gave" in " ".join(done.stdout.split())
+    (tmp_path / "q.sql").write_text("select 'day")
+    done = call("show", "q.sql")
+    assert done.code == 2
+    assert "q.sql, line 1: the quote ' does not end" in done.stderr
+
+
 def test_prepare_makes_data_once_and_repairs_it(call):
     words = ("prepare", "interval-join", "--scale", "500", "--json")
     first = call(*words).json
