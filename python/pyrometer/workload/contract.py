@@ -198,12 +198,15 @@ class IterationResult:
         What else `verify` looks at, for example rows that the scan read.
     parts : Sequence of PartResult
         Where the workload is a suite: the result of each query.
+    answer : sequence of rows
+        The result itself where `verify` compares numbers within a tolerance; written nowhere.
     """
 
     rows: int
     checksum: str
     counters: Mapping[str, int] = field(default_factory=dict)
     parts: Sequence[PartResult] = ()
+    answer: Sequence[Sequence[Any]] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
