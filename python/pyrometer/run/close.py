@@ -11,7 +11,7 @@ from pyrometer.probes.base import Probe
 from pyrometer.run.launch import Launch
 from pyrometer.run.process import Ending
 from pyrometer.run.record import Record, copy_eventlogs, overlay, processes, results
-from pyrometer.store.manifest import Exit, ProbeEntry, State
+from pyrometer.store.manifest import Exit, ProbeEntry, Result, State
 
 EXIT_BY_SIGNAL = 128
 MIB = 1 << 20
@@ -42,7 +42,8 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     manifest.exit = Exit(
         code=ending.code,
         signal=ending.signal,
-        reason=reason(ending, launch, bool(drivers or record.paths.eventlogs())),
+        reason=wrong(manifest.results)
+        or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
     manifest.state = state(ending)
     _doubt(record, ending, drivers, app_ids)
@@ -55,6 +56,20 @@ def state(ending: Ending) -> State:
     if ending.interrupted_by:
         return "interrupted"
     return "finished" if ending.code == 0 else "failed"
+
+
+def wrong(found: Sequence[Result]) -> str | None:
+    """Say which iteration gave a wrong result, and where it differs; ``None`` if none did.
+
+    Examples
+    --------
+    >>> wrong([Result(iteration=2, status="wrong_result", error="rows: expected 1, got 2")])
+    'wrong result in iteration 2: rows: expected 1, got 2'
+    """
+    for result in found:
+        if result.status == "wrong_result":
+            return f"wrong result in iteration {result.iteration}: {result.error}"
+    return None
 
 
 def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
@@ -184,8 +199,7 @@ def _doubt(
         record.doubt("several_contexts", f"{len(app_ids)} applications: {', '.join(app_ids)}.")
     for result in manifest.results:
         if result.status == "wrong_result":
-            detail = (result.model_extra or {}).get("error")
-            record.doubt("wrong_result", f"Iteration {result.iteration}: {detail}.")
+            record.doubt("wrong_result", f"Iteration {result.iteration}: {result.error}.")
 
 
 def _versions(drivers: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:

@@ -116,6 +116,7 @@ class Result(_Part):
     rows: int | None = None
     checksum: str | None = None
     status: str
+    error: str | None = None
     cache: dict[str, Any] | None = None
 
 
