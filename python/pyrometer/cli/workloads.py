@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli.characterise import characterise
 from pyrometer.cli.common import JsonOption, emit_json, err, human
 from pyrometer.errors import UsageError
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pyrometer.workload.contract import Progress
 
 app = typer.Typer(help="List, describe and prepare the workloads that can be run by name.")
+
+app.command(no_args_is_help=True)(characterise)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A workload of the list.")]
 

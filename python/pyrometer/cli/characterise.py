@@ -1,0 +1,188 @@
+"""``pyrometer workloads characterise``: a suite query by query, as a table."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.errors import UsageError, WorkloadError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.characterise import Characterisation, Part
+
+SHORT = {
+    "loads": "load",
+    "hash_joins": "HashJoin",
+    "broadcast_joins": "BcastJoin",
+    "sort_merge_joins": "MergeJoin",
+    "nested_loop_joins": "LoopJoin",
+    "cartesian_products": "Cartesian",
+    "outer_joins": "outer",
+    "semi_joins": "semi",
+    "anti_joins": "anti",
+    "aggregates": "Aggr",
+    "unions": "Union",
+    "limits": "Limit",
+    "writes": "write",
+}
+"""What a count of `pyrometer.analyse.plan_features.FEATURES` is called in the table."""
+
+
+def characterise(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SUITE|RUN",
+            help="A workload to run now, or a run directory or event log that is there.",
+            show_default=False,
+        ),
+    ],
+    setting: Annotated[
+        list[str],
+        typer.Option("--set", metavar="FACTOR=LEVEL", help="Vary something; may be repeated."),
+    ] = [],  # noqa: B006
+    scale: Annotated[str, typer.Option(help="test, default, seed, or a number.")] = "default",
+    iterations: Annotated[int, typer.Option(help="Times that every query runs.")] = 6,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Run directory: new, or empty."),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the table there, too.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what each query of a suite does, reads, shuffles and takes, and when it is warm."""
+    from pyrometer.analyse.characterise import characterise as account
+    from pyrometer.store import Run
+
+    if table is not None and not table.absolute().parent.is_dir():
+        raise UsageError(f"{table}: there is no folder of that name", f"mkdir -p {table.parent}")
+    path = Path(what)
+    if not path.exists():
+        path = _run(what, setting, scale, iterations, output)
+    with Run.open(path) as opened:
+        made = account(opened)
+    if table is not None:
+        write_csv(made, table)
+    _print(human(as_json), made)
+    if as_json:
+        emit_json(made)
+
+
+def _run(name: str, settings: list[str], scale: str, iterations: int, output: Path | None) -> Path:
+    from pyrometer import pipeline
+    from pyrometer.cli.progress import Progress
+    from pyrometer.cli.run import make_trial
+
+    # Warm-up is what is looked for: every iteration is kept, none is left out beforehand.
+    trial = make_trial([name], False, settings, iterations, "0", "light", scale, output)
+    with Progress(trial) as progress:
+        outcome = pipeline.run(trial, progress)
+    manifest = outcome.record.manifest
+    if manifest.state != "finished":
+        raise WorkloadError(
+            f"{name} {manifest.state}: {manifest.exit.reason or 'no reason is known'}",
+            f"pyrometer show {outcome.record.paths.root}",
+        )
+    return outcome.record.paths.root
+
+
+def columns(part: Part) -> dict[str, Any]:
+    """Give one row of the CSV file: every number in the unit that its column names."""
+    elapsed = part.elapsed_ns
+    return {
+        "query": part.name,
+        **part.operators,
+        **part.model_dump(
+            include={
+                "input_bytes",
+                "shuffle_bytes",
+                "shuffle_heavy",
+                "stages_count",
+                "skipped_stages_count",
+                "tasks_count",
+                "warmup",
+                "warmup_iterations",
+            }
+        ),
+        "elapsed_ns": elapsed.value,
+        "elapsed_low_ns": elapsed.low,
+        "elapsed_high_ns": elapsed.high,
+        "elapsed_n": elapsed.n,
+        "times_ns": " ".join(map(str, part.times_ns)),
+    }
+
+
+def write_csv(made: Characterisation, target: Path) -> None:
+    """Write the table through a temporary name.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written.
+    """
+    rows = [columns(part) for part in made.parts]
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
+
+
+def _print(console: Any, made: Characterisation) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from pyrometer import units
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("query", no_wrap=True)
+    table.add_column("operators of the final plan")
+    for title in ("input", "shuffle", "stages/tasks", "time", "warm-up"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for part in made.parts:
+        counts = [f"{n}{SHORT[name]}" for name, n in part.operators.items() if n]
+        table.add_row(
+            Text(part.name),
+            ", ".join(counts),
+            _size(part.input_bytes),
+            Text(_size(part.shuffle_bytes), style="bold" if part.shuffle_heavy else ""),
+            f"{part.stages_count}/{part.tasks_count}",
+            _time(part),
+            part.warmup if part.warmup_iterations is None else str(part.warmup_iterations),
+        )
+    console.print(table)
+    heavy = [part.name for part in made.parts if part.shuffle_heavy]
+    console.print(
+        f"\n[dim]{units.count(made.iterations_count)} iterations; time: mean of the steady ones,"
+        f" 95 %. Shuffle: read + written; more than input in {', '.join(heavy) or 'none'}.[/]"
+    )
+    doubtful = [part.name for part in made.parts if part.doubts]
+    if doubtful:
+        console.print(f"[yellow]may still be warming up:[/] {', '.join(doubtful)}")
+
+
+def _size(value: int | None) -> str:
+    from pyrometer import units
+
+    return "?" if value is None else units.size(value)
+
+
+def _time(part: Part) -> str:
+    found = part.elapsed_ns
+    if found.value is None:
+        return "?"
+    if found.low is None:
+        return f"{found.value / 1e9:.2f} s"
+    return f"{found.value / 1e9:.2f} ± {(found.value - found.low) / 1e9:.2f} s"

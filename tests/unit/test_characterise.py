@@ -1,0 +1,159 @@
+"""Queries of a run told apart, on tables made by hand, and the verb over them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from pyrometer.analyse.characterise import characterise
+from pyrometer.analyse.plan_features import plan_features
+from pyrometer.cli.main import run_verb
+from pyrometer.errors import UsageError
+from pyrometer.store import Run
+from pyrometer.store.tables import write_rows
+
+MS = 1_000_000
+
+
+def node(number, parent, name, text=""):
+    return {"node_id": number, "parent_node_id": parent, "name": name, "simple_string": text}
+
+
+PLAN = [
+    node(0, None, "TakeOrderedAndProject"),
+    node(1, 0, "HashAggregate", "HashAggregate(keys=[a#1], functions=[sum(b#2)])"),
+    node(2, 1, "Exchange"),
+    node(3, 2, "HashAggregate", "HashAggregate(keys=[a#1], functions=[partial_sum(b#2)])"),
+    node(4, 3, "SortMergeJoin", "SortMergeJoin [a#1], [c#3], LeftOuter"),
+    node(5, 4, "Scan parquet "),
+    node(6, 4, "HashAggregate", "HashAggregate(keys=[c#3], functions=[])"),
+    node(7, 6, "Exchange"),
+    node(8, 7, "HashAggregate", "HashAggregate(keys=[c#3], functions=[])"),
+    node(9, 8, "BroadcastNestedLoopJoin", "BroadcastNestedLoopJoin BuildRight, LeftAnti"),
+    node(10, 9, "Scan parquet "),
+    node(11, 9, "Union"),
+]
+
+
+def test_the_operators_of_a_plan_are_counted_once():
+    found = {name: count for name, count in plan_features(PLAN).items() if count}
+    assert found == {
+        "limits": 1,
+        "aggregates": 2,
+        "sort_merge_joins": 1,
+        "outer_joins": 1,
+        "nested_loop_joins": 1,
+        "anti_joins": 1,
+        "loads": 2,
+        "unions": 1,
+    }
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Six iterations of two queries: q1 warm from the second on, q2 in two executions."""
+    folder = tmp_path / "run" / "tables"
+    folder.mkdir(parents=True)
+    executions, jobs, stages, tasks, nodes = [], [], [], [], []
+    q1 = [2000, 1000, 1010, 990, 1000, 1005]
+    for iteration in range(6):
+        for name, length, read in (
+            ("q1", q1[iteration], 500),
+            ("q2", 100, 10),
+            ("q2", 200, 10),
+        ):
+            number = len(executions)
+            start = number * 10_000 * MS
+            executions.append(
+                {
+                    "app_index": 0,
+                    "sql_id": number,
+                    "description": name,
+                    "start_wall_ns": start,
+                    "end_wall_ns": start + length * MS,
+                    "plan_versions_count": 1,
+                }
+            )
+            jobs.append(
+                {"app_index": 0, "job_id": number, "sql_id": number, "iteration": iteration}
+            )
+            for stage, status in ((2 * number, "succeeded"), (2 * number + 1, "skipped")):
+                stages.append(
+                    {
+                        "app_index": 0,
+                        "stage_id": stage,
+                        "stage_attempt": 0,
+                        "job_id": number,
+                        "status": status,
+                    }
+                )
+            for task in range(3):
+                tasks.append(
+                    {
+                        "app_index": 0,
+                        "stage_id": 2 * number,
+                        "stage_attempt": 0,
+                        "task_attempt_id": 3 * number + task,
+                        "status": "success",
+                        "input_bytes": read,
+                        "shuffle_read_remote_bytes": 0,
+                        "shuffle_read_local_bytes": 20,
+                        "shuffle_written_bytes": 20,
+                    }
+                )
+            nodes += [
+                {"app_index": 0, "sql_id": number, "plan_version": 0, "is_final": True, **one}
+                for one in PLAN
+            ]
+    for table, rows in {
+        "sql_executions": executions,
+        "jobs": jobs,
+        "stages": stages,
+        "tasks": tasks,
+        "plan_nodes": nodes,
+    }.items():
+        write_rows(folder, table, rows)
+    return folder.parent
+
+
+def test_queries_are_told_apart_with_volumes_and_warm_up(suite):
+    with Run.open(suite) as run:
+        made = characterise(run)
+    assert made.iterations_count == 6
+    q1, q2 = made.parts
+    assert (q1.name, q1.warmup, q1.warmup_iterations) == ("q1", "warm-up", 1)
+    assert q1.times_ns[0] == 2000 * MS
+    assert q1.elapsed_ns.value == pytest.approx(1001 * MS)
+    assert q1.elapsed_ns.n == 5
+    assert q1.elapsed_ns.low < q1.elapsed_ns.value < q1.elapsed_ns.high
+    assert (q1.stages_count, q1.skipped_stages_count, q1.tasks_count) == (1, 1, 3)
+    assert (q1.input_bytes, q1.shuffle_bytes, q1.shuffle_heavy) == (1500, 120, False)
+    # Two executions of one name are one query: their sums, and from the first's start to the end.
+    assert (q2.input_bytes, q2.shuffle_bytes, q2.shuffle_heavy) == (60, 240, True)
+    assert q2.times_ns[0] == 10_200 * MS
+    assert q2.operators["loads"] == 4
+    assert q2.warmup == "flat"
+
+
+def test_the_verb_prints_a_table_json_and_csv(suite, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    target = tmp_path / "out.csv"
+    words = ["workloads", "characterise", str(suite), "--json", "--csv", str(target)]
+    assert run_verb(words) == 0
+    out = capsys.readouterr().out
+    made = json.loads(out.splitlines()[-1])
+    assert made["schema"] == "pyrometer/characterisation/1"
+    with target.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["query"] for row in rows] == ["q1", "q2"]
+    assert rows[0]["input_bytes"] == "1500"
+    assert float(rows[0]["elapsed_ns"]) == made["parts"][0]["elapsed_ns"]["value"]
+
+
+def test_a_run_without_sql_is_said_so(tmp_path):
+    (tmp_path / "tables").mkdir()
+    write_rows(tmp_path / "tables", "jobs", [])
+    with Run.open(tmp_path) as run, pytest.raises(UsageError, match="no SQL execution"):
+        characterise(run)
