@@ -203,3 +203,28 @@ def test_with_an_event_log_alone_the_slot_view_is_coarse_and_says_so() -> None:
     assert abs(gap_ns(view)) <= view.resolution_ns
     assert report.core_view.total_ns is None
     assert report.core_view.reason
+
+
+def test_stolen_time_is_a_row_of_its_own_in_proportion_to_task_cpu() -> None:
+    world = World(STAGES)
+    stolen = 400 * MS
+    before = account(world.rows)
+    rows = [
+        {**row, "value": stolen}
+        if row["name"] == "cpu_steal_ns" and row["value"] == 0 and row["t_mono_ns"] == last(world)
+        else row
+        for row in world.rows["os_series"]
+    ]
+    after = account({**world.rows, "os_series": rows})
+    busy = world.task_cpu + world.other_cpu + world.elsewhere
+    expected = stolen * value(after.slot_view, "task/on_cpu") / busy
+    steal = next(row for row in after.slot_view.rows if row.path == "task/steal")
+    assert steal.value_ns == pytest.approx(expected, rel=1e-6)
+    assert steal.method == "apportioned"
+    assert gap_ns(after.slot_view) - gap_ns(before.slot_view) == pytest.approx(expected, rel=1e-6)
+    assert all(row.path != "task/steal" for row in before.slot_view.rows)
+
+
+def last(world: World) -> int:
+    """Moment of the last reading of the host."""
+    return max(r["t_mono_ns"] for r in world.rows["os_series"] if r["scope"] == "host")

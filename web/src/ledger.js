@@ -12,6 +12,7 @@ const VIEWS = [
 const METHODS = {
   exact: "counted exactly",
   sampled: "a share of samples, with its 95 % interval",
+  apportioned: "a part of an exact total, by another exact share",
   by_complement: "what the other rows leave over",
   unavailable: "could not be had",
 };

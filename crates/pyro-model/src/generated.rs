@@ -615,7 +615,7 @@ tables! {
         high_ns: I64, null = true;
         #[doc = "Samples or attempts behind the value"]
         n: I64, null = true;
-        #[doc = "exact, sampled, by_complement, unavailable"]
+        #[doc = "exact, sampled, apportioned, by_complement, unavailable"]
         method: Dict, null = false;
         #[doc = "Where the value comes from, or why it is missing"]
         source: Str, null = true;
@@ -638,7 +638,7 @@ tables! {
         high_ns: I64, null = true;
         #[doc = "Readings or samples behind the value"]
         n: I64, null = true;
-        #[doc = "exact, sampled, by_complement, unavailable"]
+        #[doc = "exact, sampled, apportioned, by_complement, unavailable"]
         method: Dict, null = false;
         #[doc = "Where the value comes from, or why it is missing"]
         source: Str, null = true;

@@ -11,6 +11,8 @@ from pyrometer import schema
 from pyrometer.analyse.scope import Scope
 
 OTHER = "other"
+BUSY = ("cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns")
+"""Series of the host that add up to the time its CPUs worked."""
 _DEFAULT_PERIOD_NS = 50_000_000
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from pyrometer.analyse.closure import close
-from pyrometer.analyse.counters import OTHER, growth
+from pyrometer.analyse.counters import BUSY, OTHER, growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
 from pyrometer.analyse.ledger_slot import on_cpu_children
 from pyrometer.analyse.model import Row, View
@@ -27,7 +27,6 @@ _ROLES = {
     OTHER: "threads whose name tells no role",
 }
 _TICKS = "/proc/stat, in ticks of 10 ms"
-_BUSY = ("cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns")
 
 
 def core_view(scope: Scope) -> View:
@@ -95,7 +94,7 @@ def _others(scope: Scope, host: dict[str, int]) -> list[Row]:
         )
     )
     own = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
-    busy = sum(host.get(name, 0) for name in _BUSY)
+    busy = sum(host.get(name, 0) for name in BUSY)
     rows = []
     if followed is None:
         for path in ("exited_threads", "other_processes"):

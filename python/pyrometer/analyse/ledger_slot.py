@@ -11,6 +11,7 @@ from typing import Any
 
 from pyrometer.analyse.attempts import Attempts, read_attempts
 from pyrometer.analyse.closure import SHARE_OF_PARENT, close
+from pyrometer.analyse.counters import BUSY, growth
 from pyrometer.analyse.model import Row, View
 from pyrometer.analyse.operators import UNCLASSIFIED, attribution
 from pyrometer.analyse.scope import Scope
@@ -73,6 +74,9 @@ def _from_spans(scope: Scope, attempts: Attempts) -> tuple[list[Row], list[Row]]
     rows += on_cpu_children(scope, "task/on_cpu", cpu)
     delay = _run_queue(scope)
     rows.append(delay)
+    stolen = _steal(scope, cpu)
+    if stolen is not None:
+        rows.append(stolen)
     paused = _pauses(scope)
     asleep, total = _wall_samples(scope)
     if paused is not None:
@@ -80,7 +84,8 @@ def _from_spans(scope: Scope, attempts: Attempts) -> tuple[list[Row], list[Row]]
     if total:
         rows += _waiting(wall, asleep, total)
     else:
-        known = (cpu or 0) + (delay.value_ns or 0) + ((paused.value_ns or 0) if paused else 0)
+        parts = (delay, stolen, paused)
+        known = (cpu or 0) + sum(part.value_ns or 0 for part in parts if part is not None)
         rows.append(
             Row(
                 path="task/off_cpu",
@@ -245,6 +250,29 @@ def _run_queue(scope: Scope) -> Row:
         row.method, row.low_ns, row.high_ns = "sampled", max(0, 2 * value - delay), delay
         row.source += f", the {100 * inside:.1f} % of it that goes with their CPU inside tasks"
     return row
+
+
+def _steal(scope: Scope, cpu_ns: int | None) -> Row | None:
+    """Time that the hypervisor took while a task was on a CPU; ``None`` where it took none.
+
+    Linux counts stolen time neither as the thread's nor as waiting for a CPU
+    (``update_rq_clock_task`` in kernel/sched/core.c), and /proc/stat has it for the host alone.
+    """
+    if cpu_ns is None or not scope.has("os_series"):
+        return None
+    host = growth(scope, "scope = 'host'")
+    stolen, busy = host.get("cpu_steal_ns", 0), sum(host.get(name, 0) for name in BUSY)
+    if not stolen or not busy:
+        return None
+    share = min(1.0, cpu_ns / busy)
+    return Row(
+        path="task/steal",
+        parent="task",
+        value_ns=round(stolen * share),
+        method="apportioned",
+        source=f"/proc/stat: the host's steal × {100 * share:.1f} %, the part of its busy CPU time"
+        " that is task CPU",
+    )
 
 
 def _pauses(scope: Scope) -> Row | None:

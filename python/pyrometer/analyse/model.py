@@ -14,7 +14,7 @@ from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
 
 Totals = dict[str, int | None]
-Method = Literal["exact", "sampled", "by_complement", "unavailable"]
+Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]
 
 
 class Failed(BaseModel):
@@ -265,7 +265,7 @@ class Row(BaseModel):
     n : int or None
         Readings, samples or attempts behind it.
     method : str
-        ``exact``, ``sampled``, ``by_complement`` or ``unavailable``.
+        ``exact``, ``sampled``, ``apportioned``, ``by_complement`` or ``unavailable``.
     source : str
         Where it comes from, or why it is missing.
     share : float or None
