@@ -1,0 +1,129 @@
+"""What suites do without Spark: dialect, answers, ties, orders of streams, verification."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from decimal import Decimal
+
+import duckdb
+import pytest
+
+from pyrometer.errors import UsageError
+from pyrometer.workload.builtin.tpch import Tpch
+from pyrometer.workload.contract import IterationResult, PartResult, Prepared, WorkloadSpec
+from pyrometer.workload.data import queries
+from pyrometer.workload.suite import check_answer, decode, stream_order
+
+
+@pytest.fixture
+def connection():
+    with duckdb.connect(config={"threads": 1}) as made:
+        made.execute(
+            "create table t as from (values (1, 'a'), (2, 'b'), (2, 'c'), (3, 'd')) v(k, s)"
+        )
+        yield made
+
+
+def spec(**levels):
+    defaults = {name: v.default for name, v in Tpch.variants.items()}
+    return WorkloadSpec("tpch", "x:y", {**defaults, **levels}, "test", 10)
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    answers = {
+        "q01": {"sql": "a", "count": 2, "rows": [[1, {"decimal": "2.50"}], [2, 0.5]], "tied": []},
+        "q02": {"sql": "b", "count": 1, "rows": [["x", {"date": "1995-01-02"}]], "tied": []},
+    }
+    (tmp_path / queries.FILE).write_text(json.dumps(answers))
+    return Prepared(root=str(tmp_path))
+
+
+RIGHT = {"q01": [(2, 0.5 + 1e-12), (1, Decimal("2.5"))], "q02": [("x", date(1995, 1, 2))]}
+
+
+def result(answers, streams=1):
+    parts = [PartResult(n, len(a), "0", answer=a) for n, a in answers.items()] * streams
+    counters = {"streams_count": streams, "queries_count": len(parts)}
+    return IterationResult(sum(p.rows for p in parts), "0", counters, parts)
+
+
+@pytest.mark.parametrize(("suite", "count"), [("tpch", 22), ("tpcds", 99)])
+def test_texts_come_by_name_and_without_semicolon(suite, count):
+    texts = queries.texts(suite)
+    assert list(texts) == [f"q{n:02d}" for n in range(1, count + 1)]
+    assert not any(text.endswith(";") for text in texts.values())
+
+
+def test_quoted_names_become_backticks_and_strings_stay():
+    assert queries.to_spark("""select 'a "b" ''c''' as "d e" """) == (
+        """select 'a "b" ''c''' as `d e` """
+    )
+
+
+def test_answer_without_tie(connection):
+    assert queries.answer(connection, "select k, s from t order by k LIMIT 1") == {
+        "count": 1, "rows": [[1, "a"]], "tied": [],
+    }  # fmt: skip
+    assert queries.answer(connection, "select count(*) from t")["rows"] == [[4]]
+
+
+def test_a_tie_at_the_limit_is_kept_apart(connection):
+    found = queries.answer(connection, "select k, s from t order by k limit 2")
+    assert (found["count"], found["rows"]) == (2, [[1, "a"]])
+    assert sorted(found["tied"]) == [[2, "b"], [2, "c"]]
+    for row in ((2, "b"), (2, "c")):
+        assert check_answer("q01", found, [(1, "a"), row]) is None
+    assert str(check_answer("q01", found, [(1, "a"), (3, "d")])).startswith("q01, row 2, column 1")
+    assert check_answer("q01", found, [(2, "b"), (2, "c")]) is not None
+    assert check_answer("q01", found, [(1, "a")]) is not None
+
+
+def test_values_survive_the_file():
+    values = [None, 1, 0.5, "x", Decimal("1.20"), date(2000, 2, 29)]
+    assert [decode(json.loads(json.dumps(queries.encode(v)))) for v in values] == values
+
+
+def test_each_stream_has_an_order_of_its_own():
+    names = [f"q{n:02d}" for n in range(1, 23)]
+    orders = [stream_order(names, n) for n in range(4)]
+    assert all(sorted(order) == names for order in orders)
+    assert len({tuple(order) for order in orders}) == 4
+    assert stream_order(names, 2) == orders[2]
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+def test_right_results_verify(prepared, streams):
+    assert Tpch().verify(result(RIGHT, streams), prepared, spec()) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"q01": [(1, Decimal("2.51")), (2, 0.5)]},
+            "q01, row 1, column 2: expected 2.50, got 2.51",
+        ),
+        ({"q02": []}, "q02, number of rows: expected 1, got 0"),
+        ({"q02": [("y", date(1995, 1, 2))]}, "q02, row 1, column 1: expected 'x', got 'y'"),
+    ],
+)
+def test_wrong_results_name_query_row_and_column(prepared, wrong, message):
+    assert str(Tpch().verify(result(RIGHT | wrong), prepared, spec())) == message
+
+
+def test_a_query_left_out_is_noticed(prepared):
+    mismatch = Tpch().verify(result({"q01": RIGHT["q01"]}), prepared, spec())
+    assert str(mismatch) == "rows of all queries: expected 3, got 2"
+
+
+@pytest.mark.parametrize("level", ["2", "q02"])
+def test_one_query_by_number_or_name(prepared, level):
+    assert Tpch().query_names(prepared, spec(**{"workload.query": level})) == ["q02"]
+
+
+def test_unknown_query_says_what_there_is(prepared):
+    with pytest.raises(UsageError, match="no query 23") as raised:
+        Tpch().query_names(prepared, spec(**{"workload.query": "23"}))
+    assert "q01 … q02" in str(raised.value.remedy)
