@@ -8,6 +8,7 @@ from typing import Any
 
 from pyrometer.plan import Level
 from pyrometer.probes.base import Probe
+from pyrometer.run import cgroup
 from pyrometer.run.launch import Launch
 from pyrometer.run.process import Ending
 from pyrometer.run.record import Record, copy_eventlogs, overlay, processes, results
@@ -46,7 +47,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
     manifest.state = state(ending)
-    _doubt(record, ending, drivers, app_ids)
+    _doubt(record, launch, ending, drivers, app_ids)
     for text in misapplied(manifest.treatment, drivers):
         record.doubt("treatment_not_applied", text)
 
@@ -171,7 +172,11 @@ def misapplied(treatment: Mapping[str, Level], drivers: Sequence[Mapping[str, An
 
 
 def _doubt(
-    record: Record, ending: Ending, drivers: Sequence[Mapping[str, Any]], app_ids: Sequence[str]
+    record: Record,
+    launch: Launch,
+    ending: Ending,
+    drivers: Sequence[Mapping[str, Any]],
+    app_ids: Sequence[str],
 ) -> None:
     manifest = record.manifest
     if ending.interrupted_by:
@@ -195,6 +200,12 @@ def _doubt(
         cache = result.cache or {}
         if cache.get("state") and cache.get("reason"):
             record.doubt("cache_state_missed", f"Iteration {result.iteration}: {missed(cache)}.")
+    kills = cgroup.oom_kills(launch.group)
+    if kills:
+        record.doubt(
+            "killed_in_group",
+            f"The kernel killed {kills} process(es): cgroup.memory was too small.",
+        )
     if len(app_ids) > 1:
         record.doubt("several_contexts", f"{len(app_ids)} applications: {', '.join(app_ids)}.")
     for result in manifest.results:

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyrometer import schema
@@ -16,6 +16,7 @@ from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan import Level, Trial
 from pyrometer.plan.factors import parse_cpus
 from pyrometer.probes.base import Needs
+from pyrometer.run import cgroup
 from pyrometer.run import command as commands
 from pyrometer.run.command import Command
 from pyrometer.run.treatment import Applied, apply_treatment
@@ -52,6 +53,8 @@ class Launch:
         As :class:`pyrometer.run.command.Command` has it; ``workload`` for a built-in one.
     drop_caches : bool
         Whether the whole page cache is dropped before the launch.
+    group : cgroup.Plan
+        Control groups it is born in.
     doubts : tuple of Doubt
         Raised while deciding.
     spec : LaunchSpec or None
@@ -66,6 +69,7 @@ class Launch:
     stdout: Path | None = None
     stderr: Path | None = None
     drop_caches: bool = False
+    group: cgroup.Plan = field(default_factory=cgroup.Plan)
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
 
@@ -98,12 +102,15 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     away = commands.unreachable(command)
     if away:
         doubts.append(schema.doubt("driver_unreachable", f"Nothing of the driver: {away}."))
+    group = cgroup.planned_here(trial.treatment, paths.root)
+    doubts += _group_doubts(group)
     return Launch(
         argv=tuple(argv),
         env=env,
         agent=agent_keys(needs, applied),
         kind=command.kind,
         cpus=cpu_set(trial.treatment),
+        group=group,
         drop_caches=trial.treatment.get("cache.state") == "cold",
         doubts=tuple(doubts),
     )
@@ -138,6 +145,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     )
     env = {**base, **spec.env, **applied.env}
     add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
+    group = cgroup.planned_here(trial.treatment, Path(spec.prepared.root or paths.root))
     return Launch(
         argv=spec.argv,
         env=env,
@@ -146,8 +154,14 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         cpus=cpu_set(trial.treatment),
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,
+        group=group,
+        doubts=tuple(_group_doubts(group)),
         spec=spec,
     )
+
+
+def _group_doubts(group: cgroup.Plan) -> list[Doubt]:
+    return [schema.doubt("limit_partial", f"{group.doubt}.")] if group.doubt else []
 
 
 def own_factors(name: str) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pyrometer.errors import CapabilityError
 from pyrometer.probes.base import Probe
-from pyrometer.run import process
+from pyrometer.run import cgroup, process
 from pyrometer.run.close import judge
 from pyrometer.run.launch import Launch, properties_text
 from pyrometer.run.process import Ending
@@ -67,7 +67,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     if launch.drop_caches:
         with record.phase("drop cache"):
             drop_caches()
-    with process.held_signals():
+    with process.held_signals(), cgroup.applied(launch.group):
         process.adopt_orphans()
         watch.phase("run")
         pid = _begin(launch, record)
@@ -121,7 +121,8 @@ def _begin(launch: Launch, record: Record) -> int:
     manifest.clock_pairs.append(pair)
     manifest.started_mono_ns, manifest.started_wall_ns = pair.mono_ns, pair.wall_ns
     record.save()
-    pid = process.start(launch)
+    with cgroup.joined(launch.group.folders):
+        pid = process.start(launch)
     record.launched = True
     record.mark_own_cpu()
     return pid
