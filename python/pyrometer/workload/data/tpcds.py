@@ -1,4 +1,4 @@
-"""One table of TPC-DS, by DuckDB's generator, in a process of its own.
+"""Tables of TPC-DS, by DuckDB's generator, in a process of its own.
 
 The generator makes all tables, takes a gigabyte at scale factor 1 and cannot be interrupted. A
 process of its own can, and gives the memory back.
@@ -7,15 +7,20 @@ process of its own can, and gives the memory back.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from pyrometer.errors import CapabilityError
+from pyrometer.workload.contract import Progress
 from pyrometer.workload.data.parquet import write_file
+from pyrometer.workload.data.queries import extension
+from pyrometer.workload.data.tpch import split_table
 
 
 def generate(table: str, order: tuple[str, ...], scale_factor: float, path: Path) -> None:
@@ -26,8 +31,49 @@ def generate(table: str, order: tuple[str, ...], scale_factor: float, path: Path
     CapabilityError
         If the generator is missing or fails.
     """
-    _extension()
-    words = [table, ",".join(order), str(scale_factor), str(path)]
+    _generate([table, ",".join(order), str(scale_factor), str(path)], scale_factor)
+
+
+def generate_all(scale_factor: float, folder: Path) -> None:
+    """Write every table to ``folder/<table>.parquet``, in the order of its columns.
+
+    Raises
+    ------
+    CapabilityError
+        If the generator is missing or fails.
+    """
+    _generate([str(scale_factor), str(folder)], scale_factor)
+
+
+def write_tables(folder: Path, progress: Progress, size: int, codec: str) -> dict[str, Any]:
+    """Write a folder of Parquet files for each table; `size`: thousandths of the scale factor."""
+    progress(f"generating TPC-DS scale factor {size / 1000:g}", 0, 0)
+    made = folder / ".generated"
+    made.mkdir()
+    generate_all(size / 1000, made)
+    sources = sorted(made.iterdir())
+    rows = {}
+    for done, source in enumerate(sources):
+        progress("writing TPC-DS (tables)", done, len(sources))
+        rows[source.stem] = split_table(source, folder / source.stem, codec)
+    progress("writing TPC-DS (tables)", len(sources), len(sources))
+    shutil.rmtree(made)
+    return {"rows": rows}
+
+
+def recipe(size: int, codec: str) -> dict[str, Any]:
+    """Say what determines the bytes of all tables."""
+    return {
+        "generator": "tpcds/1",
+        "duckdb": duckdb.__version__,
+        "pyarrow": pa.__version__,
+        "size": size,
+        "codec": codec,
+    }
+
+
+def _generate(words: list[str], scale_factor: float) -> None:
+    extension("tpcds")
     child = subprocess.Popen(
         [sys.executable, "-m", __spec__.name, *words],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -50,28 +96,27 @@ def generate(table: str, order: tuple[str, ...], scale_factor: float, path: Path
         )
 
 
-def _extension() -> Path:
-    import duckdb_extension_tpcds
-
-    root = Path(duckdb_extension_tpcds.__file__).parent / "extensions"
-    path = root / f"v{duckdb.__version__}" / "tpcds.duckdb_extension"
-    if not path.is_file():
-        raise CapabilityError(
-            f"{path} is missing: DuckDB is {duckdb.__version__}, "
-            "its TPC-DS extension is of another version",
-            f"pip install duckdb-extension-tpcds=={duckdb.__version__}",
-        )
-    return path
-
-
 def _write(table: str, order: str, scale_factor: float, path: Path) -> None:
-    with duckdb.connect(config={"threads": 1}) as connection:
-        # By path: by name DuckDB would look for it on the network.
-        connection.load_extension(str(_extension()))
-        connection.execute(f"CALL dsdgen(sf = {scale_factor})")
-        rows: pa.Table = connection.execute(
-            f"SELECT * FROM {table} ORDER BY {order}"
-        ).to_arrow_table()
+    with _generated(scale_factor) as connection:
+        _write_table(connection, table, order, path)
+
+
+def _write_all(scale_factor: float, folder: Path) -> None:
+    with _generated(scale_factor) as connection:
+        for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            _write_table(connection, table, "ALL", folder / f"{table}.parquet")
+
+
+def _generated(scale_factor: float) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"threads": 1})
+    # By path: by name DuckDB would look for it on the network.
+    connection.load_extension(str(extension("tpcds")))
+    connection.execute(f"CALL dsdgen(sf = {scale_factor})")
+    return connection
+
+
+def _write_table(connection: duckdb.DuckDBPyConnection, table: str, order: str, path: Path) -> None:
+    rows: pa.Table = connection.execute(f"SELECT * FROM {table} ORDER BY {order}").to_arrow_table()
     # Surrogate keys and counts are INTEGER in TPC-DS; only numbers of orders and tickets grow.
     wide = ("_order_number", "_ticket_number")
     fields = [
@@ -83,7 +128,10 @@ def _write(table: str, order: str, scale_factor: float, path: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        _write(sys.argv[1], sys.argv[2], float(sys.argv[3]), Path(sys.argv[4]))
+        if len(sys.argv) == 3:
+            _write_all(float(sys.argv[1]), Path(sys.argv[2]))
+        else:
+            _write(sys.argv[1], sys.argv[2], float(sys.argv[3]), Path(sys.argv[4]))
     except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as error:
         # One line, the last that our parent reads.
         sys.exit(" ".join(str(error).split()) or type(error).__name__)

@@ -34,12 +34,23 @@ def recipe(size: int, codec: str, tables: Sequence[str] = TABLES) -> dict[str, A
     """Say what determines the bytes: `size` is in thousandths of the scale factor."""
     return {
         "generator": GENERATOR,
-        "tpchgen-cli": metadata.version("tpchgen-cli"),
+        "tpchgen-cli": _version(),
         "pyarrow": pa.__version__,
         "size": size,
         "codec": codec,
         "tables": sorted(tables),
     }
+
+
+def _version() -> str:
+    try:
+        return metadata.version("tpchgen-cli")
+    except metadata.PackageNotFoundError as error:
+        raise _missing() from error
+
+
+def _missing() -> CapabilityError:
+    return CapabilityError("tpchgen-cli is not installed", "pip install tpchgen-cli")
 
 
 def write_tables(
@@ -58,14 +69,15 @@ def write_tables(
     for done, table in enumerate(sorted(tables)):
         progress("generating TPC-H (tables)", done, len(tables))
         _generate(made, table, size)
-        rows[table] = _split(made / f"{table}.parquet", folder / table, codec)
+        rows[table] = split_table(made / f"{table}.parquet", folder / table, codec)
         (made / f"{table}.parquet").unlink()
     progress("generating TPC-H (tables)", len(tables), len(tables))
     shutil.rmtree(made)
     return {"rows": rows}
 
 
-def _split(source: Path, folder: Path, codec: str) -> int:
+def split_table(source: Path, folder: Path, codec: str) -> int:
+    """Write a Parquet file again as a folder of files of one row group; returns its rows."""
     folder.mkdir()
     file = pq.ParquetFile(source)
     total = file.metadata.num_rows
@@ -87,7 +99,7 @@ def _generate(folder: Path, table: str, size: int) -> None:
     beside = Path(sys.executable).with_name("tpchgen-cli")
     program = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
     if program is None:
-        raise CapabilityError("tpchgen-cli is not installed", "pip install tpchgen-cli")
+        raise _missing()
     child = subprocess.Popen(
         [program, "parquet", "-s", f"{size / 1000:g}", "--tables", table, "--output-dir", folder],
         env={**os.environ, "RUST_LOG": "error"},
