@@ -157,3 +157,15 @@ def test_a_run_without_sql_is_said_so(tmp_path):
     write_rows(tmp_path / "tables", "jobs", [])
     with Run.open(tmp_path) as run, pytest.raises(UsageError, match="no SQL execution"):
         characterise(run)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["parquet-scam"], "did you mean 'parquet-scan'?"),
+        (["{run}", "--csv", "{run}/none/out.csv"], "there is no folder of that name"),
+    ],
+)
+def test_bad_words_are_one_message(suite, capsys, words, message):
+    assert run_verb(["workloads", "characterise", *(w.format(run=suite) for w in words)]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
