@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from datetime import date
 from decimal import Decimal
+from importlib import metadata
 
 import duckdb
 import pytest
 
-from pyrometer.errors import UsageError
+from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.workload.builtin.tpch import Tpch
+from pyrometer.workload.cache import DataCache
 from pyrometer.workload.contract import IterationResult, PartResult, Prepared, WorkloadSpec
 from pyrometer.workload.data import queries
 from pyrometer.workload.suite import check_answer, decode, stream_order
@@ -127,3 +129,13 @@ def test_unknown_query_says_what_there_is(prepared):
     with pytest.raises(UsageError, match="no query 23") as raised:
         Tpch().query_names(prepared, spec(**{"workload.query": "23"}))
     assert "q01 … q02" in str(raised.value.remedy)
+
+
+def test_a_missing_generator_is_a_missing_capability(monkeypatch, tmp_path):
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", absent)
+    with pytest.raises(CapabilityError, match="tpchgen-cli is not installed"):
+        Tpch().prepare(spec(), DataCache(tmp_path))
+    assert list(tmp_path.iterdir()) == []
