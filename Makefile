@@ -9,7 +9,8 @@ RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/de
 jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
 JVM_MODULES := plugin workloads
 JARS := $(JVM_MODULES:%=$(BUNDLED)/pyrometer-%.jar)
-PYTEST := $(BIN)/python -m pytest
+# Two at a time: most of a Spark test is one thread that starts a JVM. A module or class stays together.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
 export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
