@@ -15,6 +15,8 @@ import duckdb
 from pyrometer.errors import CapabilityError
 from pyrometer.workload.contract import Progress
 
+Row = tuple[Any, ...]
+
 FILE = "queries.json"
 _LIMIT = re.compile(r"\s+limit\s+(\d+)\s*$", re.IGNORECASE)
 _ORDER = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -71,8 +73,10 @@ def write_answers(folder: Path, progress: Progress, suite: str, tables: Sequence
     """Run all queries on the Parquet files in `folder`; write texts and answers to ``FILE``."""
     queries = texts(suite)
     answers = {}
-    # One thread: additions of floats in one order, so the same bytes every time.
-    with duckdb.connect(config={"threads": 1}) as connection:
+    # One thread: additions of floats in one order, so the same bytes every time. Nulls where
+    # Spark puts them: with a LIMIT their place decides which rows the answer holds.
+    settings = {"threads": 1, "default_null_order": "nulls_first_on_asc_last_on_desc"}
+    with duckdb.connect(config=settings) as connection:
         for table in tables:
             files = str(folder / table / "*.parquet").replace("'", "''")
             connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{files}')")
@@ -94,31 +98,42 @@ def answer(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
         ``count`` has room for, since ORDER BY does not say which (empty without such a tie).
     """
     limit = _LIMIT.search(text)
-    unlimited = text[: limit.start()] if limit else text
-    result = connection.execute(unlimited)
-    names = [column[0].lower() for column in result.description or ()]
+    if limit is None:
+        rows = connection.execute(text).fetchall()
+        return _answer(len(rows), rows, [])
+    unlimited, count = text[: limit.start()], int(limit.group(1))
+    result = connection.execute(f"{unlimited} LIMIT {count + 1}")
+    keys = _keys(unlimited, [column[0].lower() for column in result.description or ()])
     rows = result.fetchall()
-    count = min(len(rows), int(limit.group(1))) if limit else len(rows)
-    first, last = count, count
-    if count < len(rows):
-        keys = _keys(unlimited, names)
-        at_limit = [rows[count - 1][k] for k in keys]
-        if [rows[count][k] for k in keys] == at_limit:
-            while first and [rows[first - 1][k] for k in keys] == at_limit:
-                first -= 1
-            while last < len(rows) and [rows[last][k] for k in keys] == at_limit:
-                last += 1
+
+    def key(row: Row) -> list[Any]:
+        return [row[k] for k in keys]
+
+    if len(rows) <= count or key(rows[count]) != key(rows[count - 1]):
+        return _answer(min(count, len(rows)), rows[:count], [])
+    rows = connection.execute(unlimited).fetchall()
+    at_limit = key(rows[count - 1])
+    first = next(n for n, row in enumerate(rows) if key(row) == at_limit)
+    tied = [row for row in rows[first:] if key(row) == at_limit]
+    return _answer(count, rows[:first], tied)
+
+
+def _answer(count: int, rows: list[Row], tied: list[Row]) -> dict[str, Any]:
     return {
         "count": count,
-        "rows": [[encode(value) for value in row] for row in rows[:first]],
-        "tied": [[encode(value) for value in row] for row in rows[first:last]],
+        "rows": [[encode(value) for value in row] for row in rows],
+        "tied": [[encode(value) for value in row] for row in tied],
     }
 
 
 def _keys(text: str, names: list[str]) -> list[int]:
-    """Columns of the result that the last ORDER BY names; other keys are taken for equal."""
-    *_, order = _ORDER.split(text)[1:] or [""]
-    words = [_DIRECTION.sub("", part).strip().lower() for part in order.split(",")]
+    """Columns that the final ORDER BY names; rows that differ in other keys count as tied."""
+    _, *orders = _ORDER.split(text)
+    if not orders or orders[-1].count("(") != orders[-1].count(")"):
+        return []  # the last one belongs to a window or a subquery
+    words = [_DIRECTION.sub("", part).strip().lower() for part in orders[-1].split(",")]
+    if "(" not in orders[-1]:
+        words = [names[int(word) - 1] if word.isdecimal() else word for word in words]
     short = [word.rpartition(".")[2].strip('"') for word in words]
     return [names.index(word) for word in short if word in names]
 
