@@ -91,6 +91,15 @@ def test_iterations_that_did_not_end_are_interrupted(paths: RunPaths) -> None:
     ]
 
 
+def test_parts_of_a_suite_come_with_their_times(paths: RunPaths) -> None:
+    part = '{"name":"q05","rows":3,"checksum":"x","started_mono_ns":10,"ended_mono_ns":20}'
+    paths.iterations.write_text(
+        f'{{"k":"end","iteration":0,"status":"ok","rows":3,"checksum":"y","parts":[{part}]}}\n'
+    )
+    ((found,),) = (result.parts for result in record.results(paths.iterations))
+    assert (found.name, found.started_mono_ns, found.ended_mono_ns) == ("q05", 10, 20)
+
+
 def test_logs_in_the_users_folder_are_copied_by_application(
     paths: RunPaths, tmp_path: Path
 ) -> None:

@@ -108,6 +108,16 @@ class ProbeEntry(_Part):
     reason: str | None = None
 
 
+class ResultPart(_Part):
+    """Result of one part of an iteration, a query of a suite; times are CLOCK_MONOTONIC."""
+
+    name: str
+    rows: int
+    checksum: str
+    started_mono_ns: int
+    ended_mono_ns: int
+
+
 class Result(_Part):
     """Result of one iteration, as the workload runner reported it."""
 
@@ -118,6 +128,7 @@ class Result(_Part):
     status: str
     error: str | None = None
     cache: dict[str, Any] | None = None
+    parts: list[ResultPart] = Field(default_factory=list)
 
 
 class Phase(_Part):
