@@ -25,6 +25,7 @@ from pyrometer.run.observe import Silent, Watch, observe
 from pyrometer.run.process import STOPPING, Ending
 from pyrometer.run.record import Record
 from pyrometer.schema import doubt
+from pyrometer.workload import registry
 
 if TYPE_CHECKING:
     from pyrometer.analyse.model import Summary
@@ -58,13 +59,21 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
         Before anything was launched; no run directory is left then.
     """
     watch = watch or Silent()
-    probes = make_probes(parse_profile(trial.profile))
+    probes = probes_of(trial)
     notes = require(probes)
     with opened(trial, probes, notes) as record:
         launch = prepare(trial, probes, record, watch)
         preload()
         ending = observe(launch, probes, record, watch)
     return Outcome(record, ending, derive(record, watch, report))
+
+
+def probes_of(trial: Trial) -> list[Probe]:
+    """Make the probes of a trial's profile: of a workload without Spark, those of the system."""
+    probes = make_probes(parse_profile(trial.profile))
+    if trial.name is not None and registry.get(trial.name).engine == "process":
+        return [probe for probe in probes if probe.name == "os"]
+    return list(probes)
 
 
 def require(probes: Sequence[Probe]) -> list[Doubt]:

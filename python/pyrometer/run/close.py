@@ -184,18 +184,12 @@ def _doubt(
     elif ending.code != 0:
         how = f"by {ending.signal}" if ending.signal else f"with code {ending.code}"
         record.doubt("workload_failed", f"It ended {how}. {manifest.exit.reason or ''}".strip())
-    if not drivers and not record.paths.eventlogs():
+    if launch.kind == "process":
+        _doubt_probes(record)
+    elif not drivers and not record.paths.eventlogs():
         record.doubt("no_spark_jvm", "No SparkContext was seen.")
     else:
-        for entry in manifest.probes:
-            if entry.got is None:
-                record.doubt(
-                    "probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}."
-                )
-            elif entry.dropped:
-                record.doubt(
-                    "probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records."
-                )
+        _doubt_probes(record)
     for result in manifest.results:
         cache = result.cache or {}
         if cache.get("state") and cache.get("reason"):
@@ -211,6 +205,14 @@ def _doubt(
     for result in manifest.results:
         if result.status == "wrong_result":
             record.doubt("wrong_result", f"Iteration {result.iteration}: {result.error}.")
+
+
+def _doubt_probes(record: Record) -> None:
+    for entry in record.manifest.probes:
+        if entry.got is None:
+            record.doubt("probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}.")
+        elif entry.dropped:
+            record.doubt("probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records.")
 
 
 def _versions(drivers: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:

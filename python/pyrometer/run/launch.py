@@ -50,7 +50,8 @@ class Launch:
     stdout, stderr : Path or None
         Where the stream goes; ``None``: it is inherited.
     kind : str
-        As :class:`pyrometer.run.command.Command` has it; ``workload`` for a built-in one.
+        As :class:`pyrometer.run.command.Command` has it; ``workload`` for a built-in one,
+        ``process`` for one that starts no Spark.
     drop_caches : bool
         Whether the whole page cache is dropped before the launch.
     group : cgroup.Plan
@@ -125,9 +126,12 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         No such workload or level, no Spark, no Java, no room for the data.
     """
     assert trial.name is not None
+    process = registry.get(trial.name).engine == "process"
+    if process:
+        _without_spark(trial)
     applied = apply_treatment(trial.treatment, None)
     base = {**base_environment(paths), **applied.env}
-    require_java(base)
+    require_java(base, needed=not process)
     own = {n: str(v) for n, v in trial.treatment.items() if n in own_factors(trial.name)}
     spec = launch_spec(
         trial.name,
@@ -144,13 +148,14 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         progress=progress,
     )
     env = {**base, **spec.env, **applied.env}
-    add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
+    if not process:
+        add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
     group = cgroup.planned_here(trial.treatment, Path(spec.prepared.root or paths.root))
     return Launch(
         argv=spec.argv,
         env=env,
         agent=agent_keys(needs, applied),
-        kind="workload",
+        kind="process" if process else "workload",
         cpus=cpu_set(trial.treatment),
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,
@@ -162,6 +167,16 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
 
 def _group_doubts(group: cgroup.Plan) -> list[Doubt]:
     return [schema.doubt("limit_partial", f"{group.doubt}.")] if group.doubt else []
+
+
+def _without_spark(trial: Trial) -> None:
+    beginnings = ("spark.", "jvm.", "layout.")
+    of_spark = [name for name in trial.treatment if name.startswith(beginnings)]
+    if of_spark:
+        raise UsageError(
+            f"{trial.name} starts no Spark: {', '.join(of_spark)} would change nothing",
+            "leave it out",
+        )
 
 
 def own_factors(name: str) -> dict[str, list[str]]:

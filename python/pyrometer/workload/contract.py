@@ -273,6 +273,9 @@ class Workload(abc.ABC):
         What users type.
     group : str
         Where it is listed: one of `GROUPS`.
+    engine : str
+        What runs it: ``spark``, or ``process`` where it starts other programs and no Spark;
+        `setup` and `run` get ``None`` for the session then.
     summary : str
         One line.
     description : str
@@ -296,6 +299,7 @@ class Workload(abc.ABC):
 
     name: ClassVar[str]
     group: ClassVar[str] = "catalogue"
+    engine: ClassVar[str] = "spark"
     summary: ClassVar[str]
     description: ClassVar[str]
     source: ClassVar[str]
@@ -324,6 +328,13 @@ class Workload(abc.ABC):
 
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:  # noqa: B027
         """Do once per session, before the first iteration and outside of it (register views)."""
+
+    def teardown(self, prepared: Prepared, spec: WorkloadSpec) -> None:  # noqa: B027
+        """Do once at the end, however it came: stop what `setup` started, even half."""
+
+    def read_files(self, prepared: Prepared, spec: WorkloadSpec) -> Sequence[str]:
+        """Absolute paths of the files that `run` reads, once `setup` is done."""
+        return [f"{prepared.root}/{file.path}" for file in prepared.files]
 
     @abc.abstractmethod
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -132,16 +133,18 @@ def launch_spec(
     missing = [jar for jar in workload.needs.jars if not Path(jar).is_file()]
     if missing:
         raise CapabilityError(f"{name} needs {missing[0]}, which is not there")
-    spark = find_spark(spark_home)
+    spark = find_spark(spark_home) if workload.engine == "spark" else None
     cache = data_cache or DataCache()
     prepared = workload.prepare(spec, cache, progress)
-    conf = {
-        **DEFAULT_CONF,
-        "spark.app.name": f"pyrometer {name}",
-        **({"spark.jars": ",".join(workload.needs.jars)} if workload.needs.jars else {}),
-        **workload.spark_conf(spec),
-        **(spark_conf or {}),
-    }
+    conf = {}
+    if spark:
+        conf = {
+            **DEFAULT_CONF,
+            "spark.app.name": f"pyrometer {name}",
+            **({"spark.jars": ",".join(workload.needs.jars)} if workload.needs.jars else {}),
+            **workload.spark_conf(spec),
+            **(spark_conf or {}),
+        }
     path = Path(raw_dir).absolute() / SPEC_FILE
     path.write_text(
         json.dumps(
@@ -159,16 +162,16 @@ def launch_spec(
         + "\n",
         encoding="utf-8",
     )
+    python = spark.python if spark else sys.executable
+    of_spark = {"PYSPARK_PYTHON": python, "SPARK_HOME": str(spark.home)} if spark else {}
     inherited = os.environ.get("PYTHONPATH")
     imports = import_folder(cache.root, spec.entry.partition(":")[0])
-    python_path = [*spark.import_path, str(imports), *([inherited] if inherited else [])]
+    python_path = [str(imports), *([inherited] if inherited else [])]
+    if spark:
+        python_path = [*spark.import_path, *python_path]
     return LaunchSpec(
-        argv=(spark.python, "-m", "pyrometer.workload.runner", str(path)),
-        env={
-            "PYTHONPATH": os.pathsep.join(python_path),
-            "PYSPARK_PYTHON": spark.python,
-            "SPARK_HOME": str(spark.home),
-        },
+        argv=(python, "-m", "pyrometer.workload.runner", str(path)),
+        env={"PYTHONPATH": os.pathsep.join(python_path), **of_spark},
         spark_conf=conf,
         workload=spec,
         prepared=prepared,

@@ -17,6 +17,7 @@ GROUP = "pyrometer.workloads"
 BUILTIN = {
     "interval-join": "pyrometer.workload.builtin.interval_join:IntervalJoin",
     "parquet-scan": "pyrometer.workload.builtin.parquet_scan:ParquetScan",
+    "random-read": "pyrometer.workload.builtin.random_read:RandomRead",
 }
 
 

@@ -1,8 +1,9 @@
 """The process that runs a workload: ``python -m pyrometer.workload.runner raw/workload.json``.
 
-It starts a Spark session, runs the iterations and writes a line to ``iterations.ndjson`` at the
-start and the end of each, so that whatever ends it, what happened so far is known. Only the
-standard library, pyspark and the workload's own module are imported.
+It starts a Spark session (unless the workload's engine is another), runs the iterations and
+writes a line to ``iterations.ndjson`` at the start and the end of each, so that whatever ends it,
+what happened so far is known. Only the standard library, pyspark and the workload's own module
+are imported.
 
 Exit codes: 0 all iterations right; 1 the program failed; 2 the specification cannot be read;
 3 a wrong result; 128 + n ended by signal n.
@@ -16,6 +17,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -120,7 +122,7 @@ class Runner:
         self._prepared = prepared
         self._log = log
         self._cache_state = cache_state
-        self._files = [f"{prepared.root}/{file.path}" for file in prepared.files]
+        self._files: Sequence[str] = ()
         self._first: IterationResult | None = None
 
     def run(self, spark: Any, iterations: int, warmup: int) -> None:
@@ -131,14 +133,16 @@ class Runner:
         WrongResultError
             At the first iteration whose result is not the known one.
         """
-        self._workload.setup(spark, self._prepared, self._spec)
-        for number in range(warmup + iterations):
-            self._iterate(spark, number, warmup=number < warmup)
+        try:
+            self._workload.setup(spark, self._prepared, self._spec)
+            self._files = self._workload.read_files(self._prepared, self._spec)
+            for number in range(warmup + iterations):
+                self._iterate(spark, number, warmup=number < warmup)
+        finally:
+            self._workload.teardown(self._prepared, self._spec)
 
     def _iterate(self, spark: Any, number: int, *, warmup: bool) -> None:
-        context = spark.sparkContext
-        context.setLocalProperty(ITERATION_PROPERTY, str(number))
-        context.setLocalProperty(WARMUP_PROPERTY, "true" if warmup else "false")
+        _mark(spark, str(number), "true" if warmup else "false")
         cache = page_cache.bring(self._cache_state, self._files)
         self._log.write("start", number, warmup, cache=cache)
         try:
@@ -149,8 +153,7 @@ class Runner:
             self._end(number, warmup, status=status, error=cause[:2000])
             raise
         ended = {"mono_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
-        context.setLocalProperty(ITERATION_PROPERTY, None)
-        context.setLocalProperty(WARMUP_PROPERTY, None)
+        _mark(spark, None, None)
         mismatch = self._workload.verify(result, self._prepared, self._spec)
         if mismatch is None and self._workload.repeats:
             if self._first is None:
@@ -172,6 +175,12 @@ class Runner:
 
     def _end(self, number: int, warmup: bool, **more: Any) -> None:
         self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
+
+
+def _mark(spark: Any, iteration: str | None, warmup: str | None) -> None:
+    if spark is not None:
+        spark.sparkContext.setLocalProperty(ITERATION_PROPERTY, iteration)
+        spark.sparkContext.setLocalProperty(WARMUP_PROPERTY, warmup)
 
 
 def unlike(first: IterationResult, result: IterationResult) -> Mismatch | None:
@@ -215,7 +224,7 @@ def main(arguments: list[str]) -> int:
     runner = Runner(workload, spec, prepared, log, value.get("cache_state"))
     spark = None
     try:
-        spark = start_session(conf)
+        spark = start_session(conf) if workload.engine == "spark" else None
         _on_signals(_interrupt)  # pyspark has set a handler of its own
         runner.run(spark, iterations, warmup)
     except Interrupted as interrupted:

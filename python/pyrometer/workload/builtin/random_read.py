@@ -1,0 +1,276 @@
+"""``random-read``: one block after the other, each from a random place."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.workload import postgres
+from pyrometer.workload.checksum import checksum
+from pyrometer.workload.contract import (
+    IterationResult,
+    Mismatch,
+    Prepared,
+    Progress,
+    Variant,
+    Workload,
+    WorkloadSpec,
+    no_progress,
+)
+
+if TYPE_CHECKING:
+    from pyrometer.workload.cache import DataCache
+
+READS_OF_BLOCKS = 4
+"""One of so many blocks is read in an iteration."""
+
+SEED = 20240229
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_BLOCK = {"8k": 8192, "4k": 4096}
+_FILLER = 7000
+_MIB = 1 << 20
+
+# The value is computed from the key by a rule that the client knows, too.
+_LOAD = """\
+create unlogged table blocks (id bigint not null, value bigint not null, filler text not null);
+alter table blocks alter column filler set storage plain;
+insert into blocks
+  select id, (id * 2654435761) % 4294967296, repeat('x', {filler})
+  from generate_series(1, {blocks}) as id;
+alter table blocks add primary key (id);
+vacuum (freeze, analyze) blocks;
+checkpoint;
+"""
+_LOOKUP = """\
+\\set id random(1, {blocks})
+select value from blocks where id = :id \\gset
+\\set right 1 / (case when :value = (:id * 2654435761) % 4294967296 then 1 else 0 end)
+"""
+
+
+class RandomRead(Workload):
+    """Single-block reads at random places of a file, or of a table of PostgreSQL."""
+
+    name = "random-read"
+    engine = "process"
+    summary = "Read single blocks at random places: latency of the disk, or of the page cache"
+    description = (
+        "One client reads single blocks, each at a random place, and waits for each. fio reads a "
+        "file in which every block holds its own offset and compares what it read; PostgreSQL "
+        "looks rows up by primary key, one row to a block, and the client compares the value. "
+        "A quarter of the blocks is read in an iteration, the same in each. No Spark takes part."
+    )
+    source = (
+        "Linux perf, stack profiling with extended process state (2016): random reads of single "
+        "8 KB blocks by one client, bound by I/O"
+    )
+    expectation = (
+        "Cold: nearly all time is waiting for the disk, a few hundred microseconds a read. Warm: "
+        "nearly all is CPU, a few microseconds. Without cache.state the first iteration is cold "
+        "only if the data is not resident, and later ones find their blocks in the page cache. "
+        "PostgreSQL adds the work of a query and its index to each read."
+    )
+    variants: ClassVar = {
+        "workload.engine": Variant(
+            levels={
+                "fio-libaio": "fio with Linux's native asynchronous I/O, one request at a time",
+                "fio-io_uring": "fio with io_uring, one request at a time",
+                "postgresql": "lookups by primary key through pgbench",
+            },
+            default="fio-libaio",
+            doc="What reads.",
+        ),
+        "workload.block": Variant(
+            levels={"8k": "8 KiB, a block of PostgreSQL", "4k": "4 KiB, a page; fio only"},
+            default="8k",
+            doc="Size of a block.",
+        ),
+        "workload.io": Variant(
+            levels={"buffered": "through the page cache", "direct": "past it (O_DIRECT); fio only"},
+            default="buffered",
+            doc="Whether the page cache takes part.",
+        ),
+    }
+    scales: ClassVar = {"test": 2_000, "default": 131_072, "seed": 8_388_608}
+    scale_unit = "blocks of the file or table"
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """File or table; the table's blocks are full, and there is an index."""
+        size = spec.size * _BLOCK[spec.levels["workload.block"]]
+        return size if _fio_engine(spec) else size + spec.size * 40 + 64 * _MIB
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Make the file, or the script that makes the table in `setup`."""
+        reads = max(1, spec.size // READS_OF_BLOCKS)
+        if not _fio_engine(spec):
+            _only_fio(spec)
+            postgres.check(cache.root)
+            text = _LOAD.format(filler=_FILLER, blocks=spec.size)
+
+            def write(folder: Path, report: Progress) -> dict[str, Any]:
+                report("writing the script", 0, 1)
+                (folder / "load.sql").write_text(text, encoding="ascii")
+                return {"reads": reads}
+
+            return cache.ensure(
+                f"random-read-table-{spec.size}",
+                {"sql": text, "reads": reads},
+                write,
+                bytes_needed=self.bytes_needed(spec),
+                progress=progress,
+            )
+        _fio()
+        block = _BLOCK[spec.levels["workload.block"]]
+        prepared = cache.ensure(
+            f"random-read-{spec.size}x{block}",
+            {"generator": 1, "blocks": spec.size, "block": block, "reads": reads},
+            lambda folder, report: _write_file(folder, report, spec.size, block, reads),
+            bytes_needed=self.bytes_needed(spec),
+            progress=progress,
+        )
+        return prepared.with_paths(blocks="blocks")
+
+    def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
+        """Start PostgreSQL and fill its table."""
+        if _fio_engine(spec):
+            return
+        server = _server(prepared)
+        server.start()
+        for statement in Path(prepared.root, "load.sql").read_text().split(";\n"):
+            if statement.strip():
+                server.sql(statement)
+        script = _LOOKUP.format(blocks=spec.size)
+        lookup = server.folder / "lookup.sql"
+        lookup.write_text(script, encoding="ascii")
+        lookup.chmod(0o644)
+
+    def teardown(self, prepared: Prepared, spec: WorkloadSpec) -> None:
+        """Stop PostgreSQL and remove its table."""
+        if not _fio_engine(spec):
+            _server(prepared).remove()
+
+    def read_files(self, prepared: Prepared, spec: WorkloadSpec) -> list[str]:
+        """Name the file, or those of the table and its index."""
+        if _fio_engine(spec):
+            return [prepared.paths["blocks"]]
+        return _server(prepared).files("blocks", "blocks_pkey")
+
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Read; a block or row with other content than known fails."""
+        reads = int(prepared.facts["reads"])
+        made = (_run_fio if _fio_engine(spec) else _run_lookups)(prepared, spec, reads)
+        done = made["reads_count"]
+        return IterationResult(rows=done, checksum=checksum([(done,)]), counters=made)
+
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """All reads were done; their content was compared while reading."""
+        reads = prepared.facts["reads"]
+        if (result.rows, result.checksum) != (reads, checksum([(reads,)])):
+            return Mismatch("blocks read with the right content", str(reads), str(result.rows))
+        return None
+
+
+def _fio_engine(spec: WorkloadSpec) -> str | None:
+    front, _, engine = spec.levels["workload.engine"].partition("-")
+    return engine if front == "fio" else None
+
+
+def _only_fio(spec: WorkloadSpec) -> None:
+    for factor, level in (("workload.block", "4k"), ("workload.io", "direct")):
+        if spec.levels[factor] == level:
+            raise UsageError(
+                f"{factor}={level}: PostgreSQL reads blocks of 8 KiB through the page cache",
+                "leave it out, or use workload.engine=fio-libaio",
+            )
+
+
+def _fio() -> str:
+    found = shutil.which("fio")
+    if found is None:
+        raise CapabilityError("fio is not installed", "apt-get install fio")
+    return found
+
+
+def _write_file(
+    folder: Path, report: Progress, blocks: int, block: int, reads: int
+) -> dict[str, Any]:
+    with (folder / "blocks").open("wb") as out:
+        for number in range(blocks):
+            if number * block % (64 * _MIB) == 0:
+                report("writing blocks", number, blocks)
+            out.write(struct.pack("<Q", number * block) * (block // 8))
+    report("writing blocks", blocks, blocks)
+    return {"reads": reads}
+
+
+def _run_fio(prepared: Prepared, spec: WorkloadSpec, reads: int) -> dict[str, int]:
+    # It would drop the file's pages at its start (invalidate): the state is for us to decide.
+    options = {
+        "name": "random-read",
+        "filename": prepared.paths["blocks"],
+        "readonly": None,
+        "rw": "randread",
+        "ioengine": _fio_engine(spec),
+        "iodepth": 1,
+        "bs": spec.levels["workload.block"],
+        "direct": int(spec.levels["workload.io"] == "direct"),
+        "invalidate": 0,
+        "thread": None,
+        "number_ios": reads,
+        "randseed": SEED,
+        "verify": "pattern",
+        "verify_pattern": "%o",
+        "verify_fatal": 1,
+        "clat_percentiles": 0,
+        "lat_percentiles": 1,
+        "percentile_list": ":".join(str(100 * q) for q in QUANTILES.values()),
+        "output-format": "json",
+    }
+    words = [f"--{k}" if v is None else f"--{k}={v}" for k, v in options.items()]
+    done = subprocess.run(
+        [_fio(), *words],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise CapabilityError(f"fio failed: {(done.stderr or done.stdout).strip()[-500:]}")
+    # Warnings may stand in front.
+    read = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["read"]
+    times = {float(q): int(ns) for q, ns in read["lat_ns"]["percentile"].items()}
+    return {
+        "reads_count": int(read["total_ios"]),
+        **{f"latency_{name}_ns": times[100 * q] for name, q in QUANTILES.items()},
+        "latency_max_ns": int(read["lat_ns"]["max"]),
+    }
+
+
+def _server(prepared: Prepared) -> postgres.Server:
+    # The dataset lies in <cache>/data/<name>.
+    return postgres.Server(Path(prepared.root).parents[1])
+
+
+def _run_lookups(prepared: Prepared, spec: WorkloadSpec, reads: int) -> dict[str, int]:
+    server = _server(prepared)
+    for old in server.folder.glob("times.*"):
+        old.unlink()
+    server.run(
+        "pgbench", *server.connection()[:4], "-n", "-c", "1", "-t", str(reads), "-l",
+        "--log-prefix=times", f"--random-seed={SEED}", "-M", "prepared",
+        "-f", "lookup.sql", "postgres",
+    )  # fmt: skip
+    # Client, transaction, microseconds, script, second, microsecond.
+    lines = [line for file in server.folder.glob("times.*") for line in file.open()]
+    times = sorted(1000 * int(line.split()[2]) for line in lines)
+    return {
+        "reads_count": len(times),
+        **{f"latency_{name}_ns": times[int(q * (len(times) - 1))] for name, q in QUANTILES.items()},
+        "latency_max_ns": times[-1],
+    }

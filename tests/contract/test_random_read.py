@@ -1,0 +1,109 @@
+"""``random-read`` keeps the contract: it needs fio, and PostgreSQL for one of its engines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pyrometer.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workload import page_cache, postgres
+from pyrometer.workload.builtin.random_read import RandomRead
+from pyrometer.workload.cache import DataCache
+
+
+def _missing(root):
+    if shutil.which("fio") is None:
+        return "fio is not installed"
+    try:
+        postgres.check(root)
+    except CapabilityError as error:
+        return error.message
+    return None
+
+
+@pytest.fixture(autouse=True)
+def needed(cache):
+    reason = _missing(cache.root)
+    if reason and os.environ.get("PYROMETER_REQUIRE_RANDOM_READ"):
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+
+
+class TestRandomRead(WorkloadContract):
+    workload = RandomRead
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def cache(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("cache")
+        # pytest keeps its folders to their owner, and PostgreSQL runs as another user.
+        if os.geteuid() == 0:
+            for parent in (folder, *folder.parents):
+                if parent.name.startswith("pytest-"):
+                    parent.chmod(0o711)
+        folder.chmod(0o755)
+        return DataCache(folder)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def spark(cls, cache):
+        """No session; what a setup started is stopped after the class."""
+        yield None
+        for spec in cls.specifications():
+            cls.workload().teardown(cls.workload().prepare(spec, cache), spec)
+        assert not list(cache.root.glob(f"{postgres.PREFIX}*"))
+
+    def test_same_specification_same_bytes(self, cache, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("other")
+        folder.chmod(0o755)
+        for spec in self.specifications():
+            here = self.workload().prepare(spec, cache)
+            there = self.workload().prepare(spec, DataCache(folder))
+            assert (here.files, here.facts) == (there.files, there.facts)
+
+    def test_what_one_of_its_levels_cannot_is_refused(self, cache):
+        spec = self.specifications()[0]
+        for factor, level in (("workload.block", "4k"), ("workload.io", "direct")):
+            levels = {**spec.levels, "workload.engine": "postgresql", factor: level}
+            with pytest.raises(UsageError, match=factor):
+                self.workload().prepare(replace(spec, levels=levels), cache)
+
+    def test_a_damaged_block_is_noticed(self, cache):
+        spec, workload = self.specifications()[0], self.workload()
+        prepared = workload.prepare(spec, cache)
+        file = Path(prepared.paths["blocks"])
+        whole = file.read_bytes()
+        file.write_bytes(bytes(reversed(whole)))
+        try:
+            with pytest.raises(PyrometerError, match="verify"):
+                workload.run(None, prepared, spec)
+        finally:
+            file.write_bytes(whole)
+
+    @pytest.mark.parametrize("engine", ["fio-libaio", "postgresql"])
+    def test_cold_reads_come_from_the_disk_and_warm_ones_do_not(self, cache, engine):
+        first, workload = self.specifications()[0], self.workload()
+        spec = replace(first, levels={**first.levels, "workload.engine": engine})
+        prepared = workload.prepare(spec, cache)
+        workload.setup(None, prepared, spec)
+        try:
+            files = workload.read_files(prepared, spec)
+            size = sum(Path(file).stat().st_size for file in files)
+            assert size >= 0.8 * spec.size * 8192
+            resident = {}
+            for state in ("cold", "warm"):
+                before = page_cache.bring(state, files)
+                assert "reason" not in before
+                workload.run(None, prepared, spec)
+                resident[state] = page_cache.residency(files).ratio
+            # A quarter of the blocks, and what the kernel reads ahead.
+            assert 0.2 < resident["cold"] < 0.9
+            assert resident["warm"] > 0.99
+        finally:
+            workload.teardown(prepared, spec)

@@ -1,0 +1,36 @@
+"""`pyrometer run` of a workload that starts no Spark."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.cli import codes, environment, opened, pyrometer
+
+from pyrometer.workload import registry
+
+
+def test_a_level_of_spark_is_refused(tmp_path: Path) -> None:
+    done = pyrometer("run", "random-read", "--set", "spark.x=1", cwd=tmp_path)
+    assert done.code == 2
+    assert "starts no Spark: spark.x" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_run_has_no_event_log_and_no_doubt_for_that(tmp_path: Path) -> None:
+    done = pyrometer(
+        "run", "random-read", "--scale", "test", "--set", "cache.state=cold", "-o", "r", "--json",
+        cwd=tmp_path,
+        env=environment(PYROMETER_CACHE=str(tmp_path / "cache"), JAVA_HOME=None),
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    manifest = opened(tmp_path / "r")
+    assert [probe.name for probe in manifest.probes] == ["os", "launcher"]
+    reads = registry.get("random-read").scales["test"] // 4
+    assert [(r.rows, r.status) for r in manifest.results] == [(reads, "ok")] * 4
+    assert not codes(tmp_path / "r") & {"no_spark_jvm", "probe_missing", "analysis_failed"}
+    again = pyrometer("show", "r", "--json", cwd=tmp_path).json
+    assert again["window"]["length_ns"] > 0
+    assert again["cpu"]["process_cpu_ns"] > 0
+    assert (tmp_path / "r" / "report.html").is_file()
