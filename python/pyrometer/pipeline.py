@@ -22,6 +22,7 @@ from pyrometer.run.folder import make_run_dir, new_manifest
 from pyrometer.run.host import this_host
 from pyrometer.run.launch import Launch, launch_command, launch_workload
 from pyrometer.run.observe import Silent, Watch, observe
+from pyrometer.run.own import is_own_command, launch_own
 from pyrometer.run.process import STOPPING, Ending
 from pyrometer.run.record import Record
 from pyrometer.schema import doubt
@@ -114,6 +115,8 @@ def prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch)
     with record.phase("prepare"):
         if trial.name is None:
             return launch_command(trial, needs, record.paths)
+        if is_own_command(trial.name):
+            return launch_own(trial, needs, record.paths)
         return launch_workload(trial, needs, record.paths, watch.progress)
 
 

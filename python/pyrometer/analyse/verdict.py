@@ -24,7 +24,13 @@ _IDLE_WORDS = {
 
 
 def verdict(summary: Summary) -> str:
-    """Say where the window's time went."""
+    """Say where the window's time went; a wrong result comes first."""
+    wrong = next((doubt for doubt in summary.doubts if doubt.code == "wrong_result"), None)
+    account = _account(summary)
+    return account if wrong is None else f"Wrong result: {wrong.message} {account}"
+
+
+def _account(summary: Summary) -> str:
     if not (summary.totals.get("tasks_count") or summary.failed.totals.get("tasks_count")):
         return "No task ended in this window."
     accounts = (_cpu_part(summary), _waits_part(summary), _slots_part(summary))

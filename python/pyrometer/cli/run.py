@@ -20,6 +20,7 @@ EXAMPLES = """
 Examples:
 
   pyrometer run parquet-scan\n
+  pyrometer run query.sql --set sql.day=2024-01-01\n
   pyrometer run interval-join --set variant=decimal --scale test -o before\n
   pyrometer run -- spark-submit --master 'local[4]' my_app.py input output\n
   pyrometer run --profile light -- python my_app.py\n
@@ -38,8 +39,9 @@ def run(
     what: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME | -- COMMAND…",
-            help="A built-in workload, or after -- a command as you would type it.",
+            metavar="NAME | FILE | -- COMMAND…",
+            help="A built-in workload, a SQL file or workload.yaml, or after -- a command as you"
+            " would type it.",
             show_default=False,
         ),
     ],
@@ -103,6 +105,7 @@ def make_trial(
     from pyrometer.plan import Trial, parse_treatment
     from pyrometer.probes.profile import parse_profile
     from pyrometer.run.launch import own_factors
+    from pyrometer.run.own import is_own_command
 
     if not is_command and len(what) > 1:
         raise UsageError(
@@ -111,13 +114,14 @@ def make_trial(
         )
     parse_profile(profile)
     own = {} if is_command else own_factors(what[0])
+    once = not is_command and is_own_command(what[0])
     return Trial(
         name=None if is_command else what[0],
         command=tuple(what) if is_command else (),
         treatment=parse_treatment(settings, own),
         profile=profile,
-        iterations=iterations,
-        warmup=parse_warmup(warmup),
+        iterations=1 if once else iterations,
+        warmup=0 if once else parse_warmup(warmup),
         scale=scale,
         run_dir=output,
     )

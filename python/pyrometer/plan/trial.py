@@ -59,7 +59,10 @@ class Trial:
     def label(self) -> str:
         """Short name for people and folders: the workload, or what the command starts."""
         if self.name:
-            return self.name
+            path = Path(self.name)
+            if path.suffix not in (".sql", ".yaml", ".yml"):
+                return self.name if self.name == path.name else path.absolute().name
+            return path.absolute().parent.name if path.stem == "workload" else path.stem
         for word in self.command[1:]:
             if word.endswith((".py", ".jar", ".sql", ".R")):
                 return Path(word).stem

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrometer.plan import Level
 from pyrometer.probes.base import Probe
-from pyrometer.run import cgroup
+from pyrometer.run import cgroup, own
 from pyrometer.run.launch import Launch
 from pyrometer.run.process import Ending
 from pyrometer.run.record import Record, copy_eventlogs, overlay, processes, results
@@ -37,6 +37,8 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     copy_eventlogs(record, decisions, app_ids)
     manifest.conf_overlay = decisions
     manifest.results = results(record.paths.iterations)
+    if launch.own is not None and not ending.interrupted_by:
+        manifest.results = [own.result(launch.own, ending.code)]
     manifest.versions.update(_versions(drivers))
     manifest.probes = [probe.report(record.paths) for probe in probes]
     manifest.probes.append(own_cost(record))
@@ -46,17 +48,19 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
         reason=wrong(manifest.results)
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
-    manifest.state = state(ending)
+    manifest.state = state(ending, 0 if launch.own is None else launch.own.exit_code)
+    if manifest.state == "finished" and wrong(manifest.results):
+        manifest.state = "failed"
     _doubt(record, launch, ending, drivers, app_ids)
     for text in misapplied(manifest.treatment, drivers):
         record.doubt("treatment_not_applied", text)
 
 
-def state(ending: Ending) -> State:
-    """Tell the final state of the run."""
+def state(ending: Ending, expected: int = 0) -> State:
+    """Tell the final state of the run, where `expected` is the exit code of success."""
     if ending.interrupted_by:
         return "interrupted"
-    return "finished" if ending.code == 0 else "failed"
+    return "finished" if ending.code == expected else "failed"
 
 
 def wrong(found: Sequence[Result]) -> str | None:
@@ -181,7 +185,7 @@ def _doubt(
     manifest = record.manifest
     if ending.interrupted_by:
         record.doubt("workload_interrupted", f"Ended by {ending.interrupted_by}.")
-    elif ending.code != 0:
+    elif state(ending, launch.own.exit_code if launch.own else 0) == "failed":
         how = f"by {ending.signal}" if ending.signal else f"with code {ending.code}"
         record.doubt("workload_failed", f"It ended {how}. {manifest.exit.reason or ''}".strip())
     if launch.kind == "process":

@@ -24,6 +24,7 @@ from pyrometer.store.layout import RunPaths
 from pyrometer.workload import registry
 from pyrometer.workload.contract import Progress
 from pyrometer.workload.launch import LaunchSpec, launch_spec
+from pyrometer.workload.own.yaml_command import OwnCommand
 from pyrometer.workload.spark import find_spark
 
 # What java.util.Properties would read otherwise.
@@ -60,6 +61,8 @@ class Launch:
         Raised while deciding.
     spec : LaunchSpec or None
         Of a built-in workload: what its runner was told.
+    own : OwnCommand or None
+        Of a command that a ``workload.yaml`` names: what is known of its result.
     """
 
     argv: tuple[str, ...]
@@ -73,6 +76,7 @@ class Launch:
     group: cgroup.Plan = field(default_factory=cgroup.Plan)
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
+    own: OwnCommand | None = None
 
 
 def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:

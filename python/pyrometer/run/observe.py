@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pyrometer.errors import CapabilityError
 from pyrometer.probes.base import Probe
-from pyrometer.run import cgroup, process
+from pyrometer.run import cgroup, own, process
 from pyrometer.run.close import judge
 from pyrometer.run.launch import Launch, properties_text
 from pyrometer.run.process import Ending
@@ -113,6 +113,8 @@ def _describe(record: Record, launch: Launch) -> None:
             scale=spec.scale,
             spec={"size": spec.size, "conf": dict(launch.spec.spark_conf)},
         )
+    if launch.own is not None:
+        manifest.workload = own.described(launch.own)
 
 
 def _begin(launch: Launch, record: Record) -> int:

@@ -8,16 +8,18 @@ from importlib import metadata
 from rapidfuzz import process
 
 from pyrometer.errors import UsageError
+from pyrometer.workload import own
 from pyrometer.workload.contract import Workload, WorkloadSpec, load, parse_scale
-from pyrometer.workload.own import sql_file
 
 GROUP = "pyrometer.workloads"
 """Entry-point group in which other packages offer workloads (``name = module:class``)."""
 
 BUILTIN = {
+    "bucket-join": "pyrometer.workload.builtin.bucket_join:BucketJoin",
     "interval-join": "pyrometer.workload.builtin.interval_join:IntervalJoin",
     "parquet-scan": "pyrometer.workload.builtin.parquet_scan:ParquetScan",
     "random-read": "pyrometer.workload.builtin.random_read:RandomRead",
+    "sort-text": "pyrometer.workload.builtin.sort_text:SortText",
 }
 
 
@@ -28,7 +30,7 @@ def entries() -> dict[str, str]:
 
 
 def get(name: str) -> Workload:
-    """Instantiate a registered workload by name, or the one that a SQL file is.
+    """Instantiate a registered workload by name, or the one that a file or folder is.
 
     Raises
     ------
@@ -36,9 +38,9 @@ def get(name: str) -> Workload:
         If there is none of that name.
     """
     known = entries()
-    if name not in known and name.endswith(sql_file.SUFFIX):
-        return sql_file.SqlFile(name)
     if name not in known:
+        if found := own.workload(name):
+            return found
         raise UsageError(f"unknown workload {name!r}{_hint(name, known)}", _choices(known))
     return load(known[name])
 
@@ -49,7 +51,7 @@ def resolve(name: str, levels: Mapping[str, str], scale: str = "default") -> Wor
     Parameters
     ----------
     name : str
-        Registered workload.
+        Registered workload, SQL file, or ``workload.yaml`` (or its folder).
     levels : Mapping[str, str]
         Levels by factor (``workload.variant``) or by its last word (``variant``).
     scale : str
@@ -78,7 +80,7 @@ def resolve(name: str, levels: Mapping[str, str], scale: str = "default") -> Wor
         decided[factor] = level
     return WorkloadSpec(
         name=name,
-        entry=entries().get(name, sql_file.ENTRY),
+        entry=entries().get(name, f"{type(workload).__module__}:{type(workload).__qualname__}"),
         levels=decided,
         scale=scale,
         size=parse_scale(workload, scale),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
 
 SUFFIX = ".sql"
-ENTRY = f"{__name__}:SqlFile"
 
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 
@@ -63,35 +63,14 @@ class SqlFile(Workload):
             self.name = path  # type: ignore[misc]
             self.variants = {  # type: ignore[misc]
                 f"sql.{name}": Variant({}, "", f"Parameter :{name} of {path}.", text=True)
-                for statement in read(path)
-                for name in statement.parameters
+                for name in parameters(path)
             }
 
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
         """Read the file: its statements and the values of their parameters travel as facts."""
-        found = read(spec.name)
-        for name in (name for statement in found for name in statement.parameters):
-            if not spec.levels.get(f"sql.{name}"):
-                raise UsageError(
-                    f"{spec.name}: parameter :{name} has no value", f"--set sql.{name}=VALUE"
-                )
-        return Prepared(
-            facts={
-                "statements": [
-                    {
-                        "text": statement.text,
-                        "line": statement.line,
-                        "arguments": {
-                            name: argument(spec.levels[f"sql.{name}"])
-                            for name in statement.parameters
-                        },
-                    }
-                    for statement in found
-                ]
-            }
-        )
+        return Prepared(facts={"statements": bound(spec.name, spec.levels)})
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Run every statement; its number is the description of its jobs."""
@@ -121,6 +100,32 @@ class SqlFile(Workload):
         if len(result.parts) != expected:
             return Mismatch("statements", str(expected), str(len(result.parts)))
         return None
+
+
+def parameters(path: str) -> list[str]:
+    """Names of the parameters of a SQL file, each once."""
+    return list(dict.fromkeys(name for found in read(path) for name in found.parameters))
+
+
+def bound(path: str, levels: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Read a SQL file: each statement's text, line and values of its parameters, as JSON values.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, or a parameter has no value.
+    """
+    for name in parameters(path):
+        if not levels.get(f"sql.{name}"):
+            raise UsageError(f"{path}: parameter :{name} has no value", f"--set sql.{name}=VALUE")
+    return [
+        {
+            "text": statement.text,
+            "line": statement.line,
+            "arguments": {name: argument(levels[f"sql.{name}"]) for name in statement.parameters},
+        }
+        for statement in read(path)
+    ]
 
 
 def read(path: str) -> list[Statement]:
