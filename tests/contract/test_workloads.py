@@ -1,15 +1,21 @@
-"""The two built-in workloads keep the contract, and their plans are what they claim."""
+"""The built-in workloads keep the contract, and their plans are what they claim."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import duckdb
 import pytest
 
+from pyrometer.errors import CapabilityError
 from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workload.builtin import bucket_join
+from pyrometer.workload.builtin.bucket_join import BucketJoin
 from pyrometer.workload.builtin.interval_join import IntervalJoin, query
 from pyrometer.workload.builtin.parquet_scan import QUERY, ParquetScan
+from pyrometer.workload.builtin.sort_text import SortText
+from pyrometer.workload.jars import java_class
 from pyrometer.workload.plans import executed_plan
 
 
@@ -118,3 +124,50 @@ class TestIntervalJoin(WorkloadContract):
             assert len(converts) == expected, plan
             assert join.count("cast(") == expected, plan
         assert len(checksums) == 1
+
+
+class TestBucketJoin(WorkloadContract):
+    workload = BucketJoin
+
+    @pytest.mark.spark
+    def test_levels_compile_what_they_say(self, spark, cache):
+        for spec in self.specifications():
+            self.run_once(spark, cache, spec)
+            frame = spark.sql(bucket_join.QUERY)
+            level = spec.levels["workload.codegen"]
+            plan = executed_plan(frame)
+            assert bool(re.search(r"\*\(\d+\) SortMergeJoin", plan)) == (level == "whole"), plan
+
+    @pytest.mark.spark
+    def test_a_plan_without_the_sort_merge_join_is_refused(self, spark, cache):
+        spec = self.specifications()[0]
+        result, prepared = self.run_once(spark, cache, spec)
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "1g")
+        broadcast = self.workload().run(spark, prepared, spec)
+        assert broadcast.checksum == result.checksum
+        mismatch = self.workload().verify(broadcast, prepared, spec)
+        assert mismatch is not None
+        assert "sort-merge" in mismatch.what
+
+
+class TestSortText(WorkloadContract):
+    workload = SortText
+
+    @pytest.mark.spark
+    def test_partitions_are_those_asked_for(self, spark, cache):
+        spec = self.specifications()[0]
+        context, tracker = spark.sparkContext, spark.sparkContext.statusTracker()
+        for api in ("jvm", "pyspark"):
+            levels = {"workload.api": api, "workload.partitions": "7"}
+            context.setJobGroup(f"sort-text {api}", api)
+            result, prepared = self.run_once(spark, cache, replace(spec, levels=levels))
+            assert self.workload().verify(result, prepared, spec) is None
+            jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(f"sort-text {api}"))
+            stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+            assert len(stages) >= 3
+            assert {stage.numTasks for stage in stages} == {7}
+
+    @pytest.mark.spark
+    def test_a_jvm_without_the_jar_is_told_so(self, spark):
+        with pytest.raises(CapabilityError, match="cannot find the class"):
+            java_class(spark, "org.pyrometer.workloads.NoSuchClass")

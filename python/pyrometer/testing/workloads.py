@@ -39,6 +39,7 @@ from pyrometer.workload.contract import (
     prepared_from_json,
     prepared_to_json,
 )
+from pyrometer.workload.jars import workloads_jar
 from pyrometer.workload.launch import DEFAULT_CONF
 from pyrometer.workload.runner import start_session
 
@@ -77,21 +78,27 @@ class WorkloadContract:
     @pytest.fixture(scope="class")
     @classmethod
     def spark(cls) -> Any:
-        """Make a session of the Spark in this process, with the workload's settings."""
+        """Make a session of the Spark in this process."""
         pytest.importorskip("pyspark", reason="Spark tests need pyspark")
-        needed = {**DEFAULT_CONF, "spark.master": "local[2]", "spark.driver.memory": "1g"}
-        session = start_session(needed).newSession()
-        for key, value in cls.workload().spark_conf(cls.specifications()[0]).items():
-            if session.conf.isModifiable(key):
-                session.conf.set(key, value)
-        return session
+        # One JVM for all: the first to start it names the jars.
+        jars = {workloads_jar(), *cls.workload.needs.jars}
+        needed = {
+            **DEFAULT_CONF,
+            "spark.master": "local[2]",
+            "spark.driver.memory": "1g",
+            "spark.jars": ",".join(sorted(jar for jar in jars if Path(jar).is_file())),
+        }
+        return start_session(needed).newSession()
 
     def run_once(
         self, spark: Any, cache: DataCache, spec: WorkloadSpec
     ) -> tuple[IterationResult, Prepared]:
-        """Prepare, set up and run one iteration."""
+        """Prepare, apply the workload's settings, set up and run one iteration."""
         workload = self.workload()
         prepared = workload.prepare(spec, cache)
+        for key, value in workload.spark_conf(spec).items():
+            if spark.conf.isModifiable(key):
+                spark.conf.set(key, value)
         workload.setup(spark, prepared, spec)
         return workload.run(spark, prepared, spec), prepared
 

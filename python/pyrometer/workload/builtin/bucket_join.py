@@ -67,7 +67,7 @@ class BucketJoin(Workload):
             doc="How much of the query is compiled.",
         )
     }
-    scales: ClassVar = {"test": 40_000, "default": 400_000, "seed": 10_000_000}
+    scales: ClassVar = {"test": 20_000, "default": 400_000, "seed": 10_000_000}
     scale_unit = "rows"
     needs = Needs(python=("pyarrow", "numpy"))
 
@@ -94,13 +94,14 @@ class BucketJoin(Workload):
         """Pin the sort-merge join (a small table would be broadcast) and decide what is compiled.
 
         Adaptive execution is off, as it was when this was published: it would make one task of a
-        shuffle that is small in bytes.
+        shuffle that is small in bytes. A task for each thread of the published machine.
         """
         whole, factory = _CODEGEN[spec.levels["workload.codegen"]]
         return {
             "spark.sql.autoBroadcastJoinThreshold": "-1",
             "spark.sql.join.preferSortMergeJoin": "true",
             "spark.sql.adaptive.enabled": "false",
+            "spark.sql.shuffle.partitions": "32",
             "spark.sql.codegen.wholeStage": whole,
             "spark.sql.codegen.factoryMode": factory,
         }
