@@ -98,6 +98,8 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python tools/generate_schema.py --check
 	$(BIN)/python tools/generate_categories.py --check
+	$(BIN)/python tools/generate_study_schema.py --check
+	$(BIN)/python tools/generate_workloads.py --check
 	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
 format: ## Format everything
@@ -113,6 +115,8 @@ bench: setup-test ## Figures beside peers and the cost of measuring (long; on a 
 docs: setup ## Regenerate reference pages
 	$(BIN)/python tools/generate_schema.py
 	$(BIN)/python tools/generate_categories.py
+	$(BIN)/python tools/generate_study_schema.py
+	$(BIN)/python tools/generate_workloads.py
 
 bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden

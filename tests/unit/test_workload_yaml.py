@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import jsonschema
 import pytest
+import yaml
 
 from pyrometer.cli.run import make_trial
 from pyrometer.errors import UsageError
 from pyrometer.plan import Trial
 from pyrometer.run import own
+from pyrometer.schema import schema_folder
 from pyrometer.workload import registry
 from pyrometer.workload.contract import IterationResult, PartResult
 from pyrometer.workload.launch import launch_spec
@@ -162,6 +165,14 @@ def test_a_mistake_is_shown_where_it_stands(write, old, new, place, message):
         registry.get(write(COMMAND.replace(old, new, 1)))
     assert message in caught.value.message
     assert f"workload.yaml:{place}: " in caught.value.message
+
+
+def test_the_published_schema_knows_what_a_file_may_say():
+    schema = json.loads((schema_folder() / "workload.schema.json").read_text())
+    value = yaml.safe_load(COMMAND)
+    jsonschema.validate(value, schema)
+    with pytest.raises(jsonschema.ValidationError, match="comand"):
+        jsonschema.validate({**value, "comand": []}, schema)
 
 
 def test_missing_data_is_named(write, tmp_path):
