@@ -27,7 +27,7 @@ BUNDLED = ROOT / "python" / "pyrometer" / "_bundled"
 def _staged() -> Iterator[None]:
     """Build what the wheel bundles, unless make has just done so, and lend it the declarations.
 
-    A checkout reads ``schema/`` itself, so the copy goes again after the build.
+    A checkout reads ``schema/`` and ``studies/`` itself, so the copies go again after the build.
     """
     if os.environ.get("PYROMETER_STAGED") != "1":
         subprocess.run(["make", "-s", "bundled"], cwd=ROOT, check=True)
@@ -39,13 +39,15 @@ def _staged() -> Iterator[None]:
     ):
         if not (BUNDLED / name).is_file():
             raise SystemExit(f"{BUNDLED / name} is missing. Run: make bundled")
-    schema = BUNDLED / "schema"
-    shutil.rmtree(schema, ignore_errors=True)
-    shutil.copytree(ROOT / "schema", schema)
+    lent = ("schema", "studies")
+    for name in lent:
+        shutil.rmtree(BUNDLED / name, ignore_errors=True)
+        shutil.copytree(ROOT / name, BUNDLED / name)
     try:
         yield
     finally:
-        shutil.rmtree(schema)
+        for name in lent:
+            shutil.rmtree(BUNDLED / name)
 
 
 def build_wheel(

@@ -1,0 +1,217 @@
+"""Published values beside ours: which field of which run, and whether it agrees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.analyse.quantities import (
+    Quantity,
+    estimate,
+    quantity,
+    ratio,
+    resolve,
+    rest_to_one,
+)
+from pyrometer.estimate import Estimate
+from pyrometer.plan.study import UNITS, PublishedTable, Study, Value, operands
+
+
+class Comparison(BaseModel):
+    """One published value beside ours, both in `unit`.
+
+    Attributes
+    ----------
+    agrees : bool or None
+        ``None`` where they are not to be compared or ours is missing.
+    share, published_share : float or None
+        Of their columns' sums, where these are what is compared.
+    """
+
+    what: str
+    place: str
+    row: str | None = None
+    unit: str
+    published: float | tuple[float, float] | str | bool | None
+    derived: str | None = None
+    ours: Estimate | None = None
+    ours_text: str | bool | None = None
+    published_share: float | None = None
+    share: float | None = None
+    agrees: bool | None = None
+    note: str | None = None
+    reason: str | None = None
+
+
+class StudyRunFacts(BaseModel):
+    """What became of one run."""
+
+    name: str
+    workload: str
+    scale: str
+    iterations: int
+    levels: dict[str, str]
+    run_dir: str | None = None
+    reason: str | None = None
+    doubts: list[str] = Field(default_factory=list)
+
+
+class StudyReport(BaseModel):
+    """Structure of ``study run --json`` (``pyrometer/study/1``)."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/study/1"] = Field("pyrometer/study/1", alias="schema")
+    study: str
+    title: str
+    source: str
+    machine: str
+    differences: list[str]
+    runs: list[StudyRunFacts]
+    values: list[Comparison]
+    tables: dict[str, list[Comparison]]
+
+
+NEGLIGIBLE = 0.005
+"""Share of a column below which two shares agree: published volumes are rounded, some to zero."""
+
+Documents = Mapping[str, Mapping[str, Any]]
+
+
+def compare_value(value: Value, documents: Documents) -> Comparison:
+    """Set one of our values beside the published one.
+
+    Parameters
+    ----------
+    value : Value
+        As the study has it.
+    documents : mapping
+        For each run that is there: the fields of ``show --json``, and ``parts`` of
+        ``characterise --json``.
+    """
+    rest, over, under = operands(value.ours)
+    made = Comparison(
+        what=value.what, place=value.place, unit=value.unit, published=value.published,
+        derived=value.derived, note=value.note,
+    )  # fmt: skip
+    found: list[Quantity] = []
+    for path in (over, under):
+        if path is None:
+            continue
+        run, _, field = path.partition(".")
+        if run not in documents:
+            return made.model_copy(update={"reason": f"run {run} is missing"})
+        one = resolve(documents[run], field)
+        if isinstance(one, str):
+            return made.model_copy(update={"reason": f"{path}: {one}"})
+        found.append(one)
+    if under is None:
+        ours: Estimate | None = estimate(found[0], 1 / UNITS[value.unit])
+    else:
+        paired = over.split(".")[0] == under.split(".")[0]
+        ours = ratio(found[0], found[1], paired=paired)
+    if ours is None:
+        return made.model_copy(update={"reason": f"{under} is zero"})
+    if rest:
+        ours = rest_to_one(ours)
+    return made.model_copy(update={"ours": ours, "agrees": agrees(value, ours)})
+
+
+def agrees(value: Value, ours: Estimate) -> bool | None:
+    """Whether our interval (or value) meets the published one, widened by `value.within`."""
+    if value.within is None or ours.value is None:
+        return None
+    low, high = (
+        value.published
+        if isinstance(value.published, tuple)
+        else (value.published, value.published)
+    )
+    mine = (
+        ours.value if ours.low is None else ours.low,
+        ours.value if ours.high is None else ours.high,
+    )
+    return mine[0] <= high * (1 + value.within) and mine[1] >= low * (1 - value.within)
+
+
+def compare_table(table: PublishedTable, documents: Documents) -> list[Comparison]:
+    """Set each query's characterisation beside its row of a published table."""
+    document = documents.get(table.run)
+    parts = {part["name"]: part for part in (document or {}).get("parts", [])}
+    made = []
+    for index, column in enumerate(table.columns):
+        cells = {row: values[index] for row, values in table.rows.items()}
+        ours = {row: parts[row].get(column.ours) for row in cells if row in parts}
+        shares = _shares(cells, ours) if column.compare == "share" else {}
+        for row, cell in cells.items():
+            one = Comparison(
+                what=column.name, place=table.title, row=row, unit=column.unit,
+                published=_cell(cell, column.unit),
+            )  # fmt: skip
+            mine = ours.get(row)
+            if row not in parts or mine is None:
+                one.reason = "run is missing" if document is None else "not in our run"
+            elif column.unit in ("text", "truth"):
+                one.ours_text = mine if isinstance(mine, bool) else in_words(mine)
+                if column.compare == "equal" and one.published is not None:
+                    one.agrees = one.ours_text == one.published
+            elif isinstance(number := quantity(mine), str):
+                one.reason = number
+            else:
+                one.ours = estimate(number, 1 / UNITS[column.unit])
+                if column.compare == "equal" and one.published is not None:
+                    one.agrees = one.ours.value == one.published
+            if row in shares and column.within is not None:
+                one.published_share, one.share = shares[row]
+                low, high = sorted((one.published_share, one.share))
+                one.agrees = high <= max(low * column.within, NEGLIGIBLE)
+            made.append(one)
+    return made
+
+
+def in_words(counts: Any) -> str:
+    """Write counts as the published tables do: ``3 loads, 1 unions``."""
+    if not isinstance(counts, Mapping):
+        return str(counts)
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
+
+
+def _cell(cell: str | None, unit: str) -> float | str | bool | None:
+    if cell is None or unit == "text":
+        return cell
+    return cell == "true" if unit == "truth" else float(cell)
+
+
+def _shares(
+    cells: Mapping[str, str | None], ours: Mapping[str, Any]
+) -> dict[str, tuple[float, float]]:
+    """Shares of both columns' sums over the rows that both know."""
+    both = {}
+    for row, cell in cells.items():
+        mine = quantity(ours.get(row))
+        if cell is not None and not isinstance(mine, str):
+            value = estimate(mine).value
+            if value is not None:
+                both[row] = (float(cell), value)
+    sums = [math.fsum(pair[side] for pair in both.values()) for side in (0, 1)]
+    if not all(sums):
+        return {}
+    return {row: (a / sums[0], b / sums[1]) for row, (a, b) in both.items()}
+
+
+def report(
+    name: str, study: Study, runs: Sequence[StudyRunFacts], documents: Documents
+) -> StudyReport:
+    """Compare everything that a study publishes with the runs that are there."""
+    return StudyReport(
+        study=name,
+        title=study.title,
+        source=study.source,
+        machine=study.machine,
+        differences=study.differences,
+        runs=list(runs),
+        values=[compare_value(value, documents) for value in study.values],
+        tables={table.title: compare_table(table, documents) for table in study.tables},
+    )

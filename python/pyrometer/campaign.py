@@ -1,0 +1,228 @@
+"""The runs of a study, made one by one; what is finished is not made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyrometer import pipeline
+from pyrometer.analyse.study import StudyReport, StudyRunFacts, report
+from pyrometer.errors import PyrometerError, UsageError
+from pyrometer.plan import Trial, parse_treatment
+from pyrometer.plan.study import Study, StudyRun
+from pyrometer.run.launch import own_factors
+from pyrometer.run.observe import Watch
+from pyrometer.store import Run
+from pyrometer.store.manifest import Manifest, read_manifest
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run of a study that can be made: its trial, or why it cannot."""
+
+    name: str
+    run: StudyRun
+    trial: Trial | None
+    reason: str | None = None
+
+
+def orders(
+    study: Study,
+    folder: Path,
+    *,
+    scale: str | None = None,
+    only: tuple[str, ...] = (),
+    levels: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Order]:
+    """Decide every run before the first is made.
+
+    Parameters
+    ----------
+    study : Study
+        What is to be made.
+    folder : Path
+        Where; each run has a folder of its run's name.
+    scale : str, optional
+        Instead of each run's own.
+    only : tuple of str
+        Runs to make or read; empty: all.
+    levels : mapping, optional
+        Levels by factor, for a run by name.
+
+    Raises
+    ------
+    UsageError
+        If a name, level or scale is wrong.
+    """
+    from pyrometer.workload import registry
+
+    for name in (*only, *(levels or {})):
+        if name not in study.runs:
+            raise UsageError(f"the study has no run {name!r}", f"one of: {', '.join(study.runs)}")
+    made = []
+    for name, declared in study.runs.items():
+        if only and name not in only:
+            continue
+        given = {**declared.set, **(levels or {}).get(name, {})}
+        run = declared.model_copy(update={"set": given, "scale": scale or declared.scale})
+        missing = [f"{factor} ({why})" for factor, why in run.ask.items() if factor not in given]
+        if missing:
+            reason = f"needs {', '.join(missing)}: --set {name}.{next(iter(run.ask))}=…"
+            made.append(Order(name, run, None, reason))
+            continue
+        try:
+            own = own_factors(run.workload)
+            treatment = parse_treatment([f"{k}={v}" for k, v in given.items()], own)
+            trial = Trial(
+                name=run.workload,
+                treatment=treatment,
+                profile=run.profile,
+                iterations=run.iterations,
+                warmup="auto" if run.warmup == "auto" else int(run.warmup),
+                scale=run.scale,
+                run_dir=folder / name,
+            )
+            chosen = {k: str(v) for k, v in treatment.items() if k in own}
+            registry.resolve(run.workload, chosen, run.scale)
+        except PyrometerError as error:
+            raise type(error)(f"run {name}: {error.message}", error.remedy) from error
+        made.append(Order(name, run, trial))
+    return made
+
+
+def carry_out(
+    name: str,
+    study: Study,
+    wanted: list[Order],
+    folder: Path,
+    *,
+    resume: bool,
+    watch: Callable[[Trial], AbstractContextManager[Watch]],
+) -> StudyReport:
+    """Make the runs that are missing, then compare; a run that fails is told and does not stop it.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds runs and `resume` is false, or finished runs of another plan.
+    """
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not resume)):
+        raise UsageError(
+            f"{folder} exists and is not an empty folder",
+            "--resume makes what is missing in it; -o gives another",
+        )
+    there = {order.name: _finished(order) for order in wanted if order.trial is not None}
+    facts, documents = [], {}
+    for order in wanted:
+        fact, document = _made(order, there.get(order.name), watch)
+        facts.append(fact)
+        if document is not None:
+            documents[order.name] = document
+    return report(name, study, facts, documents)
+
+
+def _made(
+    order: Order,
+    finished: Path | None,
+    watch: Callable[[Trial], AbstractContextManager[Watch]],
+) -> tuple[StudyRunFacts, dict[str, Any] | None]:
+    run = order.run
+    fact = StudyRunFacts(
+        name=order.name,
+        workload=run.workload,
+        scale=run.scale,
+        iterations=run.iterations,
+        levels=run.set,
+        reason=order.reason,
+    )
+    if order.trial is None:
+        return fact, None
+    try:
+        root = finished
+        if root is None:
+            trial = replace(order.trial, run_dir=_free(order.trial.run_dir))
+            with watch(trial) as watching:
+                outcome = pipeline.run(trial, watching)
+            root, manifest = outcome.record.paths.root, outcome.record.manifest
+            if manifest.state != "finished":
+                why = manifest.exit.reason or "no reason is known"
+                fact = fact.model_copy(update={"reason": f"{manifest.state}: {why}"})
+                return fact.model_copy(update={"run_dir": str(root)}), None
+        document = read_run(root)
+    except PyrometerError as error:
+        return fact.model_copy(update={"reason": error.message}), None
+    doubts = [doubt["message"] for doubt in document["doubts"]]
+    return fact.model_copy(update={"run_dir": str(root), "doubts": doubts}), document
+
+
+def read_run(root: Path) -> dict[str, Any]:
+    """Give the fields of ``show --json``, measured iterations alone, and characterise's parts."""
+    from pyrometer.analyse import summary
+    from pyrometer.analyse.characterise import characterise
+
+    with Run.open(root) as opened:
+        document: dict[str, Any] = summary(opened).model_dump(mode="json", by_alias=True)
+        document["iterations"] = [one for one in document["iterations"] if not one["warmup"]]
+        try:
+            parts = characterise(opened).model_dump(mode="json")["parts"]
+        except UsageError:
+            # No SQL in it: it has no parts, and a study that asks for one is told so.
+            parts = []
+    document["parts"] = parts
+    return document
+
+
+def _attempts(first: Path) -> Iterator[Path]:
+    yield first
+    number = 2
+    while True:
+        yield first.with_name(f"{first.name}-{number}")
+        number += 1
+
+
+def _free(first: Path | None) -> Path:
+    assert first is not None
+    return next(path for path in _attempts(first) if not path.exists())
+
+
+def _finished(order: Order) -> Path | None:
+    """Folder of a finished run of this order.
+
+    Raises
+    ------
+    UsageError
+        If a finished run of another plan stands in its place.
+    """
+    assert order.trial is not None
+    assert order.trial.run_dir is not None
+    for path in _attempts(order.trial.run_dir):
+        if not path.exists():
+            return None
+        if not (path / "manifest.json").is_file():
+            continue
+        manifest = read_manifest(path)
+        if manifest.state != "finished":
+            continue
+        difference = _difference(order.trial, manifest)
+        if difference:
+            raise UsageError(
+                f"{path}: made with another {difference} than run {order.name} now has",
+                "give another folder with -o",
+            )
+        return path
+    raise AssertionError
+
+
+def _difference(trial: Trial, manifest: Manifest) -> str | None:
+    pairs = {
+        "workload": (trial.name, manifest.workload.name),
+        "scale": (trial.scale, str(manifest.workload.scale)),
+        "treatment": (dict(trial.treatment), manifest.treatment),
+        "number of iterations": (trial.iterations, manifest.iterations),
+        "warm-up": (trial.warmup, manifest.warmup),
+        "profile": (trial.profile, manifest.profile),
+    }
+    return next((what for what, (ours, theirs) in pairs.items() if ours != theirs), None)

@@ -1,0 +1,219 @@
+"""``pyrometer study``: published tables and figures, with our runs beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.study import Comparison, StudyReport
+    from pyrometer.estimate import Estimate
+
+app = typer.Typer(help="Set published tables and figures beside our runs.")
+
+_AGREES = {True: "[green]yes[/]", False: "[red]no[/]", None: "[dim]–[/]"}
+_MARK = {True: " [green]✓[/]", False: " [red]✗[/]", None: ""}
+
+
+@app.callback(no_args_is_help=True)
+def study() -> None:
+    """Set published tables and figures beside our runs."""
+
+
+@app.command("list")
+def list_(as_json: JsonOption = False) -> None:
+    """List the studies: what was published, and by how many runs it is looked at here."""
+    from rich.table import Table
+
+    from pyrometer.plan.study import known_studies, read_study
+
+    found = {name: read_study(name) for name in known_studies()}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("study", "what", "runs", "source"):
+        table.add_column(title, no_wrap=title == "study")
+    for name, one in found.items():
+        table.add_row(name, one.title, ", ".join(one.runs), one.source)
+    human(as_json).print(table)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/studies/1",
+                "studies": [{"name": n, **one.model_dump(mode="json")} for n, one in found.items()],
+            }
+        )
+
+
+@app.command(no_args_is_help=True)
+def run(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME|FILE", help="A study of the list, or a file that is one."),
+    ],
+    scale: Annotated[
+        str | None,
+        typer.Option(help="Instead of each run's own: test, default, seed, or a number."),
+    ] = None,
+    only: Annotated[
+        list[str], typer.Option("--only", metavar="RUN", help="This run; may be repeated.")
+    ] = [],  # noqa: B006
+    setting: Annotated[
+        list[str],
+        typer.Option("--set", metavar="RUN.FACTOR=LEVEL", help="Vary a run; may be repeated."),
+    ] = [],  # noqa: B006
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder of the runs."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Make only what is missing in the folder.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the runs of a study one by one, and set what was published beside them.
+
+    Exit code: 1 if a run failed or could not be made; whether values agree does not change it.
+    """
+    from pyrometer import campaign
+    from pyrometer.cli.progress import Progress
+    from pyrometer.plan.study import read_study
+
+    found = read_study(name)
+    folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
+    wanted = campaign.orders(
+        found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting)
+    )
+    made = campaign.carry_out(Path(name).stem, found, wanted, folder, resume=resume, watch=Progress)
+    _print(human(as_json), made)
+    if as_json:
+        emit_json(made)
+    if any(one.reason and one.run_dir for one in made.runs) or not any(
+        one.run_dir for one in made.runs
+    ):
+        raise typer.Exit(1)
+
+
+def parse_settings(settings: list[str]) -> dict[str, dict[str, str]]:
+    """Read ``RUN.FACTOR=LEVEL``.
+
+    Raises
+    ------
+    UsageError
+        If one is not of this form.
+    """
+    made: dict[str, dict[str, str]] = {}
+    for setting in settings:
+        words, equals, level = setting.partition("=")
+        name, dot, factor = words.partition(".")
+        if not (equals and dot and name and factor):
+            raise UsageError(
+                f"--set {setting!r} is not of the form RUN.FACTOR=LEVEL",
+                "for example --set warm.jvm.heap=2g",
+            )
+        made.setdefault(name, {})[factor] = level
+    return made
+
+
+def _print(console: Any, made: StudyReport) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    console.print(f"[bold]{escape(made.title)}[/]\n{escape(made.source)}\n")
+    console.print(f"Published on: {escape(made.machine)}")
+    for difference in made.differences:
+        console.print(f"  differs here: {escape(difference)}")
+    if made.values:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for title in ("what", "place", "published", "ours", "agrees", "note"):
+            table.add_column(title)
+        for one in made.values:
+            table.add_row(
+                escape(one.what),
+                escape(one.place),
+                _published(one) + (f" [dim]({escape(one.derived)})[/]" if one.derived else ""),
+                escape(_ours(one.ours, one.unit)),
+                _AGREES[one.agrees],
+                escape(one.reason or one.note or ""),
+            )
+        console.print()
+        console.print(table)
+    for title, cells in made.tables.items():
+        console.print(f"\n[bold]{escape(title)}[/]: published | ours [dim](agree: ✓ ✗)[/]")
+        _print_table(console, cells)
+    for fact in made.runs:
+        where = f"[red]{escape(fact.reason)}[/]" if fact.reason else ""
+        console.print(f"[dim]run {fact.name}:[/] {fact.run_dir or ''} {where}", soft_wrap=True)
+
+
+def _print_table(console: Any, cells: list[Comparison]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    texts = [one for one in cells if one.unit == "text"]
+    numbers = [one for one in cells if one.unit != "text"]
+    for group in (numbers, texts):
+        if not group:
+            continue
+        names = list(dict.fromkeys(one.what for one in group))
+        by = {(one.row, one.what): one for one in group}
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("query", no_wrap=True)
+        for name in names:
+            unit = group[[one.what for one in group].index(name)].unit
+            table.add_column(name if unit in ("text", "truth", "count") else f"{name} ({unit})")
+        for row in dict.fromkeys(one.row for one in group):
+            table.add_row(
+                row,
+                *(
+                    f"{_published(by[row, name])} | {escape(_cell(by[row, name]))}"
+                    f"{_MARK[by[row, name].agrees]}"
+                    for name in names
+                ),
+            )
+        console.print(table)
+
+
+def _published(one: Comparison) -> str:
+    from rich.markup import escape
+
+    value = one.published
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return escape(value)
+    unit = "" if one.row is not None or one.unit in ("ratio", "count") else f" {one.unit}"
+    return (" to ".join(map(_plain, value)) if isinstance(value, tuple) else _plain(value)) + unit
+
+
+def _plain(value: float) -> str:
+    return f"{value:.15g}"
+
+
+def _cell(one: Comparison) -> str:
+    if isinstance(one.ours_text, bool):
+        return "yes" if one.ours_text else "no"
+    if one.ours_text is not None:
+        return one.ours_text or "none"
+    if one.ours is None:
+        return f"– ({one.reason})" if one.reason else "–"
+    return _ours(one.ours, "ratio" if one.unit != "count" else "count")
+
+
+def _ours(found: Estimate | None, unit: str) -> str:
+    from pyrometer import units
+
+    if found is None or found.value is None:
+        return "–"
+    if unit == "count":
+        return units.digits(found.value) if found.value % 1 else f"{found.value:.0f}"
+    after = "" if unit == "ratio" else f" {unit}"
+    if found.low is None or found.high is None:
+        return units.digits(found.value) + after
+    low, high = units.digits(found.low), units.digits(found.high)
+    return f"{units.digits(found.value)} ({low}, {high}){after}"

@@ -1,0 +1,217 @@
+"""A study: what somebody published, which of our runs stand beside it, and how they compare.
+
+The models are the published JSON Schema, too (``schema/study.schema.json``).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+
+from pyrometer.errors import UsageError
+from pyrometer.plan.factors import did_you_mean
+from pyrometer.plan.yaml_positions import Document, parse, validate
+from pyrometer.schema import schema_folder
+
+UNITS = {
+    "ns": 1.0,
+    "ms": 1e6,
+    "s": 1e9,
+    "min": 60e9,
+    "bytes": 1.0,
+    "MB": 1e6,
+    "GB": 1e9,
+    "MB/s": 1.0,
+    "count": 1.0,
+    "ratio": 1.0,
+}
+"""What one of a published unit is in the unit that our field is in (``_ns``, ``_bytes``, …)."""
+
+Unit = Literal["ns", "ms", "s", "min", "bytes", "MB", "GB", "MB/s", "count", "ratio"]
+_PATH = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_:-]+)+"
+_OURS = re.compile(rf"(?P<rest>1 - )?(?P<over>{_PATH})(?: / (?P<under>{_PATH}))?")
+
+
+# Read as the text that stands there; editors that know YAML's own rules may see something else.
+Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StudyRun(_Part):
+    """One of our runs."""
+
+    workload: str
+    scale: Text = "default"
+    iterations: Annotated[int, Field(ge=1)] = 3
+    warmup: Annotated[
+        str,
+        Field(pattern=r"^(auto|[0-9]+)$"),
+        WithJsonSchema({"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 0}]}),
+    ] = "auto"
+    profile: str = "light"
+    set: Annotated[dict[str, Text], Field(description="Levels by factor.")] = {}
+    ask: Annotated[
+        dict[str, str], Field(description="Factors that only the user can give, and what for.")
+    ] = {}
+
+
+class Value(_Part):
+    """One published value with ours beside."""
+
+    what: str
+    place: Annotated[str, Field(description="Where it stands in the source.")]
+    published: Annotated[
+        float | tuple[float, float], Field(description="A number, or its least and largest.")
+    ]
+    unit: Unit = "ratio"
+    derived: Annotated[
+        str | None, Field(description="How it follows from published numbers, if it does.")
+    ] = None
+    ours: Annotated[
+        str,
+        Field(
+            description="RUN.FIELD of show's or characterise's JSON, 'A / B' or '1 - A / B'.",
+            pattern=rf"^(1 - )?{_PATH}( / {_PATH})?$",
+        ),
+    ]
+    within: Annotated[
+        float | None,
+        Field(gt=0, description="Relative distance that agrees; none: not to be compared."),
+    ] = None
+    note: str | None = None
+
+
+class Column(_Part):
+    """One column of a published table."""
+
+    name: str
+    unit: Unit | Literal["text", "truth"] = "ratio"
+    ours: Annotated[str, Field(description="Field of a part in characterise's JSON.")]
+    compare: Annotated[
+        Literal["share", "equal", "none"],
+        Field(description="share: of the column's sum, which is free of scale and machine."),
+    ] = "none"
+    within: Annotated[float | None, Field(gt=1, description="Factor that agrees.")] = None
+
+    @model_validator(mode="after")
+    def _share_needs_a_factor(self) -> Column:
+        if (self.compare == "share") != (self.within is not None):
+            raise ValueError("compare: share and within (a factor) belong together")
+        return self
+
+
+class PublishedTable(_Part):
+    """A published table with a row for each query of one run."""
+
+    title: str
+    run: str
+    columns: Annotated[list[Column], Field(min_length=1)]
+    rows: Annotated[
+        dict[str, list[Text | None]], Field(description="By query: a cell for each column.")
+    ]
+
+
+class Study(_Part):
+    """What was published, and our runs for it."""
+
+    title: str
+    source: str
+    machine: Annotated[str, Field(description="What the published values were measured on.")]
+    differences: Annotated[list[str], Field(description="What differs here, and matters.")] = []
+    runs: Annotated[dict[str, StudyRun], Field(min_length=1)]
+    values: list[Value] = []
+    tables: list[PublishedTable] = []
+
+
+def operands(ours: str) -> tuple[bool, str, str | None]:
+    """Take ``1 - A / B`` apart: whether the rest to 1 is meant, A, and B if there is one.
+
+    Examples
+    --------
+    >>> operands("1 - cold.totals.x / cold.totals.y")
+    (True, 'cold.totals.x', 'cold.totals.y')
+    >>> operands("warm.cpu.ratio")
+    (False, 'warm.cpu.ratio', None)
+    """
+    match = _OURS.fullmatch(ours)
+    if match is None:
+        raise ValueError(ours)
+    return match["rest"] is not None, match["over"], match["under"]
+
+
+def studies_folder() -> Path:
+    """Folder of the studies that come with Pyrometer: in the package, else in the source tree."""
+    return schema_folder().parent / "studies"
+
+
+def known_studies() -> dict[str, Path]:
+    """Files of the studies that come with Pyrometer, by name."""
+    return {path.stem: path for path in sorted(studies_folder().glob("*.yaml"))}
+
+
+def read_study(name: str) -> Study:
+    """Read a study by its name, or from a file.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or the file says what cannot be; with line and column.
+    """
+    known = known_studies()
+    path = known.get(name)
+    if path is None:
+        path = Path(name)
+        if path.suffix not in (".yaml", ".yml"):
+            remedy = did_you_mean(name, known) or f"one of: {', '.join(known)}; or a file"
+            raise UsageError(f"unknown study {name!r}", remedy)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", "pyrometer study list") from error
+    document = parse(text, str(path))
+    study = validate(Study, document)
+    _check(study, document)
+    return study
+
+
+def _check(study: Study, document: Document) -> None:
+    def known(run: str, path: tuple[str | int, ...]) -> None:
+        if run not in study.runs:
+            remedy = did_you_mean(run, study.runs) or f"one of: {', '.join(study.runs)}"
+            raise UsageError(f"{document.where(path)}: no run {run!r}", remedy)
+
+    for name in study.runs:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+            raise UsageError(
+                f"{document.where(('runs', name))}: {name!r} is no name of a run",
+                "small letters, digits and -: it names a folder",
+            )
+    for index, value in enumerate(study.values):
+        for path in operands(value.ours)[1:]:
+            if path:
+                known(path.split(".")[0], ("values", index, "ours"))
+    for index, table in enumerate(study.tables):
+        known(table.run, ("tables", index, "run"))
+        for row, cells in table.rows.items():
+            where = document.where(("tables", index, "rows", row))
+            if len(cells) != len(table.columns):
+                raise UsageError(
+                    f"{where}: {len(cells)} cells in row {row}, {len(table.columns)} columns"
+                )
+            for cell, column in zip(cells, table.columns, strict=True):
+                if not _fits(cell, column.unit):
+                    raise UsageError(f"{where}: {column.name}: {cell!r} is no {column.unit}")
+
+
+def _fits(cell: str | None, unit: str) -> bool:
+    if cell is None or unit == "text":
+        return True
+    if unit == "truth":
+        return cell in ("true", "false")
+    return re.fullmatch(r"[0-9]+(\.[0-9]+)?", cell) is not None
