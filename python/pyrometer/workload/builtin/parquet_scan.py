@@ -25,20 +25,30 @@ if TYPE_CHECKING:
 # become a Parquet predicate (which would skip row groups by their statistics), implies no
 # "is not null" that could, and cannot be folded by the literal being out of the column's range.
 # Prices are never negative.
-QUERY = "select * from web_sales where coalesce(cast(ws_sales_price as double), 0D) = -1D"
+_QUERY = "select * from {table} where coalesce(cast({price} as double), 0D) = -1D"
+_PRICE = {"web_sales": "ws_sales_price", "lineitem": "l_extendedprice"}
 
 _ROW_BYTES = {"snappy": 60, "none": 62, "zstd": 52, "gzip": 52, "lz4": 60}
+# The generator's own file stands beside the table while it is rewritten.
+_LINEITEM_ROW_BYTES = 160
+_LINEITEM_ROWS_A_THOUSANDTH = 6_000
+
+
+def query(table: str) -> str:
+    """Write the SQL that reads all of `table`."""
+    return _QUERY.format(table=table, price=_PRICE[table])
 
 
 class ParquetScan(Workload):
-    """Full scan of TPC-DS ``web_sales`` through a filter that no row meets."""
+    """Full scan of one table through a filter that no row meets."""
 
     name = "parquet-scan"
     summary = "Read a whole Parquet table through a filter that no row meets"
     description = (
         "TPC-DS web_sales (34 columns) is read in full: the filter asks for a price of -1, cannot "
         "be folded away and cannot be pushed into the reader, so every value of every column is "
-        "read from disk, decompressed and decoded, and nothing is returned."
+        "read from disk, decompressed and decoded, and nothing is returned. TPC-H lineitem "
+        "(16 columns, a third of them text) is the other table."
     )
     source = (
         "Performance Analysis of a CPU-Intensive Workload in Apache Spark (2017), labs 1 and 2: "
@@ -60,20 +70,54 @@ class ParquetScan(Workload):
             },
             default="snappy",
             doc="Compression codec of the Parquet files; rows and files are the same in all.",
-        )
+        ),
+        "data.table": Variant(
+            levels={
+                "web_sales": "TPC-DS web_sales: 34 columns, nearly all integers and decimals",
+                "lineitem": "TPC-H lineitem: 16 columns, text among them",
+            },
+            default="web_sales",
+            doc="Table that is read; lineitem has about the rows asked for, as orders have lines.",
+        ),
     }
     scales: ClassVar = {"test": 300_000, "default": 40_000_000, "seed": 1_079_971_165}
-    scale_unit = "rows of web_sales"
+    scale_unit = "rows of web_sales (about as many of lineitem)"
     needs = Needs(python=("duckdb", "duckdb_extension_tpcds", "pyarrow", "numpy"))
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Table, and the base it is made from."""
+        """Table, and what it is made from."""
+        if spec.levels["data.table"] == "lineitem":
+            return spec.size * _LINEITEM_ROW_BYTES + 1_000_000
         return spec.size * _ROW_BYTES[spec.levels["data.codec"]] + 100_000_000
 
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Generate the base with DuckDB (once), then the table of this size and codec."""
+        """Make the table of this size and codec, or find it."""
+        make = {"web_sales": self._web_sales, "lineitem": self._lineitem}
+        return make[spec.levels["data.table"]](spec, cache, progress)
+
+    def _lineitem(self, spec: WorkloadSpec, cache: DataCache, progress: Progress) -> Prepared:
+        from pyrometer.workload.data import tpch
+
+        codec, tables = spec.levels["data.codec"], ("lineitem",)
+        size = max(1, round(spec.size / _LINEITEM_ROWS_A_THOUSANDTH))
+
+        def build(folder: Any, report: Progress) -> dict[str, Any]:
+            facts = tpch.write_tables(folder, report, size, codec, tables)
+            return {"rows": facts["rows"]["lineitem"]}
+
+        prepared = cache.ensure(
+            f"lineitem-{size}-{codec}",
+            tpch.recipe(size, codec, tables),
+            build,
+            bytes_needed=self.bytes_needed(spec),
+            progress=progress,
+        )
+        return prepared.with_paths(lineitem="lineitem")
+
+    def _web_sales(self, spec: WorkloadSpec, cache: DataCache, progress: Progress) -> Prepared:
+        # The base is generated with DuckDB, once for all sizes and codecs.
         from pyrometer.workload.data import web_sales
 
         codec = spec.levels["data.codec"]
@@ -107,11 +151,12 @@ class ParquetScan(Workload):
 
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
         """List the files and read the schema once, outside of the iterations."""
-        spark.read.parquet(prepared.paths["web_sales"]).createOrReplaceTempView("web_sales")
+        table = spec.levels["data.table"]
+        spark.read.parquet(prepared.paths[table]).createOrReplaceTempView(table)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Collect the empty result; also say how many rows the scan produced."""
-        frame = spark.sql(QUERY)
+        frame = spark.sql(query(spec.levels["data.table"]))
         rows = frame.collect()
         return IterationResult(
             rows=len(rows),
