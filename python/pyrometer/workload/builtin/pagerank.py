@@ -1,0 +1,124 @@
+"""``pagerank``: rank the vertices of a power-law graph, with GraphX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyrometer.workload.checksum import checksum
+from pyrometer.workload.compare import differences
+from pyrometer.workload.contract import (
+    IterationResult,
+    Mismatch,
+    Needs,
+    Prepared,
+    Progress,
+    Variant,
+    Workload,
+    WorkloadSpec,
+    no_progress,
+)
+from pyrometer.workload.jars import java_class, workloads_jar
+from pyrometer.workload.learning import (
+    PARTITIONS,
+    SOURCE,
+    STORAGE,
+    iterations_of,
+    iterations_variant,
+    partitions_of,
+    storage_level,
+    with_answer,
+)
+
+if TYPE_CHECKING:
+    from pyrometer.workload.cache import DataCache
+
+TOP = 10
+RELATIVE = 1e-9
+"""Ranks are sums of positive numbers, so the order of additions moves them by 1e-12 at most."""
+
+
+class PageRank(Workload):
+    """PageRank in a fixed number of iterations."""
+
+    name = "pagerank"
+    summary = "Rank the vertices of a power-law graph with GraphX's PageRank"
+    description = (
+        "Edges are read from text, each iteration sends along every edge what its source has to "
+        "hand on, and adds it up at the targets. Few vertices have very many edges, as in nets "
+        "of pages and people."
+    )
+    source = SOURCE
+    expectation = (
+        "A first job that reads the edges, then small shuffles (ranks out to the partitions of "
+        "the edges, sums back to the vertices) in every iteration, whose lineage grows. Shared "
+        "between CPU and garbage collection; memory for edges, vertices and every iteration's "
+        "vertices is the first thing to run short."
+    )
+    variants: ClassVar = {
+        "workload.iterations": iterations_variant(10),
+        "workload.partitions": PARTITIONS,
+        "workload.storage": Variant(
+            levels={level: doc for level, doc in STORAGE.levels.items() if level != "none"},
+            default=STORAGE.default,
+            doc="Storage level of the graph's edges and vertices; GraphX must store them.",
+        ),
+    }
+    scales: ClassVar = {"test": 50_000, "default": 4_000_000, "seed": 500_000_000}
+    scale_unit = "edges"
+    needs = Needs(python=("pyarrow", "numpy"), jars=(workloads_jar(),))
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Two numbers of at most nine digits a line."""
+        return spec.size * 20 + 1_000_000
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Make the edges, and rank the vertices with NumPy."""
+        from pyrometer.workload.data import graph
+
+        edges = cache.ensure(
+            f"graph-{spec.size}",
+            graph.recipe(spec.size),
+            lambda folder, tell: graph.write_dataset(folder, tell, spec.size),
+            bytes_needed=self.bytes_needed(spec),
+            progress=progress,
+        )
+        iterations = iterations_of(spec)
+        answer = cache.ensure(
+            f"pagerank-answer-{spec.size}-{iterations}",
+            {**graph.recipe(spec.size), "iterations": iterations, "top": TOP},
+            lambda folder, tell: graph.page_rank(tell, spec.size, iterations, TOP),
+            bytes_needed=1_000_000,
+            progress=progress,
+        )
+        return with_answer(edges.with_paths(edges="edges"), answer)
+
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Load the graph and rank it; `rows` are its vertices."""
+        program = java_class(spark, "org.pyrometer.workloads.graph.Ranks")
+        vertices, *numbers = program.run(
+            spark.sparkContext._jsc,
+            prepared.paths["edges"],
+            partitions_of(spec),
+            iterations_of(spec),
+            storage_level(spark, spec),
+            TOP,
+        )
+        sums, top = numbers[:3], numbers[3:]
+        pairs = [(int(top[i]), top[i + 1]) for i in range(0, len(top), 2)]
+        return IterationResult(
+            rows=int(vertices),
+            checksum=checksum([(vertex, round(rank, 4)) for vertex, rank in pairs]),
+            answer=[*((None, total) for total in sums), *pairs],
+        )
+
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """Compare the sums over all vertices, and the highest ranks, with NumPy's."""
+        facts = prepared.facts
+        if result.rows != facts["vertices"]:
+            return Mismatch("vertices", str(facts["vertices"]), str(result.rows))
+        known = [*((None, total) for total in facts["sums"]), *facts["top"]]
+        return differences(known, result.answer, ordered=True, relative=RELATIVE, absolute=0.0)
