@@ -190,7 +190,7 @@ class WorkloadContract:
             reports += 1
 
         whole = workload.prepare(spec, DataCache(tmp_path / "whole"), count)
-        for stop_at in sorted({1, (reports + 1) // 2, reports} - {0}):
+        for stop_at in sorted({min(1, reports), (reports + 1) // 2, reports} - {0}):
             cache = DataCache(tmp_path / f"cut-{stop_at}")
             seen = 0
 

@@ -191,6 +191,12 @@ fn stacks_are_told_as_a_reader_would() {
             "MapElements",
             "java.lang.String.indexOf Main$$Lambda.apply GENERATED.mapelements_doConsume_0$",
         ),
+        // the programs that Pyrometer brings along are users' programs
+        (
+            "udf",
+            "Project",
+            "org.pyrometer.workloads.truth.Calibrated.row java.lang.reflect.Method.invoke org.apache.spark.sql.catalyst.expressions.CallMethodViaReflection.eval GENERATED.project_doConsume_0$",
+        ),
         (
             "serialisation",
             "Exchange",
@@ -233,6 +239,10 @@ fn what_has_no_operator_has_a_category_all_the_same() {
         (
             "pyrometer",
             "libjvm.so!vframe::sender libjvm.so!jvmti_GetStackTrace libasyncProfiler.so!Profiler::recordSample libasyncProfiler.so!ObjectSampler::recordAllocation libjvm.so!JvmtiExport::post_sampled_object_alloc libjvm.so!MemAllocator::allocate",
+        ),
+        (
+            "pyrometer",
+            "java.util.HashMap.get org.pyrometer.plugin.PyrometerListener.onTaskEnd",
         ),
         (
             "pyrometer",
