@@ -1,0 +1,1 @@
+"""Programs with a declared truth, to test measurements with."""
