@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import json
 
+import duckdb
 import pytest
 
 from pyrometer.analyse.characterise import characterise
 from pyrometer.analyse.plan_features import plan_features
+from pyrometer.analyse.sql_features import sql_features
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
 from pyrometer.store import Run
@@ -169,3 +171,20 @@ def test_a_run_without_sql_is_said_so(tmp_path):
 def test_bad_words_are_one_message(suite, capsys, words, message):
     assert run_verb(["workloads", "characterise", *(w.format(run=suite) for w in words)]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_text_of_a_query_is_counted():
+    text = (
+        "with r as (select a, sum(b) s from t group by a) select x.a, count(*) from r x"
+        " join u on x.a=u.a left join v on v.a=u.a, w where exists (select 1 from z where z.a=x.a)"
+        " and x.s > (select max(s) from r) group by 1 union all select 1, 2 order by 1"
+    )
+    tree = json.loads(duckdb.execute("SELECT json_serialize_sql(?)", [text]).fetchone()[0])
+    assert sql_features(tree) == {
+        "group_bys": 2,
+        "joins": 3,
+        "outer_joins": 1,
+        "tables": 5,
+        "unions": 1,
+        "subqueries": 2,
+    }

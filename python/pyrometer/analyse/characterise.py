@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.analyse.plan_features import plan_features
+from pyrometer.analyse.sql_features import features_by_query
 from pyrometer.analyse.warmup import Shape, detect, mean_estimate
 from pyrometer.errors import UsageError
 from pyrometer.estimate import Estimate
@@ -53,10 +54,12 @@ class Part(BaseModel):
     """One query of a suite.
 
     Counts and volumes are medians over the iterations of the steady part (of all iterations where
-    none is known to be steady); operators are those of the last iteration's final plan.
+    none is known to be steady); operators are those of the last iteration's final plan; ``sql``
+    counts what the text asks for, ``None`` where the text is not known.
     """
 
     name: str
+    sql: dict[str, int] | None = None
     operators: dict[str, int]
     stages_count: int | None = None
     skipped_stages_count: int | None = None
@@ -118,24 +121,47 @@ def characterise(run: Run) -> Characterisation:
             name = f"sql/{unnamed[iteration]}"
         parts[name].setdefault(iteration, []).append(row)
     workload = run.manifest.workload if run.manifest else None
+    texts = features_by_query(run)
     return Characterisation(
         run_dir=str(run.paths.root),
         workload=workload.name if workload else None,
         scale=workload.scale if workload else None,
         iterations_count=len({key for found in parts.values() for key in found}),
-        parts=[_part(name, list(found.values()), nodes) for name, found in parts.items()],
+        parts=[
+            _part(name, texts.get(name), found, nodes, _exact_times(run, name))
+            for name, found in parts.items()
+        ],
     )
 
 
+def _exact_times(run: Run, name: str) -> dict[int, int]:
+    """Give the runner's times by iteration of a part, where an iteration had it once."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for result in run.manifest.results if run.manifest else []:
+        for part in result.parts:
+            if part.name == name:
+                found[result.iteration].append(part.ended_mono_ns - part.started_mono_ns)
+    return {iteration: times[0] for iteration, times in found.items() if len(times) == 1}
+
+
 def _part(
-    name: str, iterations: list[list[dict[str, Any]]], nodes: dict[tuple[int, int], list[Any]]
+    name: str,
+    sql: dict[str, int] | None,
+    found_in: dict[tuple[int, int], list[dict[str, Any]]],
+    nodes: dict[tuple[int, int], list[Any]],
+    exact: dict[int, int],
 ) -> Part:
     doubts = []
+    iterations = list(found_in.values())
     ended = [rows for rows in iterations if all(_ended(row) for row in rows)]
     if len(ended) < len(iterations):
         doubts.append(f"{len(iterations) - len(ended)} iterations never ended: not counted")
+    # By the runner's clock where it timed the part (analysis and planning included), else Spark's.
     times = [
-        max(row["end_wall_ns"] for row in rows) - min(row["start_wall_ns"] for row in rows)
+        exact.get(
+            rows[0]["iteration"],
+            max(row["end_wall_ns"] for row in rows) - min(row["start_wall_ns"] for row in rows),
+        )
         for rows in ended
     ]
     # Spark stamps executions by the millisecond: a shorter one is taken as one.
@@ -154,6 +180,7 @@ def _part(
     read, shuffled = sums["input_bytes"], sums["shuffle_bytes"]
     return Part(
         name=name,
+        sql=sql,
         operators=dict(operators),
         **sums,
         shuffle_heavy=None if read is None or shuffled is None else shuffled > read,

@@ -32,6 +32,16 @@ SHORT = {
 }
 """What a count of `pyrometer.analyse.plan_features.FEATURES` is called in the table."""
 
+SQL_FEATURES = {
+    "group_bys": "groupby",
+    "joins": "join",
+    "outer_joins": "outer",
+    "tables": "table",
+    "unions": "union",
+    "subqueries": "subquery",
+}
+"""What a count of `pyrometer.analyse.sql_features` is called in the table."""
+
 
 def characterise(
     what: Annotated[
@@ -100,6 +110,7 @@ def columns(part: Part) -> dict[str, Any]:
     elapsed = part.elapsed_ns
     return {
         "query": part.name,
+        **{f"sql_{name}": (part.sql or {}).get(name) for name in SQL_FEATURES},
         **part.operators,
         **part.model_dump(
             include={
@@ -150,6 +161,9 @@ def _print(console: Any, made: Characterisation) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("query", no_wrap=True)
+    known = any(part.sql is not None for part in made.parts)
+    if known:
+        table.add_column("SQL")
     table.add_column("operators of the final plan")
     for title in ("input", "shuffle", "stages/tasks", "time", "warm-up"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -157,6 +171,7 @@ def _print(console: Any, made: Characterisation) -> None:
         counts = [f"{n}{SHORT[name]}" for name, n in part.operators.items() if n]
         table.add_row(
             Text(part.name),
+            *([_words(part.sql)] if known else []),
             ", ".join(counts),
             _size(part.input_bytes),
             Text(_size(part.shuffle_bytes), style="bold" if part.shuffle_heavy else ""),
@@ -173,6 +188,12 @@ def _print(console: Any, made: Characterisation) -> None:
     doubtful = [part.name for part in made.parts if part.doubts]
     if doubtful:
         console.print(f"[yellow]may still be warming up:[/] {', '.join(doubtful)}")
+
+
+def _words(counts: dict[str, int] | None) -> str:
+    if counts is None:
+        return "?"
+    return ", ".join(f"{n}{SQL_FEATURES[name]}" for name, n in counts.items() if n)
 
 
 def _size(value: int | None) -> str:
