@@ -1,7 +1,8 @@
-"""Control groups of this machine, where they can be made; the planner on invented ones."""
+"""Control groups of this machine, where they can be made."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -9,47 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.errors import CapabilityError
 from pyrometer.run import cgroup
-from pyrometer.run.cgroup import Hierarchy
+from pyrometer.run.cgroup_plan import Hierarchy, plan
+from pyrometer.workload import page_cache
 
-V1 = [Hierarchy(1, frozenset({c}), f"/cg/{c}/own") for c in ("memory", "cpu", "blkio")]
-V2 = [Hierarchy(2, frozenset({"memory", "cpu", "io"}), "/cg/own")]
 MIB = 1 << 20
-
-
-def rows(planned: cgroup.Plan) -> dict[str, str]:
-    return {write.path: write.text for write in planned.writes}
-
-
-def test_both_versions_get_the_same_levels_in_their_own_words() -> None:
-    levels = {"cgroup.memory": 64 * MIB, "cgroup.swap": 0, "cpu.quota": 0.5,
-              "cgroup.read_bps": 20 * MIB}  # fmt: skip
-    assert rows(cgroup.plan(levels, V1, "254:0", "g")) == {
-        "/cg/memory/own/g/memory.limit_in_bytes": "67108864",
-        "/cg/memory/own/g/memory.memsw.limit_in_bytes": "67108864",
-        "/cg/cpu/own/g/cpu.cfs_period_us": "100000",
-        "/cg/cpu/own/g/cpu.cfs_quota_us": "50000",
-        "/cg/blkio/own/g/blkio.throttle.read_bps_device": "254:0 20971520",
-    }
-    assert rows(cgroup.plan(levels, V2, "254:0", "g")) == {
-        "/cg/own/g/memory.max": "67108864",
-        "/cg/own/g/memory.swap.max": "0",
-        "/cg/own/g/cpu.max": "50000 100000",
-        "/cg/own/g/io.max": "254:0 rbps=20971520",
-    }
-
-
-def test_what_cannot_be_honoured_is_refused_or_doubted() -> None:
-    with pytest.raises(UsageError, match="needs cgroup"):
-        cgroup.plan({"cgroup.swap": 0}, V1, None, "g")
-    with pytest.raises(CapabilityError, match="controller memory"):
-        cgroup.plan({"cgroup.memory": MIB}, [], None, "g")
-    with pytest.raises(CapabilityError, match="no block device"):
-        cgroup.plan({"cgroup.read_bps": MIB}, V1, None, "g")
-    limited = cgroup.plan({"cgroup.write_bps": MIB}, V1, "254:0", "g")
-    assert limited.doubt
-    assert "direct writes only" in limited.doubt
 
 
 def here(levels: dict[str, float], tmp_path: Path) -> cgroup.Plan:
@@ -67,7 +33,9 @@ def test_a_memory_limit_kills_and_leaves_nothing(tmp_path: Path) -> None:
         with cgroup.joined(planned.folders):
             hog = subprocess.Popen(["python3", "-c", "x = bytearray(200 << 20)"])
         assert hog.wait() == -9
-        assert cgroup.oom_kills(planned) == 1
+        found = cgroup.facts(planned)
+        assert found["oom_kills_count"] == 1
+        assert found["memory_peak_bytes"] == 32 * MIB
     assert not any(Path(folder).exists() for folder in planned.folders)
 
 
@@ -80,7 +48,43 @@ def test_a_quota_of_a_tenth_gives_a_tenth(tmp_path: Path) -> None:
         burner.kill()
         _, _, used = os.wait4(burner.pid, 0)
         burner.returncode = -9
+        found = cgroup.facts(planned)
     assert used.ru_utime + used.ru_stime < 0.3
+    assert found["cpu_throttled_count"] > 2
+    assert found["cpu_throttled_ns"] > 0.3e9
+
+
+def test_a_read_limit_holds_for_buffered_reads(tmp_path: Path) -> None:
+    planned = here({"cgroup.read_bps": 8 * MIB}, tmp_path)
+    file = tmp_path / "16m"
+    file.write_bytes(os.urandom(16 * MIB))
+    page_cache.evict([str(file)])
+    assert page_cache.residency([str(file)]).resident == 0
+    with cgroup.applied(planned), cgroup.joined(planned.folders):
+        began = time.monotonic()
+        subprocess.run(["cat", str(file)], stdout=subprocess.DEVNULL, check=True)
+        took = time.monotonic() - began
+    # 2 s at the limit; the kernel lets a little through before it counts.
+    assert 1.2 < took < 4.0
+
+
+def test_a_folder_of_version_2_is_made_and_left_as_found(tmp_path: Path) -> None:
+    control = tmp_path / "cgroup.subtree_control"
+    control.write_text("memory")
+    places = [Hierarchy(2, frozenset({"memory", "cpu"}), str(tmp_path), "", frozenset({"memory"}))]
+    planned = plan({"cpu.quota": 0.5}, places, None, "pyrometer-1-1")
+    # No kernel stands behind this tree: files of the group have to be there, and to go again.
+    folder = Path(planned.folders[0])
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(cgroup.applied(planned))
+        assert control.read_text() == "+cpu"
+        assert (folder / "cpu.max").read_text() == "50000 100000"
+        (folder / "cpu.stat").write_text("nr_periods 9\nnr_throttled 4\nthrottled_usec 250\n")
+        assert cgroup.facts(planned) == {"cpu_throttled_count": 4, "cpu_throttled_ns": 250_000}
+        for file in folder.iterdir():
+            file.unlink()
+    assert not folder.exists()
+    assert control.read_text() == "-cpu"
 
 
 def test_a_group_of_a_dead_run_is_found_and_one_of_a_living_run_is_not(tmp_path: Path) -> None:

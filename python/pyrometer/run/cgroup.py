@@ -1,7 +1,4 @@
-"""Control groups around the application: what to write where, and a thin shell that does it.
-
-Files and their meaning: the kernel's documentation, admin-guide/cgroup-v1 and cgroup-v2.
-"""
+"""Control groups around the application: a thin shell that makes, enters and removes them."""
 
 from __future__ import annotations
 
@@ -9,189 +6,29 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.errors import CapabilityError
 from pyrometer.plan import Level
+from pyrometer.run.cgroup_plan import CONTROLLER, SUBTREE, Hierarchy, hierarchies, plan
+from pyrometer.run.cgroup_plan import Plan as Plan
 
 PREFIX = "pyrometer-"
-PERIOD_US = 100_000
 REMOVE_S = 5.0
 
-CONTROLLER = {
-    "cgroup.memory": "memory",
-    "cgroup.swap": "memory",
-    "cpu.quota": "cpu",
-    "cgroup.cpu_weight": "cpu",
-    "cgroup.read_bps": "io",
-    "cgroup.write_bps": "io",
-    "cgroup.read_iops": "io",
-    "cgroup.write_iops": "io",
+FACTS = {
+    ("memory.failcnt", ""): ("memory_limit_hits_count", 1),
+    ("memory.memsw.failcnt", ""): ("memory_limit_hits_count", 1),
+    ("memory.oom_control", "oom_kill"): ("oom_kills_count", 1),
+    ("memory.max_usage_in_bytes", ""): ("memory_peak_bytes", 1),
+    ("memory.events", "max"): ("memory_limit_hits_count", 1),
+    ("memory.events", "oom_kill"): ("oom_kills_count", 1),
+    ("memory.peak", ""): ("memory_peak_bytes", 1),
+    ("cpu.stat", "nr_throttled"): ("cpu_throttled_count", 1),
+    ("cpu.stat", "throttled_time"): ("cpu_throttled_ns", 1),
+    ("cpu.stat", "throttled_usec"): ("cpu_throttled_ns", 1000),
 }
-"""Factors, and the controller (in the words of version 2) that applies each."""
-
-_V1_NAMES = {"io": "blkio"}
-_V2_IO = {"read_bps": "rbps", "write_bps": "wbps", "read_iops": "riops", "write_iops": "wiops"}
-
-
-@dataclass(frozen=True)
-class Hierarchy:
-    """A mounted hierarchy of control groups and the folder of our own group in it."""
-
-    version: int
-    controllers: frozenset[str]
-    folder: str
-
-
-@dataclass(frozen=True)
-class Write:
-    """A text that goes into a file of the group."""
-
-    path: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Folders to make and what to write into them, in order."""
-
-    folders: tuple[str, ...] = ()
-    writes: tuple[Write, ...] = ()
-    doubt: str | None = None
-
-
-def hierarchies(mountinfo: str, groups: str, v2_controllers: Mapping[str, str]) -> list[Hierarchy]:
-    """Read which hierarchies there are.
-
-    Parameters
-    ----------
-    mountinfo, groups : str
-        ``/proc/self/mountinfo`` and ``/proc/self/cgroup``.
-    v2_controllers : Mapping[str, str]
-        ``cgroup.controllers`` of each version 2 mount point.
-    """
-    own: dict[frozenset[str], str] = {}
-    for line in groups.splitlines():
-        _, listed, group = line.split(":", 2)
-        own[frozenset(listed.split(",")) - {""}] = group
-    found = []
-    path: str | None
-    for line in mountinfo.splitlines():
-        front, _, back = line.partition(" - ")
-        kind, _, options = back.partition(" ")
-        if kind not in ("cgroup", "cgroup2"):
-            continue
-        root, mount = front.split()[3:5]
-        if kind == "cgroup2":
-            names, path = frozenset(v2_controllers.get(mount, "").split()), own.get(frozenset())
-        else:
-            offered = set(options.rpartition(" ")[2].split(","))
-            names = next((n for n in own if n and n <= offered), frozenset())
-            path = own.get(names) if names else None
-        if path is not None:
-            below = path[len(root) :] if root != "/" and path.startswith(root) else path
-            folder = f"{mount}/{below.strip('/')}".rstrip("/")
-            found.append(Hierarchy(2 if kind == "cgroup2" else 1, names, folder))
-    return found
-
-
-def plan(
-    treatment: Mapping[str, Level],
-    hosts: Sequence[Hierarchy],
-    device: str | None,
-    name: str,
-) -> Plan:
-    """Say what to make and write for the levels of a treatment.
-
-    Parameters
-    ----------
-    treatment : mapping
-        Levels by factor; those of no control group are passed over.
-    hosts : sequence of Hierarchy
-        What this host offers.
-    device : str or None
-        ``major:minor`` of the disk below the data; needed for limits of reading and writing.
-    name : str
-        Name of the group.
-
-    Raises
-    ------
-    UsageError, CapabilityError
-        Levels that make no sense together; no controller, no disk.
-    """
-    asked = {factor: treatment[factor] for factor in CONTROLLER if factor in treatment}
-    if "cgroup.swap" in asked and "cgroup.memory" not in asked:
-        raise UsageError("cgroup.swap needs cgroup.memory", "give both, for example 2g and 0")
-    folders: dict[str, None] = {}
-    writes: list[Write] = []
-    doubt = None
-    for controller in dict.fromkeys(CONTROLLER[factor] for factor in asked):
-        host = _offering(controller, hosts)
-        mine = {f.rpartition(".")[2]: v for f, v in asked.items() if CONTROLLER[f] == controller}
-        if controller == "io" and device is None:
-            raise CapabilityError(
-                "the data lies on no block device, whose reading or writing could be limited",
-                "set PYROMETER_CACHE to a folder on a local disk",
-            )
-        folder = f"{host.folder}/{name}"
-        folders[folder] = None
-        rows = (_v1 if host.version == 1 else _v2)(controller, mine, device)
-        writes += [Write(f"{folder}/{file}", text) for file, text in rows]
-        if controller == "io" and host.version == 1 and mine.keys() & {"write_bps", "write_iops"}:
-            doubt = (
-                "a write limit of a version 1 control group holds for direct writes only, not "
-                "for what the page cache writes back"
-            )
-    return Plan(tuple(folders), tuple(writes), doubt)
-
-
-def _offering(controller: str, hosts: Sequence[Hierarchy]) -> Hierarchy:
-    for host in hosts:
-        if (controller if host.version == 2 else _V1_NAMES.get(controller, controller)) in (
-            host.controllers
-        ):
-            return host
-    raise CapabilityError(
-        f"no control group hierarchy of this host offers the controller {controller}",
-        "mount one (mount -t cgroup2 none /sys/fs/cgroup), or ask who runs this container",
-    )
-
-
-def _v1(controller: str, levels: Mapping[str, Level], device: str | None) -> list[tuple[str, str]]:
-    if controller == "memory":
-        memory = int(levels["memory"])
-        rows = [("memory.limit_in_bytes", str(memory))]
-        if "swap" in levels:
-            rows.append(("memory.memsw.limit_in_bytes", str(memory + int(levels["swap"]))))
-        return rows
-    if controller == "cpu":
-        rows = []
-        if "quota" in levels:
-            rows.append(("cpu.cfs_period_us", str(PERIOD_US)))
-            rows.append(("cpu.cfs_quota_us", str(round(float(levels["quota"]) * PERIOD_US))))
-        if "cpu_weight" in levels:
-            # Version 1 counts from 1024, version 2 from 100.
-            rows.append(("cpu.shares", str(max(2, round(int(levels["cpu_weight"]) * 10.24)))))
-        return rows
-    return [(f"blkio.throttle.{k}_device", f"{device} {int(v)}") for k, v in levels.items()]
-
-
-def _v2(controller: str, levels: Mapping[str, Level], device: str | None) -> list[tuple[str, str]]:
-    if controller == "memory":
-        rows = [("memory.max", str(int(levels["memory"])))]
-        if "swap" in levels:
-            rows.append(("memory.swap.max", str(int(levels["swap"]))))
-        return rows
-    if controller == "cpu":
-        rows = []
-        if "quota" in levels:
-            rows.append(("cpu.max", f"{round(float(levels['quota']) * PERIOD_US)} {PERIOD_US}"))
-        if "cpu_weight" in levels:
-            rows.append(("cpu.weight", str(int(levels["cpu_weight"]))))
-        return rows
-    limits = " ".join(f"{_V2_IO[k]}={int(v)}" for k, v in levels.items())
-    return [("io.max", f"{device} {limits}")]
+"""Counters of both versions: file and key in it; our name and what one unit stands for."""
 
 
 def apply(planned: Plan) -> None:
@@ -210,7 +47,7 @@ def apply(planned: Plan) -> None:
             at = write.path
             Path(at).write_text(write.text, encoding="ascii")
     except OSError as error:
-        remove(planned.folders)
+        _leave(planned)
         raise CapabilityError(
             f"{at}: {error.strerror}",
             "control groups are made by root, or below a group that systemd delegated to you",
@@ -220,13 +57,14 @@ def apply(planned: Plan) -> None:
 @contextlib.contextmanager
 def joined(folders: Sequence[str]) -> Iterator[None]:
     """Put this process into groups for a moment: what it starts meanwhile is born there."""
-    came_from = {folder: Path(folder).parent / "cgroup.procs" for folder in folders}
+    places = {place.folder: place.own for place in here()} if folders else {}
+    came_from = [Path(places[str(Path(f).parent)]) / "cgroup.procs" for f in folders]
     try:
         for folder in folders:
             (Path(folder) / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
         yield
     finally:
-        for home in came_from.values():
+        for home in came_from:
             with contextlib.suppress(OSError):
                 home.write_text(str(os.getpid()), encoding="ascii")
 
@@ -256,13 +94,24 @@ def leftovers(hosts: Sequence[Hierarchy]) -> list[str]:
 
 
 def here() -> list[Hierarchy]:
-    """Read the hierarchies of this host."""
+    """Read where groups can be made on this host."""
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
-    offered = {}
-    for file in (f"{line.split()[4]}/cgroup.controllers" for line in mounts.splitlines()):
-        with contextlib.suppress(OSError):
-            offered[file.rpartition("/")[0]] = Path(file).read_text(encoding="ascii")
-    return hierarchies(mounts, Path("/proc/self/cgroup").read_text(encoding="utf-8"), offered)
+    groups = Path("/proc/self/cgroup").read_text(encoding="utf-8")
+    unified = next((g.split(":", 2)[2] for g in groups.splitlines() if g.startswith("0::")), "/")
+    v2 = {}
+    for mount in (Path(line.split()[4]) for line in mounts.splitlines() if " - cgroup2 " in line):
+        for folder in (mount, *(mount / part for part in _ancestors(unified))):
+            with contextlib.suppress(OSError):
+                v2[str(folder)] = (
+                    (folder / "cgroup.controllers").read_text(encoding="ascii"),
+                    (folder / SUBTREE).read_text(encoding="ascii"),
+                )
+    return hierarchies(mounts, groups, v2)
+
+
+def _ancestors(group: str) -> list[str]:
+    path = Path(group.strip("/"))
+    return [str(p) for p in (path, *path.parents) if str(p) != "."]
 
 
 def device_of(path: Path) -> str | None:
@@ -291,18 +140,33 @@ def applied(planned: Plan) -> Iterator[None]:
     try:
         yield
     finally:
-        remove(planned.folders)
+        _leave(planned)
 
 
-def oom_kills(planned: Plan) -> int:
-    """Count the processes that the kernel killed in the groups for want of memory."""
-    count = 0
-    for folder in planned.folders:
-        for name in ("memory.oom_control", "memory.events"):
+def _leave(planned: Plan) -> None:
+    remove(planned.folders)
+    for write in planned.undo:
+        # Another run may have counted on what we enabled.
+        if not any(Path(write.path).parent.glob(f"{PREFIX}*")):
             with contextlib.suppress(OSError):
-                for line in Path(folder, name).read_text(encoding="ascii").splitlines():
-                    count += int(line.split()[1]) if line.startswith("oom_kill ") else 0
-    return count
+                Path(write.path).write_text(write.text, encoding="ascii")
+
+
+def facts(planned: Plan) -> dict[str, int]:
+    """Count what the groups' limits did: reached, killed, held back; asked before they go.
+
+    ``memory_limit_hits_count``, ``oom_kills_count``, ``memory_peak_bytes``,
+    ``cpu_throttled_count`` (periods) and ``cpu_throttled_ns``, as far as the kernel tells.
+    """
+    found: dict[str, int] = {}
+    for folder in planned.folders:
+        for (file, key), (name, unit) in FACTS.items():
+            with contextlib.suppress(OSError, ValueError):
+                text = Path(folder, file).read_text(encoding="ascii")
+                rows = dict(line.split() for line in text.splitlines()) if key else {"": text}
+                if key in rows:
+                    found[name] = found.get(name, 0) + int(rows[key]) * unit
+    return found
 
 
 def group_name(pid: int) -> str:

@@ -42,10 +42,12 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     manifest.versions.update(_versions(drivers))
     manifest.probes = [probe.report(record.paths) for probe in probes]
     manifest.probes.append(own_cost(record))
+    manifest.cgroup = cgroup.facts(launch.group) or None
     manifest.exit = Exit(
         code=ending.code,
         signal=ending.signal,
         reason=wrong(manifest.results)
+        or starved(manifest.cgroup, ending)
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
     manifest.state = state(ending, 0 if launch.own is None else launch.own.exit_code)
@@ -75,6 +77,20 @@ def wrong(found: Sequence[Result]) -> str | None:
         if result.status == "wrong_result":
             return f"wrong result in iteration {result.iteration}: {result.error}"
     return None
+
+
+def starved(group: Mapping[str, int] | None, ending: Ending) -> str | None:
+    """Say that the memory limit ended the application; ``None`` if it did not.
+
+    Examples
+    --------
+    >>> starved({"oom_kills_count": 1}, Ending(1, None, None, 0, 0))
+    'the kernel killed 1 process(es) for want of memory: cgroup.memory was too small'
+    """
+    kills = (group or {}).get("oom_kills_count", 0)
+    if not kills or ending.code == 0:
+        return None
+    return f"the kernel killed {kills} process(es) for want of memory: cgroup.memory was too small"
 
 
 def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
@@ -198,12 +214,13 @@ def _doubt(
         cache = result.cache or {}
         if cache.get("state") and cache.get("reason"):
             record.doubt("cache_state_missed", f"Iteration {result.iteration}: {missed(cache)}.")
-    kills = cgroup.oom_kills(launch.group)
+    group = manifest.cgroup or {}
+    kills, held = group.get("oom_kills_count", 0), group.get("cpu_throttled_count", 0)
     if kills:
-        record.doubt(
-            "killed_in_group",
-            f"The kernel killed {kills} process(es): cgroup.memory was too small.",
-        )
+        record.doubt("killed_in_group", f"The kernel killed {kills} process(es).")
+    if held:
+        seconds = group.get("cpu_throttled_ns", 0) / 1e9
+        record.doubt("throttled_in_group", f"{held} times, {seconds:.1f} s in all.")
     if len(app_ids) > 1:
         record.doubt("several_contexts", f"{len(app_ids)} applications: {', '.join(app_ids)}.")
     for result in manifest.results:

@@ -174,6 +174,7 @@ class Manifest(_Part):
     probes: list[ProbeEntry] = Field(default_factory=list)
     results: list[Result] = Field(default_factory=list)
     phases: list[Phase] = Field(default_factory=list)
+    cgroup: dict[str, int] | None = None
     doubts: list[Doubt] = Field(default_factory=list)
     launcher: Launcher | None = None
 
