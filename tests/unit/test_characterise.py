@@ -188,3 +188,21 @@ def test_the_text_of_a_query_is_counted():
         "unions": 1,
         "subqueries": 2,
     }
+
+
+def test_texts_beside_the_data_and_times_of_the_runner_are_used(suite, tmp_path):
+    with Run.open(suite) as run:
+        before = characterise(run)
+        name = before.parts[0].name
+        assert before.parts[0].sql is None
+        text = "select `a`, count(*) from t group by `a`"
+        (tmp_path / "queries.json").write_text(json.dumps({name: {"sql": text}}))
+        run.paths.raw.mkdir(exist_ok=True)
+        (run.paths.raw / "workload.json").write_text(
+            json.dumps({"prepared": {"root": str(tmp_path)}})
+        )
+        after = characterise(run)
+    assert after.parts[0].sql == {
+        "group_bys": 1, "joins": 0, "outer_joins": 0, "tables": 1, "unions": 0, "subqueries": 0,
+    }  # fmt: skip
+    assert all(part.sql is None for part in after.parts[1:])
