@@ -115,9 +115,14 @@ def carry_out(
             "--resume makes what is missing in it; -o gives another",
         )
     there = {order.name: _finished(order) for order in wanted if order.trial is not None}
-    facts, documents = [], {}
+    facts: list[StudyRunFacts] = []
+    documents: dict[str, dict[str, Any]] = {}
     for order in wanted:
-        fact, document = _made(order, there.get(order.name), watch)
+        finished = there.get(order.name)
+        if finished is None and any((one.reason or "").startswith("interrupted") for one in facts):
+            # Who stops a run stops the study; what is finished is still read.
+            order = replace(order, trial=None, reason="not made: the study was interrupted")
+        fact, document = _made(order, finished, watch)
         facts.append(fact)
         if document is not None:
             documents[order.name] = document
@@ -222,7 +227,8 @@ def _difference(trial: Trial, manifest: Manifest) -> str | None:
         "scale": (trial.scale, str(manifest.workload.scale)),
         "treatment": (dict(trial.treatment), manifest.treatment),
         "number of iterations": (trial.iterations, manifest.iterations),
-        "warm-up": (trial.warmup, manifest.warmup),
+        # "auto" is decided by then.
+        "warm-up": (trial.warmup, "auto" if trial.warmup == "auto" else manifest.warmup),
         "profile": (trial.profile, manifest.profile),
     }
     return next((what for what, (ours, theirs) in pairs.items() if ours != theirs), None)
