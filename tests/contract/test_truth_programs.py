@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from pyrometer.errors import UsageError
 from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workload import registry
+from pyrometer.workload.cache import DataCache
 from pyrometer.workload.truth import calibrated
 
 
@@ -20,3 +25,18 @@ class TestCast(WorkloadContract):
 
 class TestDecompression(WorkloadContract):
     workload = calibrated.Decompression
+
+
+@pytest.mark.parametrize("share", ["9", "91", "100"])
+def test_a_share_that_leaves_too_little_is_refused(tmp_path, share):
+    spec = registry.resolve("truth-udf", {"share": share}, "test")
+    with pytest.raises(UsageError, match="not between 10 and 90"):
+        registry.get("truth-udf").prepare(spec, DataCache(tmp_path))
+
+
+@pytest.mark.parametrize(("cause", "value"), [("on", 0.3), ("off", 0.0)])
+def test_the_declared_share_is_the_one_asked_for(cause, value):
+    spec = registry.resolve("truth-sleep", {"cause": cause, "share": "30"}, "test")
+    truth = registry.get("truth-sleep").truth(spec)
+    assert truth is not None
+    assert truth.value == value
