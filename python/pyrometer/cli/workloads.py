@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -149,6 +150,27 @@ def prepare(
         return
     files = f"{units.count(len(prepared.files))} files, {units.size(prepared.bytes)}"
     human(as_json).print(f"{files}: {prepared.root}", markup=False, soft_wrap=True)
+
+
+@app.command(no_args_is_help=True)
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new workload.")],
+    kind: Annotated[str, typer.Option(help="python (a class), sql or yaml.")] = "python",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="New or empty folder; ./NAME."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a commented skeleton of a workload of your own."""
+    from pyrometer.workload.own import skeletons
+
+    written = skeletons.write(name, kind, output or Path(name))
+    if as_json:
+        emit_json({"schema": "pyrometer/skeleton/1", "files": [str(path) for path in written]})
+        return
+    for path in written:
+        human(as_json).print(str(path), markup=False, soft_wrap=True)
 
 
 def _level(setting: str) -> tuple[str, str]:
