@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +28,14 @@ def _missing(root):
     return None
 
 
+@contextmanager
+def open_folder():
+    """Make a folder that PostgreSQL's own user can pass: pytest's are their owner's alone."""
+    with tempfile.TemporaryDirectory(prefix="pyrometer-random-read-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.fixture(autouse=True)
 def needed(cache):
     reason = _missing(cache.root)
@@ -40,15 +50,9 @@ class TestRandomRead(WorkloadContract):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def cache(cls, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("cache")
-        # pytest keeps its folders to their owner, and PostgreSQL runs as another user.
-        if os.geteuid() == 0:
-            for parent in (folder, *folder.parents):
-                if parent.name.startswith(("pytest-", "popen-")):
-                    parent.chmod(0o711)
-        folder.chmod(0o755)
-        return DataCache(folder)
+    def cache(cls):
+        with open_folder() as folder:
+            yield DataCache(folder)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -59,13 +63,12 @@ class TestRandomRead(WorkloadContract):
             cls.workload().teardown(cls.workload().prepare(spec, cache), spec)
         assert not list(cache.root.glob(f"{postgres.PREFIX}*"))
 
-    def test_same_specification_same_bytes(self, cache, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("other")
-        folder.chmod(0o755)
-        for spec in self.specifications():
-            here = self.workload().prepare(spec, cache)
-            there = self.workload().prepare(spec, DataCache(folder))
-            assert (here.files, here.facts) == (there.files, there.facts)
+    def test_same_specification_same_bytes(self, cache):
+        with open_folder() as folder:
+            for spec in self.specifications():
+                here = self.workload().prepare(spec, cache)
+                there = self.workload().prepare(spec, DataCache(folder))
+                assert (here.files, here.facts) == (there.files, there.facts)
 
     def test_what_one_of_its_levels_cannot_is_refused(self, cache):
         spec = self.specifications()[0]
