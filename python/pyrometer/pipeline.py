@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pyrometer.doubt import Doubt
@@ -23,7 +19,7 @@ from pyrometer.run.host import this_host
 from pyrometer.run.launch import Launch, launch_command, launch_workload
 from pyrometer.run.observe import Silent, Watch, observe
 from pyrometer.run.own import is_own_command, launch_own
-from pyrometer.run.process import STOPPING, Ending
+from pyrometer.run.process import Ending
 from pyrometer.run.record import Record
 from pyrometer.schema import doubt
 from pyrometer.workload import registry
@@ -64,7 +60,6 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
     notes = require(probes)
     with opened(trial, probes, notes) as record:
         launch = prepare(trial, probes, record, watch)
-        preload()
         ending = observe(launch, probes, record, watch)
     return Outcome(record, ending, derive(record, watch, report))
 
@@ -122,7 +117,7 @@ def prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch)
 
 def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     """Make tables, summary and report; a step that fails becomes a doubt."""
-    # Imported here: the application starts first, these come while it does (see `preload`).
+    # Imported here: beside the application their half CPU-second would be taken from it.
     from pyrometer.analyse import ledger_tables, summary
     from pyrometer.report import build, write_page
     from pyrometer.store import Run, write_rows
@@ -156,24 +151,6 @@ def _step(name: str, record: Record, watch: Watch) -> Iterator[None]:
     watch.phase(name)
     with record.phase(name):
         yield
-
-
-def preload() -> None:
-    """Import what comes after the run while the application's JVM still starts, at low priority."""
-
-    def load() -> None:
-        try:
-            # On Linux a nice value belongs to a thread.
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
-            for module in ("pyrometer.report", "pyrometer.store.ingest", "pyrometer._core"):
-                import_module(module)
-        except Exception:  # noqa: S110
-            pass  # The same import fails again in `derive`, and is told there.
-
-    # A thread inherits what its maker blocks: signals are for the main thread alone.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, set(STOPPING))
-    threading.Thread(target=load, name="pyrometer-preload", daemon=True).start()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _degraded(problem: Problem) -> Doubt:

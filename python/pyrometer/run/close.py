@@ -149,7 +149,7 @@ def own_cost(record: Record) -> ProbeEntry:
     first = record.own_cpu[0][1]
     return ProbeEntry(
         name="launcher",
-        asked="launch, wait, progress, preloading of what comes after",
+        asked="launch, wait, progress",
         got="from the launch to the application's end",
         dropped=0,
         own_cpu_ns=record.own_cpu[-1][1] - first,
