@@ -54,6 +54,8 @@ def test_a_workloads_own_words_need_no_prefix() -> None:
         ("layout.tasks=0", "out of range", "from 1"),
         ("layout.tasks=two", "not a number", "layout.tasks=2"),
         ("host.cpus=3-1", "neither a number nor a set", "0,2-3"),
+        ("cgroup.memroy=3g", "unknown factor 'cgroup.memroy'", "did you mean 'cgroup.memory'?"),
+        ("cgroup.readbps=3m", "unknown factor", "did you mean 'cgroup.read_bps'?"),
         ("jvm.heap", "not of the form", "factor=level"),
         ("=2", "not of the form", "factor=level"),
         ("jvm.home=", "has no level", "Folder"),

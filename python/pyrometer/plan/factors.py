@@ -56,10 +56,14 @@ def factors() -> tuple[Factor, ...]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Nearest known word, as a question; ``None`` if nothing is near."""
+    near = _nearest(word, known)
+    return f"did you mean {near!r}?" if near else None
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else None
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
 
 
 def find_factor(name: str, own: Mapping[str, Iterable[str]] | None = None) -> Factor:
@@ -129,6 +133,7 @@ def _level(name: str, text: str, own: Mapping[str, list[str]]) -> Level:
         return text
     factor = find_factor(name, own)
     if factor.refused:
+        _misspelt(factor, name)
         raise CapabilityError(f"factor {name!r} cannot be set: {factor.refused}")
     if factor.scope == "workload" and factor.name != "workload.scale":
         known = f" (it has {', '.join(own)})" if own else ""
@@ -137,6 +142,17 @@ def _level(name: str, text: str, own: Mapping[str, list[str]]) -> Level:
             "pyrometer workloads show NAME lists what a workload declares",
         )
     return parse_level(factor, name, text)
+
+
+def _misspelt(family: Factor, name: str) -> None:
+    # A family (cgroup.*) takes in every name of that beginning, slips of the pen among them.
+    if not family.name.endswith("*"):
+        return
+    front = family.name[:-1]
+    members = {f.name.removeprefix(front) for f in factors() if f.name.startswith(front)} - {"*"}
+    near = _nearest(name.removeprefix(front), members)
+    if near:
+        raise UsageError(f"unknown factor {name!r}", f"did you mean '{front}{near}'?")
 
 
 def parse_level(factor: Factor, name: str, text: str) -> Level:
