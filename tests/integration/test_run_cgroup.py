@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from pyrometer.cli.doctor import left_groups
 from pyrometer.errors import CapabilityError
-from pyrometer.run import cgroup
+from pyrometer.plan import Trial
+from pyrometer.run import cgroup, cgroup_left
 from pyrometer.run.cgroup_plan import Hierarchy, plan
+from pyrometer.run.folder import new_manifest
+from pyrometer.run.host import this_host
+from pyrometer.run.launch import Launch
+from pyrometer.run.observe import Silent, observe
+from pyrometer.run.record import Record
+from pyrometer.store.layout import RunPaths
 from pyrometer.workload import page_cache
 
 MIB = 1 << 20
@@ -90,8 +99,58 @@ def test_a_folder_of_version_2_is_made_and_left_as_found(tmp_path: Path) -> None
 def test_a_group_of_a_dead_run_is_found_and_one_of_a_living_run_is_not(tmp_path: Path) -> None:
     planned = here({"cpu.quota": 1.0}, tmp_path)
     parent = Path(planned.folders[0]).parent
-    dead = parent / f"{cgroup.PREFIX}4194304-1"
+    dead = parent / f"{cgroup_left.PREFIX}4194304-1"
     dead.mkdir()
+    (finding,) = left_groups([str(parent)])
+    assert finding.remedy == f"rmdir {dead}"
     with cgroup.applied(planned):
         assert not dead.exists()
-        assert planned.folders[0] not in cgroup.leftovers(cgroup.here())
+        assert planned.folders[0] not in cgroup_left.leftovers([str(parent)])
+    assert left_groups([str(parent)]) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "names"), [(1, {"cpu", "blkio"}), (2, {"cpu", "memory", "io"})]
+)
+def test_a_group_that_cannot_be_removed_is_given_back_and_named(
+    version: int, names: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    places = [Hierarchy(version, frozenset(names), str(below), "", frozenset(names))]
+    # No kernel removes the files of this tree: the group stays, as one with processes does.
+    planned = plan({"cpu.quota": 0.5}, places, None, f"{cgroup_left.PREFIX}4194304-1")
+    monkeypatch.setattr(cgroup_left.remove, "__defaults__", (0.0,))
+    with cgroup.applied(planned) as stay:
+        assert stay == []
+        Path(planned.folders[0], "cgroup.procs").write_text("4194301\n4194302\n")
+    assert stay == list(planned.folders)
+    (below / "pyrometer-agent.service").mkdir()
+    (below / cgroup_left.group_name(os.getpid())).mkdir()
+    (finding,) = left_groups([str(tmp_path)])
+    assert not finding.available
+    assert f"{stay[0]} (processes 4194301 4194302)" in finding.reason
+    assert finding.remedy == f"kill -9 4194301 4194302; sleep 1; rmdir {stay[0]}"
+
+
+def test_a_run_tells_groups_that_stay_and_the_disk_that_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = RunPaths(tmp_path / "run")
+    paths.eventlog.mkdir(parents=True)
+    trial = Trial(command=("true",), treatment={"cgroup.read_bps": MIB, "cpu.quota": 1.0})
+    record = Record(paths, new_manifest(trial, this_host(), [], []))
+    every = frozenset({"cpu", "io"})
+    place = Hierarchy(2, every, str(tmp_path / "cg"), str(tmp_path / "cg"), every)
+    Path(place.folder).mkdir()
+    planned = plan(trial.treatment, [place], "8:0", cgroup_left.group_name(os.getpid()))
+    monkeypatch.setattr(cgroup, "here", lambda: [place])
+    monkeypatch.setattr(cgroup_left.remove, "__defaults__", (0.0,))
+    true = shutil.which("true")
+    assert true
+    launch = Launch(argv=(true,), env={}, agent={}, kind="other", group=planned)
+    assert observe(launch, [], record, Silent()).code == 0
+    told = {doubt.code: doubt.message for doubt in record.manifest.doubts}
+    assert told["groups_left"] == f"{planned.folders[0]} (processes {os.getpid()})."
+    assert told["limit_of_one_disk"].startswith("cgroup.read_bps: of the disk ")
+    assert str(paths.root) in told["limit_of_one_disk"]

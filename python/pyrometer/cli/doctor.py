@@ -45,7 +45,7 @@ def doctor(
     """
     from pyrometer.probes import doctor as examiner
 
-    findings = examiner.examine(Path.cwd(), os.environ)
+    findings = [*examiner.examine(Path.cwd(), os.environ), *left_groups()]
     show(findings, common.human(as_json))
     data = examiner.as_data(findings)
     if card:
@@ -59,6 +59,24 @@ def doctor(
         common.emit_json(data)
     if not examiner.can_run(findings):
         raise typer.Exit(3)
+
+
+def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
+    """Find control groups that dead runs left behind; none is no finding.
+
+    Parameters
+    ----------
+    folders : sequence of str, optional
+        Where to look, at any depth; unasked, where this host mounts control groups.
+    """
+    from pyrometer.probes.doctor import Finding
+    from pyrometer.run import cgroup_left
+
+    found = cgroup_left.leftovers(cgroup_left.mounted() if folders is None else folders, below=True)
+    if not found:
+        return []
+    reason = f"left behind by runs that are gone: {cgroup_left.told(found)}"
+    return [Finding("cgroup_leftovers", None, False, reason, cgroup_left.removal(found))]
 
 
 def show_card(card: Card, console: common.Console) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyrometer.errors import CapabilityError
 from pyrometer.plan import Level
+from pyrometer.run.cgroup_left import PREFIX, group_name, leftovers, remove
 from pyrometer.run.cgroup_plan import CONTROLLER, SUBTREE, Hierarchy, hierarchies, plan
 from pyrometer.run.cgroup_plan import Plan as Plan
-
-PREFIX = "pyrometer-"
-REMOVE_S = 5.0
 
 FACTS = {
     ("memory.failcnt", ""): ("memory_limit_hits_count", 1),
@@ -69,30 +66,6 @@ def joined(folders: Sequence[str]) -> Iterator[None]:
                 home.write_text(str(os.getpid()), encoding="ascii")
 
 
-def remove(folders: Sequence[str], within_s: float = REMOVE_S) -> list[str]:
-    """Remove groups; returns those that stay because a process still runs in them."""
-    deadline = time.monotonic() + within_s
-    left = list(folders)
-    while True:
-        for folder in list(left):
-            try:
-                os.rmdir(folder)
-            except FileNotFoundError:
-                pass
-            except OSError:
-                continue
-            left.remove(folder)
-        if not left or time.monotonic() >= deadline:
-            return left
-        time.sleep(0.02)
-
-
-def leftovers(hosts: Sequence[Hierarchy]) -> list[str]:
-    """Find groups of runs whose launcher is gone: their name ends in its pid and start time."""
-    found = (str(p) for h in hosts for p in Path(h.folder).glob(f"{PREFIX}*") if p.is_dir())
-    return sorted(folder for folder in set(found) if not _alive(folder))
-
-
 def here() -> list[Hierarchy]:
     """Read where groups can be made on this host."""
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
@@ -132,24 +105,29 @@ def planned_here(treatment: Mapping[str, Level], data: Path) -> Plan:
 
 
 @contextlib.contextmanager
-def applied(planned: Plan) -> Iterator[None]:
-    """Have the groups while the block lasts; groups that a dead run left behind go first."""
+def applied(planned: Plan) -> Iterator[list[str]]:
+    """Have the groups while the block lasts; groups that a dead run left behind go first.
+
+    The list given is empty until the block has ended; then it holds the groups that stay.
+    """
     if planned.folders:
-        remove(leftovers(here()), within_s=0.0)
+        remove(leftovers(place.folder for place in here()), within_s=0.0)
     apply(planned)
+    stay: list[str] = []
     try:
-        yield
+        yield stay
     finally:
-        _leave(planned)
+        stay += _leave(planned)
 
 
-def _leave(planned: Plan) -> None:
-    remove(planned.folders)
+def _leave(planned: Plan) -> list[str]:
+    stay = remove(planned.folders)
     for write in planned.undo:
         # Another run may have counted on what we enabled.
         if not any(Path(write.path).parent.glob(f"{PREFIX}*")):
             with contextlib.suppress(OSError):
                 Path(write.path).write_text(write.text, encoding="ascii")
+    return stay
 
 
 def facts(planned: Plan) -> dict[str, int]:
@@ -167,21 +145,3 @@ def facts(planned: Plan) -> dict[str, int]:
                 if key in rows:
                     found[name] = found.get(name, 0) + int(rows[key]) * unit
     return found
-
-
-def group_name(pid: int) -> str:
-    """Name of the group that the launcher `pid` makes."""
-    return f"{PREFIX}{pid}-{_start_ticks(pid)}"
-
-
-def _alive(folder: str) -> bool:
-    pid, _, ticks = Path(folder).name.removeprefix(PREFIX).partition("-")
-    return pid.isdigit() and ticks == str(_start_ticks(int(pid)))
-
-
-def _start_ticks(pid: int) -> int | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return int(stat[stat.rindex(")") + 2 :].split()[19])

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from pyrometer.errors import CapabilityError
 from pyrometer.probes.base import Probe
-from pyrometer.run import cgroup, own, process
+from pyrometer.run import cgroup, cgroup_left, own, process
+from pyrometer.run.cgroup_plan import CONTROLLER
 from pyrometer.run.close import judge
 from pyrometer.run.launch import Launch, properties_text
 from pyrometer.run.process import Ending
@@ -62,12 +63,13 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         If the application could not be started at all.
     """
     record.manifest.doubts.extend(launch.doubts)
+    _tell_limited_disk(launch, record)
     _describe(record, launch)
     record.paths.agent_properties.write_text(properties_text(launch.agent), encoding="utf-8")
     if launch.drop_caches:
         with record.phase("drop cache"):
             drop_caches()
-    with process.held_signals(), cgroup.applied(launch.group):
+    with process.held_signals(), cgroup.applied(launch.group) as stay:
         process.adopt_orphans()
         watch.phase("run")
         pid = _begin(launch, record)
@@ -79,8 +81,21 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
             with record.phase("close"):
                 _drain(probes, record)
         judge(record, launch, probes, ending)
+    if stay:
+        record.doubt("groups_left", f"{cgroup_left.told(stay)}.")
     record.save()
     return ending
+
+
+def _tell_limited_disk(launch: Launch, record: Record) -> None:
+    # A workload's own data says which disk is meant; of a command nobody knows what it reads.
+    limits = [name for name in record.manifest.treatment if CONTROLLER.get(name) == "io"]
+    if limits and not (launch.spec and launch.spec.prepared.root):
+        device = cgroup.device_of(record.paths.root)
+        record.doubt(
+            "limit_of_one_disk",
+            f"{', '.join(limits)}: of the disk {device}, which holds {record.paths.root}.",
+        )
 
 
 def drop_caches() -> None:
