@@ -38,6 +38,17 @@ public final class Ranks {
       int iterations,
       StorageLevel level,
       int top) {
+    return Sums.leavingNothingStored(
+        context, () -> rank(context, path, partitions, iterations, level, top));
+  }
+
+  private static double[] rank(
+      JavaSparkContext context,
+      String path,
+      int partitions,
+      int iterations,
+      StorageLevel level,
+      int top) {
     // Not ClassTag.Int(): its type differs between Scala 2.12 and 2.13.
     ClassTag<Object> tag = ClassTag$.MODULE$.apply(int.class);
     Graph<Object, Object> graph =
@@ -46,10 +57,8 @@ public final class Ranks {
         PageRank.runWithOptions(graph, iterations, RESET, Option.empty(), tag, tag);
     ranks.persist(level);
     JavaRDD<Tuple2<Object, Object>> vertices = ranks.vertices().toJavaRDD();
-    double[] sums = vertices.aggregate(new double[4], Ranks::add, Ranks::merge);
+    double[] sums = vertices.aggregate(new double[4], Ranks::add, Sums::merge);
     List<Tuple2<Object, Object>> highest = vertices.takeOrdered(top, new HighestFirst());
-    ranks.unpersist(true);
-    graph.unpersist(true);
     return DoubleStream.concat(
             DoubleStream.of(sums),
             highest.stream().flatMapToDouble(v -> DoubleStream.of((Long) v._1, (Double) v._2)))
@@ -62,13 +71,6 @@ public final class Ranks {
     sums[1] += rank;
     sums[2] += rank * rank;
     sums[3] += rank * ((Long) vertex._1 % RESIDUES);
-    return sums;
-  }
-
-  private static double[] merge(double[] sums, double[] more) {
-    for (int i = 0; i < sums.length; i++) {
-      sums[i] += more[i];
-    }
     return sums;
   }
 

@@ -37,14 +37,18 @@ public final class Ratings {
       double ofBiases,
       double ofFactors,
       long seed) {
-    JavaRDD<Edge<Object>> edges = context.textFile(path, partitions).map(Ratings::edge);
     SVDPlusPlus.Conf conf = new Seeded(rank, iterations, rate, ofBiases, ofFactors, seed);
+    return Sums.leavingNothingStored(context, () -> train(context, path, partitions, conf));
+  }
+
+  private static double[] train(
+      JavaSparkContext context, String path, int partitions, SVDPlusPlus.Conf conf) {
+    JavaRDD<Edge<Object>> edges = context.textFile(path, partitions).map(Ratings::edge);
     Tuple2<Graph<Tuple4<double[], double[], Object, Object>, Object>, Object> trained =
         SVDPlusPlus.run(edges.rdd(), conf);
     double[] sums =
-        trained._1.vertices().toJavaRDD().aggregate(new double[7], Ratings::add, Ratings::merge);
+        trained._1.vertices().toJavaRDD().aggregate(new double[7], Ratings::add, Sums::merge);
     sums[1] = (Double) trained._2;
-    trained._1.unpersist(true);
     return sums;
   }
 
@@ -68,13 +72,6 @@ public final class Ratings {
     sums[3 + item] += bias * bias;
     for (double factor : vertex._2._1()) {
       sums[5 + item] += factor * factor;
-    }
-    return sums;
-  }
-
-  private static double[] merge(double[] sums, double[] more) {
-    for (int i = 0; i < sums.length; i++) {
-      sums[i] += more[i];
     }
     return sums;
   }
