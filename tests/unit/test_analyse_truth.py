@@ -92,6 +92,13 @@ def test_words_are_no_numbers_and_broken_paths_are_errors(shown):
         look_up(shown, "ledger.[path=x]")
 
 
+def test_rate_is_so_much_for_each_of_another_thing():
+    truth = Truth("spilled", "sort", 28, "bytes per row", 0.1, "totals.spilled", "totals.rows")
+    assert measured(truth, {"totals": {"spilled": 560, "rows": 20}}).value == 28
+    with pytest.raises(ValueError, match="names what it is taken of"):
+        Truth("spilled", "sort", 28, "bytes per row", 0.1, "totals.spilled")
+
+
 @pytest.mark.parametrize(
     "more",
     [

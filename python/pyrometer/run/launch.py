@@ -154,7 +154,8 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     env = {**base, **spec.env, **applied.env}
     if not process:
         add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
-    group = cgroup.planned_here(trial.treatment, Path(spec.prepared.root or paths.root))
+    limits = {**registry.get(trial.name).limits(spec.workload), **trial.treatment}
+    group = cgroup.planned_here(limits, Path(spec.prepared.root or paths.root))
     return Launch(
         argv=spec.argv,
         env=env,

@@ -234,14 +234,15 @@ class Truth:
     value : float
         The declared value, in `unit`.
     unit : str
-        ``share`` (of what `of` names), ``ns``, ``bytes`` or ``count``.
+        ``share`` (of what `of` names), ``ns``, ``bytes`` or ``count``, or how much there is of one
+        for each other thing, which `of` counts: ``bytes per row``, ``count per ns``.
     tolerance : float
         How far a right measurement may be off, in `unit`.
     measured_by : str, optional
         Where ``pyrometer show --json`` says it: names joined by dots, a row of a list chosen by
         one of its fields: ``ledger.slot_view.rows[path=task/run_queue].value_ns``.
     of : str, optional
-        The same of what a share is taken of.
+        The same of what a share is taken of, or of what it is counted per.
     reason : str, optional
         Why nothing measures it, where `measured_by` is None.
     """
@@ -258,8 +259,9 @@ class Truth:
     def __post_init__(self) -> None:
         if (self.measured_by is None) == (self.reason is None):
             raise ValueError("a truth has either measured_by or a reason why nothing measures it")
-        if self.measured_by is not None and (self.unit == "share") != (self.of is not None):
-            raise ValueError("a share, and nothing else, names what it is a share of")
+        relative = self.unit == "share" or " per " in self.unit
+        if self.measured_by is not None and relative != (self.of is not None):
+            raise ValueError("a share or a rate, and nothing else, names what it is taken of")
 
 
 class Workload(abc.ABC):
@@ -324,6 +326,18 @@ class Workload(abc.ABC):
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """Spark settings without which it would not be this workload; the user's values win."""
+        return {}
+
+    def limits(self, spec: WorkloadSpec) -> dict[str, str | int | float]:
+        """Limits of the host (factors ``cgroup.*``, ``cpu.quota``) that make it this workload.
+
+        They are applied to the whole application; the user's levels win.
+
+        Raises
+        ------
+        CapabilityError
+            If this host lacks what they need.
+        """
         return {}
 
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:  # noqa: B027
