@@ -11,11 +11,19 @@ import duckdb
 import pytest
 
 from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.workload import suite
+from pyrometer.workload.answers import QUERIES_FILE, check_answer, decode
 from pyrometer.workload.builtin.tpch import Tpch
 from pyrometer.workload.cache import DataCache
 from pyrometer.workload.contract import IterationResult, PartResult, Prepared, WorkloadSpec
 from pyrometer.workload.data import queries
-from pyrometer.workload.suite import check_answer, decode, stream_order
+from pyrometer.workload.streams import stream_order
+
+
+class Two(Tpch):
+    """A suite of two queries."""
+
+    variants = suite.variants(2)
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def prepared(tmp_path):
         "q01": {"sql": "a", "count": 2, "rows": [[1, {"decimal": "2.50"}], [2, 0.5]], "tied": []},
         "q02": {"sql": "b", "count": 1, "rows": [["x", {"date": "1995-01-02"}]], "tied": []},
     }
-    (tmp_path / queries.FILE).write_text(json.dumps(answers))
+    (tmp_path / QUERIES_FILE).write_text(json.dumps(answers))
     return Prepared(root=str(tmp_path))
 
 
@@ -95,9 +103,12 @@ def test_each_stream_has_an_order_of_its_own():
     assert stream_order(names, 2) == orders[2]
 
 
-@pytest.mark.parametrize("streams", [1, 3])
-def test_right_results_verify(prepared, streams):
-    assert Tpch().verify(result(RIGHT, streams), prepared, spec()) is None
+def test_right_results_verify(prepared):
+    assert Two().verify(result(RIGHT), prepared, spec()) is None
+    throughput = spec(**{"workload.mode": "throughput", "workload.streams": "3"})
+    assert Two().verify(result(RIGHT, 3), prepared, throughput) is None
+    mismatch = Two().verify(result(RIGHT, 2), prepared, throughput)
+    assert str(mismatch) == "rows of all queries: expected 9, got 6"
 
 
 @pytest.mark.parametrize(
@@ -112,23 +123,31 @@ def test_right_results_verify(prepared, streams):
     ],
 )
 def test_wrong_results_name_query_row_and_column(prepared, wrong, message):
-    assert str(Tpch().verify(result(RIGHT | wrong), prepared, spec())) == message
+    assert str(Two().verify(result(RIGHT | wrong), prepared, spec())) == message
 
 
 def test_a_query_left_out_is_noticed(prepared):
-    mismatch = Tpch().verify(result({"q01": RIGHT["q01"]}), prepared, spec())
+    mismatch = Two().verify(result({"q01": RIGHT["q01"]}), prepared, spec())
     assert str(mismatch) == "rows of all queries: expected 3, got 2"
 
 
 @pytest.mark.parametrize("level", ["2", "q02"])
-def test_one_query_by_number_or_name(prepared, level):
-    assert Tpch().query_names(prepared, spec(**{"workload.query": level})) == ["q02"]
+def test_one_query_by_number_or_name(level):
+    assert Tpch().query_names(spec(**{"workload.query": level})) == ["q02"]
 
 
-def test_unknown_query_says_what_there_is(prepared):
-    with pytest.raises(UsageError, match="no query 23") as raised:
-        Tpch().query_names(prepared, spec(**{"workload.query": "23"}))
-    assert "q01 … q02" in str(raised.value.remedy)
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ({"workload.query": "23"}, "tpch has no query 23"),
+        ({"workload.mode": "throughput", "workload.streams": "65"}, "65 streams are too many"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_data_is_made(tmp_path, levels, message):
+    with pytest.raises(UsageError, match=message) as raised:
+        Tpch().prepare(spec(**levels), DataCache(tmp_path))
+    assert any(word in str(raised.value.remedy) for word in ("q01 … q22", "at most 64"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_generator_is_a_missing_capability(monkeypatch, tmp_path):

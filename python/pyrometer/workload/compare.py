@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -69,6 +69,31 @@ def differences(
     return None
 
 
+def equal_rows(
+    expected_rows: Sequence[Row], got_rows: Sequence[Row], *, relative: float, absolute: float
+) -> set[int]:
+    """Which of the expected rows are among those that came, by their place from 0.
+
+    Examples
+    --------
+    >>> equal_rows([(1,), (2,), (2,)], [(2,), (3,)], relative=0, absolute=0)
+    {1}
+    """
+    expected, got = [tuple(r) for r in expected_rows], [tuple(r) for r in got_rows]
+    return set(_Equality(expected, got, relative, absolute).matched())
+
+
+def unequal(what: str, expected: object, got: object) -> Mismatch | None:
+    """Compare two values.
+
+    Examples
+    --------
+    >>> print(unequal("rows", 3, 4))
+    rows: expected 3, got 4
+    """
+    return None if got == expected else Mismatch(what, str(expected), str(got))
+
+
 class _Equality:
     """Which values are equal, and which rows belong together."""
 
@@ -91,36 +116,42 @@ class _Equality:
             return both_nan or math.isclose(x, y, rel_tol=self._rel, abs_tol=self._abs)
         return bool(_exact(a) == _exact(b))
 
-    def pairs(self) -> list[tuple[int, int]]:
+    def pairs(self) -> Iterator[tuple[int, int]]:
         """Give each expected row a row of the other side: an equal one where there is one."""
+        found = self.matched()
+        yield from found.items()
+        left = set(range(len(self._got))) - set(found.values())
+        for number in range(len(self._expected)):
+            if number not in found:
+                yield number, self._nearest(number, left)
+
+    def matched(self) -> dict[int, int]:
+        """Find for expected rows equal ones of the other side, each of which is given once."""
         free: dict[Any, list[int]] = defaultdict(list)
         for number in sorted(range(len(self._got)), key=lambda n: self._numbers(self._got[n])):
             free[self._key(self._got[number])].append(number)
-        found, alone = [], []
+        found = {}
         for number in sorted(
             range(len(self._expected)), key=lambda n: self._numbers(self._expected[n])
         ):
             row = self._expected[number]
             candidates = free[self._key(row)]
             match = next((c for c in candidates if self._rows(row, self._got[c])), None)
-            if match is None:
-                alone.append(number)
-            else:
+            if match is not None:
                 candidates.remove(match)
-                found.append((number, match))
-        left = [number for numbers in free.values() for number in numbers]
-        return found + [self._nearest(number, left) for number in sorted(alone)]
+                found[number] = match
+        return found
 
-    def _nearest(self, number: int, left: list[int]) -> tuple[int, int]:
+    def _nearest(self, number: int, left: set[int]) -> int:
         row = self._expected[number]
         best = max(
-            left,
+            sorted(left),
             key=lambda n: sum(
                 self.values(c, a, b) for c, (a, b) in enumerate(zip(row, self._got[n], strict=True))
             ),
         )
         left.remove(best)
-        return number, best
+        return best
 
     def _rows(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
         return len(a) == len(b) and all(

@@ -20,6 +20,8 @@ BUILTIN = {
     "parquet-scan": "pyrometer.workload.builtin.parquet_scan:ParquetScan",
     "random-read": "pyrometer.workload.builtin.random_read:RandomRead",
     "sort-text": "pyrometer.workload.builtin.sort_text:SortText",
+    "tpcds": "pyrometer.workload.builtin.tpcds:Tpcds",
+    "tpch": "pyrometer.workload.builtin.tpch:Tpch",
     "truth-cast": "pyrometer.workload.truth.calibrated:Cast",
     "truth-decompression": "pyrometer.workload.truth.calibrated:Decompression",
     "truth-sleep": "pyrometer.workload.truth.calibrated:Sleep",

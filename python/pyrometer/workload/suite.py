@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import json
-import random
-import time
-from collections.abc import Mapping, Sequence
-from datetime import date
-from decimal import Decimal
+import abc
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pyrometer.errors import UsageError
+from pyrometer.workload.answers import check_answer, read_queries
 from pyrometer.workload.checksum import checksum
-from pyrometer.workload.compare import differences
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
-    PartResult,
     Prepared,
+    Progress,
     Variant,
     Workload,
     WorkloadSpec,
+    no_progress,
 )
+from pyrometer.workload.streams import run_query, run_streams
 
-QUERIES_FILE = "queries.json"
-RELATIVE, ABSOLUTE = 1e-9, 2e-6
-"""Tolerance for numbers that are a float in one engine: Spark keeps six decimals of a quotient."""
+if TYPE_CHECKING:
+    from pyrometer.workload.cache import DataCache
+
 MOST_STREAMS = 64
 CODECS = {
     "snappy": "Spark's default",
     "none": "uncompressed",
     "zstd": "smaller, level 3",
     "gzip": "smaller, slow to decompress, level 6",
-    "lz4": "Parquet's LZ4_RAW",
 }
 
 
@@ -70,51 +67,24 @@ def variants(queries: int) -> dict[str, Variant]:
             doc="How Spark knows the tables.",
         ),
         "data.codec": Variant(
-            levels=CODECS, default="snappy", doc="Compression codec of the Parquet files."
+            levels=CODECS,
+            default="snappy",
+            doc="Compression codec of the Parquet files; no LZ4_RAW, in which Spark fails to look "
+            "up what a filter asks for (apache/parquet-java, issue 3478).",
         ),
     }
 
 
-def stream_order(names: Sequence[str], stream: int) -> list[str]:
-    """Order in which a stream runs the queries: a permutation that its number decides.
+class Tables(Protocol):
+    """What a module that makes the tables of a suite offers."""
 
-    Examples
-    --------
-    >>> sorted(stream_order(["q01", "q02", "q03"], 1))
-    ['q01', 'q02', 'q03']
-    """
-    order = list(names)
-    random.Random(stream).shuffle(order)  # noqa: S311 - an order, no secret
-    return order
+    def recipe(self, size: int, codec: str) -> dict[str, Any]:
+        """Say what determines the bytes."""
 
-
-def decode(value: Any) -> Any:
-    """Read a value of ``queries.json``."""
-    if isinstance(value, dict):
-        ((kind, text),) = value.items()
-        return Decimal(text) if kind == "decimal" else date.fromisoformat(text)
-    return value
-
-
-def check_answer(
-    name: str, answer: Mapping[str, Any], got: Sequence[Sequence[Any]]
-) -> Mismatch | None:
-    """Compare a query's result with its answer; what differs is named with the query.
-
-    Rows tied at a LIMIT are accepted in any choice, those above the tie must all be there.
-    """
-    sure, tied = ([tuple(map(decode, row)) for row in answer[k]] for k in ("rows", "tied"))
-    room = answer["count"] - len(sure)
-    if tied:
-
-        def chosen(row: tuple[Any, ...]) -> bool:
-            return any(
-                not differences([row], [g], relative=RELATIVE, absolute=ABSOLUTE) for g in got
-            )
-
-        tied = sorted(tied, key=lambda row: not chosen(row))[:room]
-    mismatch = differences([*sure, *tied], got, relative=RELATIVE, absolute=ABSOLUTE)
-    return mismatch and Mismatch(f"{name}, {mismatch.what}", mismatch.expected, mismatch.got)
+    def write_tables(
+        self, folder: Path, progress: Progress, size: int, codec: str
+    ) -> dict[str, Any]:
+        """Write a folder of Parquet files for each table; returns facts about them."""
 
 
 class Suite(Workload):
@@ -124,12 +94,61 @@ class Suite(Workload):
     ----------
     tables : Sequence of str
         Names of the tables, each a folder of the dataset.
+    bytes_a_unit, bytes_fixed : int
+        Disk that the data needs: for each unit of the size, and whatever the size.
     """
 
     group: ClassVar[str] = "suite"
     tables: ClassVar[Sequence[str]]
+    bytes_a_unit: ClassVar[int]
+    bytes_fixed: ClassVar[int]
 
-    def query_names(self, prepared: Prepared, spec: WorkloadSpec) -> list[str]:
+    @property
+    def _database(self) -> str:
+        return f"pyrometer_{self.name}"
+
+    @abc.abstractmethod
+    def generator(self) -> Tables:
+        """Import the module that makes the tables."""
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Tables in any codec, and the generator's while they are split."""
+        return spec.size * self.bytes_a_unit + self.bytes_fixed
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Make the tables, then the answers by DuckDB.
+
+        Raises
+        ------
+        UsageError
+            If there is no such query, or there are too many streams.
+        """
+        self.query_names(spec)
+        if self.streams(spec) > MOST_STREAMS:
+            raise UsageError(
+                f"{self.streams(spec)} streams are too many", f"use at most {MOST_STREAMS}"
+            )
+        from pyrometer.workload.data import queries
+
+        codec, made = spec.levels["data.codec"], self.generator()
+
+        def build(folder: Path, tell: Progress) -> dict[str, Any]:
+            facts = made.write_tables(folder, tell, spec.size, codec)
+            queries.write_answers(folder, tell, self.name, self.tables)
+            return facts
+
+        prepared = cache.ensure(
+            f"{self.name}-{spec.size}-{codec}",
+            {**made.recipe(spec.size, codec), **queries.recipe()},
+            build,
+            bytes_needed=self.bytes_needed(spec),
+            progress=progress,
+        )
+        return prepared.with_paths(**{table: table for table in self.tables})
+
+    def query_names(self, spec: WorkloadSpec) -> list[str]:
         """Name the queries that this specification runs, in the order of their numbers.
 
         Raises
@@ -137,7 +156,7 @@ class Suite(Workload):
         UsageError
             If the suite has no such query.
         """
-        known = list(_queries(prepared))
+        known = [level for level in self.variants["workload.query"].levels if level != "all"]
         wanted = spec.levels["workload.query"]
         if wanted == "all":
             return known
@@ -148,13 +167,18 @@ class Suite(Workload):
             )
         return [name]
 
+    def streams(self, spec: WorkloadSpec) -> int:
+        """Count the streams of this specification."""
+        power = spec.levels["workload.mode"] == "power"
+        return 1 if power else int(spec.levels["workload.streams"])
+
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
         """Register the tables."""
         if spec.levels["data.source"] == "files":
             self._views(spark, prepared)
             return
         # A database of its own: nobody's table of the same name is in the way, or lost.
-        database = f"pyrometer_{self.name}"
+        database = self._database
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {database} LOCATION '{prepared.root}/.catalog'")
         for table in self.tables:
             spark.catalog.dropTempView(table)
@@ -166,18 +190,18 @@ class Suite(Workload):
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Run the queries, in one stream or several."""
-        queries = _queries(prepared)
-        names = self.query_names(prepared, spec)
+        queries = read_queries(prepared)
+        texts = {name: queries[name]["sql"] for name in self.query_names(spec)}
         if spec.levels["workload.mode"] == "power":
-            parts = [run_query(spark, name, queries[name]["sql"]) for name in names]
-            streams = 1
+            parts = [run_query(spark, name, text) for name, text in texts.items()]
         else:
-            streams = int(spec.levels["workload.streams"])
-            parts = self._throughput(spark, prepared, spec, names, streams)
+            parts = run_streams(
+                lambda: self._session(spark, prepared, spec), texts, self.streams(spec)
+            )
         return IterationResult(
             rows=sum(part.rows for part in parts),
             checksum=checksum((part.name, part.checksum) for part in parts),
-            counters={"streams_count": streams, "queries_count": len(parts)},
+            counters={"streams_count": self.streams(spec), "queries_count": len(parts)},
             parts=parts,
         )
 
@@ -185,75 +209,28 @@ class Suite(Workload):
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """Compare every query's result with the answer that DuckDB gave on the same files."""
-        queries = _queries(prepared)
+        queries = read_queries(prepared)
         for part in result.parts:
             mismatch = check_answer(part.name, queries[part.name], part.answer)
             if mismatch is not None:
                 return mismatch
-        streams = result.counters["streams_count"]
-        rows = streams * sum(queries[n]["count"] for n in self.query_names(prepared, spec))
+        rows = self.streams(spec) * sum(queries[n]["count"] for n in self.query_names(spec))
         if result.rows != rows:
             return Mismatch("rows of all queries", str(rows), str(result.rows))
         return None
 
+    def _session(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> Any:
+        """Make a session of its own for a stream: tables and settings of the first one."""
+        session = spark.newSession()
+        for key in self.spark_conf(spec):
+            if session.conf.isModifiable(key):
+                session.conf.set(key, spark.conf.get(key))
+        if spec.levels["data.source"] == "files":
+            self._views(session, prepared)
+        else:
+            session.catalog.setCurrentDatabase(self._database)
+        return session
+
     def _views(self, spark: Any, prepared: Prepared) -> None:
         for table in self.tables:
             spark.read.parquet(prepared.paths[table]).createOrReplaceTempView(table)
-
-    def _throughput(
-        self, spark: Any, prepared: Prepared, spec: WorkloadSpec, names: list[str], streams: int
-    ) -> list[PartResult]:
-        from pyspark import InheritableThread
-
-        if streams > MOST_STREAMS:
-            raise UsageError(f"{streams} streams are too many", f"use at most {MOST_STREAMS}")
-        queries = _queries(prepared)
-        done: list[PartResult] = []
-        failed: list[BaseException] = []
-
-        def stream(number: int) -> None:
-            try:
-                session = spark.newSession()
-                if spec.levels["data.source"] == "files":
-                    self._views(session, prepared)
-                else:
-                    session.catalog.setCurrentDatabase(f"pyrometer_{self.name}")
-                for key, value in self.spark_conf(spec).items():
-                    if session.conf.isModifiable(key):
-                        session.conf.set(key, value)
-                for name in stream_order(names, number):
-                    if failed:
-                        return
-                    done.append(run_query(session, name, queries[name]["sql"]))
-            except BaseException as error:
-                failed.append(error)
-
-        # Threads that inherit the local properties: jobs keep the number of their iteration.
-        threads = [InheritableThread(target=stream, args=(n,), daemon=True) for n in range(streams)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if failed:
-            raise failed[0]
-        return sorted(done, key=lambda part: part.started_mono_ns)
-
-
-def run_query(spark: Any, name: str, sql: str) -> PartResult:
-    """Run one query with its name as the description of its jobs, and collect its result."""
-    spark.sparkContext.setJobDescription(name)
-    started = time.monotonic_ns()
-    try:
-        rows = [tuple(row) for row in spark.sql(sql).collect()]
-    finally:
-        ended = time.monotonic_ns()
-        spark.sparkContext.setJobDescription(None)
-    # A float's last digits depend on the order of additions: the checksum leaves them out.
-    rounded = [[float(f"{v:.6g}") if isinstance(v, float) else v for v in row] for row in rows]
-    return PartResult(name, len(rows), checksum(rounded), started, ended, rows)
-
-
-def _queries(prepared: Prepared) -> dict[str, Any]:
-    text = (Path(prepared.root) / QUERIES_FILE).read_text(encoding="utf-8")
-    value: dict[str, Any] = json.loads(text)
-    return dict(sorted(value.items()))

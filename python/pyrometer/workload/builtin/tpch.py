@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from pyrometer.workload import suite
-from pyrometer.workload.contract import (
-    Needs,
-    Prepared,
-    Progress,
-    WorkloadSpec,
-    no_progress,
-)
-
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
+from pyrometer.workload.contract import Needs
 
 
 class Tpch(suite.Suite):
@@ -40,31 +31,11 @@ class Tpch(suite.Suite):
     tables = (
         "customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier",
     )  # fmt: skip
+    bytes_a_unit = 1_100_000
+    bytes_fixed = 20_000_000
 
-    def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Table files, and the generator's while they are split."""
+    def generator(self) -> suite.Tables:
+        """Import the generator."""
         from pyrometer.workload.data import tpch
 
-        return spec.size * tpch.BYTES_A_UNIT // 1_000 + 20_000_000
-
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
-        """Make the tables, then the answers by DuckDB."""
-        from pyrometer.workload.data import queries, tpch
-
-        codec = spec.levels["data.codec"]
-
-        def build(folder: Any, tell: Progress) -> dict[str, Any]:
-            facts = tpch.write_tables(folder, tell, spec.size, codec)
-            queries.write_answers(folder, tell, self.name, self.tables)
-            return facts
-
-        prepared = cache.ensure(
-            f"tpch-{spec.size}-{codec}",
-            {**tpch.recipe(spec.size, codec), **queries.recipe()},
-            build,
-            bytes_needed=self.bytes_needed(spec),
-            progress=progress,
-        )
-        return prepared.with_paths(**{table: table for table in self.tables})
+        return tpch

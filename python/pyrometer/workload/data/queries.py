@@ -13,11 +13,11 @@ from typing import Any
 import duckdb
 
 from pyrometer.errors import CapabilityError
+from pyrometer.workload.answers import QUERIES_FILE
 from pyrometer.workload.contract import Progress
 
 Row = tuple[Any, ...]
 
-FILE = "queries.json"
 _LIMIT = re.compile(r"\s+limit\s+(\d+)\s*$", re.IGNORECASE)
 _ORDER = re.compile(r"\border\s+by\b", re.IGNORECASE)
 _DIRECTION = re.compile(r"\s+(asc|desc|nulls\s+(first|last))\b", re.IGNORECASE)
@@ -70,7 +70,7 @@ def to_spark(text: str) -> str:
 
 
 def write_answers(folder: Path, progress: Progress, suite: str, tables: Sequence[str]) -> None:
-    """Run all queries on the Parquet files in `folder`; write texts and answers to ``FILE``."""
+    """Run all queries on the Parquet files in `folder`; write ``queries.json``."""
     queries = texts(suite)
     answers = {}
     # One thread: additions of floats in one order, so the same bytes every time. Nulls where
@@ -84,7 +84,7 @@ def write_answers(folder: Path, progress: Progress, suite: str, tables: Sequence
             progress("computing answers (queries)", done, len(queries))
             answers[name] = {"sql": to_spark(text), **answer(connection, text)}
     progress("computing answers (queries)", len(queries), len(queries))
-    with (folder / FILE).open("w", encoding="utf-8") as out:
+    with (folder / QUERIES_FILE).open("w", encoding="utf-8") as out:
         json.dump(answers, out, indent=0, sort_keys=True)
 
 
@@ -139,7 +139,7 @@ def _keys(text: str, names: list[str]) -> list[int]:
 
 
 def encode(value: Any) -> Any:
-    """Write a value as JSON; `pyrometer.workload.suite.decode` reads it."""
+    """Write a value as JSON; `pyrometer.workload.answers.decode` reads it."""
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
     if isinstance(value, date):

@@ -26,8 +26,6 @@ FILE_ROWS = 750_000
 """Rows of a file, which is one row group: 8 files of lineitem for each unit of the scale factor."""
 FEWEST_FILES = 4
 """Files of a table of more than a handful of rows: two cores have two tasks each."""
-BYTES_A_UNIT = 1_100_000_000
-"""Disk for a unit of the scale factor: any codec, and what was generated beside it."""
 
 
 def recipe(size: int, codec: str, tables: Sequence[str] = TABLES) -> dict[str, Any]:

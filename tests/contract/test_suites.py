@@ -1,0 +1,80 @@
+"""The suites of queries keep the contract, each tried with one query of several tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workload.answers import QUERIES_FILE
+from pyrometer.workload.builtin.tpcds import Tpcds
+from pyrometer.workload.builtin.tpch import Tpch
+
+
+class SuiteContract(WorkloadContract):
+    """One query, in a power run on files and in a throughput run on tables of the catalog."""
+
+    one = ""
+    other_codec = "snappy"
+
+    @classmethod
+    def specifications(cls):
+        first = super().specifications()[0]
+        power = replace(first, levels={**first.levels, "workload.query": cls.one})
+        throughput = {
+            "workload.mode": "throughput",
+            "workload.streams": "3",
+            "data.source": "catalog",
+            "data.codec": cls.other_codec,
+        }
+        return [power, replace(power, levels={**power.levels, **throughput})]
+
+    def test_row_counts_and_answers_are_of_the_same_tables(self, cache):
+        prepared = self.workload().prepare(self.specifications()[0], cache)
+        assert set(prepared.facts["rows"]) == set(self.workload.tables)
+        answers = json.loads((Path(prepared.root) / QUERIES_FILE).read_text())
+        assert len(answers) == len(self.workload.variants["workload.query"].levels) - 1
+        assert all(a["count"] >= len(a["rows"]) for a in answers.values())
+        assert all(a["count"] == len(a["rows"]) for a in answers.values() if not a["tied"])
+
+
+class TestTpch(SuiteContract):
+    workload = Tpch
+    one = "q03"
+    other_codec = "zstd"
+
+    def test_more_tasks_than_cores(self, cache):
+        prepared = self.workload().prepare(self.specifications()[0], cache)
+        for table in ("lineitem", "orders", "partsupp"):
+            assert len(list(Path(prepared.paths[table]).glob("*.parquet"))) >= 4
+
+    def test_codecs_give_the_same_answers(self, cache):
+        texts = {
+            (Path(self.workload().prepare(spec, cache).root) / QUERIES_FILE).read_text()
+            for spec in self.specifications()
+        }
+        assert len(texts) == 1
+
+    @pytest.mark.spark
+    def test_parts_say_what_ran_and_when(self, spark, cache):
+        result, _ = self.run_once(spark, cache, self.specifications()[1])
+        assert [part.name for part in result.parts] == [self.one] * 3
+        assert result.counters == {"streams_count": 3, "queries_count": 3}
+        assert len({part.checksum for part in result.parts}) == 1
+        # At once: each begins before the first of them has ended.
+        assert max(p.started_mono_ns for p in result.parts) < min(
+            p.ended_mono_ns for p in result.parts
+        )
+
+
+class TestTpcds(SuiteContract):
+    workload = Tpcds
+    one = "q07"
+
+    # Preparation is the code of TestTpch, its generator that of parquet-scan, whose bytes and
+    # interruptions are tested; here both would take most of a minute.
+    test_interrupted_preparation_leaves_nothing = None
+    test_same_specification_same_bytes = None
