@@ -8,20 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
-from pyrometer.workload.contract import Prepared, Progress, Variant, WorkloadSpec
+from pyrometer.workload.contract import Prepared, Variant, WorkloadSpec
+from pyrometer.workload.generated import ROOM, Dataset, GeneratedWorkload
 
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
-
-FEATURES = Variant(
-    levels={"20": "as here by default"},
-    default="20",
-    doc="Numbers that describe a point.",
-    integer=True,
-)
 STORAGE = Variant(
     levels={
         "none": "not stored: MLlib keeps what it derives from the input by its own rule",
@@ -32,12 +23,6 @@ STORAGE = Variant(
     default="memory",
     doc="Storage level of the input, a DataFrame: Spark stores batches of its columns.",
 )
-PARTITIONS = Variant(
-    levels={"8": "as here by default"},
-    default="8",
-    doc="Least number of partitions that the edges are read into.",
-    integer=True,
-)
 LEVELS = {
     "none": "NONE",
     "memory": "MEMORY_ONLY",
@@ -45,62 +30,6 @@ LEVELS = {
     "memory_ser": "MEMORY_ONLY_SER",
 }
 """Names of the levels in ``org.apache.spark.storage.StorageLevel``."""
-TABLE = "points"
-
-
-def iterations_variant(default: int) -> Variant:
-    """Say how many iterations an algorithm makes at most."""
-    return Variant(
-        levels={str(default): "as here by default"},
-        default=str(default),
-        doc="Iterations of the algorithm: of its loop over the data, inside one iteration here.",
-        integer=True,
-    )
-
-
-def features_of(spec: WorkloadSpec) -> int:
-    """Give how many numbers describe a point."""
-    return int(spec.levels["workload.features"])
-
-
-def iterations_of(spec: WorkloadSpec) -> int:
-    """Give the iterations of the algorithm."""
-    return int(spec.levels["workload.iterations"])
-
-
-def partitions_of(spec: WorkloadSpec) -> int:
-    """Give the least number of partitions."""
-    return int(spec.levels["workload.partitions"])
-
-
-def bytes_of_points(spec: WorkloadSpec) -> int:
-    """Room for the points: random numbers do not compress."""
-    return spec.size * (features_of(spec) * 9 + 16) + 1_000_000
-
-
-def prepare_points(kind: str, spec: WorkloadSpec, cache: DataCache, progress: Progress) -> Prepared:
-    """Make the points, or find them: variants other than the number of features share them."""
-    from pyrometer.workload.data import points
-
-    features = features_of(spec)
-    prepared = cache.ensure(
-        f"points-{kind}-{spec.size}x{features}",
-        points.recipe(kind, spec.size, features),
-        lambda folder, tell: points.write_dataset(folder, tell, kind, spec.size, features),
-        bytes_needed=bytes_of_points(spec),
-        progress=progress,
-    )
-    return prepared.with_paths(points=TABLE)
-
-
-def with_answer(prepared: Prepared, answer: Prepared) -> Prepared:
-    """Add the facts of a second dataset, which holds nothing but an answer."""
-    return replace(
-        prepared,
-        facts={**prepared.facts, **answer.facts},
-        recipe=f"{prepared.recipe}+{answer.recipe}",
-    )
-
 
 SOURCE = (
     "Chiba and Onodera, Workload Characterization and Optimization of TPC-H Queries on Apache "
@@ -108,18 +37,76 @@ SOURCE = (
     "size and time are not published"
 )
 
-# One task for each file, so that partitions are the same on every machine.
-SCAN_CONF = {
-    "spark.sql.files.maxPartitionBytes": "32m",
-    "spark.sql.files.openCostInBytes": "32m",
-}
+
+def integer(default: int, doc: str) -> Variant:
+    """Describe a variant that is any positive integer."""
+    return Variant({str(default): "as here by default"}, str(default), doc, integer=True)
+
+
+def iterations_variant(default: int) -> Variant:
+    """Say how many iterations an algorithm makes at most."""
+    return integer(
+        default,
+        "Iterations of the algorithm: of its loop over the data, inside one iteration here.",
+    )
+
+
+PARTITIONS = integer(4, "Least number of partitions that the edges are read into.")
+
+
+def number(spec: WorkloadSpec, name: str) -> int:
+    """Level of ``workload.<name>``, an integer."""
+    return int(spec.levels[f"workload.{name}"])
+
+
+class PointsWorkload(GeneratedWorkload):
+    """A workload that learns from points.
+
+    Attributes
+    ----------
+    kind : str
+        Which points: a name in `pyrometer.workload.data.points.BLOCKS`.
+    """
+
+    kind: ClassVar[str]
+    tables: ClassVar = {"points": "points"}
+    source = SOURCE
+    variants: ClassVar = {
+        "workload.features": integer(20, "Numbers that describe a point."),
+        "workload.iterations": iterations_variant(10),
+        "workload.storage": STORAGE,
+    }
+    scales: ClassVar = {"test": 20_000, "default": 1_000_000, "seed": 100_000_000}
+    scale_unit = "points"
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Room for the points: random numbers do not compress."""
+        return spec.size * (number(spec, "features") * 9 + 16) + ROOM
+
+    def dataset(self, spec: WorkloadSpec) -> Dataset:
+        """Points: variants other than the number of features share them."""
+        from pyrometer.workload.data import points
+
+        features = number(spec, "features")
+        return Dataset(
+            f"points-{self.kind}-{spec.size}x{features}",
+            points.recipe(self.kind, spec.size, features),
+            lambda folder, tell: points.write_dataset(folder, tell, self.kind, spec.size, features),
+        )
+
+    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
+        """One task for each file, so that partitions are the same on every machine."""
+        return {
+            "spark.sql.files.maxPartitionBytes": "32m",
+            "spark.sql.files.openCostInBytes": "32m",
+        }
 
 
 def vectors(spark: Any, prepared: Prepared) -> Any:
     """Read the points as a DataFrame of ``label`` and ``features``, a vector."""
     from pyspark.sql import DataFrame
 
-    table = spark.read.parquet(prepared.paths[TABLE])._jdf
+    table = spark.read.parquet(prepared.paths["points"])._jdf
     vector = spark._jvm.org.apache.spark.ml.functions.array_to_vector(table.col("features"))
     return DataFrame(table.withColumn("features", vector), spark)
 

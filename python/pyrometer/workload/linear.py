@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
-from pyrometer.workload.contract import (
-    IterationResult,
-    Mismatch,
-    Needs,
-    Prepared,
-    Progress,
-    Workload,
-    WorkloadSpec,
-    no_progress,
-)
-from pyrometer.workload.learning import (
-    FEATURES,
-    SCAN_CONF,
-    SOURCE,
-    STORAGE,
-    bytes_of_points,
-    features_of,
-    iterations_of,
-    iterations_variant,
-    prepare_points,
-    stored,
-    vectors,
-    with_answer,
-)
-
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
+from pyrometer.workload.compare import unequal
+from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, WorkloadSpec
+from pyrometer.workload.generated import Dataset
+from pyrometer.workload.learning import PointsWorkload, number, stored, vectors
 
 
-class LinearClassifier(Workload):
+class LinearClassifier(PointsWorkload):
     """Train a plane between two classes of points, then say the class of every point.
 
     Attributes
@@ -45,51 +22,30 @@ class LinearClassifier(Workload):
         which the optimiser magnifies, leaves the same.
     """
 
-    source = SOURCE
-    variants: ClassVar = {
-        "workload.features": FEATURES,
-        "workload.iterations": iterations_variant(10),
-        "workload.storage": STORAGE,
-    }
-    scales: ClassVar = {"test": 20_000, "default": 1_000_000, "seed": 100_000_000}
-    scale_unit = "points"
-    needs = Needs(python=("pyarrow", "numpy"))
+    kind = "halfspace"
     digits: ClassVar[int]
 
     @abc.abstractmethod
     def estimator(self, spark: Any, spec: WorkloadSpec) -> Any:
         """Make MLlib's object that learns."""
 
-    def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Room for the points."""
-        return bytes_of_points(spec)
-
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
-        """Make the points, and find the planes that they were drawn and are fitted with."""
+    def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
+        """Find the planes that the points were drawn with, and that fits them best."""
         from pyrometer.workload.data import point_answers, points
 
-        found = prepare_points("halfspace", spec, cache, progress)
-        answer = cache.ensure(
-            f"plane-answer-{spec.size}x{features_of(spec)}",
-            points.recipe("plane-answer", spec.size, features_of(spec)),
-            lambda folder, tell: point_answers.plane(found.paths["points"], tell, spec.size),
-            bytes_needed=1_000_000,
-            progress=progress,
+        features = number(spec, "features")
+        return Dataset(
+            f"plane-answer-{spec.size}x{features}",
+            points.recipe("plane-answer", spec.size, features),
+            lambda folder, tell: point_answers.plane(prepared.paths["points"], tell),
         )
-        return with_answer(found, answer)
-
-    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
-        """One task for each file."""
-        return dict(SCAN_CONF)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Read, store, train, and classify; the answer is coefficients and intercept."""
         from pyspark.sql import DataFrame
 
         with stored(spark, vectors(spark, prepared), spec) as frame:
-            learner = self.estimator(spark, spec).setMaxIter(iterations_of(spec)).setTol(0.0)
+            learner = self.estimator(spark, spec).setMaxIter(number(spec, "iterations")).setTol(0.0)
             model = learner.fit(frame._jdf)
             guessed = DataFrame(model.transform(frame._jdf), spark)
             counts = guessed.groupBy("label", "prediction").count().collect()
@@ -109,10 +65,8 @@ class LinearClassifier(Workload):
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """Every point has a class, and almost as many the right one as by the drawn plane."""
-        if result.rows != prepared.facts["points"]:
-            return Mismatch("points classified", str(prepared.facts["points"]), str(result.rows))
         correct, known = result.counters["correct_count"], prepared.facts["correct"]
         room = max(10, known // 200)
         if abs(correct - known) > room:
             return Mismatch("points classified rightly", f"{known} ± {room}", str(correct))
-        return None
+        return unequal("points classified", prepared.facts["points"], result.rows)

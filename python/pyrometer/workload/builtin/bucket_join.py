@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
-from pyrometer.workload.contract import (
-    IterationResult,
-    Mismatch,
-    Needs,
-    Prepared,
-    Progress,
-    Variant,
-    Workload,
-    WorkloadSpec,
-    no_progress,
-)
+from pyrometer.workload.compare import unequal
+from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, Variant, WorkloadSpec
+from pyrometer.workload.generated import Dataset, GeneratedWorkload
 from pyrometer.workload.plans import executed_plan
-
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
 
 QUERY = (
     "select a.bucket, sum(a.val2) tot from t1 a, t1 b "
@@ -34,7 +23,7 @@ _CODEGEN = {
 }
 
 
-class BucketJoin(Workload):
+class BucketJoin(GeneratedWorkload):
     """Self join of random rows by bucket, with an inequality between the rows of a bucket."""
 
     name = "bucket-join"
@@ -69,26 +58,17 @@ class BucketJoin(Workload):
     }
     scales: ClassVar = {"test": 20_000, "default": 400_000, "seed": 10_000_000}
     scale_unit = "rows"
-    needs = Needs(python=("pyarrow", "numpy"))
+    tables: ClassVar = {"t1": "t1"}
 
-    def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Estimate 20 bytes a row: ids hardly compress, the rest is dictionaries."""
-        return spec.size * 20 + 1_000_000
-
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
+    def dataset(self, spec: WorkloadSpec) -> Dataset:
         """Make the table; all variants share it."""
         from pyrometer.workload.data import buckets
 
-        prepared = cache.ensure(
+        return Dataset(
             f"buckets-{spec.size}",
             buckets.recipe(spec.size),
             lambda folder, tell: buckets.write_dataset(folder, tell, spec.size),
-            bytes_needed=self.bytes_needed(spec),
-            progress=progress,
         )
-        return prepared.with_paths(t1="t1")
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """Pin the sort-merge join (a small table would be broadcast) and decide what is compiled.
@@ -128,12 +108,9 @@ class BucketJoin(Workload):
     ) -> Mismatch | None:
         """Compare with the sums that follow from how the data was drawn, and look at the plan."""
         totals = prepared.facts["totals"]
-        if result.rows != len(totals):
-            return Mismatch("buckets", str(len(totals)), str(result.rows))
-        known = checksum(totals)
-        if result.checksum != known:
-            return Mismatch("checksum of (bucket, tot)", known, result.checksum)
         joins = result.counters["sort_merge_joins_count"]
-        if joins != 1:
-            return Mismatch("sort-merge joins in the executed plan", "1", str(joins))
-        return None
+        return (
+            unequal("buckets", len(totals), result.rows)
+            or unequal("checksum of (bucket, tot)", checksum(totals), result.checksum)
+            or unequal("sort-merge joins in the executed plan", 1, joins)
+        )

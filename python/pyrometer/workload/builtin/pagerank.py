@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
-from pyrometer.workload.compare import differences
+from pyrometer.workload.compare import differences, unequal
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
     Needs,
     Prepared,
-    Progress,
-    Variant,
-    Workload,
     WorkloadSpec,
-    no_progress,
 )
+from pyrometer.workload.generated import Dataset, GeneratedWorkload
 from pyrometer.workload.jars import java_class, workloads_jar
 from pyrometer.workload.learning import (
     PARTITIONS,
     SOURCE,
     STORAGE,
-    iterations_of,
     iterations_variant,
-    partitions_of,
+    number,
     storage_level,
-    with_answer,
 )
-
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
 
 TOP = 10
 RELATIVE = 1e-9
 """Ranks are sums of positive numbers, so the order of additions moves them by 1e-12 at most."""
 
 
-class PageRank(Workload):
+class PageRank(GeneratedWorkload):
     """PageRank in a fixed number of iterations."""
 
     name = "pagerank"
@@ -57,42 +50,37 @@ class PageRank(Workload):
     variants: ClassVar = {
         "workload.iterations": iterations_variant(10),
         "workload.partitions": PARTITIONS,
-        "workload.storage": Variant(
+        "workload.storage": replace(
+            STORAGE,
             levels={level: doc for level, doc in STORAGE.levels.items() if level != "none"},
-            default=STORAGE.default,
             doc="Storage level of the graph's edges and vertices; GraphX must store them.",
         ),
     }
     scales: ClassVar = {"test": 50_000, "default": 4_000_000, "seed": 500_000_000}
     scale_unit = "edges"
-    needs = Needs(python=("pyarrow", "numpy"), jars=(workloads_jar(),))
+    tables: ClassVar = {"edges": "edges"}
+    needs = Needs(python=GeneratedWorkload.needs.python, jars=(workloads_jar(),))
 
-    def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Two numbers of at most nine digits a line."""
-        return spec.size * 20 + 1_000_000
-
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
-        """Make the edges, and rank the vertices with NumPy."""
+    def dataset(self, spec: WorkloadSpec) -> Dataset:
+        """Edges, a line each; all variants share them."""
         from pyrometer.workload.data import graph
 
-        edges = cache.ensure(
+        return Dataset(
             f"graph-{spec.size}",
             graph.recipe(spec.size),
             lambda folder, tell: graph.write_dataset(folder, tell, spec.size),
-            bytes_needed=self.bytes_needed(spec),
-            progress=progress,
         )
-        iterations = iterations_of(spec)
-        answer = cache.ensure(
+
+    def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
+        """Rank the vertices with NumPy."""
+        from pyrometer.workload.data import graph
+
+        iterations = number(spec, "iterations")
+        return Dataset(
             f"pagerank-answer-{spec.size}-{iterations}",
             {**graph.recipe(spec.size), "iterations": iterations, "top": TOP},
             lambda folder, tell: graph.page_rank(tell, spec.size, iterations, TOP),
-            bytes_needed=1_000_000,
-            progress=progress,
         )
-        return with_answer(edges.with_paths(edges="edges"), answer)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Load the graph and rank it; `rows` are its vertices."""
@@ -100,8 +88,8 @@ class PageRank(Workload):
         vertices, *numbers = program.run(
             spark.sparkContext._jsc,
             prepared.paths["edges"],
-            partitions_of(spec),
-            iterations_of(spec),
+            number(spec, "partitions"),
+            number(spec, "iterations"),
             storage_level(spark, spec),
             TOP,
         )
@@ -118,7 +106,7 @@ class PageRank(Workload):
     ) -> Mismatch | None:
         """Compare the sums over all vertices, and the highest ranks, with NumPy's."""
         facts = prepared.facts
-        if result.rows != facts["vertices"]:
-            return Mismatch("vertices", str(facts["vertices"]), str(result.rows))
         known = [*((None, total) for total in facts["sums"]), *facts["top"]]
-        return differences(known, result.answer, ordered=True, relative=RELATIVE, absolute=0.0)
+        return unequal("vertices", facts["vertices"], result.rows) or differences(
+            known, result.answer, ordered=True, relative=RELATIVE, absolute=0.0
+        )

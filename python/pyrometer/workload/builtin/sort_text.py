@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
+from pyrometer.workload.compare import unequal
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
     Needs,
     Prepared,
-    Progress,
     Variant,
-    Workload,
     WorkloadSpec,
-    no_progress,
 )
+from pyrometer.workload.generated import Dataset, GeneratedWorkload
 from pyrometer.workload.jars import java_class, workloads_jar
-
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
 
 TAKEN = 10
 _CLASS = "org.pyrometer.workloads.text.SortText"
 
 
-class SortText(Workload):
+class SortText(GeneratedWorkload):
     """Sort of the words of a text file."""
 
     name = "sort-text"
@@ -63,26 +59,19 @@ class SortText(Workload):
     }
     scales: ClassVar = {"test": 100_000, "default": 4_000_000, "seed": 3_000_000_000}
     scale_unit = "integers"
-    needs = Needs(python=("pyarrow", "numpy"), jars=(workloads_jar(),))
+    tables: ClassVar = {"text": "dataset.txt"}
+    unit_bytes = 21
+    needs = Needs(python=GeneratedWorkload.needs.python, jars=(workloads_jar(),))
 
-    def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """At most 20 characters and a separator for each."""
-        return spec.size * 21
-
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
+    def dataset(self, spec: WorkloadSpec) -> Dataset:
         """Write the text; all variants share it."""
         from pyrometer.workload.data import integers_text
 
-        prepared = cache.ensure(
+        return Dataset(
             f"integers-text-{spec.size}",
             integers_text.recipe(spec.size),
             lambda folder, tell: integers_text.write_dataset(folder, tell, spec.size),
-            bytes_needed=self.bytes_needed(spec),
-            progress=progress,
         )
-        return prepared.with_paths(text=integers_text.FILE)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Sort, and take the ten smallest; the checksum is of each with its place."""
@@ -101,9 +90,7 @@ class SortText(Workload):
     ) -> Mismatch | None:
         """Compare with the smallest words that were noted when they were written."""
         smallest = prepared.facts["smallest"]
-        if result.rows != len(smallest):
-            return Mismatch("words taken", str(len(smallest)), str(result.rows))
         known = checksum(enumerate(smallest))
-        if result.checksum != known:
-            return Mismatch("checksum of (place, word)", known, result.checksum)
-        return None
+        return unequal("words taken", len(smallest), result.rows) or unequal(
+            "checksum of (place, word)", known, result.checksum
+        )

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
-from pyrometer.workload.compare import differences
+from pyrometer.workload.compare import differences, unequal
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
     Needs,
     Prepared,
-    Progress,
-    Workload,
     WorkloadSpec,
-    no_progress,
 )
+from pyrometer.workload.generated import Dataset, GeneratedWorkload
 from pyrometer.workload.jars import java_class, workloads_jar
-from pyrometer.workload.learning import (
-    PARTITIONS,
-    SOURCE,
-    iterations_of,
-    iterations_variant,
-    partitions_of,
-    with_answer,
-)
-
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
+from pyrometer.workload.learning import PARTITIONS, SOURCE, iterations_variant, number
 
 CONF: dict[str, Any] = {"rank": 10, "rate": 0.003, "regularisation": [0.005, 0.015], "seed": 20081}
 """Learning rate below GraphX's example (0.007), with which these data diverge."""
@@ -35,7 +23,7 @@ RELATIVE = 1e-6
 """Each iteration magnifies what the order of additions changes, about tenfold."""
 
 
-class SvdPlusPlus(Workload):
+class SvdPlusPlus(GeneratedWorkload):
     """SVD++ in a fixed number of iterations."""
 
     name = "svdpp"
@@ -58,34 +46,29 @@ class SvdPlusPlus(Workload):
     }
     scales: ClassVar = {"test": 20_000, "default": 1_000_000, "seed": 100_000_000}
     scale_unit = "ratings"
-    needs = Needs(python=("pyarrow", "numpy"), jars=(workloads_jar(),))
+    tables: ClassVar = {"ratings": "ratings"}
+    needs = Needs(python=GeneratedWorkload.needs.python, jars=(workloads_jar(),))
 
-    def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Two numbers of at most eight digits and a rating a line."""
-        return spec.size * 20 + 1_000_000
+    def dataset(self, spec: WorkloadSpec) -> Dataset:
+        """Ratings, a line each; all variants share them."""
+        from pyrometer.workload.data import ratings
 
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
-        """Make the ratings, and train on them with NumPy."""
-        from pyrometer.workload.data import factors, ratings
-
-        found = cache.ensure(
+        return Dataset(
             f"ratings-{spec.size}",
             ratings.recipe(spec.size),
             lambda folder, tell: ratings.write_dataset(folder, tell, spec.size),
-            bytes_needed=self.bytes_needed(spec),
-            progress=progress,
         )
-        iterations = iterations_of(spec)
-        answer = cache.ensure(
+
+    def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
+        """Train with NumPy."""
+        from pyrometer.workload.data import factors, ratings
+
+        iterations = number(spec, "iterations")
+        return Dataset(
             f"svdpp-answer-{spec.size}-{iterations}",
             {**ratings.recipe(spec.size), "iterations": iterations, **CONF},
             lambda folder, tell: factors.svd(tell, spec.size, iterations, CONF),
-            bytes_needed=1_000_000,
-            progress=progress,
         )
-        return with_answer(found.with_paths(ratings="ratings"), answer)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Load the ratings and train; `rows` are users and items."""
@@ -93,8 +76,8 @@ class SvdPlusPlus(Workload):
         vertices, *numbers = program.run(
             spark.sparkContext._jsc,
             prepared.paths["ratings"],
-            partitions_of(spec),
-            iterations_of(spec),
+            number(spec, "partitions"),
+            number(spec, "iterations"),
             CONF["rank"],
             CONF["rate"],
             *CONF["regularisation"],
@@ -111,7 +94,7 @@ class SvdPlusPlus(Workload):
     ) -> Mismatch | None:
         """Compare mean, error on the ratings and size of the factors with NumPy's."""
         facts = prepared.facts
-        if result.rows != facts["vertices"]:
-            return Mismatch("users and items", str(facts["vertices"]), str(result.rows))
         known = [facts["mean"], facts["squared_error"], *facts["squares"]]
-        return differences([known], result.answer, ordered=True, relative=RELATIVE, absolute=0.0)
+        return unequal("users and items", facts["vertices"], result.rows) or differences(
+            [known], result.answer, ordered=True, relative=RELATIVE, absolute=0.0
+        )

@@ -13,6 +13,7 @@ from pyrometer.workload.contract import Progress
 from pyrometer.workload.data.points import CLUSTERS, F64, I64, plane_margin
 
 FIT_STEPS = 12
+FIT_CLOSE = 1e-8
 
 
 def read_blocks(points: str) -> Iterator[tuple[F64, I64]]:
@@ -71,11 +72,8 @@ def _lloyd_step(centres: F64, points: str) -> tuple[F64, float]:
     return moved, cost
 
 
-def plane(points: str, progress: Progress, count: int) -> dict[str, Any]:
-    """Say how well the drawn plane tells the classes apart, and fit a logistic regression.
-
-    The fit is Newton's on the first block, then one step of Newton's on all points: its error
-    is of the order of the square of the step.
+def plane(points: str, progress: Progress) -> dict[str, Any]:
+    """Say how well the drawn plane tells the classes apart, and find the likeliest one.
 
     Returns
     -------
@@ -83,36 +81,35 @@ def plane(points: str, progress: Progress, count: int) -> dict[str, Any]:
         ``positives``: points of class 1; ``correct``: points on their side of the drawn plane;
         ``coefficients`` and ``intercept`` of greatest likelihood, without regularisation.
     """
-    fitted: F64 | None = None
-    positives = correct = done = 0
-    gradient: Any = 0.0
-    hessian: Any = 0.0
+    positives = correct = 0
     for x, label in read_blocks(points):
-        progress("fitting", done, count)
-        if fitted is None:
-            fitted = _newton(x, label)
-        step, curvature = _derivatives(x, label, fitted)
-        gradient += step
-        hessian += curvature
         positives += int(label.sum())
         correct += int(((plane_margin(x) > 0) == (label == 1)).sum())
-        done += len(x)
-    progress("fitting", count, count)
-    assert fitted is not None
-    fitted = fitted - np.linalg.solve(hessian, gradient)
+    *coefficients, intercept = _likeliest(points, progress).tolist()
     return {
         "positives": positives,
         "correct": correct,
-        "coefficients": fitted[:-1].tolist(),
-        "intercept": float(fitted[-1]),
+        "coefficients": coefficients,
+        "intercept": intercept,
     }
 
 
-def _newton(x: F64, label: I64) -> F64:
+def _likeliest(points: str, progress: Progress) -> F64:
+    """Logistic regression by Newton's method, to where a step changes nothing that counts."""
+    x, _ = next(read_blocks(points))
     fitted = np.zeros(x.shape[1] + 1)
-    for _ in range(FIT_STEPS):
-        gradient, hessian = _derivatives(x, label, fitted)
-        fitted -= np.linalg.solve(hessian, gradient)
+    for done in range(FIT_STEPS):
+        progress("fitting", done, FIT_STEPS)
+        gradient, hessian = np.zeros(len(fitted)), np.zeros((len(fitted), len(fitted)))
+        for x, label in read_blocks(points):
+            slope, curvature = _derivatives(x, label, fitted)
+            gradient += slope
+            hessian += curvature
+        step = np.linalg.solve(hessian, gradient)
+        fitted -= step
+        if float(abs(step).max()) < FIT_CLOSE:
+            break
+    progress("fitting", FIT_STEPS, FIT_STEPS)
     return fitted
 
 

@@ -1,0 +1,112 @@
+"""The workloads of MLlib and GraphX keep the contract, and wrong numbers are noticed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workload.builtin.kmeans import KMeans
+from pyrometer.workload.builtin.logistic_regression import LogisticRegression
+from pyrometer.workload.builtin.pagerank import PageRank
+from pyrometer.workload.builtin.svdpp import SvdPlusPlus
+from pyrometer.workload.builtin.svm import Svm
+
+
+class IterativeContract(WorkloadContract):
+    """What the five have in common besides: an answer of numbers, and storage that is given back.
+
+    Attributes
+    ----------
+    change : float
+        Factor by which a number is certainly wrong.
+    """
+
+    change = 1 + 1e-4
+
+    @classmethod
+    def specifications(cls):
+        """Two iterations of the algorithm: how input is stored does not depend on more."""
+        few = {"workload.iterations": "2"}
+        return [replace(s, levels={**s.levels, **few}) for s in super().specifications()]
+
+    @pytest.mark.spark
+    def test_every_wrong_number_is_noticed_and_nothing_stays_stored(self, spark, cache):
+        default = self.workload.variants["workload.iterations"].default
+        spec = self.specifications()[0]
+        spec = replace(spec, levels={**spec.levels, "workload.iterations": default})
+        result, prepared = self.run_once(spark, cache, spec)
+        assert list(spark.sparkContext._jsc.getPersistentRDDs().values()) == []
+        assert self.workload().verify(result, prepared, spec) is None
+        for wrong in self.wrong_answers(result.answer):
+            said = self.workload().verify(replace(result, answer=wrong), prepared, spec)
+            assert said is not None
+
+    def wrong_answers(self, answer):
+        """Yield answers with one wrong number each."""
+        for row, values in enumerate(answer):
+            for column, value in enumerate(values):
+                if isinstance(value, float):
+                    wrong = [list(one) for one in answer]
+                    wrong[row][column] = value * self.change
+                    yield wrong
+
+
+class TestKMeans(IterativeContract):
+    workload = KMeans
+
+
+class TestLogisticRegression(IterativeContract):
+    workload = LogisticRegression
+    change = 1.02
+
+    @classmethod
+    def specifications(cls):
+        """With the input stored and without: the levels of storage themselves are k-means's."""
+        specs = super().specifications()
+        return [s for s in specs if s.levels["workload.storage"] in ("memory", "none")]
+
+
+class TestSvm(IterativeContract):
+    workload = Svm
+
+    @classmethod
+    def specifications(cls):
+        """The defaults: input is stored by the code that logistic regression runs."""
+        return super().specifications()[:1]
+
+    def wrong_answers(self, answer):
+        """Planes that are turned: one coefficient more or less would turn them little."""
+        (plane,) = answer
+        yield [[-x if n % 3 == 2 else x for n, x in enumerate(plane)]]
+        yield [plane[::-1]]
+        yield [[math.nan, *plane[1:]]]
+
+    @pytest.mark.spark
+    def test_points_of_the_wrong_class_are_noticed(self, spark, cache):
+        spec = self.specifications()[0]
+        result, prepared = self.run_once(spark, cache, spec)
+        few = {"correct_count": result.counters["correct_count"] * 9 // 10}
+        said = self.workload().verify(replace(result, counters=few), prepared, spec)
+        assert "rightly" in str(said)
+
+
+class TestPageRank(IterativeContract):
+    workload = PageRank
+
+
+class TestSvdPlusPlus(IterativeContract):
+    workload = SvdPlusPlus
+
+    @pytest.mark.spark
+    def test_an_error_leaves_nothing_stored(self, spark, cache):
+        spec = self.specifications()[0]
+        prepared = self.workload().prepare(spec, cache)
+        (cache.root / "bad").mkdir()
+        (cache.root / "bad" / "part-0.txt").write_text("1 2 3\n1 3 no rating\n")
+        torn = replace(prepared, paths={"ratings": str(cache.root / "bad")})
+        with pytest.raises(Exception, match="NumberFormatException"):
+            self.workload().run(spark, torn, spec)
+        assert list(spark.sparkContext._jsc.getPersistentRDDs().values()) == []
