@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.tables import PID, StageSpec, World
+from tests.support.tables import PID, StageSpec, World, mono
 
 from pyrometer.analyse import Summary, summary
 from pyrometer.store import Run
@@ -78,3 +78,31 @@ def test_page_cache_share_and_rate_per_core(tmp_path: Path) -> None:
     assert made.io.mb_per_s_per_core == pytest.approx(600 / run_s, rel=0.01)
     assert made.io.page_cache_ratio is not None
     assert 0.99 < made.io.page_cache_ratio <= 1
+
+
+@pytest.mark.parametrize(("with_jvms", "expected"), [(True, 7), (False, 49)])
+def test_bytes_that_a_parent_takes_over_from_its_child_count_once(
+    with_jvms: bool, expected: int, tmp_path: Path
+) -> None:
+    made = world(600, 47, 600)
+    series = made.rows["os_series"]
+
+    def seen(scope: int, at: int, name: str, value: int) -> None:
+        row = {"host": "lab", "scope": f"process/{scope}", "name": name, "value": value}
+        series.append({**row, "t_mono_ns": mono(at)})
+
+    # 5 MB of its own, then 40 MB of a child that it waited for at 60 ms, then 2 MB more.
+    seen(PID, 50, "rchar_bytes", 5 * MB)
+    seen(PID, 70, "rchar_bytes", 46 * MB)
+    seen(77, 10, "start_time_mono_ns", mono(10))
+    seen(77, 40, "rchar_bytes", 30 * MB)
+    seen(77, 60, "rchar_bytes", 40 * MB)
+    seen(77, 60, "parent_pid", PID)
+    # One that still runs is nobody's, and one whose parent is not followed is its own.
+    for scope in (78, 79):
+        seen(scope, 10, "start_time_mono_ns", mono(10))
+        seen(scope, 55, "rchar_bytes", MB)
+    seen(79, 60, "parent_pid", 1)
+    if not with_jvms:
+        del made.rows["processes"]
+    assert shown(made, tmp_path).io.process_read_chars_bytes == expected * MB

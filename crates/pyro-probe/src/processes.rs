@@ -66,6 +66,7 @@ pub struct Seen {
 struct Process {
     seen: Seen,
     scope: usize,
+    parent_pid: i64,
     stat: ProcFile,
     io: Option<ProcFile>,
     status: ProcFile,
@@ -166,6 +167,7 @@ impl Processes {
             return false;
         };
         let (comm, start_ticks) = (parsed.comm.to_owned(), parsed.start_ticks);
+        let parent_pid = parsed.parent_pid;
         let mut io = ProcFile::new(&format!("{base}/io"), &self.descriptors);
         let io = io.read(buffer).is_ok().then_some(io);
         self.io_denied += u64::from(io.is_none());
@@ -191,6 +193,7 @@ impl Processes {
             Process {
                 seen,
                 scope,
+                parent_pid,
                 stat: stat_file,
                 io,
                 status,
@@ -304,6 +307,7 @@ impl Processes {
             return;
         };
         process.read(true, self.machine, recorder, buffer);
+        recorder.record(mono_ns(), process.scope, "parent_pid", process.parent_pid);
         if let Some(threads) = process.threads.as_mut() {
             threads.pass(true, mono_ns, buffer, &mut |row| emit(pid, row));
             threads.end(mono_ns(), &mut |row| emit(pid, row));
@@ -339,6 +343,7 @@ impl Process {
             return false;
         };
         let now = mono_ns();
+        self.parent_pid = parsed.parent_pid;
         self.seen.last_mono_ns = now;
         if self.seen.comm != parsed.comm {
             self.seen.comm = parsed.comm.to_owned();
@@ -385,8 +390,9 @@ impl Process {
 
 /// Series of a process that come from no table of the parsers.
 #[cfg(test)]
-pub const SERIES: [&str; 10] = [
+pub const SERIES: [&str; 11] = [
     "start_time_mono_ns",
+    "parent_pid",
     "cpu_ns",
     "user_ns",
     "system_ns",

@@ -124,12 +124,29 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
         grown AS (
           SELECT scope, name, t0, t, value - value0 AS growth FROM steps
           WHERE t0 IS NOT NULL AND value >= value0
-          UNION ALL SELECT scope, name, t0, t, value FROM first_reading)
+          UNION ALL SELECT scope, name, t0, t, value FROM first_reading),
+        waited_for AS (
+          -- The kernel adds the bytes of a child that was waited for to its parent's: they would
+          -- count twice. The parent's first step that can hold them does; in one pass of the probe
+          -- the parent may be read before its child.
+          SELECT p.scope, p.name, min(p.t) AS t, c.value
+          FROM (SELECT scope, name, max(t_mono_ns) AS ended, max(value) AS value FROM os_series
+            WHERE scope LIKE 'process/%' AND name IN ('rchar_bytes', 'read_bytes')
+            GROUP BY ALL HAVING max(value) > 0) c
+          JOIN os_series e ON e.scope = c.scope AND e.name = 'parent_pid'
+          JOIN grown p ON p.scope = 'process/' || e.value AND p.name = c.name
+            AND p.t > greatest(c.ended, e.t_mono_ns - {period_ns(scope)}) AND p.growth >= c.value
+          GROUP BY p.scope, p.name, c.scope, c.value),
+        own AS (
+          SELECT g.scope, g.name, g.t0, g.t,
+            greatest(0, g.growth - coalesce(sum(c.value), 0)) AS growth
+          FROM grown g LEFT JOIN waited_for c USING (scope, name, t)
+          GROUP BY g.scope, g.name, g.t0, g.t, g.growth)
         SELECT g.scope, g.name,
           sum(growth::DOUBLE
             * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
             / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
-        FROM grown g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns
+        FROM own g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns
         GROUP BY ALL
         """,
     )
