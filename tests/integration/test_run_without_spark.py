@@ -32,5 +32,16 @@ def test_a_run_has_no_event_log_and_no_doubt_for_that(tmp_path: Path) -> None:
     assert not codes(tmp_path / "r") & {"no_spark_jvm", "probe_missing", "analysis_failed"}
     again = pyrometer("show", "r", "--json", cwd=tmp_path).json
     assert again["window"]["length_ns"] > 0
+    for iteration in again["iterations"]:
+        assert iteration["cache"]["state"] == "cold"
+        assert iteration["cache"]["resident_ratio"] <= 0.01
+        latencies = [iteration["counters"][f"latency_{name}_ns"] for name in ("p50", "p99", "max")]
+        assert 0 < latencies[0] <= latencies[1] <= latencies[2]
+    # Three measured iterations: their blocks once, and what fio's own start reads.
+    least = 3 * reads * 8192
+    assert least <= again["io"]["process_read_bytes"] < 1.3 * least + (2 << 20)
+    text = pyrometer("show", "r", cwd=tmp_path).stdout
+    assert "page cache: cold, 0.0 % resident before each iteration" in text
+    assert "latency p99" in text
     assert again["cpu"]["process_cpu_ns"] > 0
     assert (tmp_path / "r" / "report.html").is_file()

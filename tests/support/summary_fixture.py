@@ -185,6 +185,8 @@ def summary() -> dict[str, Any]:
         "iterations": [{
             "iteration": i, "warmup": w, "elapsed_ns": int((b - a) * S), "status": "success", "result_rows_count": 0,
             "result_checksum": "9f2c", "totals": {**TOTALS, "executor_cpu_time_ns": int((b - a) * 1.75 * S), "executor_run_time_ns": int((b - a) * 1.9 * S), "jvm_gc_time_ns": 200_000_000},
+            "cache": {"state": "cold", "resident_ratio": 0.002 * i, "method": "cachestat", "reason": None},
+            "counters": {"reads_count": 500, "latency_p99_ns": 207_872},
         } for i, w, a, b in ITERATIONS],
         "stages": _stages(), "sql": sql,
         "operators": [

@@ -94,6 +94,31 @@ export function iterations(list) {
     { label: "Result rows", value: (item) => item.result_rows_count, show: (item) => count(item.result_rows_count), number: true },
     { label: "Checksum", value: (item) => item.result_checksum, class: "mono" },
     { label: "Status", value: (item) => item.status, show: (item) => words(item.status) },
+  ], list), cacheStates(list), counters(list));
+}
+
+// Where a state of the page cache was asked for: what was found before the iterations.
+function cacheStates(list) {
+  const asked = list.map((item) => item.cache).filter((cache) => cache?.state);
+  if (!asked.length) return null;
+  const shares = asked.map((cache) => cache.resident_ratio).filter((ratio) => ratio !== null && ratio !== undefined);
+  const ends = [Math.min(...shares), Math.max(...shares)].map((ratio) => (100 * ratio).toFixed(1));
+  const found = shares.length
+    ? `${ends[0] === ends[1] ? ends[0] : `${ends[0]} to ${ends[1]}`} % resident before each iteration`
+    : `resident share not known: ${asked.find((cache) => cache.reason)?.reason ?? "not recorded"}`;
+  return el("p", { id: "page-cache" }, `Page cache: ${asked[0].state}, `, el("bdi", null, found));
+}
+
+// What the workload itself counted, latencies among it, in the units of the names.
+function counters(list) {
+  const names = [...new Set(list.flatMap((item) => Object.keys(item.counters ?? {})))];
+  if (!names.length) return null;
+  const columns = names.map((name) => {
+    const [, label, kind] = /^(.*?)(?:_(ns|bytes|count|ratio))?$/.exec(name);
+    return { label: words(label), value: (item) => item.counters?.[name] ?? null, show: (item) => unit(item.counters?.[name], kind), number: true };
+  });
+  return el("div", { class: "panel", id: "counters" }, el("h3", null, "What the workload counted"), table([
+    { label: "Iteration", value: (item) => item.iteration, show: (item) => `${item.iteration}${item.warmup ? " (warm-up)" : ""}`, number: true }, ...columns,
   ], list));
 }
 

@@ -65,8 +65,21 @@ class App(BaseModel):
     failed: Failed = Field(default_factory=lambda: Failed(totals={}))
 
 
+class PageCache(BaseModel):
+    """Share of the pages of the workload's files that were resident when an iteration began.
+
+    ``state`` is what was asked for with ``cache.state``; ``reason`` says why the state was not
+    reached, or why the share is not known.
+    """
+
+    state: str | None = None
+    resident_ratio: float | None = None
+    method: str | None = None
+    reason: str | None = None
+
+
 class Iteration(BaseModel):
-    """One execution of the workload."""
+    """One execution of the workload; ``counters`` is what the workload itself counted."""
 
     iteration: int
     warmup: bool
@@ -75,6 +88,8 @@ class Iteration(BaseModel):
     result_rows_count: int | None = None
     result_checksum: str | None = None
     totals: Totals = Field(default_factory=dict)
+    cache: PageCache | None = None
+    counters: dict[str, int] = Field(default_factory=dict)
 
 
 class TaskTime(BaseModel):

@@ -12,6 +12,7 @@ from pyrometer.analyse.model import (
     Node,
     NodeMetric,
     Operator,
+    PageCache,
     Sql,
     Stage,
     TaskTime,
@@ -48,10 +49,22 @@ def iterations(scope: Scope) -> list[Iteration]:
         "SELECT iteration, warmup, end_mono_ns - start_mono_ns AS elapsed_ns, status,"
         " result_rows_count, result_checksum FROM iterations ORDER BY iteration"
     )
-    if rows:
-        return [Iteration(**row, totals=found.get((row["iteration"],), nothing())) for row in rows]
-    whole = totals_by(scope)[SUCCEEDED].get((), nothing())
     manifest = scope.run.manifest
+    if rows:
+        told = {result.iteration: result for result in manifest.results} if manifest else {}
+        made = []
+        for row in rows:
+            result = told.get(row["iteration"])
+            made.append(
+                Iteration(
+                    **row,
+                    totals=found.get((row["iteration"],), nothing()),
+                    cache=PageCache(**result.cache) if result and result.cache else None,
+                    counters=result.counters if result else {},
+                )
+            )
+        return made
+    whole = totals_by(scope)[SUCCEEDED].get((), nothing())
     ended = scope.tables.scalar(
         "SELECT count(*) > 0 AND bool_and(end_wall_ns IS NOT NULL) FROM apps"
     )

@@ -51,6 +51,10 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     if len(s.iterations) > 1:
         yield heading("Iterations")
         yield _iterations(s.iterations, look)
+    yield from _cache_states(s.iterations)
+    if any(it.counters for it in s.iterations):
+        yield heading("What the workload counted")
+        yield _counters(s.iterations, look)
     if s.stages:
         yield heading(f"Stages ({len(s.stages)})")
         yield from _stages(s.stages, look)
@@ -126,7 +130,7 @@ def _iterations(iterations: Sequence[Iteration], look: Look) -> RenderableType:
     )  # fmt: skip
     rows = [
         [
-            f"{it.iteration}{' (warm-up)' if it.warmup else ''}",
+            _numbered(it),
             units.duration(it.elapsed_ns),
             units.duration(it.totals.get("executor_cpu_time_ns")),
             units.count(it.totals.get("tasks_count")),
@@ -136,6 +140,33 @@ def _iterations(iterations: Sequence[Iteration], look: Look) -> RenderableType:
         for it in iterations
     ]
     return indented(grid(look, columns, rows, elastic=5))
+
+
+def _cache_states(iterations: Sequence[Iteration]) -> Iterator[RenderableType]:
+    asked = [it.cache for it in iterations if it.cache and it.cache.state]
+    if not asked:
+        return
+    shares = [cache.resident_ratio for cache in asked if cache.resident_ratio is not None]
+    reason = next((cache.reason for cache in asked if cache.reason), "not recorded")
+    text = f"resident share not known: {reason}"
+    if shares:
+        low, high = (f"{100 * end(shares):.1f}" for end in (min, max))
+        text = f"{low if low == high else f'{low} to {high}'} % resident before each iteration"
+    yield note(f"page cache: {asked[0].state}, {text}")
+
+
+def _counters(iterations: Sequence[Iteration], look: Look) -> RenderableType:
+    names = list(dict.fromkeys(name for it in iterations for name in it.counters))
+    rows = [
+        [_numbered(it), *(units.quantity(name, it.counters.get(name)) for name in names)]
+        for it in iterations
+    ]
+    columns: list[tuple[str, Justify]] = [("iteration", "left")]
+    return indented(grid(look, [*columns, *((_words(name), "right") for name in names)], rows))
+
+
+def _numbered(it: Iteration) -> str:
+    return f"{it.iteration}{' (warm-up)' if it.warmup else ''}"
 
 
 def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:

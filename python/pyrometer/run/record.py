@@ -105,6 +105,7 @@ def results(path: Path) -> list[Result]:
             status=str(line.get("status", "ok")) if ended else "interrupted",
             error=line.get("error"),
             cache=line.get("cache") or (begun and begun.cache),
+            counters=line.get("counters") or {},
             parts=line.get("parts") or [],
         )
     return [found[number] for number in sorted(found)]
