@@ -28,6 +28,7 @@ def test_list_names_workloads_and_their_variants(call, words):
     assert done.code == 0
     assert "parquet-scan" in done.stdout
     assert "variant = decimal, timestamp" in done.stdout
+    assert "query = all, q01, q02, …, q22" in done.stdout
 
 
 def test_list_is_in_groups_and_starts_no_pyspark(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 app = typer.Typer(help="List, describe and prepare the workloads that can be run by name.")
 
 app.command(no_args_is_help=True)(characterise)
+
+FEW = 12
+"""Levels that are listed one by one; of more, the first three and the last."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A workload of the list.")]
 
@@ -73,8 +76,13 @@ def _variants(variants: Mapping[str, Mapping[str, Any]]) -> str:
     for name, variant in variants.items():
         default = variant["default"]
         levels = [default, *(level for level in variant["levels"] if level != default)]
-        lines.append(f"{name.rpartition('.')[2]} = {', '.join(levels)}")
+        lines.append(f"{name.rpartition('.')[2]} = {', '.join(_few(levels))}")
     return "\n".join(lines)
+
+
+def _few(levels: Sequence[str]) -> list[str]:
+    """Shorten what nobody reads to its end: the queries of a suite."""
+    return list(levels) if len(levels) <= FEW else [*levels[:3], "…", levels[-1]]
 
 
 @app.command()
@@ -102,9 +110,9 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
     for factor, variant in workload.variants.items():
         console.print(Text.assemble((factor, "bold"), f"  {variant.doc}"))
         width = max(map(len, variant.levels), default=0)
-        for level, meaning in variant.levels.items():
+        for level in _few(list(variant.levels)):
             mark = " (default)" if level == variant.default else ""
-            console.print(Text(f"  {level:<{width}}  {meaning}{mark}"))
+            console.print(Text(f"  {level:<{width}}  {variant.levels.get(level, '')}{mark}"))
     console.print(f"\n[bold]scale[/]  a number of {workload.scale_unit}, or")
     for scale, size in workload.scales.items():
         spec = registry.resolve(name, {}, scale)
