@@ -6,11 +6,13 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "measure"]
+__all__ = ["__version__", "measure", "repeat"]
 
 
 def __getattr__(name: str) -> Any:
-    """Find ``measure`` when it is first asked for: the values need none of what it needs."""
+    """Find ``measure`` and ``repeat`` when first asked for: values need none of what they need."""
     if name == "measure":
         return import_module("pyrometer.live").measure
+    if name == "repeat":
+        return import_module("pyrometer.repeated").repeat
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,26 +6,27 @@ come from a listener that we add, CPU and waits from the OS probe. The record sa
 
 from __future__ import annotations
 
+import contextlib
 import json
-import re
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from pyrometer.live_events import standing_events
+
 if TYPE_CHECKING:
     from pyrometer.analyse.model import Summary
+    from pyrometer.plan import Trial
     from pyrometer.probes.os import OsProbe
     from pyrometer.run.record import Record
 
 LISTENER = "org.apache.spark.scheduler.EventLoggingListener"
-SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
 DRAIN_MS = 30_000
-ITERATION, WARMUP = "pyrometer.iteration", "pyrometer.warmup"
 
 
 class Measurement:
-    """A measured block; made by :func:`measure`.
+    """A measured block; made by :func:`measure` and :func:`pyrometer.repeated.repeat`.
 
     Attributes
     ----------
@@ -33,12 +34,12 @@ class Measurement:
         The run directory; ``pyrometer show``, ``ledger`` and ``report`` read it.
     """
 
-    def __init__(self, spark: Any, run_dir: str | Path | None, probe: bool) -> None:
+    def __init__(self, spark: Any, trial: Trial, probe: bool) -> None:
         from pyrometer.errors import CapabilityError
-        from pyrometer.plan import Trial
         from pyrometer.run.folder import make_run_dir, new_manifest
         from pyrometer.run.host import this_host
         from pyrometer.run.record import Record
+        from pyrometer.workload.runner import IterationLog
 
         self._context: Any = _classic(spark)
         if self._context is None:
@@ -46,24 +47,36 @@ class Measurement:
                 "this session has no JVM of its own here (Spark Connect, or it was stopped)",
                 "use a classic SparkSession, or `pyrometer run` where the server is started",
             )
-        trial = Trial(
-            command=("pm.measure",),
-            profile="live",
-            iterations=1,
-            warmup=0,
-            run_dir=Path(run_dir) if run_dir is not None else None,
-        )
         paths = make_run_dir(trial)
         probes = ["eventlog", "os"] if probe else ["eventlog"]
         self.run_dir = paths.root
         self._record: Record = Record(paths, new_manifest(trial, this_host(), probes, []))
+        self._log = IterationLog(paths.iterations)
+        self._block = contextlib.ExitStack()
         self._wants_probe = probe
         self._probe: OsProbe | None = None
         self._listener: Any = None
         self._summary: Summary | None = None
 
     def __enter__(self) -> Self:
-        from pyrometer.store.manifest import clock_pair
+        with contextlib.ExitStack() as block:
+            block.enter_context(self.recorded())
+            block.enter_context(self.iteration(0))
+            self._block = block.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._block.__exit__(kind, error, trace)
+
+    @contextlib.contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record the session while the block runs, and say at its end how it came."""
+        from pyrometer.store.manifest import Exit, clock_pair
 
         manifest = self._record.manifest
         manifest.versions["spark"] = self._context.version
@@ -77,28 +90,38 @@ class Measurement:
             "live_session", "Measured inside a running session: no task spans and no stacks."
         )
         self._record.save()
-        self._mark("0", "false")
-        self._line("start")
-        return self
+        failed = None
+        try:
+            yield
+        except BaseException as error:
+            failed = _cause(error)
+            raise
+        finally:
+            pair = clock_pair()
+            manifest.clock_pairs.append(pair)
+            manifest.ended_mono_ns, manifest.ended_wall_ns = pair.mono_ns, pair.wall_ns
+            manifest.state = "failed" if failed else "finished"
+            manifest.exit = Exit(code=None, reason=failed)
+            self._close()
+            self._record.save()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        from pyrometer.store.manifest import Exit, clock_pair
-
-        failed = None if error is None else f"{type(error).__name__}: {error}"[:2000]
-        self._line("end", status="failed" if failed else "ok", error=failed)
-        manifest = self._record.manifest
-        pair = clock_pair()
-        manifest.clock_pairs.append(pair)
-        manifest.ended_mono_ns, manifest.ended_wall_ns = pair.mono_ns, pair.wall_ns
-        manifest.state = "failed" if failed else "finished"
-        manifest.exit = Exit(code=None, reason=failed)
-        self._close()
-        self._record.save()
+    @contextlib.contextmanager
+    def iteration(self, number: int, *, warmup: bool = False) -> Iterator[dict[str, Any]]:
+        """Mark the jobs of one iteration; what is put into the value is written at its end."""
+        ended: dict[str, Any] = {"status": "ok", "error": None}
+        self._mark(str(number), "true" if warmup else "false")
+        self._log.write("start", number, warmup)
+        try:
+            yield ended
+        except BaseException as error:
+            if ended["status"] == "ok":
+                ended.update(status="failed", error=_cause(error))
+            raise
+        finally:
+            self._log.write("end", number, warmup, **ended)
+            # The block may have stopped the session.
+            with contextlib.suppress(Exception):
+                self._mark(None, None)
 
     @property
     def summary(self) -> Summary:
@@ -128,20 +151,10 @@ class Measurement:
         return write_report(self.run_dir)
 
     def _mark(self, iteration: str | None, warmup: str | None) -> None:
-        self._context.setLocalProperty(ITERATION, iteration)
-        self._context.setLocalProperty(WARMUP, warmup)
+        from pyrometer.workload.runner import ITERATION_PROPERTY, WARMUP_PROPERTY
 
-    def _line(self, kind: str, **more: Any) -> None:
-        line = {
-            "k": kind,
-            "iteration": 0,
-            "warmup": False,
-            "mono_ns": time.monotonic_ns(),
-            "wall_ns": time.time_ns(),
-            **more,
-        }
-        with self._record.paths.iterations.open("a", encoding="utf-8") as out:
-            out.write(json.dumps(line) + "\n")
+        self._context.setLocalProperty(ITERATION_PROPERTY, iteration)
+        self._context.setLocalProperty(WARMUP_PROPERTY, warmup)
 
     def _add_listener(self) -> None:
         # A rolling log of two files: what the session was when we came, then what it does.
@@ -185,7 +198,6 @@ class Measurement:
 
         manifest = self._record.manifest
         try:
-            self._mark(None, None)
             scala = self._context._jsc.sc()
             # Events are delivered in the background: the last tasks' may still be on their way.
             scala.listenerBus().waitUntilEmpty(DRAIN_MS)
@@ -234,52 +246,15 @@ def measure(spark: Any, run_dir: str | Path | None = None, *, probe: bool = True
     ...     spark.range(10**7).selectExpr("sum(id)").collect()
     >>> m.show()  # doctest: +SKIP
     """
-    return Measurement(spark, run_dir, probe)
+    from pyrometer.plan import Trial
+
+    where = Path(run_dir) if run_dir is not None else None
+    trial = Trial(command=("pm.measure",), profile="live", iterations=1, warmup=0, run_dir=where)
+    return Measurement(spark, trial, probe)
 
 
-def standing_events(context: Any) -> list[dict[str, Any]]:
-    """Say what a session is, in Spark's own events: those that were sent before we came."""
-    scala = context._jsc.sc()
-    now = int(time.time() * 1000)
-    properties = {
-        key: "*********(redacted)" if SECRET.search(key) else value
-        for key, value in context.getConf().getAll()
-    }
-    events: list[dict[str, Any]] = [
-        {"Event": "SparkListenerLogStart", "Spark Version": context.version},
-        {
-            "Event": "SparkListenerApplicationStart",
-            "App Name": context.appName,
-            "App ID": context.applicationId,
-            "Timestamp": int(scala.startTime()),
-            "User": context.sparkUser(),
-        },
-        {
-            "Event": "SparkListenerEnvironmentUpdate",
-            "JVM Information": {},
-            "Spark Properties": properties,
-            "System Properties": {},
-            "Classpath Entries": {},
-        },
-    ]
-    executors = scala.statusStore().executorList(True)
-    for position in range(executors.size()):
-        executor = executors.apply(position)
-        cores = int(executor.totalCores())
-        if cores:
-            events.append(
-                {
-                    "Event": "SparkListenerExecutorAdded",
-                    "Timestamp": now,
-                    "Executor ID": str(executor.id()),
-                    "Executor Info": {
-                        "Host": str(executor.hostPort()).rpartition(":")[0],
-                        "Total Cores": cores,
-                        "Log Urls": {},
-                    },
-                }
-            )
-    return events
+def _cause(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:2000]
 
 
 def _classic(spark: Any) -> Any:

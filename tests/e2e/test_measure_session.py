@@ -38,6 +38,15 @@ try:
         raise KeyError("in the block")
 except KeyError:
     pass
+counts = iter([5, 5, 5, 6])
+again = pm.repeat(spark, lambda: spark.range(100).count(), "again", name="nightly", iterations=2)
+assert [i.warmup for i in again.summary.iterations] == [True, False, False]
+try:
+    pm.repeat(spark, lambda: spark.range(next(counts)).collect(), "unlike", name="odd", probe=False)
+except pm.errors.WorkloadError as error:
+    assert "iteration 3 of odd" in error.message and "expected 5, got 6" in error.message, error
+else:
+    raise AssertionError("another result was taken")
 spark.stop()
 try:
     pm.measure(spark, "stopped")
@@ -99,6 +108,20 @@ def test_the_record_says_that_it_is_coarser(measured: tuple[Path, dict[str, Any]
     failed = opened(folder / "failed")
     assert (failed.state, failed.results[0].status) == ("failed", "failed")
     assert not (folder / "stopped").exists()
+
+
+def test_a_block_that_repeats_is_a_workload(
+    measured: tuple[Path, dict[str, Any], str],
+) -> None:
+    folder, _, _ = measured
+    again = opened(folder / "again")
+    assert (again.workload.name, again.state, again.iterations) == ("nightly", "finished", 2)
+    results = [(r.iteration, r.warmup, r.rows, r.status) for r in again.results]
+    assert results == [(0, True, 1, "ok"), (1, False, 1, "ok"), (2, False, 1, "ok")]
+    assert len({r.checksum for r in again.results}) == 1
+    unlike = opened(folder / "unlike")
+    assert (unlike.state, unlike.results[-1].status) == ("failed", "wrong_result")
+    assert "number of rows" in str(unlike.results[-1].error)
 
 
 def test_secrets_of_the_session_are_not_written(
