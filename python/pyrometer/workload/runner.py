@@ -34,8 +34,9 @@ from pyrometer.workload.contract import (
     load,
     prepared_from_json,
 )
+from pyrometer.workload.iteration_log import ITERATIONS_FILE, say
+from pyrometer.workload.iteration_log import IterationLog as IterationLog
 
-ITERATIONS_FILE = "iterations.ndjson"
 ITERATION_PROPERTY = "pyrometer.iteration"
 WARMUP_PROPERTY = "pyrometer.warmup"
 
@@ -55,41 +56,6 @@ class Interrupted(BaseException):
 
 class WrongResultError(Exception):
     """An iteration gave a result other than the known one."""
-
-
-class IterationLog:
-    """Appends to ``iterations.ndjson``, each line flushed to the kernel.
-
-    Parameters
-    ----------
-    path : Path
-        File to append to.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._failed = False
-
-    def write(self, kind: str, iteration: int, warmup: bool, **more: Any) -> None:
-        """Write one line with the present time on both clocks.
-
-        A full disk must not end the workload: that is said once, and the run goes on.
-        """
-        record = {
-            "k": kind,
-            "iteration": iteration,
-            "warmup": warmup,
-            "mono_ns": time.monotonic_ns(),
-            "wall_ns": time.time_ns(),
-            **more,
-        }
-        try:
-            with self._path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(record) + "\n")
-        except OSError as error:
-            if not self._failed:
-                _say(f"{self._path} cannot be written: {error}; iterations will be missing")
-            self._failed = True
 
 
 class Runner:
@@ -218,7 +184,7 @@ def main(arguments: list[str]) -> int:
         conf, iterations, warmup = value["spark_conf"], value["iterations"], value["warmup"]
         workload = load(spec.entry)
     except (OSError, ValueError, KeyError, TypeError, IndexError, UsageError) as error:
-        _say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
+        say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
         return EXIT_USAGE
     log = IterationLog(path.with_name(ITERATIONS_FILE))
     runner = Runner(workload, spec, prepared, log, value.get("cache_state"))
@@ -228,17 +194,17 @@ def main(arguments: list[str]) -> int:
         _on_signals(_interrupt)  # pyspark has set a handler of its own
         runner.run(spark, iterations, warmup)
     except Interrupted as interrupted:
-        _say(f"ended by {interrupted}")
+        say(f"ended by {interrupted}")
         return EXIT_SIGNAL + interrupted.number
     except WrongResultError as wrong:
-        _say(f"WRONG RESULT of {spec.name}, {wrong}")
+        say(f"WRONG RESULT of {spec.name}, {wrong}")
         return EXIT_WRONG_RESULT
     except PyrometerError as error:
-        _say(f"{spec.name} failed: {error.message}" + (f"; {error.remedy}" * bool(error.remedy)))
+        say(f"{spec.name} failed: {error.message}" + (f"; {error.remedy}" * bool(error.remedy)))
         return EXIT_FAILED
     except Exception:
         traceback.print_exc()
-        _say(f"{spec.name} failed")
+        say(f"{spec.name} failed")
         return EXIT_FAILED
     finally:
         _stop(spark)
@@ -253,7 +219,7 @@ def _stop(spark: Any) -> None:
     try:
         spark.stop()
     except Exception as error:
-        _say(f"Spark did not stop cleanly: {type(error).__name__}: {error}")
+        say(f"Spark did not stop cleanly: {type(error).__name__}: {error}")
 
 
 def _on_signals(handler: Any) -> None:
@@ -263,11 +229,6 @@ def _on_signals(handler: Any) -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise Interrupted(number)
-
-
-def _say(message: str) -> None:
-    sys.stderr.write(f"pyrometer workload: {message}\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

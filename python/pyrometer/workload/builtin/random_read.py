@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import struct
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyrometer.errors import CapabilityError, UsageError
-from pyrometer.workload import postgres
+from pyrometer.errors import UsageError
+from pyrometer.workload import fio, postgres
 from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
@@ -126,12 +122,17 @@ class RandomRead(Workload):
                 bytes_needed=self.bytes_needed(spec),
                 progress=progress,
             )
-        _fio()
+        fio.program()
         block = _BLOCK[spec.levels["workload.block"]]
+
+        def write_blocks(folder: Path, report: Progress) -> dict[str, Any]:
+            fio.write_blocks(folder / "blocks", spec.size, block, report)
+            return {"reads": reads}
+
         prepared = cache.ensure(
             f"random-read-{spec.size}x{block}",
             {"generator": 1, "blocks": spec.size, "block": block, "reads": reads},
-            lambda folder, report: _write_file(folder, report, spec.size, block, reads),
+            write_blocks,
             bytes_needed=self.bytes_needed(spec),
             progress=progress,
         )
@@ -165,7 +166,19 @@ class RandomRead(Workload):
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Read; a block or row with other content than known fails."""
         reads = int(prepared.facts["reads"])
-        made = (_run_fio if _fio_engine(spec) else _run_lookups)(prepared, spec, reads)
+        engine = _fio_engine(spec)
+        if engine:
+            made = fio.read_blocks(
+                prepared.paths["blocks"],
+                engine=engine,
+                block=_BLOCK[spec.levels["workload.block"]],
+                direct=spec.levels["workload.io"] == "direct",
+                reads=reads,
+                seed=SEED,
+                quantiles=QUANTILES,
+            )
+        else:
+            made = _run_lookups(prepared, reads)
         done = made["reads_count"]
         return IterationResult(rows=done, checksum=checksum([(done,)]), counters=made)
 
@@ -193,71 +206,12 @@ def _only_fio(spec: WorkloadSpec) -> None:
             )
 
 
-def _fio() -> str:
-    found = shutil.which("fio")
-    if found is None:
-        raise CapabilityError("fio is not installed", "apt-get install fio")
-    return found
-
-
-def _write_file(
-    folder: Path, report: Progress, blocks: int, block: int, reads: int
-) -> dict[str, Any]:
-    with (folder / "blocks").open("wb") as out:
-        for number in range(blocks):
-            if number * block % (64 * _MIB) == 0:
-                report("writing blocks", number, blocks)
-            out.write(struct.pack("<Q", number * block) * (block // 8))
-    report("writing blocks", blocks, blocks)
-    return {"reads": reads}
-
-
-def _run_fio(prepared: Prepared, spec: WorkloadSpec, reads: int) -> dict[str, int]:
-    # It would drop the file's pages at its start (invalidate): the state is for us to decide.
-    options = {
-        "name": "random-read",
-        "filename": prepared.paths["blocks"],
-        "readonly": None,
-        "rw": "randread",
-        "ioengine": _fio_engine(spec),
-        "iodepth": 1,
-        "bs": spec.levels["workload.block"],
-        "direct": int(spec.levels["workload.io"] == "direct"),
-        "invalidate": 0,
-        "thread": None,
-        "number_ios": reads,
-        "randseed": SEED,
-        "verify": "pattern",
-        "verify_pattern": "%o",
-        "verify_fatal": 1,
-        "clat_percentiles": 0,
-        "lat_percentiles": 1,
-        "percentile_list": ":".join(str(100 * q) for q in QUANTILES.values()),
-        "output-format": "json",
-    }
-    words = [f"--{k}" if v is None else f"--{k}={v}" for k, v in options.items()]
-    done = subprocess.run(
-        [_fio(), *words],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise CapabilityError(f"fio failed: {(done.stderr or done.stdout).strip()[-500:]}")
-    # Warnings may stand in front.
-    read = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["read"]
-    times = {float(q): int(ns) for q, ns in read["lat_ns"]["percentile"].items()}
-    return {
-        "reads_count": int(read["total_ios"]),
-        **{f"latency_{name}_ns": times[100 * q] for name, q in QUANTILES.items()},
-        "latency_max_ns": int(read["lat_ns"]["max"]),
-    }
-
-
 def _server(prepared: Prepared) -> postgres.Server:
     # The dataset lies in <cache>/data/<name>.
     return postgres.Server(Path(prepared.root).parents[1])
 
 
-def _run_lookups(prepared: Prepared, spec: WorkloadSpec, reads: int) -> dict[str, int]:
+def _run_lookups(prepared: Prepared, reads: int) -> dict[str, int]:
     server = _server(prepared)
     for old in server.folder.glob("times.*"):
         old.unlink()
