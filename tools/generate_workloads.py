@@ -55,6 +55,9 @@ def section(workload: Workload) -> list[str]:
     ]
     if workload.needs.python:
         out.append(f"- **Needs:** {', '.join(workload.needs.python)}")
+    if workload.needs.spark_python:
+        needed = ", ".join(workload.needs.spark_python)
+        out.append(f"- **Needs in the Python that runs Spark:** {needed}")
     if workload.variants:
         out += ["", "| variant | levels (default in bold) | what |", "|---|---|---|"]
         for name, variant in workload.variants.items():

@@ -69,6 +69,15 @@ def test_unavailable_row_says_why():
     assert str(found.reason).endswith("no probe: not read")
 
 
+def test_what_a_plan_has_no_operator_for_is_zero():
+    path = "sql[app_index=0].nodes[name=CartesianProduct].metrics[metric=rows].value_sum"
+    metrics = [{"metric": "rows", "value_sum": 9}]
+    for name, value in (("CartesianProduct", 9), ("Project", 0)):
+        nodes = [{"name": name, "metrics": metrics}]
+        assert look_up({"sql": [{"app_index": 0, "nodes": nodes}]}, path).value == value
+    assert look_up({"sql": [{"app_index": 0, "nodes": []}]}, path).value is None
+
+
 def test_missing_part_says_the_reason_that_stands_beside_it():
     found = look_up({"gc": {"pauses_count": None, "reason": "no GC log"}}, "gc.pauses_count")
     assert (found.value, found.reason) == (None, "gc.pauses_count: no GC log")

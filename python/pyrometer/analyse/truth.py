@@ -64,8 +64,8 @@ def measured(truth: Truth, shown: Mapping[str, Any]) -> Measured:
 def look_up(shown: Mapping[str, Any], path: str) -> Measured:
     """Find the number at `path`.
 
-    A category or wait class whose row is absent beside sampled ones got no sample: it is 0. Any
-    other absence is a value that is not known.
+    A category or wait class whose row is absent beside sampled ones got no sample: it is 0. So is
+    what an operator does that a plan does not have. Any other absence is a value that is not known.
 
     Raises
     ------
@@ -80,6 +80,8 @@ def look_up(shown: Mapping[str, Any], path: str) -> Measured:
             rows = found
             found = next((row for row in rows if str(row.get(key)) == wanted), None)
             if found is None and key == "path" and _unsampled(rows, str(wanted)):
+                return Measured(0.0)
+            if found is None and name == "nodes" and rows:
                 return Measured(0.0)
             if found is None:
                 return Measured(None, f"{path}: no row of {name} has {key} {wanted!r}")

@@ -79,10 +79,13 @@ class Needs:
         Packages that the data or the program imports, by import name.
     jars : tuple of str
         Jars the program needs on Spark's class path: absolute paths.
+    spark_python : tuple of str
+        Packages that the Python of the observed Spark must have, by import name.
     """
 
     python: tuple[str, ...] = ()
     jars: tuple[str, ...] = ()
+    spark_python: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -380,7 +383,7 @@ class Workload(abc.ABC):
             "variants": {name: asdict(variant) for name, variant in self.variants.items()},
             "scales": dict(self.scales),
             "scale_unit": self.scale_unit,
-            "needs": {"python": list(self.needs.python), "jars": list(self.needs.jars)},
+            "needs": {word: list(names) for word, names in asdict(self.needs).items()},
         }
 
 

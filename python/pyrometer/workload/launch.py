@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -134,6 +135,8 @@ def launch_spec(
     if missing:
         raise CapabilityError(f"{name} needs {missing[0]}, which is not there")
     spark = find_spark(spark_home) if workload.engine == "spark" else None
+    if spark:
+        _check_packages(name, spark.python, workload.needs.spark_python)
     cache = data_cache or DataCache()
     prepared = workload.prepare(spec, cache, progress)
     conf = {}
@@ -177,3 +180,22 @@ def launch_spec(
         prepared=prepared,
         warmup=warmups,
     )
+
+
+def _check_packages(name: str, python: str, packages: Sequence[str]) -> None:
+    """Raise `CapabilityError` if the Python of Spark's workers lacks what the program imports."""
+    if not packages:
+        return
+    lacking = (
+        "import sys, importlib.util as u; print(*(p for p in sys.argv[1:] if not u.find_spec(p)))"
+    )
+    done = subprocess.run(
+        [python, "-c", lacking, *packages], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise CapabilityError(f"{python} does not start: {done.stderr.strip()[-500:]}")
+    if missing := done.stdout.split():
+        raise CapabilityError(
+            f"{name} needs {' and '.join(missing)} in the Python that runs Spark, {python}",
+            f"{python} -m pip install {' '.join(missing)}",
+        )
