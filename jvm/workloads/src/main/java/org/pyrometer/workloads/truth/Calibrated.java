@@ -9,8 +9,8 @@ import java.util.zip.Inflater;
 /**
  * Work of a known duration, called for a row by {@code java_method}: a share of the time goes to a
  * cause, the rest to useful work, in turns that the thread measures itself, by its CPU clock or,
- * where the cause sleeps, by the monotonic clock. So the share holds on any machine. The length of
- * a turn varies around a millisecond, lest turns and samples keep in step.
+ * where the cause sleeps or is blocked, by the monotonic clock. So the share holds on any machine.
+ * The length of a turn varies around a millisecond, lest turns and samples keep in step.
  */
 public final class Calibrated {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -43,7 +43,8 @@ public final class Calibrated {
   /**
    * Works for one row.
    *
-   * @param cause {@code sleep}, {@code udf}, {@code cast} or {@code decompression}
+   * @param cause {@code sleep}, {@code lock}, {@code udf}, {@code cast}, {@code decompression},
+   *     {@code serialisation} or {@code page_faults}
    * @param causeNs nanoseconds for the cause: 0 leaves it out
    * @param usefulNs nanoseconds for useful work
    * @param id the row
@@ -51,7 +52,7 @@ public final class Calibrated {
    */
   public static long row(String cause, long causeNs, long usefulNs, long id) {
     String useful = cause.equals("udf") ? "decompression" : "udf";
-    boolean wall = cause.equals("sleep");
+    boolean wall = cause.equals("sleep") || cause.equals("lock");
     double[] owed = OWED.get();
     owed[CAUSE] += causeNs;
     owed[USEFUL] += usefulNs;
@@ -83,6 +84,15 @@ public final class Calibrated {
       case "sleep":
         sleep();
         break;
+      case "lock":
+        Holder.block();
+        break;
+      case "serialisation":
+        Records.roundTrip();
+        break;
+      case "page_faults":
+        Pages.touch();
+        break;
       case "udf":
         UserFunction.spin(seed);
         break;
@@ -97,7 +107,7 @@ public final class Calibrated {
     }
   }
 
-  private static void sleep() {
+  static void sleep() {
     try {
       Thread.sleep(1);
     } catch (InterruptedException e) {
@@ -140,7 +150,7 @@ public final class Calibrated {
   }
 
   /** A user's function, as far as a profiler can tell. */
-  private static final class UserFunction {
+  static final class UserFunction {
     static void spin(long seed) {
       long value = seed;
       for (int i = 0; i < 20_000; i++) {
