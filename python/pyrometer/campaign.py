@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyrometer import pipeline
+from pyrometer import pipeline, units
 from pyrometer.analyse.study import StudyReport, StudyRunFacts, report
 from pyrometer.errors import PyrometerError, UsageError
 from pyrometer.plan import Trial, parse_treatment
@@ -159,8 +159,24 @@ def _made(
         document = read_run(root)
     except PyrometerError as error:
         return fact.model_copy(update={"reason": error.message}), None
-    doubts = [doubt["message"] for doubt in document["doubts"]]
-    return fact.model_copy(update={"run_dir": str(root), "doubts": doubts}), document
+    found = {
+        "run_dir": str(root),
+        "doubts": [doubt["message"] for doubt in document["doubts"]],
+        "machine": _machine(document["run"]["host"]),
+        "spark_version": document["run"]["spark_version"],
+    }
+    return fact.model_copy(update=found), document
+
+
+def _machine(host: Mapping[str, Any]) -> str:
+    memory, cpus = host.get("memory_bytes"), host.get("cpus_count")
+    facts = (
+        host.get("cpu_model"),
+        f"{cpus} CPUs" if cpus else None,
+        f"{units.size(memory)} of memory" if memory else None,
+        f"Linux {host['kernel']}" if host.get("kernel") else None,
+    )
+    return ", ".join(fact for fact in facts if fact)
 
 
 def read_run(root: Path) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     """Make tables, summary and report; a step that fails becomes a doubt."""
     # Imported here: beside the application their half CPU-second would be taken from it.
     from pyrometer.analyse import ledger_tables, summary
-    from pyrometer.report import build, write_page
+    from pyrometer.report import page_data, write_page
     from pyrometer.store import Run, write_rows
     from pyrometer.store.ingest import ingest_run
 
@@ -134,10 +134,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
                     write_rows(record.paths.tables, table, rows)
             if report:
                 with _step("report", record, watch):
-                    page = build(
-                        made.model_dump(mode="json", by_alias=True), opened.facts(), opened.tables
-                    )
-                    write_page(page, record.paths.report)
+                    write_page(page_data(opened, made), record.paths.report)
     except Exception as error:
         name = record.manifest.phases[-1].name
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")

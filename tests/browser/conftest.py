@@ -40,6 +40,9 @@ class Browser:
         self.pages += 1
         path = self.folder / f"report-{self.pages}.html"
         write_page(data, path)
+        return self.go(path)
+
+    def go(self, path: Path) -> Browser:
         self.driver.get_log("browser")
         self.driver.get_log("performance")
         self.driver.get(path.as_uri())

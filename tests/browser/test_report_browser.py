@@ -17,6 +17,8 @@ from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest, run_rows, write_tables
 from tests.support.summary_fixture import eventlog_only_summary, summary
 
+from pyrometer.analyse.characterise import Characterisation, Part
+from pyrometer.analyse.warmup import mean_estimate
 from pyrometer.report.data import ReportData, build
 from pyrometer.store import Tables
 
@@ -57,6 +59,7 @@ def test_opens_clean_and_asks_for_nothing(full: Browser) -> None:
         assert full.js("return document.getElementById(arguments[0]) !== null", name), name
     assert full.text("h1") == "parquet-scan"
     assert full.text("#verdict .badge") == "2 doubts"
+    assert full.js("return document.getElementById('queries')") is None
     assert "failed" not in full.text("#main").replace("+1 failed", "").replace("1 failed or", "")
     assert full.complaints() == []
     assert full.requests() == []
@@ -72,6 +75,9 @@ def test_numbers_on_the_page_are_those_of_the_summary(full: Browser) -> None:
     assert "closure −0.05 %" in full.text("#ledger .quality")
     assert "0.18 % has no category" in full.text("#ledger .quality")
     assert full.text("#ledger tr.gone .reason").startswith("needs the kernel's delay accounting")
+    cache = full.text("#page-cache")
+    assert cache == "Page cache: cold, 0.0 to 0.6 % resident before each iteration"
+    assert full.all_texts("#counters tbody tr:last-child td") == ["3", "500", "208 µs"]
 
 
 @pytest.mark.parametrize("kind", NASTY)
@@ -112,6 +118,62 @@ def test_names_from_logs_are_shown_literally(browser: Browser, tables: Tables, k
     assert page.js("return document.scripts.length") == 4
     assert [c for c in page.complaints() if "favicon" not in c] == []
     assert page.requests() == []
+
+
+def characterisation(*names: str) -> dict[str, Any]:
+    """A suite of these queries; the first shuffles more than it reads and warms up."""
+    times = [2_000_000_000, 1_000_000_000, 1_010_000_000, 990_000_000, 1_000_000_000, 1_005_000_000]
+    made = Characterisation(
+        run_dir="/r",
+        iterations_count=6,
+        parts=[
+            Part(
+                name=name,
+                sql={"joins": 2, "group_bys": 1, "unions": 0},
+                operators={"loads": 3, "sort_merge_joins": 2, "limits": 0},
+                stages_count=4,
+                skipped_stages_count=number,
+                tasks_count=10 - number,
+                input_bytes=1_000_000,
+                shuffle_bytes=3_000_000 if number == 0 else 2_000,
+                shuffle_heavy=number == 0,
+                times_ns=times,
+                warmup="warm-up" if number == 0 else "not steady",
+                warmup_iterations=1 if number == 0 else None,
+                elapsed_ns=mean_estimate(times[1:]),
+                doubts=[] if number == 0 else ["may still be warming up: not steady"],
+            )
+            for number, name in enumerate(names)
+        ],
+    )
+    return made.model_dump(mode="json", by_alias=True)
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_a_suite_is_shown_query_by_query(browser: Browser, tables: Tables, kind: str) -> None:
+    name = NASTY[kind]
+    page = browser.open(build(summary(), manifest(), tables, characterisation(name, "q2")))
+    assert page.complaints() == []
+    rows = "#queries tbody tr"
+    cells = page.all_texts(f"{rows}:first-child td")
+    assert cells[:7] == [
+        name, "2 joins, 1 group bys", "3 loads, 2 sort merge joins", "4", "10",
+        "1.00 MB", "3.00 MB",
+    ]  # fmt: skip
+    assert cells[7].startswith("1.00 s (992 ms – 1.01 s)")
+    assert cells[9:] == ["1", "–"]
+    assert page.text(f"{rows}:first-child td strong") == "3.00 MB"
+    assert page.js("return document.querySelectorAll('#queries .beats span').length") == 12
+    assert page.js("return document.querySelectorAll('#queries .beats .pale').length") == 1
+    assert page.all_texts(f"{rows}:last-child td")[-2:] == [
+        "not steady", "may still be warming up: not steady",
+    ]  # fmt: skip
+    assert page.text("#queries .note") == f"6 iterations. Shuffle-heavy: {name}."
+    assert "#queries" in page.js(
+        "return [...document.querySelectorAll('nav a')].map((a) => a.hash)"
+    )
+    none = browser.open(build(summary(), manifest(), tables, {"reason": f"no SQL in {name}."}))
+    assert none.text("#queries .missing") == f"no SQL in {name}."
 
 
 def test_names_of_frames_and_tasks_are_text(browser: Browser, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pyrometer.analyse.characterise import characterise
 from pyrometer.analyse.plan_features import plan_features
-from pyrometer.analyse.sql_features import sql_features
+from pyrometer.analyse.sql_features import features_by_query, sql_features
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
 from pyrometer.store import Run
@@ -206,3 +206,17 @@ def test_texts_beside_the_data_and_times_of_the_runner_are_used(suite, tmp_path)
         "group_bys": 1, "joins": 0, "outer_joins": 0, "tables": 1, "unions": 0, "subqueries": 0,
     }  # fmt: skip
     assert all(part.sql is None for part in after.parts[1:])
+
+
+def test_texts_of_a_sql_file_are_read_with_their_parameters(suite):
+    statements = [
+        {"text": "create or replace temporary view t as select 1", "arguments": {}},
+        {"text": "select a::int from t join u on t.a = :n", "arguments": {"n": 1}},
+    ]
+    launched = {"prepared": {"root": "", "facts": {"statements": statements}}}
+    with Run.open(suite) as run:
+        run.paths.raw.mkdir(exist_ok=True)
+        (run.paths.raw / "workload.json").write_text(json.dumps(launched))
+        found = features_by_query(run)
+    assert list(found) == ["statement-2"]
+    assert (found["statement-2"]["joins"], found["statement-2"]["tables"]) == (1, 2)

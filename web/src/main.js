@@ -6,12 +6,14 @@ import { environmentSection } from "./environment.js";
 import { flameSection } from "./flame.js";
 import { ledgerSection } from "./ledger.js";
 import { planSection } from "./plan.js";
+import { queriesSection } from "./queries.js";
 import { stagesSection } from "./stages.js";
+import { STUDY_NAVIGATION, studyPage } from "./study.js";
 import { doubts, figures, head, iterations, verdict } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { timelineSection } from "./timeline.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 const read = (id) => document.getElementById(id)?.textContent ?? "";
 
@@ -27,12 +29,21 @@ function guarded(name, make) {
 
 async function main() {
   const content = JSON.parse(read("content") || "{}");
+  const isStudy = content.schema?.startsWith("pyrometer/study/");
+  // Only a run of a suite has queries to tell apart.
+  const sections = isStudy ? STUDY_NAVIGATION : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
   const bar = el("div", { class: "topbar" },
     el("span", { class: "brand" }, "Pyrometer"),
-    el("nav", { "aria-label": "Sections" }, NAVIGATION.map(([id, label]) => el("a", { href: `#${id}` }, label))),
+    el("nav", { "aria-label": "Sections" }, sections.map(([id, label]) => el("a", { href: `#${id}` }, label))),
     themeButton());
   replace(document.getElementById("top"), bar);
   if (!content.schema) return;
+  if (isStudy) {
+    replace(document.getElementById("main"), guarded("Study", () => studyPage(content)));
+    replace(document.getElementById("foot"), el("p", null, "Every number of this page: pyrometer study run … --resume --json"));
+    document.documentElement.dataset.ready = "true";
+    return;
+  }
   const summary = content.summary ?? {};
   const columns = {};
   for (const name of ["timeline", "flame"]) {
@@ -51,6 +62,7 @@ async function main() {
     guarded("Where the time went", () => ledgerSection(summary.ledger)),
     guarded("CPU", () => cpuSection(summary)),
     guarded("Iterations", () => iterations(summary.iterations)),
+    guarded("Queries", () => queriesSection(content.characterisation)),
     guarded("Stages", () => stagesSection(summary, content.cuts)),
     guarded("SQL plans", () => planSection(summary, content.cuts)),
     guarded("Timeline", () => timelineSection(content.timeline, columns.timeline)),

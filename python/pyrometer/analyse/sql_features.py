@@ -7,12 +7,14 @@ TPC-H Queries on Apache Spark" (IBM Research Report RT0968, 2015).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyrometer.store import Run
 
 QUERIES_FILE = "queries.json"
+_PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
 
 
 def sql_features(tree: Mapping[str, Any]) -> dict[str, int]:
@@ -42,23 +44,35 @@ def sql_features(tree: Mapping[str, Any]) -> dict[str, int]:
 
 
 def features_by_query(run: Run) -> dict[str, dict[str, int]]:
-    """Count the features of each query of a suite's run, by its name.
+    """Count the features of each query of the run of a suite or a SQL file, by its name.
 
-    The texts lie beside the data of the suite; empty where these are gone, or there are none.
+    The texts of a suite lie beside its data; those of a SQL file went to the runner. Left out is
+    what DuckDB cannot read: a text of another dialect, a statement that is no query.
     """
-    launch = run.paths.raw / "workload.json"
-    try:
-        root = json.loads(launch.read_text(encoding="utf-8"))["prepared"]["root"]
-        queries = json.loads((run.paths.raw / root / QUERIES_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
     found = {}
-    for name, query in queries.items():
-        text = query["sql"].replace("`", '"')
+    for name, sql in _texts(run).items():
+        text = sql.replace("`", '"')
         tree = json.loads(run.tables.scalar("SELECT json_serialize_sql(?::VARCHAR)", [text]))
         if not tree.get("error"):
             found[name] = sql_features(tree)
     return found
+
+
+def _texts(run: Run) -> dict[str, str]:
+    try:
+        launch = json.loads((run.paths.raw / "workload.json").read_text(encoding="utf-8"))
+        prepared = launch["prepared"]
+        statements = prepared.get("facts", {}).get("statements")
+        if statements is not None:
+            return {
+                f"statement-{number}": _PARAMETER.sub(r"$\1", statement["text"])
+                for number, statement in enumerate(statements, 1)
+            }
+        path = run.paths.raw / prepared["root"] / QUERIES_FILE
+        queries = json.loads(path.read_text(encoding="utf-8"))
+        return {name: query["sql"] for name, query in queries.items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
 
 
 def _walk(value: Any) -> Iterator[dict[str, Any]]:

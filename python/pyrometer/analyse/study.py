@@ -57,6 +57,8 @@ class StudyRunFacts(BaseModel):
     run_dir: str | None = None
     reason: str | None = None
     doubts: list[str] = Field(default_factory=list)
+    machine: str | None = None
+    spark_version: str | None = None
 
 
 class StudyReport(BaseModel):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Set published tables and figures beside our runs.")
 
+PAGE = "study.html"
+
 _AGREES = {True: "[green]yes[/]", False: "[red]no[/]", None: "[dim]–[/]"}
 _MARK = {True: " [green]✓[/]", False: " [red]✗[/]", None: ""}
 
@@ -76,11 +78,14 @@ def run(
 ) -> None:
     """Make the runs of a study one by one, and set what was published beside them.
 
+    The comparison is printed, and written as a page into the folder of the runs.
+
     Exit code: 1 if a run failed or could not be made; whether values agree does not change it.
     """
     from pyrometer import campaign
     from pyrometer.cli.progress import Progress
     from pyrometer.plan.study import read_study
+    from pyrometer.report import write_study
 
     found = read_study(name)
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
@@ -89,6 +94,9 @@ def run(
     )
     made = campaign.carry_out(Path(name).stem, found, wanted, folder, resume=resume, watch=Progress)
     _print(human(as_json), made)
+    if folder.is_dir():
+        page = write_study(made, folder / PAGE)
+        human(as_json).print(f"page: {page}", soft_wrap=True, markup=False)
     if as_json:
         emit_json(made)
     if any(one.reason and one.run_dir for one in made.runs) or not any(

@@ -3,14 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from pyrometer.analyse.characterise import characterise
+from pyrometer.analyse.model import Summary
+from pyrometer.analyse.study import StudyReport
 from pyrometer.analyse.summary import summary
+from pyrometer.errors import UsageError
 from pyrometer.report.data import ReportData, build
 from pyrometer.report.page import render, write_page
 from pyrometer.store import Run
 from pyrometer.store.layout import RunPaths
 
-__all__ = ["ReportData", "build", "render", "write_page", "write_report"]
+__all__ = [
+    "ReportData",
+    "build",
+    "page_data",
+    "render",
+    "write_page",
+    "write_report",
+    "write_study",
+]
+
+
+def page_data(run: Run, made: Summary) -> ReportData:
+    """Collect what the page of an open run shows.
+
+    Parameters
+    ----------
+    run : Run
+        An open run.
+    made : Summary
+        Its summary.
+    """
+    shown = made.model_dump(mode="json", by_alias=True)
+    return build(shown, run.facts(), run.tables, _queries(run))
+
+
+def _queries(run: Run) -> dict[str, Any] | None:
+    # Only the runner of a suite (or of a SQL file) names parts of an iteration.
+    if run.manifest is None or not any(result.parts for result in run.manifest.results):
+        return None
+    try:
+        return characterise(run).model_dump(mode="json", by_alias=True)
+    except UsageError as error:
+        return {"reason": f"{error.message}."}
 
 
 def write_report(run: str | Path, path: str | Path | None = None) -> Path:
@@ -35,11 +72,23 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
         If there is no run at ``run``, or the file cannot be written.
     """
     with Run.open(run) as opened:
-        made = summary(opened).model_dump(mode="json", by_alias=True)
-        data = build(made, opened.facts(), opened.tables)
+        data = page_data(opened, summary(opened))
     target = Path(path) if path is not None else _beside(Path(run))
     write_page(data, target)
     return target
+
+
+def write_study(study: StudyReport, path: str | Path) -> Path:
+    """Write the page of a study: published values with ours beside.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written.
+    """
+    content = study.model_dump(mode="json", by_alias=True)
+    write_page(ReportData(study.title, content), path)
+    return Path(path)
 
 
 def _beside(run: Path) -> Path:

@@ -42,7 +42,10 @@ class ReportData:
 
 
 def build(
-    summary: Mapping[str, Any], manifest: Mapping[str, Any], tables: Tables | None
+    summary: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    tables: Tables | None,
+    characterisation: Mapping[str, Any] | None = None,
 ) -> ReportData:
     """Collect what the page shows.
 
@@ -54,6 +57,9 @@ def build(
         ``manifest.json`` of the run; empty where there is none.
     tables : Tables or None
         The run's tables; None where they cannot be read, and then timeline and flame graph say so.
+    characterisation : mapping or None
+        ``pyrometer workloads characterise --json`` of the run of a suite, or a ``reason`` why there
+        is none.
     """
     cuts: list[str] = []
     shown = _bound(summary, cuts)
@@ -70,6 +76,7 @@ def build(
         "title": title,
         "figures": key_figures(summary),
         "summary": shown,
+        "characterisation": _bound_queries(characterisation, cuts),
         "manifest": _environment(manifest),
         "timeline": timeline | {"columns": timeline_pack.directory},
         "flame": flame | {"columns": flame_pack.directory},
@@ -114,6 +121,13 @@ def _bound(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
             cuts.append(f"{key}: the first {MAX_LIST:,} of {len(value):,}")
             shown[key] = value[:MAX_LIST]
     return {key: _cut_texts(value) for key, value in shown.items()}
+
+
+def _bound_queries(found: Mapping[str, Any] | None, cuts: list[str]) -> Any:
+    parts = list((found or {}).get("parts") or [])
+    if len(parts) > MAX_STAGES:
+        cuts.append(f"queries: the first {MAX_STAGES:,} of {len(parts):,}")
+    return found and _cut_texts({**found, "parts": parts[:MAX_STAGES]})
 
 
 def _task_time(stage: Mapping[str, Any]) -> int:

@@ -1,0 +1,66 @@
+// A suite query by query: what each asks for, does, moves, and how long it takes.
+import { el, missing, section } from "./dom.js";
+import { bytes, count, interval, time, words } from "./format.js";
+import { bar } from "./summary.js";
+import { table } from "./table.js";
+import { facts, tipOn } from "./tip.js";
+
+const HELP = "Each query of the run: what its text asks for, what its final plan does, what it reads and shuffles, and how long it takes once it is steady. Sort by a column.";
+
+export function queriesSection(characterisation) {
+  if (!characterisation) return null;
+  const parts = characterisation.parts ?? [];
+  if (!parts.length) return section("queries", "Queries", HELP, missing(characterisation.reason));
+  const slowest = Math.max(1, ...parts.map((part) => part.elapsed_ns?.value ?? 0));
+  const heavy = parts.filter((part) => part.shuffle_heavy).map((part) => part.name);
+  const columns = [
+    { label: "Query", value: (q) => q.name, show: (q) => el("bdi", null, q.name), class: "name" },
+    { label: "SQL", value: (q) => total(q.sql), show: (q) => counts(q.sql), help: "What the text asks for." },
+    { label: "Operators", value: (q) => total(q.operators), show: (q) => counts(q.operators), help: "Of the final plan of the last iteration." },
+    { label: "Stages", value: (q) => q.stages_count, show: stages, number: true, help: "Run; skipped ones, whose output was there, after the +." },
+    { label: "Tasks", value: (q) => q.tasks_count, show: (q) => count(q.tasks_count), number: true },
+    { label: "Input", value: (q) => q.input_bytes, show: (q) => bytes(q.input_bytes), number: true },
+    { label: "Shuffle", value: (q) => q.shuffle_bytes, show: shuffle, number: true, help: "Bytes read and written; bold where they are more than the input: shuffle-heavy." },
+    { label: "Time", value: (q) => q.elapsed_ns?.value, show: (q) => bar(q.elapsed_ns?.value, slowest, steadyTime(q)), number: true, help: "Mean of the steady iterations with its 95 % interval." },
+    { label: "Each iteration", value: (q) => (q.times_ns ?? []).length, show: eachIteration, help: "Time of every iteration, on one scale for each query; those of the warm-up are pale." },
+    { label: "Warm-up", value: (q) => q.warmup_iterations, show: (q) => (gone(q.warmup_iterations) ? q.warmup : count(q.warmup_iterations)), number: true, help: "Iterations before the times are steady, or why that is not known." },
+    { label: "Doubts", value: (q) => (q.doubts ?? []).length, show: (q) => (q.doubts ?? []).join("; ") || null },
+  ];
+  const known = { SQL: (q) => q.sql, Doubts: (q) => q.doubts?.length };
+  const used = columns.filter(({ label }) => !known[label] || parts.some(known[label]));
+  return section("queries", "Queries", HELP, table(used, parts),
+    el("p", { class: "note" }, `${count(characterisation.iterations_count)} iterations. Shuffle-heavy: `, el("bdi", null, heavy.join(", ") || "none"), "."));
+}
+
+const gone = (value) => value === null || value === undefined;
+
+const total = (found) => (found ? Object.values(found).reduce((sum, n) => sum + (n ?? 0), 0) : null);
+
+function counts(found) {
+  if (!found) return null;
+  return Object.entries(found).filter(([, n]) => n).map(([name, n]) => `${n} ${words(name)}`).join(", ") || null;
+}
+
+function stages(query) {
+  return count(query.stages_count) + (query.skipped_stages_count ? ` +${count(query.skipped_stages_count)}` : "");
+}
+
+function shuffle(query) {
+  const text = bytes(query.shuffle_bytes);
+  return query.shuffle_heavy ? el("strong", null, text) : text;
+}
+
+function steadyTime(query) {
+  const { value, low, high } = query.elapsed_ns ?? {};
+  const range = low === high ? null : interval(low, high, "ns");
+  return time(value) + (range ? ` (${range})` : "");
+}
+
+function eachIteration(query) {
+  const times = query.times_ns ?? [];
+  const most = Math.max(1, ...times.map((ns) => ns ?? 0));
+  const warm = query.warmup_iterations ?? 0;
+  const node = el("span", { class: "beats", tabindex: "0", role: "img", "aria-label": times.map(time).join(", ") },
+    times.map((ns, index) => el("span", { class: index < warm ? "pale" : null, style: { height: `${Math.max(4, ((ns ?? 0) / most) * 100)}%` } })));
+  return tipOn(node, () => facts(query.name, times.map((ns, index) => [`iteration ${index}${index < warm ? " (warm-up)" : ""}`, time(ns)])));
+}

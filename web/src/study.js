@@ -1,0 +1,111 @@
+// A study: what was published, with our runs beside.
+import { el, section } from "./dom.js";
+import { count, NONE, significant } from "./format.js";
+import { table } from "./table.js";
+
+const gone = (value) => value === null || value === undefined;
+const bdi = (text) => (gone(text) || text === "" ? null : el("bdi", null, text));
+
+export const STUDY_NAVIGATION = [["study", "Study"], ["values", "Values"], ["tables", "Tables"], ["runs", "Runs"]];
+
+export function studyPage(study) {
+  return [head(study), values(study.values ?? []), tables(study.tables ?? {}), runs(study.runs ?? [])];
+}
+
+function head(study) {
+  const here = [...new Set((study.runs ?? []).map((run) => run.machine).filter(Boolean))];
+  return el("div", { class: "head", id: "study" },
+    el("h1", null, bdi(study.title)),
+    el("p", null, bdi(study.source)),
+    el("dl", { class: "facts" }, [["Published on", [study.machine]], ["Here", here]].filter(([, texts]) => texts.length).map(([name, texts]) =>
+      el("div", null, el("dt", null, name), texts.map((text) => el("dd", null, bdi(text)))))),
+    (study.differences ?? []).length > 0 && [el("h3", null, "What differs here"), el("ul", null, study.differences.map((text) => el("li", null, bdi(text))))]);
+}
+
+function values(list) {
+  return section("values", "Published values", "Ours with the 95 % interval. They agree if our interval meets the published value, widened as the study says; “–” is not compared.", table([
+    { label: "What", value: (v) => v.what, show: (v) => bdi(v.what), class: "name" },
+    { label: "Place", value: (v) => v.place, show: (v) => bdi(v.place) },
+    { label: "Published", value: (v) => [].concat(v.published)[0], show: (v) => [bdi(published(v)), v.derived && el("span", { class: "note" }, " (", bdi(v.derived), ")")], number: true },
+    { label: "Ours", value: (v) => v.ours?.value, show: (v) => ours(v.ours, v.unit), number: true },
+    { label: "n", value: (v) => v.ours?.n, number: true, help: "Iterations behind our value." },
+    { label: "Agrees", value: (v) => agreement(v.agrees) },
+    { label: "Note", value: (v) => v.reason ?? v.note, show: (v) => bdi(v.reason ?? v.note) },
+  ], list, { empty: "The study has no single values." }));
+}
+
+function tables(found) {
+  const parts = Object.entries(found).map(([title, cells]) => [
+    el("h3", null, bdi(title)),
+    // Lists of operators are read line by line, numbers down a column.
+    [cells.filter((cell) => cell.unit !== "text"), cells.filter((cell) => cell.unit === "text")].filter((group) => group.length).map(grid),
+  ]);
+  return section("tables", "Published tables", "Each cell: published | ours. ✓ and ✗ tell whether they agree, where they are compared: as shares of their columns’ sums, or by being equal.",
+    parts.length ? parts : el("p", { class: "missing" }, "The study has no tables by query."));
+}
+
+function grid(cells) {
+  const names = [...new Set(cells.map((cell) => cell.what))];
+  const rows = new Map();
+  for (const cell of cells) {
+    const row = rows.get(cell.row) ?? rows.set(cell.row, { row: cell.row }).get(cell.row);
+    row[`of ${cell.what}`] = cell;
+  }
+  const unitOf = (name) => cells.find((cell) => cell.what === name).unit;
+  return table([
+    { label: "Query", value: (r) => r.row, show: (r) => bdi(r.row), class: "name" },
+    ...names.map((name) => ({
+      label: ["text", "truth", "count", "ratio"].includes(unitOf(name)) ? name : `${name} (${unitOf(name)})`,
+      value: (r) => cellKey(r[`of ${name}`]),
+      show: (r) => cellText(r[`of ${name}`]),
+      number: unitOf(name) !== "text",
+    })),
+  ], [...rows.values()]);
+}
+
+function cellKey(cell) {
+  return typeof cell?.published === "boolean" ? Number(cell.published) : cell?.published;
+}
+
+function cellText(cell) {
+  if (!cell) return NONE;
+  const mine = gone(cell.ours_text) ? ours(cell.ours, cell.unit === "count" ? "count" : "ratio") : text(cell.ours_text) || "none";
+  const mark = { true: " ✓", false: " ✗" }[cell.agrees] ?? "";
+  return [bdi(text(cell.published)), " | ", bdi(mine), el("span", { class: cell.agrees === false ? "bad" : null }, mark), cell.reason && el("span", { class: "note" }, " (", bdi(cell.reason), ")")];
+}
+
+function runs(list) {
+  return section("runs", "Our runs", "Each run has a report of its own in its folder.", table([
+    { label: "Run", value: (r) => r.name, show: (r) => bdi(r.name), class: "name" },
+    { label: "Workload", value: (r) => r.workload, show: (r) => bdi(r.workload) },
+    { label: "Scale", value: (r) => r.scale, show: (r) => bdi(r.scale) },
+    { label: "Iterations", value: (r) => r.iterations, number: true },
+    { label: "Levels", value: (r) => levels(r), show: (r) => bdi(levels(r)) },
+    { label: "Spark", value: (r) => r.spark_version, show: (r) => bdi(r.spark_version) },
+    { label: "Folder", value: (r) => r.run_dir, show: (r) => bdi(r.run_dir), class: "mono" },
+    { label: "What became of it", value: (r) => r.reason ?? "finished", show: (r) => [bdi(r.reason ?? "finished"), (r.doubts ?? []).length > 0 && el("ul", null, r.doubts.map((doubt) => el("li", null, bdi(doubt))))] },
+  ], list));
+}
+
+const levels = (run) => Object.entries(run.levels ?? {}).map(([factor, level]) => `${factor}=${level}`).join(" ");
+
+const agreement = (agrees) => (gone(agrees) ? null : agrees ? "yes" : "no");
+
+function text(value) {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return gone(value) ? NONE : String(value);
+}
+
+function published(value) {
+  const unit = ["ratio", "count"].includes(value.unit) ? "" : ` ${value.unit}`;
+  return [].concat(value.published).map(text).join(" to ") + unit;
+}
+
+// Ours is in the unit of what was published.
+function ours(estimate, unit) {
+  if (gone(estimate?.value)) return NONE;
+  if (unit === "count" && Number.isInteger(estimate.value)) return count(estimate.value);
+  const after = ["ratio", "count"].includes(unit) ? "" : ` ${unit}`;
+  const range = gone(estimate.low) || gone(estimate.high) ? "" : ` (${significant(estimate.low)} to ${significant(estimate.high)})`;
+  return significant(estimate.value) + range + after;
+}
