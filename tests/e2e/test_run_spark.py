@@ -15,6 +15,7 @@ from tests.support.cli import codes, environment, opened, pyrometer, start
 
 from pyrometer.probes.plugin import records
 from pyrometer.run import record
+from pyrometer.store import Run
 from pyrometer.store.layout import RunPaths
 from pyrometer.workload.spark import SparkInstall, find_spark
 
@@ -170,6 +171,10 @@ def test_the_users_event_log_stays_where_they_want_it(tmp_path: Path) -> None:
     assert driver["master"] == "local[1]"
     assert any("Copy" in name for name in driver["gc_names"])
     assert abs(driver["max_heap_bytes"] / (600 << 20) - 1) < 0.1
+    # Each application counts its jobs and stages from 0; every task finds its own.
+    with Run.open(run) as tables:
+        ((spans, jobs),) = tables.tables.query("SELECT count(*), count(job_id) FROM spans")
+    assert spans == jobs > 0
 
 
 def test_executors_of_their_own_are_measured_too(tmp_path: Path) -> None:

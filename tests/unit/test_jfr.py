@@ -137,7 +137,7 @@ def spans(path: Path, tid: int, *tasks: tuple[int, int, int | None]) -> Path:
     records = [head]
     for task, start, end in tasks:
         shared = {"tid": tid, "start_ns": start, "stage": 4, "stage_attempt": 1, "task": task}
-        shared |= {"partition": 0, "attempt": 0, "job": 2, "sql": 6, "iteration": 3}
+        shared |= {"partition": 0, "attempt": 0, "sql": 6, "iteration": 3}
         records.append({"k": "task_start", **shared})
         if end is not None:
             records.append({"k": "task", **shared, "end_ns": end, "ok": True, "cpu_ns": 1})
@@ -167,9 +167,9 @@ def test_samples_belong_to_the_task_that_ran(tables: Tables, tmp_path: Path) -> 
     """)
     ids = [row[:7] for row in found]
     assert ids == [
-        (11, 4, 1, 2, 6, 3, "task"),
+        (11, 4, 1, None, 6, 3, "task"),
         (None, None, None, None, None, None, "other"),
-        (12, 4, 1, 2, 6, 3, "task"),
+        (12, 4, 1, None, 6, 3, "task"),
     ]
     assert found[0][8] <= middle < found[1][7]
     assert found[1][8] < middle + gap <= found[2][7]

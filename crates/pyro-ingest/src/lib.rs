@@ -2,5 +2,6 @@
 pub mod eventlog;
 pub mod gclog;
 pub mod jfr;
+mod jobs;
 pub mod plugin;
 pub mod probe;

@@ -22,6 +22,7 @@ use pyro_model::{
     Result, SpansBuilder, TaskSpan,
 };
 
+use crate::jobs::StageJobs;
 use facts::Facts;
 use process::{Identity, Process};
 
@@ -55,7 +56,8 @@ trait Consumer {
     }
 }
 
-/// Reads plugin files and writes the four tables to folder `out`.
+/// Reads plugin files and writes the four tables to folder `out`; jobs come from the event log's
+/// tables there.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
@@ -66,10 +68,11 @@ pub fn ingest_plugin(paths: &[String], out: &str) -> Result<IngestReport> {
         series: ParquetSink::create(out)?,
         clocks: ParquetSink::create(out)?,
     };
+    let jobs = StageJobs::read(out)?;
     let mut report = IngestReport::default();
     let mut total = Facts::default();
     for path in paths {
-        let facts = read(path, &mut tables)?;
+        let facts = read(path, &jobs, &mut tables)?;
         report.doubts.extend(facts.doubts(path));
         total.add(&facts);
     }
@@ -92,14 +95,16 @@ pub fn ingest_plugin(paths: &[String], out: &str) -> Result<IngestReport> {
     Ok(report)
 }
 
-/// Task spans of all files, to tell which task a thread was running.
+/// Task spans of all files, to tell which task a thread was running; jobs come from the event
+/// log's tables in `out`.
 ///
 /// # Errors
 /// If a file cannot be opened or read.
-pub fn read_spans(paths: &[String]) -> Result<Vec<TaskSpan>> {
+pub fn read_spans(paths: &[String], out: &str) -> Result<Vec<TaskSpan>> {
+    let jobs = StageJobs::read(out)?;
     let mut spans = Spans::default();
     for path in paths {
-        read(path, &mut spans)?;
+        read(path, &jobs, &mut spans)?;
     }
     Ok(spans.0)
 }
@@ -111,12 +116,12 @@ pub fn read_spans(paths: &[String]) -> Result<Vec<TaskSpan>> {
 pub fn read_clocks(paths: &[String]) -> Result<Vec<(i64, i64, i64)>> {
     let mut clocks = Clocks::default();
     for path in paths {
-        read(path, &mut clocks)?;
+        read(path, &StageJobs::default(), &mut clocks)?;
     }
     Ok(clocks.0)
 }
 
-fn read(path: &str, consumer: &mut impl Consumer) -> Result<Facts> {
+fn read(path: &str, jobs: &StageJobs, consumer: &mut impl Consumer) -> Result<Facts> {
     let open = || {
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         Ok::<_, Error>(BufReader::with_capacity(256 << 10, file))
@@ -124,7 +129,7 @@ fn read(path: &str, consumer: &mut impl Consumer) -> Result<Facts> {
     // The first record names the process; where it was lost, a later one does.
     let identity =
         process::identify(Path::new(path), open()?).map_err(|error| Error::io(path, error))?;
-    file::read(path, open()?, identity, consumer)
+    file::read(path, open()?, identity, jobs, consumer)
 }
 
 #[derive(Default)]

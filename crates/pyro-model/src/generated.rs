@@ -348,7 +348,7 @@ tables! {
         task_attempt_id: I64, null = false;
         #[doc = "Partition"]
         partition: I64, null = false;
-        #[doc = "Job, where the local property tells"]
+        #[doc = "Job of the stage, as the event log tells; null without one"]
         job_id: I64, null = true;
         #[doc = "SQL execution"]
         sql_id: I64, null = true;

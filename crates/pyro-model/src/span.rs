@@ -23,7 +23,7 @@ pub struct TaskSpan {
     pub task_attempt_id: i64,
     /// Partition.
     pub partition: i64,
-    /// Job, where the local property tells.
+    /// Job, as the event log tells.
     pub job_id: Option<i64>,
     /// SQL execution.
     pub sql_id: Option<i64>,

@@ -45,7 +45,7 @@ pub fn ingest_jfr(
     out: &str,
     host: &str,
 ) -> Result<IngestReport> {
-    let spans = SpanIndex::new(read_spans(plugin_paths)?, read_clocks(plugin_paths)?);
+    let spans = SpanIndex::new(read_spans(plugin_paths, out)?, read_clocks(plugin_paths)?);
     ingest_recordings(paths, &spans, out, host)
 }
 

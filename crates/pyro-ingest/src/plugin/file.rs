@@ -6,6 +6,8 @@ use std::io::BufRead;
 use pyro_model::{Error, Result, TaskSpan};
 use serde_json::Value;
 
+use crate::jobs::StageJobs;
+
 use super::facts::{Facts, Seen};
 use super::process::{self, Identity, Process};
 use super::record::{Line, Lines, Next};
@@ -22,6 +24,7 @@ pub fn read(
     path: &str,
     input: impl BufRead,
     identity: Identity,
+    jobs: &StageJobs,
     consumer: &mut impl Consumer,
 ) -> Result<Facts> {
     let mut lines = Lines::new(input);
@@ -32,6 +35,7 @@ pub fn read(
     let mut state = State {
         identity,
         facts,
+        jobs,
         consumer,
         process: None,
         running: HashMap::new(),
@@ -64,6 +68,7 @@ pub fn read(
 struct State<'c, C> {
     identity: Identity,
     facts: Facts,
+    jobs: &'c StageJobs,
     consumer: &'c mut C,
     process: Option<Process>,
     /// Tasks without an end so far, by TID and thread.
@@ -156,6 +161,11 @@ impl<C: Consumer> State<'_, C> {
     }
 
     fn span(&self, line: &Line<'_>) -> Option<TaskSpan> {
+        let app = self
+            .process
+            .as_ref()
+            .and_then(|process| process.app_id.as_deref());
+        let (stage_id, stage_attempt) = (line.stage?, line.stage_attempt?);
         Some(TaskSpan {
             host: self.identity.host.clone(),
             pid: self.identity.pid,
@@ -163,11 +173,11 @@ impl<C: Consumer> State<'_, C> {
             executor_id: self.identity.executor_id.clone(),
             start_mono_ns: line.start_ns?,
             end_mono_ns: None,
-            stage_id: line.stage?,
-            stage_attempt: line.stage_attempt?,
+            stage_id,
+            stage_attempt,
             task_attempt_id: line.task?,
             partition: line.partition?,
-            job_id: line.job,
+            job_id: self.jobs.of(app, stage_id, stage_attempt),
             sql_id: line.sql,
             iteration: line.iteration,
         })

@@ -29,8 +29,6 @@ pub struct Line<'a> {
     pub task: Option<i64>,
     /// Partition.
     pub partition: Option<i64>,
-    /// Job.
-    pub job: Option<i64>,
     /// SQL execution.
     pub sql: Option<i64>,
     /// Iteration of the workload.

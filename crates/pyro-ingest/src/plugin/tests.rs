@@ -12,7 +12,7 @@ const NAMED: &str = r#"{"k":"process","role":"executor","executor_id":"3","pid":
 
 fn start(task: i64, tid: i64, at: i64) -> String {
     format!(
-        r#"{{"k":"task_start","tid":{tid},"start_ns":{at},"stage":4,"stage_attempt":1,"task":{task},"partition":2,"attempt":0,"job":null,"sql":6,"iteration":-1}}"#
+        r#"{{"k":"task_start","tid":{tid},"start_ns":{at},"stage":4,"stage_attempt":1,"task":{task},"partition":2,"attempt":0,"sql":6,"iteration":-1}}"#
     )
 }
 
@@ -55,7 +55,8 @@ impl Case {
     }
 
     fn spans(&self) -> Vec<TaskSpan> {
-        read_spans(std::slice::from_ref(&self.path)).unwrap()
+        let out = self.folder.path().to_str().unwrap();
+        read_spans(std::slice::from_ref(&self.path), out).unwrap()
     }
 }
 
@@ -303,7 +304,11 @@ fn clocks_are_read_with_their_process() {
 
 #[test]
 fn a_missing_file_is_an_error_that_names_it() {
-    let error = read_spans(&["/nowhere/plugin-driver-driver-1.ndjson".to_owned()]).unwrap_err();
+    let error = read_spans(
+        &["/nowhere/plugin-driver-driver-1.ndjson".to_owned()],
+        "/nowhere",
+    )
+    .unwrap_err();
     assert!(
         error
             .to_string()
@@ -340,4 +345,56 @@ proptest::proptest! {
         proptest::prop_assert!(report.tables["spans"] >= 1);
         proptest::prop_assert!(case.spans().iter().any(|span| span.task_attempt_id == 99));
     }
+}
+
+/// A log in which job `job` of application `app` runs attempt 1 of stage 4.
+fn eventlog(folder: &std::path::Path, app: &str, job: i64) -> std::path::PathBuf {
+    let path = folder.join(format!("{app}.log"));
+    let info = r#"{"Stage ID":4,"Stage Attempt ID":1,"Stage Name":"s","Number of Tasks":1,"RDD Info":[],"Parent IDs":[]}"#;
+    let log = [
+        r#"{"Event":"SparkListenerLogStart","Spark Version":"4.0.0"}"#.to_owned(),
+        format!(
+            r#"{{"Event":"SparkListenerApplicationStart","App Name":"a","App ID":"{app}","Timestamp":1,"User":"u"}}"#
+        ),
+        format!(
+            r#"{{"Event":"SparkListenerJobStart","Job ID":{job},"Submission Time":1,"Stage Infos":[],"Stage IDs":[4],"Properties":{{}}}}"#
+        ),
+        format!(
+            r#"{{"Event":"SparkListenerStageSubmitted","Stage Info":{info},"Properties":{{}}}}"#
+        ),
+        format!(r#"{{"Event":"SparkListenerStageCompleted","Stage Info":{info}}}"#),
+    ];
+    fs::write(&path, log.join("\n") + "\n").unwrap();
+    path
+}
+
+#[test]
+fn the_job_is_that_of_the_stage_in_the_event_log_of_the_same_application() {
+    let jobs = |records: &[&str], apps: &[(&str, i64)]| {
+        let case = Case::new(lines(records));
+        let folder = case.folder.path();
+        let logs: Vec<_> = apps
+            .iter()
+            .map(|(app, job)| eventlog(folder, app, *job))
+            .collect();
+        crate::eventlog::ingest(&logs, folder, &mut || true).unwrap();
+        case.ingest();
+        let table = case.table("spans");
+        let written = table["job_id"]
+            .as_primitive::<Int64Type>()
+            .iter()
+            .collect::<Vec<_>>();
+        let spans = case.spans();
+        assert_eq!(
+            spans.iter().map(|span| span.job_id).collect::<Vec<_>>(),
+            written
+        );
+        written
+    };
+    let (task, two) = (end(8, 501, 2000, 3000, true), [("app-0", 3), ("app-1", 9)]);
+    assert_eq!(jobs(&[PROCESS, NAMED, &task], &two), [Some(9)]);
+    assert_eq!(jobs(&[PROCESS, &task, NAMED], &two), [None]);
+    assert_eq!(jobs(&[PROCESS, &task, NAMED], &two[..1]), [Some(3)]);
+    let other = task.replace("\"stage_attempt\":1", "\"stage_attempt\":0");
+    assert_eq!(jobs(&[PROCESS, NAMED, &other], &two), [None]);
 }

@@ -14,7 +14,6 @@ import org.apache.spark.TaskContext;
 final class TaskTracker {
   private static final String SQL = "spark.sql.execution.id";
   private static final String ITERATION = "pyrometer.iteration";
-  private static final String JOB = "pyrometer.job";
 
   private final Recorder recorder;
   private final Profiler profiler;
@@ -125,7 +124,6 @@ final class TaskTracker {
     private final int stageAttempt;
     private final int partition;
     private final int attempt;
-    private final String job;
     private final String sql;
     private final String iteration;
 
@@ -137,7 +135,6 @@ final class TaskTracker {
       this.stageAttempt = context.stageAttemptNumber();
       this.partition = context.partitionId();
       this.attempt = context.attemptNumber();
-      this.job = context.getLocalProperty(JOB);
       this.sql = context.getLocalProperty(SQL);
       this.iteration = context.getLocalProperty(ITERATION);
     }
@@ -164,7 +161,6 @@ final class TaskTracker {
           .put("task", task)
           .put("partition", partition)
           .put("attempt", attempt)
-          .putInteger("job", job)
           .putInteger("sql", sql)
           .putInteger("iteration", iteration);
     }

@@ -63,7 +63,7 @@ class TaskTrackerTest {
     assertTrue(
         end.contains(
             "\"stage\":3,\"stage_attempt\":1,\"task\":17,\"partition\":4,\"attempt\":0,"
-                + "\"job\":null,\"sql\":5,\"iteration\":2,"),
+                + "\"sql\":5,\"iteration\":2,"),
         end);
     assertTrue(end.contains("\"ok\":true"));
     assertTrue(number(end, "end_ns") > number(end, "start_ns"));
