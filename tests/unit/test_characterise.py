@@ -220,3 +220,11 @@ def test_texts_of_a_sql_file_are_read_with_their_parameters(suite):
         found = features_by_query(run)
     assert list(found) == ["statement-2"]
     assert (found["statement-2"]["joins"], found["statement-2"]["tables"]) == (1, 2)
+
+
+def test_a_sql_file_that_is_there_is_a_workload_to_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.sql").write_text("select :n")
+    assert run_verb(["workloads", "characterise", "q.sql", "-o", "out"]) == 2
+    assert "parameter :n has no value" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

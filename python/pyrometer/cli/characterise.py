@@ -48,7 +48,7 @@ def characterise(
         str,
         typer.Argument(
             metavar="SUITE|RUN",
-            help="A workload to run now, or a run directory or event log that is there.",
+            help="A workload (a SQL file, too) to run now, or a run directory or event log.",
             show_default=False,
         ),
     ],
@@ -70,13 +70,13 @@ def characterise(
     """Tell what each query of a suite does, reads, shuffles and takes, and when it is warm."""
     from pyrometer.analyse.characterise import characterise as account
     from pyrometer.store import Run
-    from pyrometer.workload import registry
+    from pyrometer.workload import own, registry
 
     if table is not None and not table.absolute().parent.is_dir():
         raise UsageError(f"{table}: there is no folder of that name", f"mkdir -p {table.parent}")
     # A name is a workload even where a folder is called so: ./tpch names the folder.
     path = Path(what)
-    if what in registry.entries() or not path.exists():
+    if what in registry.entries() or not path.exists() or own.workload(what):
         path = _run(what, setting, scale, iterations, output)
     with Run.open(path) as opened:
         made = account(opened)
