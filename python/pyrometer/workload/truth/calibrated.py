@@ -1,8 +1,9 @@
 """Programs in which a cause takes a declared share of the time of tasks.
 
 A row calls ``org.pyrometer.workloads.truth.Calibrated``, which alternates between the cause and
-useful work by the thread's own clocks, so the declared share holds on any machine. The healthy twin
-does the same useful work and leaves the cause out.
+useful work by the thread's own clocks, or ``Endured`` where the cause has a clock of its own, so
+the declared share holds on any machine. The healthy twin does the same useful work and leaves the
+cause out.
 """
 
 from __future__ import annotations
@@ -13,59 +14,36 @@ from pyrometer.errors import UsageError
 from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
-    Mismatch,
-    Needs,
     Prepared,
     Progress,
     Truth,
     Variant,
-    Workload,
     WorkloadSpec,
     no_progress,
 )
-from pyrometer.workload.jars import workloads_jar
+from pyrometer.workload.truth.rows import CAUSE as CAUSE
+from pyrometer.workload.truth.rows import NumberedRows, slots
+from pyrometer.workload.truth.rows import mix as mix
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
 
-CAUSE, SHARE = "workload.cause", "workload.share"
-_ROW_NS = 10_000_000
-_TASKS = 4
-_QUERY = """
-select id, cast(java_method('org.pyrometer.workloads.truth.Calibrated', 'row',
-                            '{cause}', {cause_ns}L, {useful_ns}L, id) as bigint) as mixed
-from range(0, {rows}, 1, {tasks})
-"""
-_SLOTS = "ledger.slot_view.rows[path={}].value_ns"
-_MASK = 2**64 - 1
+SHARE = "workload.share"
+ROW_NS = 10_000_000
 
 
-def mix(number: int) -> int:
-    """Finalise as splitmix64 does (Steele, Lea, Flood 2014), without the sign.
-
-    Examples
-    --------
-    >>> mix(0) == 0xE220A8397B1DCDAF >> 1
-    True
-    """
-    z = (number + 0x9E3779B97F4A7C15) & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return (z ^ (z >> 31)) >> 1
-
-
-class Calibrated(Workload):
+class Calibrated(NumberedRows):
     """Base of the programs: a cause by its name in Java, and where it is seen."""
 
-    group = "truth"
     cause: ClassVar[str]
     path: ClassVar[str]
     of: ClassVar[str]
+    program: ClassVar[str] = "Calibrated"
+    tolerance: ClassVar[float] = 0.05
     description = (
         "Each row takes 10 ms of a task: a declared share for the cause, the rest for useful "
         "work, in turns of about a millisecond that the thread measures itself."
     )
-    source = "Pyrometer: a program made to have this cause"
     variants: ClassVar = {
         CAUSE: Variant(
             levels={"on": "the cause takes its share", "off": "the useful work alone"},
@@ -79,9 +57,6 @@ class Calibrated(Workload):
             integer=True,
         ),
     }
-    scales: ClassVar = {"test": 20, "default": 1_000, "seed": 10_000}
-    scale_unit = "rows"
-    needs = Needs(jars=(workloads_jar(),))
 
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
@@ -102,35 +77,18 @@ class Calibrated(Workload):
             where="all tasks of the only stage, operator Project",
             value=int(spec.levels[SHARE]) / 100 if on else 0.0,
             unit="share",
-            tolerance=0.05,
-            measured_by=_SLOTS.format(self.path),
-            of=_SLOTS.format(self.of),
+            tolerance=self.tolerance,
+            measured_by=slots(self.path),
+            of=slots(self.of),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Work through the rows."""
-        share = int(spec.levels[SHARE])
-        cause_ns = _ROW_NS * share // 100
-        query = _QUERY.format(
-            cause=self.cause,
-            cause_ns=cause_ns if spec.levels[CAUSE] == "on" else 0,
-            useful_ns=_ROW_NS - cause_ns,
-            rows=spec.size,
-            tasks=_TASKS,
-        )
-        rows = spark.sql(query).collect()
+        cause_ns = ROW_NS * int(spec.levels[SHARE]) // 100
+        on = spec.levels[CAUSE] == "on"
+        arguments = f"'{self.cause}', {cause_ns if on else 0}L, {ROW_NS - cause_ns}L"
+        rows = spark.sql(self.query(self.program, arguments, spec)).collect()
         return IterationResult(len(rows), checksum(rows))
-
-    def verify(
-        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
-    ) -> Mismatch | None:
-        """Each row gives the value that follows from its number."""
-        if result.rows != spec.size:
-            return Mismatch("rows", str(spec.size), str(result.rows))
-        known = checksum((number, mix(number)) for number in range(spec.size))
-        if result.checksum != known:
-            return Mismatch("checksum of (id, mixed)", known, result.checksum)
-        return None
 
 
 class Sleep(Calibrated):
@@ -167,3 +125,30 @@ class Decompression(Calibrated):
     summary = "Decompression takes a declared share of the CPU"
     expectation = "Category decompression has the share of task CPU; udf has the rest."
     cause, path, of = "decompression", "task/on_cpu/decompression", "task/on_cpu"
+
+
+class Serialisation(Calibrated):
+    """Tasks that turn objects into bytes and back."""
+
+    name = "truth-serialisation"
+    summary = "Serialisation of objects takes a declared share of the CPU"
+    description = (
+        "Each row takes 10 ms of a task's CPU: in turns of about a millisecond a list of 32 "
+        "records goes through Spark's serialiser and back, or useful work is done. The share is "
+        "declared for either serialiser; Kryo gets more lists through in it."
+    )
+    expectation = "Category serialisation has the share of task CPU; udf has the rest."
+    cause, path, of = "serialisation", "task/on_cpu/serialisation", "task/on_cpu"
+    variants: ClassVar = {
+        **Calibrated.variants,
+        "workload.serializer": Variant(
+            levels={"java": "Java's own, Spark's default", "kryo": "Kryo, without registration"},
+            default="java",
+            doc="Spark's serialiser.",
+        ),
+    }
+
+    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
+        """Choose the serialiser."""
+        name = spec.levels["workload.serializer"].capitalize()
+        return {"spark.serializer": f"org.apache.spark.serializer.{name}Serializer"}

@@ -9,8 +9,8 @@ import java.util.zip.Inflater;
 /**
  * Work of a known duration, called for a row by {@code java_method}: a share of the time goes to a
  * cause, the rest to useful work, in turns that the thread measures itself, by its CPU clock or,
- * where the cause sleeps or is blocked, by the monotonic clock. So the share holds on any machine.
- * The length of a turn varies around a millisecond, lest turns and samples keep in step.
+ * where the cause sleeps, by the monotonic clock. So the share holds on any machine. The length of
+ * a turn varies around a millisecond, lest turns and samples keep in step.
  */
 public final class Calibrated {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -43,8 +43,8 @@ public final class Calibrated {
   /**
    * Works for one row.
    *
-   * @param cause {@code sleep}, {@code lock}, {@code udf}, {@code cast}, {@code decompression},
-   *     {@code serialisation} or {@code page_faults}
+   * @param cause {@code sleep}, {@code udf}, {@code cast}, {@code decompression}, {@code
+   *     serialisation} or {@code page_faults}
    * @param causeNs nanoseconds for the cause: 0 leaves it out
    * @param usefulNs nanoseconds for useful work
    * @param id the row
@@ -52,7 +52,7 @@ public final class Calibrated {
    */
   public static long row(String cause, long causeNs, long usefulNs, long id) {
     String useful = cause.equals("udf") ? "decompression" : "udf";
-    boolean wall = cause.equals("sleep") || cause.equals("lock");
+    boolean wall = cause.equals("sleep");
     double[] owed = OWED.get();
     owed[CAUSE] += causeNs;
     owed[USEFUL] += usefulNs;
@@ -83,9 +83,6 @@ public final class Calibrated {
     switch (kind) {
       case "sleep":
         sleep();
-        break;
-      case "lock":
-        Holder.block();
         break;
       case "serialisation":
         Records.roundTrip();

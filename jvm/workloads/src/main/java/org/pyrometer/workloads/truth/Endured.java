@@ -1,19 +1,15 @@
 package org.pyrometer.workloads.truth;
 
-import java.io.IOException;
-import java.io.RandomAccessFile;
-import java.io.UncheckedIOException;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
  * Work of a known duration, called for a row by {@code java_method}, during which a task must
- * endure a cause that befalls all threads at once: a collection stops them, threads without work of
- * their own take the CPUs. What a thread has endured a clock tells, and the thread brings the cause
- * about until its share is reached; the rest of its time is useful work. So the share holds on any
- * machine, and what other tasks bring about counts too.
+ * endure a cause that comes from outside its thread: a collection stops it, threads without work of
+ * their own take the CPUs, another thread holds a monitor. What a thread has endured a clock tells,
+ * and the thread brings the cause about until its share is reached; the rest of its time is useful
+ * work. So the share holds on any machine, and what other tasks bring about counts too.
  */
 public final class Endured {
   private static final int CAUSE = 0;
@@ -27,7 +23,7 @@ public final class Endured {
   /**
    * Works for one row.
    *
-   * @param cause {@code gc} or {@code run_queue}
+   * @param cause {@code gc}, {@code run_queue} or {@code lock}
    * @param causeNs nanoseconds that the cause takes from the thread: 0 leaves it out
    * @param usefulNs nanoseconds for all else
    * @param id the row
@@ -66,6 +62,8 @@ public final class Endured {
         return Garbage.ONLY;
       case "run_queue":
         return Crowd.MINE.get();
+      case "lock":
+        return Monitor.MINE.get();
       default:
         throw new IllegalArgumentException("no cause " + cause);
     }
@@ -124,33 +122,17 @@ public final class Endured {
   private static final class Crowd implements Pressure {
     static final ThreadLocal<Crowd> MINE = ThreadLocal.withInitial(Crowd::new);
     private static final long PATIENCE_NS = 20_000_000;
-    private final RandomAccessFile schedstat;
-    private final byte[] text = new byte[128];
-
-    Crowd() {
-      try {
-        schedstat = new RandomAccessFile("/proc/thread-self/schedstat", "r");
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
-    }
+    private final Schedstat schedstat = new Schedstat();
 
     @Override
     public long enduredNs() {
-      try {
-        schedstat.seek(0);
-        int length = schedstat.read(text);
-        String line = new String(text, 0, length, StandardCharsets.US_ASCII);
-        return Long.parseLong(line.split(" ", 3)[1]);
-      } catch (IOException e) {
-        throw new UncheckedIOException(e);
-      }
+      return schedstat.read().queuedNs();
     }
 
     @Override
     public void bring(double strength) {
       int cpus = Runtime.getRuntime().availableProcessors();
-      Idlers.start((int) Math.ceil(cpus * (1.5 * strength + 1)));
+      Idlers.start(1 + (int) Math.ceil(cpus * 1.2 * strength));
       try {
         long start = System.nanoTime();
         long before = enduredNs();
@@ -160,6 +142,26 @@ public final class Endured {
       } finally {
         Idlers.stop();
       }
+    }
+  }
+
+  /** A monitor that another thread holds: the time at it without the wait for a CPU thereafter. */
+  private static final class Monitor implements Pressure {
+    static final ThreadLocal<Monitor> MINE = ThreadLocal.withInitial(Monitor::new);
+    private final Schedstat schedstat = new Schedstat();
+    private final Holder holder = new Holder();
+    private long blockedNs;
+
+    @Override
+    public long enduredNs() {
+      return blockedNs;
+    }
+
+    @Override
+    public void bring(double strength) {
+      long before = System.nanoTime() - schedstat.read().runnableNs();
+      holder.block();
+      blockedNs += Math.max(0, System.nanoTime() - schedstat.read().runnableNs() - before);
     }
   }
 }

@@ -4,8 +4,6 @@ import java.util.concurrent.Semaphore;
 
 /** A thread that holds a monitor for a millisecond when it is asked to. */
 final class Holder {
-  private static final ThreadLocal<Holder> MINE = ThreadLocal.withInitial(Holder::new);
-
   private final Object monitor = new Object();
   private final Semaphore asked = new Semaphore(0);
   private final Semaphore held = new Semaphore(0);
@@ -13,18 +11,14 @@ final class Holder {
   @SuppressWarnings("unused")
   private long entered;
 
-  private Holder() {
+  Holder() {
     Thread thread = new Thread(this::serve, "truth-lock-holder");
     thread.setDaemon(true);
     thread.start();
   }
 
   /** Blocks the calling thread on a monitor that another one holds. */
-  static void block() {
-    MINE.get().enter();
-  }
-
-  private void enter() {
+  void block() {
     asked.release();
     held.acquireUninterruptibly();
     synchronized (monitor) {

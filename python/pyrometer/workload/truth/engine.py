@@ -1,0 +1,206 @@
+"""Programs in which what Spark makes of a query is the cause: a spill, code too long to compile."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyrometer.workload.checksum import checksum
+from pyrometer.workload.contract import (
+    IterationResult,
+    Mismatch,
+    Prepared,
+    Progress,
+    Truth,
+    Variant,
+    Workload,
+    WorkloadSpec,
+    no_progress,
+)
+from pyrometer.workload.truth.rows import CAUSE
+
+if TYPE_CHECKING:
+    from pyrometer.workload.cache import DataCache
+
+_TASKS = 4
+_STRIDE = 7919
+_SORT = """
+select part, first(id) as low, last(id) as high, count(*) as n
+from (select id, spark_partition_id() as part from range(0, {rows}, 1, {tasks})
+      sort by id * {stride} % {rows}, id)
+group by part
+"""
+# A record on disk: its length, its sort prefix, and the row: null bits, `id` and `part`. A spill
+# begins with the number of its records (UnsafeSorterSpillWriter of Spark).
+_RECORD_BYTES = 4 + 8 + 3 * 8
+_SPILL_BYTES = 4
+_SUMS = 100
+
+
+class _OfNumbers(Workload):
+    """A query over numbers from 0."""
+
+    group = "truth"
+    source = "Pyrometer: a program made to have this cause"
+    scale_unit = "rows"
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Need no data: rows are numbers."""
+        return Prepared()
+
+
+class Spill(_OfNumbers):
+    """Tasks whose sort spills."""
+
+    name = "truth-spill"
+    summary = "A sort writes three quarters of its rows to disk and reads them back"
+    description = (
+        "Four tasks sort numbers. The sorter has to spill whenever it holds a quarter of its "
+        "task's rows, as it does where it gets no more memory. Spills are not compressed: a row "
+        "on disk is 36 bytes."
+    )
+    expectation = "27 bytes spilled to disk for each row of input; none with the cause left out."
+    variants: ClassVar = {
+        CAUSE: Variant(
+            levels={"on": "the sorter spills", "off": "it keeps all rows in memory"},
+            default="on",
+            doc="Whether the cause is there.",
+        )
+    }
+    scales: ClassVar = {"test": 40_000, "default": 2_000_000, "seed": 100_000_000}
+
+    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
+        """Force the spills."""
+        most = str(_held(spec.size)) if spec.levels[CAUSE] == "on" else "2147483647"
+        return {
+            "spark.shuffle.spill.numElementsForceSpillThreshold": most,
+            "spark.shuffle.spill.compress": "false",
+        }
+
+    def truth(self, spec: WorkloadSpec) -> Truth:
+        """Declare the bytes of the records that are spilled."""
+        held, spilled = _held(spec.size), 0
+        for ids in _parts(spec.size):
+            # Held rows go to disk when one more comes.
+            spills = max(0, len(ids) - 1) // held
+            spilled += spills * (_SPILL_BYTES + held * _RECORD_BYTES)
+        on = spec.levels[CAUSE] == "on"
+        return Truth(
+            quantity="bytes spilled to disk for each row of input",
+            where="all tasks of the first stage, operator Sort",
+            value=spilled / spec.size if on else 0.0,
+            unit="bytes per row",
+            tolerance=0.01,
+            measured_by="totals.disk_spilled_bytes",
+            of="totals.input_records_count",
+        )
+
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Sort, and tell the ends of each part."""
+        query = _SORT.format(rows=spec.size, tasks=_TASKS, stride=_STRIDE)
+        rows = spark.sql(query).collect()
+        return IterationResult(len(rows), checksum(rows))
+
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """Each part begins and ends with the numbers that come first and last."""
+        known = _ends(spec.size)
+        if (result.rows, result.checksum) != (len(known), checksum(known)):
+            got = f"{result.rows} rows with checksum {result.checksum}"
+            return Mismatch("ends of the parts", f"{len(known)}, {checksum(known)}", got)
+        return None
+
+
+def _parts(rows: int) -> list[range]:
+    """Split numbers among tasks as Spark does."""
+    return [range(rows * i // _TASKS, rows * (i + 1) // _TASKS) for i in range(_TASKS)]
+
+
+def _held(rows: int) -> int:
+    return max(1, rows // _TASKS // 4)
+
+
+@cache
+def _ends(rows: int) -> list[tuple[int, int, int, int]]:
+    def order(number: int) -> tuple[int, int]:
+        return number * _STRIDE % rows, number
+
+    return [
+        (part, min(ids, key=order), max(ids, key=order), len(ids))
+        for part, ids in enumerate(_parts(rows))
+        if ids
+    ]
+
+
+class HugeMethod(_OfNumbers):
+    """Tasks whose generated method the JIT compiler refuses."""
+
+    name = "truth-huge-method"
+    summary = "A generated method is too large for the JIT compiler and is interpreted"
+    description = (
+        f"{_SUMS} sums over numbers. With the cause, Spark generates them as one method of more "
+        "than 8000 bytes of code, which HotSpot never compiles (-XX:-DontCompileHugeMethods "
+        "would); else it splits them into a method each."
+    )
+    expectation = (
+        "Nearly all CPU of tasks in interpreted frames of agg_doAggregateWithoutKey, and many "
+        "times the CPU of the twin for the same rows."
+    )
+    variants: ClassVar = {
+        CAUSE: Variant(
+            levels={"on": "one method", "off": "a method for each sum"},
+            default="on",
+            doc="Whether the cause is there.",
+        )
+    }
+    scales: ClassVar = {"test": 8_000, "default": 400_000, "seed": 10_000_000}
+
+    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
+        """Have aggregate functions split, or not."""
+        split = "false" if spec.levels[CAUSE] == "on" else "true"
+        return {"spark.sql.codegen.aggregate.splitAggregateFunc.enabled": split}
+
+    def truth(self, spec: WorkloadSpec) -> Truth:
+        """Declare where the CPU goes."""
+        return Truth(
+            quantity="share of task CPU in interpreted code",
+            where="all tasks of the first stage, operator HashAggregate",
+            value=0.95 if spec.levels[CAUSE] == "on" else 0.0,
+            unit="share",
+            tolerance=0.1,
+            reason="samples tell interpreted from compiled frames (table frames, kind), and show "
+            "does not add them up",
+        )
+
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Add up."""
+        rows = spark.sql(sums(spec.size)).collect()
+        return IterationResult(len(rows), checksum(rows))
+
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """Compare with the sums by their formula."""
+        known = checksum([_known_sums(spec.size)])
+        if (result.rows, result.checksum) != (1, known):
+            got = f"{result.rows} rows with checksum {result.checksum}"
+            return Mismatch("the sums", f"1 row with checksum {known}", got)
+        return None
+
+
+def sums(rows: int) -> str:
+    """Write the query: sums of the rests of numbers, by another divisor each."""
+    columns = ", ".join(f"sum(id % {k + 2} + {k}) as s{k}" for k in range(_SUMS))
+    return f"select {columns} from range(0, {rows}, 1, {_TASKS})"
+
+
+def _known_sums(rows: int) -> tuple[int, ...]:
+    found = []
+    for k in range(_SUMS):
+        divisor = k + 2
+        whole, rest = divmod(rows, divisor)
+        found.append(whole * divisor * (divisor - 1) // 2 + rest * (rest - 1) // 2 + k * rows)
+    return tuple(found)
