@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.calibrated import CAUSE, SHARE, mix
+from pyrometer.workload.truth.calibrated import SHARE
+from pyrometer.workload.truth.rows import CAUSE, mix, slots
 from pyrometer.workload.truth.structural import (
     ITERATION,
-    SLOTS,
     Structural,
     cause,
     collected,
@@ -62,8 +62,8 @@ class DriverOnly(Structural):
             value=percent(spec) / 100 if is_on(spec) else 0.0,
             unit="share",
             tolerance=0.1,
-            measured_by=f"{SLOTS}.rows[path=idle/driver].value_ns",
-            of=f"{SLOTS}.total_ns",
+            measured_by=slots("idle/driver"),
+            of="ledger.slot_view.total_ns",
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 from pyrometer.errors import UsageError
 from pyrometer.workload.contract import IterationResult, Needs, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.calibrated import CAUSE, SHARE, mix
+from pyrometer.workload.truth.calibrated import SHARE
 from pyrometer.workload.truth.driver import spin
+from pyrometer.workload.truth.rows import CAUSE, mix
 from pyrometer.workload.truth.structural import (
     Structural,
     cause,
@@ -30,7 +31,7 @@ class Failing(Structural):
     """Base: tasks that work in Python, and of which some fail at their first attempt."""
 
     scale_unit = "tasks"
-    scales: ClassVar = {"test": 20, "default": 200, "seed": 2_000}
+    scales: ClassVar = {"test": 10, "default": 200, "seed": 2_000}
     needs = Needs()
     master: ClassVar[str]
     fail: ClassVar[Callable[[], None]]

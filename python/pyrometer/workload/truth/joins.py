@@ -13,7 +13,7 @@ from pyrometer.workload.contract import (
     Truth,
     WorkloadSpec,
 )
-from pyrometer.workload.truth.calibrated import CAUSE
+from pyrometer.workload.truth.rows import CAUSE
 from pyrometer.workload.truth.structural import (
     FIRST_QUERY,
     Structural,

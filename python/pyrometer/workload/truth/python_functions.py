@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Needs, Prepared, Truth, WorkloadSpec
 from pyrometer.workload.jars import workloads_jar
-from pyrometer.workload.truth.calibrated import CAUSE, SHARE
+from pyrometer.workload.truth.calibrated import SHARE
+from pyrometer.workload.truth.rows import CAUSE, slots
 from pyrometer.workload.truth.structural import (
-    SLOTS,
     Structural,
     cause,
     collected,
@@ -49,8 +49,8 @@ class PythonUdf(Structural):
             value=percent(spec) / 100 if is_on(spec) else 0.0,
             unit="share",
             tolerance=0.08,
-            measured_by=f"{SLOTS}.rows[path=task/waiting/helper].value_ns",
-            of=f"{SLOTS}.rows[path=task].value_ns",
+            measured_by=slots("task/waiting/helper"),
+            of=slots("task"),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.calibrated import CAUSE
+from pyrometer.workload.truth.rows import CAUSE
 from pyrometer.workload.truth.structural import (
     ITERATION,
     Structural,

@@ -15,7 +15,7 @@ from pyrometer.workload.contract import (
     WorkloadSpec,
     no_progress,
 )
-from pyrometer.workload.truth.calibrated import CAUSE, mix
+from pyrometer.workload.truth.rows import CAUSE, mix
 from pyrometer.workload.truth.structural import (
     FIRST_QUERY,
     Structural,

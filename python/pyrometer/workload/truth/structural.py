@@ -8,31 +8,27 @@ differ in how Spark is made to come by it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from pyrometer.errors import UsageError
 from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
-    Needs,
     Prepared,
     Progress,
     Variant,
-    Workload,
     WorkloadSpec,
     no_progress,
 )
-from pyrometer.workload.jars import workloads_jar
-from pyrometer.workload.truth.calibrated import CAUSE, SHARE, mix
+from pyrometer.workload.truth.calibrated import SHARE
+from pyrometer.workload.truth.rows import CAUSE, NumberedRows, mix
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
 
 ITERATION = "iterations[iteration=0].totals"
 """Path to the totals of one iteration: all have the same counts."""
-
-SLOTS = "ledger.slot_view"
 
 FIRST_QUERY = "sql[app_index=0]"
 """Path to the first SQL execution of the window."""
@@ -77,13 +73,8 @@ def percent(spec: WorkloadSpec) -> int:
     return int(spec.levels[SHARE])
 
 
-class Structural(Workload):
+class Structural(NumberedRows):
     """Base of the programs: rows are numbers, and each comes back with what it is mixed to."""
-
-    group = "truth"
-    source = "Pyrometer: a program made to have this cause"
-    scale_unit: ClassVar[str] = "rows"
-    needs = Needs(jars=(workloads_jar(),))
 
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
@@ -94,17 +85,11 @@ class Structural(Workload):
                 f"{SHARE} of {self.name} is {spec.levels[SHARE]}, not between 10 and 90",
                 f"for example --set {SHARE}=50",
             )
-        return Prepared()
+        return super().prepare(spec, cache, progress)
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """Keep plan and partitions as they are written."""
         return {"spark.sql.adaptive.enabled": "false"}
-
-    def verify(
-        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
-    ) -> Mismatch | None:
-        """Each row gives the value that follows from its number."""
-        return differs(result, spec.size, mixed(range(spec.size)), "checksum of (id, mixed)")
 
 
 def collected(rows: Sequence[Any]) -> IterationResult:

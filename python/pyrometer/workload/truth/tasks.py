@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.calibrated import CAUSE, SHARE
+from pyrometer.workload.truth.calibrated import SHARE
+from pyrometer.workload.truth.rows import CAUSE, slots
 from pyrometer.workload.truth.structural import (
     ITERATION,
-    SLOTS,
     Structural,
     cause,
     collected,
@@ -154,8 +154,8 @@ class TooFewTasks(Structural):
             value=percent(spec) / 100 if is_on(spec) else 0.0,
             unit="share",
             tolerance=0.08,
-            measured_by=f"{SLOTS}.rows[path=idle/too_few_tasks].value_ns",
-            of=f"{SLOTS}.rows[path=task].value_ns",
+            measured_by=slots("idle/too_few_tasks"),
+            of=slots("task"),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
