@@ -20,8 +20,9 @@ from pyrometer.probes.base import Needs, Probe, Problem, check_all, merge_needs
 from pyrometer.probes.plugin import read_last, records
 from pyrometer.probes.profile import parse_profile
 from pyrometer.probes.stacks import StacksProbe
-from pyrometer.run import close, host, launch, record
+from pyrometer.run import close, environment, host, launch, record
 from pyrometer.run.folder import make_run_dir, new_manifest
+from pyrometer.run.java import require_java
 from pyrometer.run.launch import Launch
 from pyrometer.run.process import Ending
 from pyrometer.run.treatment import Applied
@@ -178,7 +179,7 @@ def test_levels_are_held_against_what_the_jvm_says(
 
 def test_agent_properties_hold_probes_and_treatment() -> None:
     needs = Needs(executor_options=("-Da=1",), agent={"raw.dir": "/r", "conf.spark.x": "1"})
-    keys = launch.agent_keys(needs, Applied(("-XX:+UseZGC",), (), (), {"spark.x": "2"}, {}))
+    keys = environment.agent_keys(needs, Applied(("-XX:+UseZGC",), (), (), {"spark.x": "2"}, {}))
     assert keys == {
         "raw.dir": "/r",
         "conf.spark.x": "1",
@@ -201,7 +202,7 @@ def unescape(value: str) -> str:
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_java_reads_back_the_properties_we_write(value: str) -> None:
-    text = launch.properties_text({"force.spark.x": value})
+    text = environment.properties_text({"force.spark.x": value})
     assert text.endswith("\n")
     assert not set(text[:-1]) & {"\n", "\r"}
     assert unescape(text[:-1].removeprefix("force.spark.x=")) == value
@@ -219,15 +220,15 @@ def test_a_java_that_would_not_start_with_our_options_is_refused(
     java.chmod(0o755)
     (tmp_path / "release").write_text(f'IMPLEMENTOR="X"\nJAVA_VERSION="{version}"\n')
     if fits:
-        assert launch.require_java({"JAVA_HOME": str(tmp_path)}) == str(java)
+        assert require_java({"JAVA_HOME": str(tmp_path)}) == str(java)
     else:
         with pytest.raises(CapabilityError, match="Java 8: Pyrometer needs 11"):
-            launch.require_java({"JAVA_HOME": str(tmp_path)})
+            require_java({"JAVA_HOME": str(tmp_path)})
 
 
 def test_pyspark_arguments_stay_behind_ours() -> None:
     env = {"PYSPARK_SUBMIT_ARGS": "--jars x.jar pyspark-shell"}
-    launch.prepend_pyspark_arguments(env, ("--conf", "a=b c"))
+    environment.prepend_pyspark_arguments(env, ("--conf", "a=b c"))
     assert env["PYSPARK_SUBMIT_ARGS"] == "--conf 'a=b c' --jars x.jar pyspark-shell"
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,19 +16,21 @@ from pyrometer.probes.base import Needs
 from pyrometer.run import cgroup
 from pyrometer.run import command as commands
 from pyrometer.run.command import Command
-from pyrometer.run.treatment import Applied, apply_treatment
+from pyrometer.run.environment import (
+    add_submit_options,
+    agent_keys,
+    base_environment,
+    pip_spark,
+    prepend_pyspark_arguments,
+    use_own_spark,
+)
+from pyrometer.run.java import new_enough, require_java
+from pyrometer.run.treatment import apply_treatment
 from pyrometer.store.layout import RunPaths
 from pyrometer.workload import registry
 from pyrometer.workload.contract import Progress
 from pyrometer.workload.launch import LaunchSpec, launch_spec
 from pyrometer.workload.own.yaml_command import OwnCommand
-from pyrometer.workload.spark import find_spark
-
-# What java.util.Properties would read otherwise.
-_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"})
-
-OLDEST_JAVA = 11
-INSIDE = "PYROMETER_RUN_DIR"
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     options = [*needs.jvm_options, *applied.jvm_options, *applied.driver_options]
     argv = [program, *command.argv[1:]]
     if command.kind == "java":
-        _new_enough(program)
+        new_enough(program)
         argv = commands.with_java_options(argv, options)
     else:
         require_java(env, needed=command.kind != "other")
@@ -195,114 +194,6 @@ def own_factors(name: str) -> dict[str, list[str]]:
     return {factor: list(v.levels) for factor, v in registry.get(name).variants.items()}
 
 
-def base_environment(paths: RunPaths) -> dict[str, str]:
-    """Our environment with what tells the application's JVMs where to write.
-
-    Raises
-    ------
-    UsageError
-        If this already is inside a run.
-    """
-    outer = os.environ.get(INSIDE)
-    if outer:
-        raise UsageError(
-            f"this is already inside a run of Pyrometer ({outer})",
-            "run the inner command without Pyrometer, or unset " + INSIDE,
-        )
-    return {
-        **os.environ,
-        INSIDE: str(paths.root),
-        "PYROMETER_AGENT_PROPERTIES": str(paths.agent_properties),
-    }
-
-
-def add_submit_options(env: dict[str, str], options: list[str]) -> None:
-    """Append JVM options to ``SPARK_SUBMIT_OPTS``; the user's own content stays in front."""
-    own = env.get("SPARK_SUBMIT_OPTS", "").strip()
-    ours = commands.join_options(options)
-    env["SPARK_SUBMIT_OPTS"] = " ".join(part for part in (own, ours) if part)
-
-
-def prepend_pyspark_arguments(env: dict[str, str], options: tuple[str, ...]) -> None:
-    """Put Spark options in front of what PySpark gives to ``spark-submit``."""
-    own = env.get("PYSPARK_SUBMIT_ARGS", "").strip() or "pyspark-shell"
-    env["PYSPARK_SUBMIT_ARGS"] = f"{commands.shown(options)} {own}"
-
-
-def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
-    """Keys of ``agent.properties``: of the probes, then of the treatment."""
-    keys = dict(needs.agent)
-    options = [*needs.executor_options, *applied.jvm_options]
-    if options:
-        keys["append.spark.executor.extraJavaOptions"] = " ".join(options)
-    keys.update({f"force.{name}": value for name, value in applied.force.items()})
-    return keys
-
-
-def properties_text(keys: Mapping[str, str]) -> str:
-    r"""Write ``agent.properties``.
-
-    Examples
-    --------
-    >>> properties_text({"raw.dir": "/a\\b", "x": " y\n"})
-    'raw.dir=/a\\\\b\nx=\\ y\\n\n'
-    """
-    lines = []
-    for key, value in keys.items():
-        text = value.translate(_ESCAPES)
-        lines.append(f"{key}={chr(92) + text if text.startswith(' ') else text}\n")
-    return "".join(lines)
-
-
-def require_java(env: Mapping[str, str], needed: bool = True) -> str | None:
-    """Find ``java`` as Spark's scripts do: in JAVA_HOME, else on PATH.
-
-    Raises
-    ------
-    CapabilityError
-        If it is needed and not there.
-    """
-    home = env.get("JAVA_HOME")
-    if home:
-        java = Path(home) / "bin" / "java"
-        if java.is_file() and os.access(java, os.X_OK):
-            return _new_enough(str(java))
-        if needed:
-            raise CapabilityError(
-                f"JAVA_HOME is {home}, but there is no {java}",
-                "set JAVA_HOME to a JDK 17 or newer, or unset it to use java from PATH",
-            )
-        return None
-    found = shutil.which("java", path=env.get("PATH"))
-    if found is None and needed:
-        raise CapabilityError(
-            "java is not installed: JAVA_HOME is not set and PATH holds no java",
-            "apt-get install openjdk-17-jdk-headless   or set JAVA_HOME",
-        )
-    return _new_enough(found)
-
-
-def java_release(java: str) -> int | None:
-    """Feature number of a Java, from the ``release`` file beside it; ``None`` without one."""
-    try:
-        text = (Path(os.path.realpath(java)).parents[1] / "release").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    found = re.search(r'JAVA_VERSION="(?:1\.)?([0-9]+)', text)
-    return int(found[1]) if found else None
-
-
-def _new_enough(java: str | None) -> str | None:
-    # An older one does not know our options and would not start: the application would break.
-    release = java_release(java) if java else None
-    if release is not None and release < OLDEST_JAVA:
-        raise CapabilityError(
-            f"{java} is Java {release}: Pyrometer needs {OLDEST_JAVA} or newer",
-            "set JAVA_HOME to a newer JDK (Spark 3.5 and 4 run on 17)",
-        )
-    return java
-
-
 def cpu_set(treatment: Mapping[str, Level]) -> frozenset[int] | None:
     """CPUs of ``host.cpus``: the first n of those we may use, or the set given.
 
@@ -324,24 +215,6 @@ def cpu_set(treatment: Mapping[str, Level]) -> frozenset[int] | None:
             "give a smaller number or some of these",
         )
     return cpus
-
-
-def pip_spark() -> list[Path]:
-    """Folders where pip may have put Spark's scripts."""
-    import importlib.util
-
-    places = [Path(sys.executable).parent]
-    spec = importlib.util.find_spec("pyspark")
-    if spec is not None and spec.origin:
-        places.append(Path(spec.origin).parent / "bin")
-    return places
-
-
-def use_own_spark(env: dict[str, str]) -> None:
-    """Have Spark's scripts use the Spark and the Python that Pyrometer is installed with."""
-    spark = find_spark()
-    env["SPARK_HOME"] = str(spark.home)
-    env.setdefault("PYSPARK_PYTHON", spark.python)
 
 
 def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Level]) -> str:

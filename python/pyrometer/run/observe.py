@@ -14,7 +14,8 @@ from pyrometer.probes.base import Probe
 from pyrometer.run import cgroup, cgroup_left, own, process
 from pyrometer.run.cgroup_plan import CONTROLLER
 from pyrometer.run.close import judge
-from pyrometer.run.launch import Launch, properties_text
+from pyrometer.run.environment import properties_text
+from pyrometer.run.launch import Launch
 from pyrometer.run.process import Ending
 from pyrometer.run.record import Record, iteration_lines
 from pyrometer.store.manifest import Workload, clock_pair
