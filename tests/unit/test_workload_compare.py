@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from pyrometer.workload.compare import differences
+from pyrometer.workload.compare import differences, unequal_rows
 from pyrometer.workload.contract import PartResult
 
 
@@ -66,3 +66,21 @@ def test_a_part_is_recorded_without_its_answer():
     assert part.record() == {
         "name": "q05", "rows": 1, "checksum": "00", "started_mono_ns": 3, "ended_mono_ns": 4,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("got", "said"),
+    [
+        ([(1.0, 2), (3.0,)], None),
+        ([(1.0, 2), (3.0 + 1e-9,)], None),
+        ([(1.0, 2), (3.1,)], "cost, column 1: expected 3.0, got 3.1"),
+        ([(1.0, 3), (3.1,)], "centre, column 2: expected 2, got 3"),
+        ([(1.0,), (3.0,)], "number of columns in centre: expected 2, got 1"),
+        ([(1.0, 2)], "number of rows: expected 2, got 1"),
+        ([(1.0, 2), (3.0,), (4.0,)], "number of rows: expected 2, got 3"),
+        ([(1.0, 2), (float("nan"),)], "cost, column 1: expected 3.0, got nan"),
+    ],
+)
+def test_rows_that_have_names_are_compared_under_them(got, said):
+    wrong = unequal_rows({"centre": (1.0, 2), "cost": (3.0,)}, got, relative=1e-6)
+    assert (wrong and str(wrong)) == said

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -92,6 +93,24 @@ def unequal(what: str, expected: object, got: object) -> Mismatch | None:
     rows: expected 3, got 4
     """
     return None if got == expected else Mismatch(what, str(expected), str(got))
+
+
+def unequal_rows(
+    expected: Mapping[str, Row], got: Sequence[Row], *, relative: float, absolute: float = 0.0
+) -> Mismatch | None:
+    """Compare rows that have names, in order, numbers within a tolerance as in `differences`.
+
+    Examples
+    --------
+    >>> print(unequal_rows({"cost": (1.0,)}, [(1.1,)], relative=1e-9))
+    cost, column 1: expected 1.0, got 1.1
+    """
+    wrong = unequal("number of rows", len(expected), len(got))
+    for name, known, row in zip(expected, expected.values(), got, strict=False):
+        found = differences([known], [row], ordered=True, relative=relative, absolute=absolute)
+        if found and not wrong:
+            wrong = replace(found, what=found.what.replace("row 1", name))
+    return wrong
 
 
 class _Equality:

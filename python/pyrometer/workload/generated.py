@@ -16,10 +16,14 @@ from pyrometer.workload.contract import (
     WorkloadSpec,
     no_progress,
 )
+from pyrometer.workload.jars import workloads_jar
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
 
+NEEDS = Needs(python=("pyarrow", "numpy"))
+NEEDS_JVM = replace(NEEDS, jars=(workloads_jar(),))
+"""The same, and the programs that run in the JVM."""
 ROOM = 1_000_000
 """Bytes for what does not grow with the data."""
 
@@ -54,7 +58,7 @@ class GeneratedWorkload(Workload):
         At most this many bytes are written for each unit of the scale.
     """
 
-    needs = Needs(python=("pyarrow", "numpy"))
+    needs = NEEDS
     tables: ClassVar[Mapping[str, str]]
     unit_bytes: ClassVar[int] = 20
 

@@ -76,7 +76,7 @@ class PointsWorkload(GeneratedWorkload):
         "workload.iterations": iterations_variant(10),
         "workload.storage": STORAGE,
     }
-    scales: ClassVar = {"test": 20_000, "default": 1_000_000, "seed": 100_000_000}
+    scales: ClassVar = {"test": 20_000, "default": 1_500_000, "seed": 100_000_000}
     scale_unit = "points"
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:

@@ -56,7 +56,7 @@ class BucketJoin(GeneratedWorkload):
             doc="How much of the query is compiled.",
         )
     }
-    scales: ClassVar = {"test": 20_000, "default": 400_000, "seed": 10_000_000}
+    scales: ClassVar = {"test": 20_000, "default": 300_000, "seed": 10_000_000}
     scale_unit = "rows"
     tables: ClassVar = {"t1": "t1"}
 

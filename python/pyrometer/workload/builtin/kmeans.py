@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
-from pyrometer.workload.compare import differences, unequal
-from pyrometer.workload.contract import IterationResult, Mismatch, Needs, Prepared, WorkloadSpec
-from pyrometer.workload.generated import Dataset
-from pyrometer.workload.jars import java_class, workloads_jar
+from pyrometer.workload.compare import unequal, unequal_rows
+from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, WorkloadSpec
+from pyrometer.workload.generated import NEEDS_JVM, Dataset
+from pyrometer.workload.jars import java_class
 from pyrometer.workload.learning import STORAGE, PointsWorkload, number, storage_level, vectors
 
 RELATIVE = 1e-7
@@ -40,7 +40,7 @@ class KMeans(PointsWorkload):
         **PointsWorkload.variants,
         "workload.storage": replace(STORAGE, doc="Storage level of the input, an RDD of vectors."),
     }
-    needs = Needs(python=PointsWorkload.needs.python, jars=(workloads_jar(),))
+    needs = NEEDS_JVM
 
     def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
         """Run the same algorithm with NumPy."""
@@ -81,14 +81,14 @@ class KMeans(PointsWorkload):
     ) -> Mismatch | None:
         """Compare centres and cost with what NumPy found from the same centres."""
         facts = prepared.facts
+        centres = {f"centre {n}": centre for n, centre in enumerate(facts["centres"], 1)}
         took = result.counters["lloyd_iterations_count"]
         return (
             unequal("centres", len(facts["centres"]), result.rows)
             or unequal("iterations of the algorithm", facts["iterations"], took)
-            or differences(
-                [*facts["centres"], (facts["cost"],)],
+            or unequal_rows(
+                {**centres, "cost": (facts["cost"],)},
                 result.answer,
-                ordered=True,
                 relative=RELATIVE,
                 absolute=RELATIVE,
             )

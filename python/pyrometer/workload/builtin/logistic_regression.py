@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrometer.workload.compare import differences
+from pyrometer.workload.compare import unequal_rows
 from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, WorkloadSpec
 from pyrometer.workload.learning import number
 from pyrometer.workload.linear import LinearClassifier
@@ -48,6 +48,6 @@ class LogisticRegression(LinearClassifier):
         wrong = super().verify(result, prepared, spec)
         known = [*facts["coefficients"], facts["intercept"]]
         room = tolerance(number(spec, "iterations")) * max(map(abs, known))
-        return wrong or differences(
-            [known], result.answer, ordered=True, relative=0.0, absolute=room
+        return wrong or unequal_rows(
+            {"coefficients and intercept": known}, result.answer, relative=0.0, absolute=room
         )

@@ -9,13 +9,12 @@ from pyrometer.workload.compare import unequal
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
-    Needs,
     Prepared,
     Variant,
     WorkloadSpec,
 )
-from pyrometer.workload.generated import Dataset, GeneratedWorkload
-from pyrometer.workload.jars import java_class, workloads_jar
+from pyrometer.workload.generated import NEEDS_JVM, Dataset, GeneratedWorkload
+from pyrometer.workload.jars import java_class
 
 TAKEN = 10
 _CLASS = "org.pyrometer.workloads.text.SortText"
@@ -61,7 +60,7 @@ class SortText(GeneratedWorkload):
     scale_unit = "integers"
     tables: ClassVar = {"text": "dataset.txt"}
     unit_bytes = 21
-    needs = Needs(python=GeneratedWorkload.needs.python, jars=(workloads_jar(),))
+    needs = NEEDS_JVM
 
     def dataset(self, spec: WorkloadSpec) -> Dataset:
         """Write the text; all variants share it."""

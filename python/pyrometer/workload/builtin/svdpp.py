@@ -5,20 +5,27 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
-from pyrometer.workload.compare import differences, unequal
+from pyrometer.workload.compare import unequal, unequal_rows
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
-    Needs,
     Prepared,
     WorkloadSpec,
 )
-from pyrometer.workload.generated import Dataset, GeneratedWorkload
-from pyrometer.workload.jars import java_class, workloads_jar
+from pyrometer.workload.generated import NEEDS_JVM, Dataset, GeneratedWorkload
+from pyrometer.workload.jars import java_class
 from pyrometer.workload.learning import PARTITIONS, SOURCE, iterations_variant, number
 
 CONF: dict[str, Any] = {"rank": 10, "rate": 0.003, "regularisation": [0.005, 0.015], "seed": 20081}
 """Learning rate below GraphX's example (0.007), with which these data diverge."""
+NUMBERS = (
+    "mean rating",
+    "squared error on the ratings",
+    "squares of the biases of users",
+    "squares of the biases of items",
+    "squares of the factors of users",
+    "squares of the factors of items",
+)
 RELATIVE = 1e-6
 """Each iteration magnifies what the order of additions changes, about tenfold."""
 
@@ -32,7 +39,8 @@ class SvdPlusPlus(GeneratedWorkload):
         "Users and items are vertices, ratings are edges. In every iteration each rating sends "
         "vectors to both of its ends, where they are added up: first what the items tell of a "
         "user, then the corrections of both. All begin with the same factors, drawn with a fixed "
-        "seed."
+        "seed. Before Spark 4.3 GraphX drops most corrections of the implicit factors "
+        "(SPARK-58177): the work is the same, but of the result only the mean can be verified."
     )
     source = SOURCE
     expectation = (
@@ -47,7 +55,7 @@ class SvdPlusPlus(GeneratedWorkload):
     scales: ClassVar = {"test": 20_000, "default": 1_000_000, "seed": 100_000_000}
     scale_unit = "ratings"
     tables: ClassVar = {"ratings": "ratings"}
-    needs = Needs(python=GeneratedWorkload.needs.python, jars=(workloads_jar(),))
+    needs = NEEDS_JVM
 
     def dataset(self, spec: WorkloadSpec) -> Dataset:
         """Ratings, a line each; all variants share them."""
@@ -85,16 +93,25 @@ class SvdPlusPlus(GeneratedWorkload):
         )
         return IterationResult(
             rows=int(vertices),
-            checksum=checksum([[f"{number:.4g}" for number in numbers]]),
-            answer=[numbers],
+            checksum=checksum([[f"{value:.4g}" for value in numbers]]),
+            counters={"corrections_added": int(program.addsCorrections())},
+            answer=[(value,) for value in numbers],
         )
 
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
-        """Compare mean, error on the ratings and size of the factors with NumPy's."""
+        """Compare mean, error on the ratings and size of the factors with NumPy's.
+
+        Where GraphX drops corrections, all but the mean depend on the order in which messages
+        come, so that nothing is known of them.
+        """
         facts = prepared.facts
-        known = [facts["mean"], facts["squared_error"], *facts["squares"]]
-        return unequal("users and items", facts["vertices"], result.rows) or differences(
-            [known], result.answer, ordered=True, relative=RELATIVE, absolute=0.0
+        numbers = [facts["mean"], facts["squared_error"], *facts["squares"]]
+        known = {name: (value,) for name, value in zip(NUMBERS, numbers, strict=True)}
+        answer = result.answer
+        if not result.counters["corrections_added"]:
+            known, answer = {NUMBERS[0]: known[NUMBERS[0]]}, answer[:1]
+        return unequal("users and items", facts["vertices"], result.rows) or unequal_rows(
+            known, answer, relative=RELATIVE
         )

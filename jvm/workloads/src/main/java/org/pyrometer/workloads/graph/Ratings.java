@@ -1,10 +1,12 @@
 package org.pyrometer.workloads.graph;
 
+import java.util.Arrays;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.graphx.Edge;
 import org.apache.spark.graphx.Graph;
 import org.apache.spark.graphx.lib.SVDPlusPlus;
+import org.apache.spark.graphx.lib.SVDPlusPlus$;
 import scala.Tuple2;
 import scala.Tuple4;
 import scala.util.Random$;
@@ -15,6 +17,15 @@ public final class Ratings {
   private static final double HIGHEST = 5;
 
   private Ratings() {}
+
+  /**
+   * Whether this GraphX adds up the corrections of a vertex, told by the method that came with the
+   * repair: before, it doubled one of the implicit ones and dropped the others (SPARK-58177).
+   */
+  public static boolean addsCorrections() {
+    return Arrays.stream(SVDPlusPlus$.class.getDeclaredMethods())
+        .anyMatch(method -> method.getName().equals("combineTrainMessages"));
+  }
 
   /**
    * Trains a model.
