@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from pyrometer import units
 from pyrometer.analyse.model import Summary
 from pyrometer.analyse.operators import across_executions, unnumbered
@@ -32,7 +34,7 @@ def verdict(summary: Summary) -> str:
 
 def _account(summary: Summary) -> str:
     if not (summary.totals.get("tasks_count") or summary.failed.totals.get("tasks_count")):
-        return "No task ended in this window."
+        return "No task ended in this window." if summary.apps else _without_spark(summary)
     accounts = (_cpu_part(summary), _waits_part(summary), _slots_part(summary))
     parts = [text for text in accounts if text]
     failed = summary.failed.totals.get("tasks_count") or 0
@@ -46,6 +48,29 @@ def _account(summary: Summary) -> str:
         return _little(summary)
     sentence = "; ".join(parts)
     return sentence[0].upper() + sentence[1:] + "."
+
+
+def _without_spark(summary: Summary) -> str:
+    inside = [it for it in summary.iterations if it.iteration in summary.window.iterations]
+    times = [it.elapsed_ns for it in inside if it.elapsed_ns]
+    if not times:
+        return "No Spark application was seen."
+    parts = [f"{len(times)} iteration(s) without Spark, {units.duration(median(times))} each"]
+    if summary.cpu.process_cpu_ns is not None and summary.window.length_ns:
+        used = summary.cpu.process_cpu_ns / summary.window.length_ns
+        parts.append(f"their processes were on a CPU for {_percent(used)} of that time")
+    latencies = {
+        name: median([it.counters[name] for it in inside if name in it.counters])
+        for name in inside[0].counters
+        if name.startswith("latency_") and name.endswith("_ns")
+    }
+    if latencies:
+        shown = ", ".join(
+            f"{name.removeprefix('latency_').removesuffix('_ns')} {units.duration(ns)}"
+            for name, ns in latencies.items()
+        )
+        parts.append(f"latency of one read or query: {shown}")
+    return f"{'; '.join(parts)} (medians)."
 
 
 def _little(summary: Summary) -> str:

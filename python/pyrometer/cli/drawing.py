@@ -176,3 +176,16 @@ def interval(value: int | None, low: float | None, high: float | None) -> str:
         return text
     half = (high - low) / 2
     return f"{text} [dim]± {units.duration(half)}[/]"
+
+
+def words(name: str) -> str:
+    """Write the name of a quantity in words, without its unit.
+
+    Examples
+    --------
+    >>> words("executor_cpu_time_ns"), words("jvm_gc_time_ns")
+    ('executor CPU time', 'JVM GC time')
+    """
+    for unit in ("_ns", "_bytes", "_count"):
+        name = name.removesuffix(unit)
+    return name.replace("_", " ").replace("cpu", "CPU").replace("jvm gc", "JVM GC")

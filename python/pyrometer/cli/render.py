@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pyrometer import units
-from pyrometer.analyse.model import Iteration, Stage, Summary
+from pyrometer.analyse.model import Stage, Summary
 from pyrometer.analyse.operators import across_executions, unnumbered
 from pyrometer.cli.drawing import (
     Justify,
@@ -25,7 +25,9 @@ from pyrometer.cli.drawing import (
     put,
     safe,
     window_line,
+    words,
 )
+from pyrometer.cli.render_iterations import iteration_lines
 from pyrometer.cli.render_ledger import view_lines
 
 if TYPE_CHECKING:
@@ -46,15 +48,10 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from _header(s)
     yield ""
     yield Text.from_markup(f"[bold]{safe(s.verdict)}[/]")
-    yield heading("Totals")
-    yield from _totals(s, look)
-    if len(s.iterations) > 1:
-        yield heading("Iterations")
-        yield _iterations(s.iterations, look)
-    yield from _cache_states(s.iterations)
-    if any(it.counters for it in s.iterations):
-        yield heading("What the workload counted")
-        yield _counters(s.iterations, look)
+    if s.apps or s.totals.get("tasks_count"):
+        yield heading("Totals")
+        yield from _totals(s, look)
+    yield from iteration_lines(s.iterations, look)
     if s.stages:
         yield heading(f"Stages ({len(s.stages)})")
         yield from _stages(s.stages, look)
@@ -93,13 +90,6 @@ def _header(s: Summary) -> Iterator[RenderableType]:
     yield window_line(s.window.name, s.window.iterations, s.window.length_ns)
 
 
-def _words(name: str) -> str:
-    """``executor_cpu_time_ns`` → ``executor cpu time``."""
-    for unit in ("_ns", "_bytes", "_count"):
-        name = name.removesuffix(unit)
-    return name.replace("_", " ").replace("cpu", "CPU").replace("jvm gc", "JVM GC")
-
-
 def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
     failed = s.failed.totals
     any_failed = bool(failed.get("tasks_count"))
@@ -110,63 +100,17 @@ def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
     for name, value in s.totals.items():
         lost = failed.get(name)
         if value is None and not lost:
-            missing.append(_words(name))
+            missing.append(words(name))
         elif value == 0 and not lost:
-            zeros.append(_words(name))
+            zeros.append(words(name))
         else:
-            cells = [_words(name), units.quantity(name, value)]
+            cells = [words(name), units.quantity(name, value)]
             rows.append([*cells, *([units.quantity(name, lost)] if any_failed else [])])
     yield indented(grid(look, columns, rows))
     if zeros:
         yield note("0: " + ", ".join(zeros))
     if missing:
         yield note("not in this log: " + ", ".join(missing))
-
-
-def _iterations(iterations: Sequence[Iteration], look: Look) -> RenderableType:
-    columns: tuple[tuple[str, Justify], ...] = (
-        ("iteration", "left"), ("elapsed", "right"), ("task CPU", "right"), ("tasks", "right"),
-        ("result rows", "right"), ("status", "left"),
-    )  # fmt: skip
-    rows = [
-        [
-            _numbered(it),
-            units.duration(it.elapsed_ns),
-            units.duration(it.totals.get("executor_cpu_time_ns")),
-            units.count(it.totals.get("tasks_count")),
-            units.count(it.result_rows_count),
-            safe(it.status),
-        ]
-        for it in iterations
-    ]
-    return indented(grid(look, columns, rows, elastic=5))
-
-
-def _cache_states(iterations: Sequence[Iteration]) -> Iterator[RenderableType]:
-    asked = [it.cache for it in iterations if it.cache and it.cache.state]
-    if not asked:
-        return
-    shares = [cache.resident_ratio for cache in asked if cache.resident_ratio is not None]
-    reason = next((cache.reason for cache in asked if cache.reason), "not recorded")
-    text = f"resident share not known: {reason}"
-    if shares:
-        low, high = (f"{100 * end(shares):.1f}" for end in (min, max))
-        text = f"{low if low == high else f'{low} to {high}'} % resident before each iteration"
-    yield note(f"page cache: {asked[0].state}, {text}")
-
-
-def _counters(iterations: Sequence[Iteration], look: Look) -> RenderableType:
-    names = list(dict.fromkeys(name for it in iterations for name in it.counters))
-    rows = [
-        [_numbered(it), *(units.quantity(name, it.counters.get(name)) for name in names)]
-        for it in iterations
-    ]
-    columns: list[tuple[str, Justify]] = [("iteration", "left")]
-    return indented(grid(look, [*columns, *((_words(name), "right") for name in names)], rows))
-
-
-def _numbered(it: Iteration) -> str:
-    return f"{it.iteration}{' (warm-up)' if it.warmup else ''}"
 
 
 def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:
