@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
+from typing import ClassVar
 
 from pyrometer.testing.workloads import WorkloadContract
 from pyrometer.workload.answers import QUERIES_FILE
@@ -15,22 +14,18 @@ from pyrometer.workload.builtin.tpch import Tpch
 
 
 class SuiteContract(WorkloadContract):
-    """One query, in a power run on files and in a throughput run on tables of the catalog."""
+    """One query, in each of the combinations of levels."""
 
     one = ""
-    other_codec = "snappy"
+    combinations: ClassVar = [{}]
 
     @classmethod
     def specifications(cls):
         first = super().specifications()[0]
-        power = replace(first, levels={**first.levels, "workload.query": cls.one})
-        throughput = {
-            "workload.mode": "throughput",
-            "workload.streams": "3",
-            "data.source": "catalog",
-            "data.codec": cls.other_codec,
-        }
-        return [power, replace(power, levels={**power.levels, **throughput})]
+        return [
+            replace(first, levels={**first.levels, "workload.query": cls.one, **levels})
+            for levels in cls.combinations
+        ]
 
     def test_row_counts_and_answers_are_of_the_same_tables(self, cache):
         prepared = self.workload().prepare(self.specifications()[0], cache)
@@ -44,7 +39,10 @@ class SuiteContract(WorkloadContract):
 class TestTpch(SuiteContract):
     workload = Tpch
     one = "q03"
-    other_codec = "zstd"
+    combinations: ClassVar = [
+        {},
+        {"workload.mode": "throughput", "data.source": "catalog", "data.codec": "zstd"},
+    ]
 
     def test_more_tasks_than_cores(self, cache):
         prepared = self.workload().prepare(self.specifications()[0], cache)
@@ -58,21 +56,10 @@ class TestTpch(SuiteContract):
         }
         assert len(texts) == 1
 
-    @pytest.mark.spark
-    def test_parts_say_what_ran_and_when(self, spark, cache):
-        result, _ = self.run_once(spark, cache, self.specifications()[1])
-        assert [part.name for part in result.parts] == [self.one] * 3
-        assert result.counters == {"streams_count": 3, "queries_count": 3}
-        assert len({part.checksum for part in result.parts}) == 1
-        # At once: each begins before the first of them has ended.
-        assert max(p.started_mono_ns for p in result.parts) < min(
-            p.ended_mono_ns for p in result.parts
-        )
-
 
 class TestTpcds(SuiteContract):
     workload = Tpcds
-    one = "q07"
+    one = "q15"
 
     # Preparation is the code of TestTpch, its generator that of parquet-scan, whose bytes and
     # interruptions are tested; here both would take most of a minute.
