@@ -89,8 +89,10 @@ class PandasUdf(PythonUdf):
 
         from pyrometer.workload.truth.driver import spin
 
-        def same(numbers: pandas.Series) -> pandas.Series:
+        def same(numbers: Any) -> Any:
             spin(ns * len(numbers))
             return numbers
 
+        # pyspark reads the kind of the function from its types; their names mean nothing to it.
+        same.__annotations__ = {"numbers": pandas.Series, "return": pandas.Series}
         return pandas_udf(same, "bigint")
