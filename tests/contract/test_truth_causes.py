@@ -29,6 +29,11 @@ class TestSerialisation(Small):
     workload = calibrated.Serialisation
 
 
+class TestLock(Small):
+    __test__ = True
+    workload = contention.Lock
+
+
 class TestRunQueue(Small):
     __test__ = True
     workload = contention.RunQueue
@@ -133,7 +138,7 @@ def test_swap_is_needed_only_with_the_cause(monkeypatch, tmp_path: Path, free_ki
 
 def test_a_kernel_that_counts_no_waits_is_refused(monkeypatch, tmp_path: Path):
     monkeypatch.setattr(contention, "_SCHEDSTAT", tmp_path / "schedstat")
-    for name in ("truth-run-queue",):
+    for name in ("truth-run-queue", "truth-lock"):
         spec = registry.resolve(name, {}, "test")
         with pytest.raises(CapabilityError, match="schedstat"):
             registry.get(name).prepare(spec, DataCache(tmp_path))

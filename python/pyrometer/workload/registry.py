@@ -37,6 +37,7 @@ BUILTIN = {
     "truth-executor-loss": "pyrometer.workload.truth.failures:ExecutorLoss",
     "truth-gc": "pyrometer.workload.truth.memory:Gc",
     "truth-huge-method": "pyrometer.workload.truth.engine:HugeMethod",
+    "truth-lock": "pyrometer.workload.truth.contention:Lock",
     "truth-page-faults": "pyrometer.workload.truth.memory:PageFaults",
     "truth-pandas-udf": "pyrometer.workload.truth.python_functions:PandasUdf",
     "truth-python-udf": "pyrometer.workload.truth.python_functions:PythonUdf",
