@@ -132,3 +132,9 @@ def test_the_healthy_twin_declares_less(name):
     healthy = workload.truth(registry.resolve(name, {"cause": "off"}, "test"))
     assert truth.value - truth.tolerance > healthy.value + healthy.tolerance
     assert (truth.measured_by, truth.unit) == (healthy.measured_by, healthy.unit)
+
+
+@pytest.mark.parametrize("name", ["truth-skewed-key", "truth-straggler"])
+def test_under_an_eighth_the_other_tasks_are_the_longest(name):
+    truth = registry.get(name).truth(registry.resolve(name, {"share": "10"}, "test"))
+    assert truth.value == pytest.approx(0.9 / 7)
