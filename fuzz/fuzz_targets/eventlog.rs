@@ -8,7 +8,8 @@ fuzz_target!(|bytes: &[u8]| {
     let out = tempfile::tempdir().expect("a temporary folder");
     if let Ok(report) = try_bytes(bytes.to_vec(), out.path()) {
         let count = |name: &str| report.stats[name].as_u64().expect("a count");
-        let read = count("events_count") + count("unreadable_lines_count") + count("blank_lines_count");
+        let read =
+            count("events_count") + count("unreadable_lines_count") + count("blank_lines_count");
         assert_eq!(read, count("lines_count"));
     }
 });
