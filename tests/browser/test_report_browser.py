@@ -157,7 +157,7 @@ def test_a_suite_is_shown_query_by_query(browser: Browser, tables: Tables, kind:
     rows = "#queries tbody tr"
     cells = page.all_texts(f"{rows}:first-child td")
     assert cells[:7] == [
-        name, "2 joins, 1 group bys", "3 loads, 2 sort merge joins", "4", "10",
+        name, "2 joins, 1 group by", "3 loads, 2 sort merge joins", "4", "10",
         "1.00 MB", "3.00 MB",
     ]  # fmt: skip
     assert cells[7].startswith("1.00 s (992 ms – 1.01 s)")

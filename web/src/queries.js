@@ -36,9 +36,11 @@ const gone = (value) => value === null || value === undefined;
 
 const total = (found) => (found ? Object.values(found).reduce((sum, n) => sum + (n ?? 0), 0) : null);
 
-function counts(found) {
+// { joins: 2, subqueries: 1, unions: 0 } as "2 joins, 1 subquery".
+export function counts(found) {
   if (!found) return null;
-  return Object.entries(found).filter(([, n]) => n).map(([name, n]) => `${n} ${words(name)}`).join(", ") || null;
+  const one = (text) => text.replace(/ies$/, "y").replace(/s$/, "");
+  return Object.entries(found).filter(([, n]) => n).map(([name, n]) => `${n} ${n === 1 ? one(words(name)) : words(name)}`).join(", ") || null;
 }
 
 function stages(query) {

@@ -9,6 +9,7 @@ import { wilson } from "../src/format.js";
 import { tree } from "../src/ledger.js";
 import { stringTable, unpack } from "../src/packed.js";
 import { rails } from "../src/plan.js";
+import { counts } from "../src/queries.js";
 import { sorted } from "../src/table.js";
 
 test("packed columns come back as the arrays that went in", async () => {
@@ -102,4 +103,10 @@ test("brief names keep class and method", () => {
     ["/usr/lib/libz.so.1.2.13", "/usr/lib/libz.so.1.2.13"],
     ["java.io.X.<init>", "X.<init>"],
   ]) assert.equal(brief(name), text);
+});
+
+test("counts of a query read as words, and nothing counted is nothing", () => {
+  assert.equal(counts({ joins: 2, subqueries: 1, sort_merge_joins: 1, unions: 0 }), "2 joins, 1 subquery, 1 sort merge join");
+  assert.equal(counts({ unions: 0 }), null);
+  assert.equal(counts(null), null);
 });
