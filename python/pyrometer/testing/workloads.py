@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -77,9 +79,11 @@ class WorkloadContract:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def spark(cls) -> Any:
-        """Make a session of the Spark in this process."""
+    def spark(cls) -> Iterator[Any]:
+        """Make a session of the Spark in this process; what it cached goes with it."""
         pytest.importorskip("pyspark", reason="Spark tests need pyspark")
+        # As a run does: Python workers find what this process finds.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         # One JVM for all: the first to start it names the jars.
         jars = {workloads_jar(), *cls.workload.needs.jars}
         needed = {
@@ -88,7 +92,9 @@ class WorkloadContract:
             "spark.driver.memory": "1g",
             "spark.jars": ",".join(sorted(jar for jar in jars if Path(jar).is_file())),
         }
-        return start_session(needed).newSession()
+        session = start_session(needed).newSession()
+        yield session
+        session.catalog.clearCache()
 
     def run_once(
         self, spark: Any, cache: DataCache, spec: WorkloadSpec
