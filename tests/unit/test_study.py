@@ -115,10 +115,26 @@ def test_one_observation_has_no_interval_and_nothing_is_divided_by_zero():
     [(2.0, 0.01, True), (2.4, 0.1, False), (2.4, 0.25, True), ((1.0, 1.9), 0.1, True),
      ((1.0, 1.5), 0.1, False), (9.0, None, None)],
 )  # fmt: skip
-def test_a_value_agrees_where_the_interval_meets_the_published_one(published, within, agreed):
+def test_a_value_agrees_where_it_lies_in_what_was_published(published, within, agreed):
     documents = {"a": {"cpu": {"ratio": 2.0}}}
     made = compare_value(value("a.cpu.ratio", published, within=within), documents)
     assert made.agrees is agreed
+
+
+@pytest.mark.parametrize(
+    ("published", "agreed"), [(2.0, True), (2.3, None), (1.7, None), (9.0, False), (0.2, False)]
+)
+def test_an_interval_that_lies_partly_in_what_agrees_tells_nothing(published, agreed):
+    documents = {"a": {"iterations": [{"x_ns": x, "y_ns": 1e9} for x in (1.9e9, 2e9, 2.1e9)]}}
+    path = "a.iterations.x_ns / a.iterations.y_ns"
+    made = compare_value(value(path, published, within=0.2), documents)
+    assert made.ours is not None
+    assert (made.ours.low, made.ours.high) == (
+        pytest.approx(1.76, abs=0.02),
+        pytest.approx(2.26, abs=0.02),
+    )
+    assert made.agrees is agreed
+    assert ("cannot tell" in (made.reason or "")) is (agreed is None)
 
 
 def test_units_and_the_rest_to_one():

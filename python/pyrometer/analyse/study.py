@@ -26,7 +26,8 @@ class Comparison(BaseModel):
     Attributes
     ----------
     agrees : bool or None
-        ``None`` where they are not to be compared or ours is missing.
+        ``None`` where they are not to be compared, ours is missing, or its interval is too wide
+        to tell; `reason` says which of the last two.
     share, published_share : float or None
         Of their columns' sums, where these are what is compared.
     """
@@ -119,11 +120,17 @@ def compare_value(value: Value, documents: Documents) -> Comparison:
         return made.model_copy(update={"reason": f"{under} is zero"})
     if rest:
         ours = rest_to_one(ours)
-    return made.model_copy(update={"ours": ours, "agrees": agrees(value, ours)})
+    agreed = agrees(value, ours)
+    wide = agreed is None and value.within is not None and ours.value is not None
+    reason = "cannot tell: our interval is too wide, more iterations narrow it" if wide else None
+    return made.model_copy(update={"ours": ours, "agrees": agreed, "reason": reason})
 
 
 def agrees(value: Value, ours: Estimate) -> bool | None:
-    """Whether our interval (or value) meets the published one, widened by `value.within`."""
+    """Whether our interval (or value) lies in the published one, widened by `value.within`.
+
+    ``None`` where it lies partly in it: then nothing is shown, neither way.
+    """
     if value.within is None or ours.value is None:
         return None
     low, high = (
@@ -135,7 +142,10 @@ def agrees(value: Value, ours: Estimate) -> bool | None:
         ours.value if ours.low is None else ours.low,
         ours.value if ours.high is None else ours.high,
     )
-    return mine[0] <= high * (1 + value.within) and mine[1] >= low * (1 - value.within)
+    low, high = low * (1 - value.within), high * (1 + value.within)
+    if low <= mine[0] and mine[1] <= high:
+        return True
+    return None if mine[0] <= high and mine[1] >= low else False
 
 
 def compare_table(table: PublishedTable, documents: Documents) -> list[Comparison]:
