@@ -8,6 +8,7 @@ import pytest
 from tests.support.tables import PID, StageSpec, World, mono
 
 from pyrometer.analyse import Summary, summary
+from pyrometer.analyse.characterise import characterise
 from pyrometer.store import Run
 
 MB = 1_000_000
@@ -55,6 +56,24 @@ def test_undercounted_input(
     assert made.io.input_bytes == spark * MB // 6 * 6
     assert made.io.scan_files_size_bytes == files * MB
     assert made.io.process_read_chars_bytes == pytest.approx(process * MB, rel=0.01)
+
+
+@pytest.mark.parametrize("spark", [600, 1])
+def test_no_query_has_an_input_that_was_not_counted(spark: int, tmp_path: Path) -> None:
+    made_of = world(spark, None, 600, records=90 * MB)
+    made_of.rows["jobs"] = [
+        {"app_index": 0, "job_id": job, "sql_id": 0, "iteration": job, "status": "succeeded"}
+        for job in (0, 1)
+    ]
+    with Run.open(made_of.write(tmp_path)) as run:
+        made = characterise(run)
+    assert made.parts
+    counted = spark == 600
+    assert (made.input_reason is None) is counted
+    for part in made.parts:
+        assert (part.input_bytes is not None) is counted
+        assert (part.shuffle_heavy is not None) is counted
+        assert part.shuffle_bytes is not None
 
 
 def test_with_an_event_log_alone_only_plain_contradictions_are_doubted(tmp_path: Path) -> None:

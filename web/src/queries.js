@@ -13,6 +13,7 @@ export function queriesSection(characterisation) {
   if (!parts.length) return section("queries", "Queries", HELP, missing(characterisation.reason));
   const slowest = Math.max(1, ...parts.map((part) => part.elapsed_ns?.value ?? 0));
   const heavy = parts.filter((part) => part.shuffle_heavy).map((part) => part.name);
+  const unknown = characterisation.input_reason;
   const columns = [
     { label: "Query", value: (q) => q.name, show: (q) => el("bdi", null, q.name), class: "name" },
     { label: "SQL", value: (q) => total(q.sql), show: (q) => counts(q.sql), help: "What the text asks for." },
@@ -29,7 +30,8 @@ export function queriesSection(characterisation) {
   const known = { SQL: (q) => q.sql, Doubts: (q) => q.doubts?.length };
   const used = columns.filter(({ label }) => !known[label] || parts.some(known[label]));
   return section("queries", "Queries", HELP, table(used, parts),
-    el("p", { class: "note" }, `${count(characterisation.iterations_count)} iterations. Shuffle-heavy: `, el("bdi", null, heavy.join(", ") || "none"), "."));
+    el("p", { class: "note" }, `${count(characterisation.iterations_count)} iterations. Shuffle-heavy: `, el("bdi", null, unknown ? "unknown" : heavy.join(", ") || "none"), "."),
+    unknown && el("p", { class: "note" }, "Input unknown: ", el("bdi", null, unknown)));
 }
 
 const gone = (value) => value === null || value === undefined;

@@ -9,8 +9,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pyrometer.analyse.io import io
 from pyrometer.analyse.plan_features import plan_features
 from pyrometer.analyse.sql_features import features_by_query
+from pyrometer.analyse.summary import open_scope
+from pyrometer.analyse.totals import window_totals
 from pyrometer.analyse.warmup import Shape, detect, mean_estimate
 from pyrometer.errors import UsageError
 from pyrometer.estimate import Estimate
@@ -75,7 +78,10 @@ class Part(BaseModel):
 
 
 class Characterisation(BaseModel):
-    """Every query of a run (``pyrometer/characterisation/1``)."""
+    """Every query of a run (``pyrometer/characterisation/1``).
+
+    ``input_reason`` says why no part has its input, where Spark counted too little of it.
+    """
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -86,6 +92,7 @@ class Characterisation(BaseModel):
     workload: str | None = None
     scale: str | float | None = None
     iterations_count: int
+    input_reason: str | None = None
     parts: list[Part]
 
 
@@ -122,16 +129,25 @@ def characterise(run: Run) -> Characterisation:
         parts[name].setdefault(iteration, []).append(row)
     workload = run.manifest.workload if run.manifest else None
     texts = features_by_query(run)
+    missed = _undercounted(run)
     return Characterisation(
         run_dir=str(run.paths.root),
         workload=workload.name if workload else None,
         scale=workload.scale if workload else None,
         iterations_count=len({key for found in parts.values() for key in found}),
+        input_reason=missed,
         parts=[
-            _part(name, texts.get(name), found, nodes, _exact_times(run, name))
+            _part(name, texts.get(name), found, nodes, _exact_times(run, name), missed)
             for name, found in parts.items()
         ],
     )
+
+
+def _undercounted(run: Run) -> str | None:
+    """Say what Spark missed of the input, as `io` tells; it cannot tell by query."""
+    scope = open_scope(run, None)
+    _, doubts = io(scope, *window_totals(scope))
+    return "; ".join(f"{one.message}. {one.remedy}" for one in doubts) or None
 
 
 def _exact_times(run: Run, name: str) -> dict[int, int]:
@@ -150,6 +166,7 @@ def _part(
     found_in: dict[tuple[int, int], list[dict[str, Any]]],
     nodes: dict[tuple[int, int], list[Any]],
     exact: dict[int, int],
+    missed: str | None,
 ) -> Part:
     doubts = []
     iterations = list(found_in.values())
@@ -177,6 +194,8 @@ def _part(
     sums = {
         key: _middle([_sum(row[key] for row in rows) for rows in ended[steady:]]) for key in _SUMS
     }
+    if missed:
+        sums["input_bytes"] = None
     read, shuffled = sums["input_bytes"], sums["shuffle_bytes"]
     return Part(
         name=name,

@@ -42,6 +42,9 @@ SQL_FEATURES = {
 }
 """What a count of `pyrometer.analyse.sql_features` is called in the table."""
 
+VECTORED = "spark.hadoop.parquet.hadoop.vectored.io.enabled"
+"""Spark 4 counts too little of what it reads of Parquet so: off, unless asked for."""
+
 
 def characterise(
     what: Annotated[
@@ -91,7 +94,12 @@ def _run(name: str, settings: list[str], scale: str, iterations: int, output: Pa
     from pyrometer import pipeline
     from pyrometer.cli.progress import Progress
     from pyrometer.cli.run import make_trial
+    from pyrometer.workload import registry
 
+    if registry.get(name).engine == "spark" and not any(
+        one.startswith(VECTORED) for one in settings
+    ):
+        settings = [*settings, f"{VECTORED}=false"]
     # Warm-up is what is looked for: every iteration is kept, none is left out beforehand.
     trial = make_trial([name], False, settings, iterations, "0", "light", scale, output)
     with Progress(trial) as progress:
@@ -154,6 +162,7 @@ def write_csv(made: Characterisation, target: Path) -> None:
 
 
 def _print(console: Any, made: Characterisation) -> None:
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
@@ -163,8 +172,8 @@ def _print(console: Any, made: Characterisation) -> None:
     table.add_column("query", no_wrap=True)
     known = any(part.sql is not None for part in made.parts)
     if known:
-        table.add_column("SQL")
-    table.add_column("operators of the final plan")
+        table.add_column("SQL", overflow="fold", min_width=11)
+    table.add_column("operators", overflow="fold", min_width=11)
     for title in ("input", "shuffle", "stages/tasks", "time", "warm-up"):
         table.add_column(title, justify="right", no_wrap=True)
     for part in made.parts:
@@ -181,13 +190,19 @@ def _print(console: Any, made: Characterisation) -> None:
         )
     console.print(table)
     heavy = [part.name for part in made.parts if part.shuffle_heavy]
+    more = "" if made.input_reason else f"; more than input in {', '.join(heavy) or 'none'}"
     console.print(
         f"\n[dim]{units.count(made.iterations_count)} iterations; time: mean of the steady ones,"
-        f" 95 %. Shuffle: read + written; more than input in {', '.join(heavy) or 'none'}.[/]"
+        f" 95 %. Shuffle: read + written{more}.[/]"
     )
-    doubtful = [part.name for part in made.parts if part.doubts]
-    if doubtful:
-        console.print(f"[yellow]may still be warming up:[/] {', '.join(doubtful)}")
+    if made.input_reason:
+        console.print(f"[yellow]input unknown:[/] {escape(made.input_reason)}")
+    doubtful: dict[str, list[str]] = {}
+    for part in made.parts:
+        for doubt in part.doubts:
+            doubtful.setdefault(doubt, []).append(part.name)
+    for doubt, names in doubtful.items():
+        console.print(f"[yellow]{escape(doubt)}:[/] {escape(', '.join(names))}")
 
 
 def _words(counts: dict[str, int] | None) -> str:
