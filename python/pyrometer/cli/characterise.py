@@ -174,8 +174,9 @@ def _print(console: Any, made: Characterisation) -> None:
     if known:
         table.add_column("SQL", overflow="fold", min_width=11)
     table.add_column("operators", overflow="fold", min_width=11)
-    for title in ("input", "shuffle", "stages/tasks", "time", "warm-up"):
+    for title in ("input", "shuffle", "stages/\ntasks", "time"):
         table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("warm-up", justify="right")
     for part in made.parts:
         counts = [f"{n}{SHORT[name]}" for name, n in part.operators.items() if n]
         table.add_row(
