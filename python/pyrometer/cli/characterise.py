@@ -172,11 +172,11 @@ def _print(console: Any, made: Characterisation) -> None:
     table.add_column("query", no_wrap=True)
     known = any(part.sql is not None for part in made.parts)
     if known:
-        table.add_column("SQL", overflow="fold", min_width=11)
-    table.add_column("operators", overflow="fold", min_width=11)
+        table.add_column("SQL", overflow="fold", min_width=10)
+    table.add_column("operators", overflow="fold", min_width=10)
     for title in ("input", "shuffle", "stages/\ntasks", "time"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("warm-up", justify="right")
+    table.add_column("warm-up", justify="right", min_width=7)
     for part in made.parts:
         counts = [f"{n}{SHORT[name]}" for name, n in part.operators.items() if n]
         table.add_row(
