@@ -174,8 +174,9 @@ def _print(console: Any, made: Characterisation) -> None:
     if known:
         table.add_column("SQL", overflow="fold", min_width=10)
     table.add_column("operators", overflow="fold", min_width=10)
-    for title in ("input", "shuffle", "stages/\ntasks", "time"):
+    for title in ("input", "shuffle", "stages/\ntasks"):
         table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("time", justify="right")
     table.add_column("warm-up", justify="right", min_width=7)
     for part in made.parts:
         counts = [f"{n}{SHORT[name]}" for name, n in part.operators.items() if n]
