@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pyrometer.process import runs
 from pyrometer.workload import registry
 from pyrometer.workload.cache import DataCache
 from pyrometer.workload.launch import launch_spec
@@ -95,6 +96,6 @@ def test_signal_stops_spark_and_keeps_what_happened(tmp_path, monkeypatch, numbe
     assert (start_line["k"], end_line["status"]) == ("start", "interrupted")
     assert f"ended by {number.name}" in (tmp_path / "stderr").read_text()
     until = time.monotonic() + 30
-    while any(Path(f"/proc/{pid}").exists() for pid in jvms):
+    while any(runs(int(pid)) for pid in jvms):
         assert time.monotonic() < until, "the JVM outlives the runner"
         time.sleep(0.1)

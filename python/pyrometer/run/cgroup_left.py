@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pyrometer.process import start_ticks
+
 PREFIX = "pyrometer-"
 REMOVE_S = 5.0
 
@@ -17,7 +19,7 @@ _NAME = re.compile(rf"{PREFIX}(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)")
 
 def group_name(pid: int) -> str:
     """Name of the group that the launcher `pid` makes."""
-    return f"{PREFIX}{pid}-{_start_ticks(pid)}"
+    return f"{PREFIX}{pid}-{start_ticks(pid)}"
 
 
 def remove(folders: Sequence[str], within_s: float = REMOVE_S) -> list[str]:
@@ -91,12 +93,4 @@ def removal(folders: Sequence[str]) -> str:
 
 def _lost(folder: str) -> bool:
     name = _NAME.fullmatch(Path(folder).name)
-    return name is not None and name["ticks"] != str(_start_ticks(int(name["pid"])))
-
-
-def _start_ticks(pid: int) -> int | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return int(stat[stat.rindex(")") + 2 :].split()[19])
+    return name is not None and name["ticks"] != str(start_ticks(int(name["pid"])))

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
+from pyrometer.process import start_ticks
 from pyrometer.store.layout import RunPaths
 
 SCHEMA = "pyrometer/manifest/1"
@@ -303,14 +304,14 @@ def clock_pair() -> ClockPair:
 
 def this_launcher() -> Launcher:
     """Identity of this process."""
-    return Launcher(pid=os.getpid(), start_ticks=_start_ticks(os.getpid()), boot_id=_boot_id())
+    return Launcher(pid=os.getpid(), start_ticks=start_ticks(os.getpid()), boot_id=_boot_id())
 
 
 def keeper_alive(launcher: Launcher | None) -> bool:
     """Whether the process that kept a run still lives here (same boot, pid and start time)."""
     if launcher is None or launcher.boot_id != _boot_id():
         return False
-    ticks = _start_ticks(launcher.pid)
+    ticks = start_ticks(launcher.pid)
     return ticks is not None and ticks == launcher.start_ticks
 
 
@@ -319,13 +320,3 @@ def _boot_id() -> str | None:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
-
-
-def _start_ticks(pid: int) -> int | None:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # The command name may hold spaces and parentheses: fields start after the last ')'.
-    fields = stat[stat.rindex(b")") + 2 :].split()
-    return None if fields[0] == b"Z" else int(fields[19])

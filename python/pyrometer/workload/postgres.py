@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.errors import CapabilityError
+from pyrometer.process import runs
 
 PREFIX = "postgres-"
 START_S = 30.0
@@ -165,7 +166,7 @@ class Server:
     def _remove_leftovers(self) -> None:
         for folder in self._root.glob(f"{PREFIX}*"):
             pid = folder.name.removeprefix(PREFIX)
-            if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            if pid.isdigit() and not runs(int(pid)):
                 _remove(folder)
 
 
@@ -218,7 +219,7 @@ def _await_end(pid: int) -> None:
     while time.monotonic() < deadline:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
-        if not Path(f"/proc/{pid}").exists():
+        if not runs(pid):
             return
         time.sleep(0.02)
 
