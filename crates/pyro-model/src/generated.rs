@@ -486,6 +486,42 @@ tables! {
         #[doc = "Shared library of a native frame (libjvm.so, libsnappyjava.so); null for Java frames"]
         library: Dict, null = true;
     }
+    #[doc = "Source of the classes that Spark generated, each distinct text once over all JVMs."]
+    CodegenSourcesBuilder = "codegen_sources" {
+        #[doc = "Id"]
+        source_id: I32, null = false;
+        #[doc = "First JVM that had it, from the file name"]
+        pid: I64, null = false;
+        #[doc = "Class as frames name it: org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1, GeneratedClass$SpecificUnsafeProjection, ..."]
+        class_name: Dict, null = false;
+        #[doc = "n of GeneratedIteratorForCodegenStage<n>; null for other classes"]
+        codegen_stage_id: I32, null = true;
+        #[doc = "The plan below the cluster as the comment in its head has it, a line a node; *(n) marks the nodes of the cluster. Null without comments"]
+        tree: Str, null = true;
+        #[doc = "What was compiled, with the comments in place; a line here is a line of frames.line"]
+        source: Str, null = false;
+        #[doc = "Lines of the source"]
+        lines_count: I32, null = false;
+        #[doc = "Bytecode of its largest method; above 8000 HotSpot does not compile a method"]
+        max_method_bytes: I64, null = true;
+    }
+    #[doc = "Lines of generated stages and what each is for. A line that cannot be told has no row."]
+    CodegenLinesBuilder = "codegen_lines" {
+        #[doc = "Source"]
+        source_id: I32, null = false;
+        #[doc = "Line, from 1"]
+        line: I32, null = false;
+        #[doc = "Generated method around the line"]
+        method: Dict, null = true;
+        #[doc = "Operator: first word of its text"]
+        operator: Dict, null = false;
+        #[doc = "The operator as the comment in the source has it"]
+        node_text: Dict, null = false;
+        #[doc = "Which of the nodes with *(n) in the source's tree, in pre-order from 0"]
+        node_index: I32, null = true;
+        #[doc = "Innermost expression that the line computes, as Spark's comment has it"]
+        expression: Dict, null = true;
+    }
     #[doc = "Stop-the-world pauses of the collector."]
     GcPausesBuilder = "gc_pauses" {
         #[doc = "Process, from the file name"]
