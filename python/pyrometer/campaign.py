@@ -238,10 +238,12 @@ def _finished(order: Order) -> Path | None:
 
 
 def _difference(trial: Trial, manifest: Manifest) -> str | None:
+    origin = manifest.treatment_origin
+    chosen = {name: v for name, v in manifest.treatment.items() if origin.get(name) != "workload"}
     pairs = {
         "workload": (trial.name, manifest.workload.name),
         "scale": (trial.scale, str(manifest.workload.scale)),
-        "treatment": (dict(trial.treatment), manifest.treatment),
+        "treatment": (dict(trial.treatment), chosen),
         "number of iterations": (trial.iterations, manifest.iterations),
         # "auto" is decided by then.
         "warm-up": (trial.warmup, "auto" if trial.warmup == "auto" else manifest.warmup),

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from pyrometer.run.launch import Launch
 from pyrometer.run.observe import Silent, observe
 from pyrometer.run.record import Record
 from pyrometer.store.layout import RunPaths
+from pyrometer.store.manifest import read_manifest
 from pyrometer.workload import page_cache
 
 MIB = 1 << 20
@@ -149,8 +151,16 @@ def test_a_run_tells_groups_that_stay_and_the_disk_that_is_limited(
     true = shutil.which("true")
     assert true
     launch = Launch(argv=(true,), env={}, agent={}, kind="other", group=planned)
+    launch = replace(launch, limits={"cgroup.write_bps": 2 * MIB})
     assert observe(launch, [], record, Silent()).code == 0
     told = {doubt.code: doubt.message for doubt in record.manifest.doubts}
     assert told["groups_left"] == f"{planned.folders[0]} (processes {os.getpid()})."
-    assert told["limit_of_one_disk"].startswith("cgroup.read_bps: of the disk ")
+    assert told["limit_of_one_disk"].startswith("cgroup.read_bps, cgroup.write_bps: of the disk ")
     assert str(paths.root) in told["limit_of_one_disk"]
+    kept = read_manifest(paths.root)
+    assert kept.treatment == {**trial.treatment, "cgroup.write_bps": 2 * MIB}
+    assert kept.treatment_origin == {
+        "cgroup.read_bps": "user",
+        "cpu.quota": "user",
+        "cgroup.write_bps": "workload",
+    }

@@ -20,7 +20,7 @@ from pyrometer.probes.base import Needs, Probe, Problem, check_all, merge_needs
 from pyrometer.probes.plugin import read_last, records
 from pyrometer.probes.profile import parse_profile
 from pyrometer.probes.stacks import StacksProbe
-from pyrometer.run import close, environment, host, launch, record
+from pyrometer.run import close, environment, host, launch, reasons, record
 from pyrometer.run.folder import make_run_dir, new_manifest
 from pyrometer.run.java import require_java
 from pyrometer.run.launch import Launch
@@ -152,8 +152,8 @@ def ended(**more: Any) -> Ending:
 )
 def test_how_an_application_ended_is_said(ending: Ending, state: str, words: str | None) -> None:
     launched = Launch(argv=("java", "-XX:+ExitOnOutOfMemoryError"), env={}, agent={}, kind="java")
-    assert close.state(ending) == state
-    reason = close.reason(ending, launched, spark_seen=True)
+    assert reasons.state(ending) == state
+    reason = reasons.reason(ending, launched, spark_seen=True)
     assert (reason is None) == (words is None)
     assert words is None or words in str(reason)
 

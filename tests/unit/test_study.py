@@ -16,7 +16,10 @@ from pyrometer.analyse.warmup import mean_estimate
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
 from pyrometer.plan.study import PublishedTable, Study, Value, known_studies, read_study
+from pyrometer.run.folder import new_manifest
+from pyrometer.run.host import this_host
 from pyrometer.schema import schema_folder
+from pyrometer.store.manifest import write_manifest
 
 HEAD = "title: T\nsource: S\nmachine: M\n"
 RUN = "runs: {warm: {workload: parquet-scan}}\n"
@@ -233,6 +236,23 @@ def test_a_folder_that_holds_something_is_not_written_to(tmp_path, capsys):
     (tmp_path / "x").touch()
     assert run_verb(["study", "run", "cpu-post", "-o", str(tmp_path)]) == 2
     assert "--resume" in capsys.readouterr().err
+
+
+def test_a_finished_run_is_of_the_plan_whatever_limits_its_workload_brought(tmp_path):
+    path = tmp_path / "two.yaml"
+    path.write_text(HEAD + "runs: {a: {workload: truth-swap}, b: {workload: truth-swap}}\n")
+    wanted = campaign.orders(read_study(str(path)), tmp_path)
+    for order, origin in zip(wanted, ("workload", "user"), strict=True):
+        manifest = new_manifest(order.trial, this_host(), [], [])
+        manifest.state, manifest.workload.scale = "finished", order.trial.scale
+        manifest.treatment["cgroup.memory"] = 1 << 30
+        manifest.treatment_origin["cgroup.memory"] = origin
+        order.trial.run_dir.mkdir()
+        write_manifest(order.trial.run_dir, manifest)
+    with pytest.raises(UsageError, match="another treatment than run b"):
+        campaign.carry_out(
+            "two", read_study(str(path)), wanted, tmp_path, resume=True, watch=lambda _: None
+        )
 
 
 def test_the_example_in_the_docs_is_a_study(tmp_path):

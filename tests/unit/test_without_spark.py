@@ -47,6 +47,16 @@ def summary(*shares: float | None, state: str | None = "warm") -> Summary:
     )
 
 
+def test_levels_are_told_and_who_chose_them() -> None:
+    made = summary(1, 1)
+    made.run.treatment = {"jvm.heap": "2g", "cgroup.memory": 7}
+    made.run.treatment_origin = {"jvm.heap": "user", "cgroup.memory": "workload"}
+    console = Console(file=io.StringIO(), width=80)
+    render.show(console, made)
+    told = " ".join(console.file.getvalue().split())
+    assert "jvm.heap=2g · cgroup.memory=7 (the workload's own)" in told
+
+
 def test_the_verdict_tells_times_cpu_and_latency_of_the_measured_iterations() -> None:
     assert verdict(summary(1, 1, 1, 1)) == (
         "3 iteration(s) without Spark, 30.0 ms each; their processes were on a CPU for 25 % of that"

@@ -34,7 +34,7 @@ class Limited(Toy):
         ("default", {}, {}),
     ],
 )
-def test_limits_reach_the_plan(monkeypatch, tmp_path, scale, treatment, written):
+def test_limits_reach_the_plan_and_the_record(monkeypatch, tmp_path, scale, treatment, written):
     monkeypatch.setitem(registry.BUILTIN, "limited", f"{__name__}:Limited")
     hosts = [Hierarchy(1, frozenset({name}), f"/cg/{name}", "/cg") for name in ("memory", "cpu")]
     monkeypatch.setattr(cgroup, "here", lambda: hosts)
@@ -46,4 +46,6 @@ def test_limits_reach_the_plan(monkeypatch, tmp_path, scale, treatment, written)
     made = {write.path.rpartition("/")[2]: write.text for write in launch.group.writes}
     quota = made.pop("cpu.cfs_quota_us", None)
     made.pop("cpu.cfs_period_us", None)
+    brought = scale == "test" and "cgroup.memory" not in treatment
+    assert launch.limits == ({"cgroup.memory": 64 << 20} if brought else {})
     assert made | ({"cpu.cfs": quota} if quota else {}) == written

@@ -23,7 +23,7 @@ export function head(content) {
   ];
   return el("div", { class: "head" },
     el("h1", null, el("bdi", null, content.title ?? "Spark run")),
-    variant.length > 0 && el("p", { class: "chips" }, variant.map(([name, level]) => el("span", { class: "chip" }, `${name} = ${value(level)}`))),
+    variant.length > 0 && el("p", { class: "chips" }, variant.map(([name, level]) => el("span", { class: "chip" }, `${name} = ${value(level)}${manifest.treatment_origin?.[name] === "workload" ? " (the workload's own)" : ""}`))),
     el("dl", { class: "facts" }, facts.filter(([, text]) => text && text !== NONE).map(([name, text]) => el("div", null, el("dt", null, name), el("dd", null, el("bdi", null, text))))));
 }
 

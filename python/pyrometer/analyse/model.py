@@ -30,6 +30,8 @@ class RunFacts(BaseModel):
     workload: str | None = None
     command: list[str] = Field(default_factory=list)
     variant: dict[str, Any] = Field(default_factory=dict)
+    treatment: dict[str, Any] = Field(default_factory=dict)
+    treatment_origin: dict[str, str] = Field(default_factory=dict)
     scale: str | float | None = None
     profile: str | None = None
     state: str | None = None

@@ -113,6 +113,8 @@ def facts(run: Run) -> RunFacts:
         workload=manifest.workload.name,
         command=manifest.workload.command,
         variant=manifest.workload.variant,
+        treatment=manifest.treatment,
+        treatment_origin=dict(manifest.treatment_origin),
         scale=manifest.workload.scale,
         profile=manifest.profile,
         state=manifest.state,

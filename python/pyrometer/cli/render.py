@@ -73,6 +73,12 @@ def _header(s: Summary) -> Iterator[RenderableType]:
     names = [app.app_name for app in s.apps if app.app_name]
     what = s.run.workload or (" ".join(s.run.command) or " · ".join(names[:3]) or s.run.run_dir)
     extras = [f"{k}={v}" for k, v in s.run.variant.items()]
+    for factor, level in s.run.treatment.items():
+        if factor not in s.run.variant:
+            own = (
+                " (the workload's own)" if s.run.treatment_origin.get(factor) == "workload" else ""
+            )
+            extras.append(f"{factor}={level}{own}")
     if s.run.scale is not None:
         extras.append(f"scale {s.run.scale}")
     if s.run.spark_version:

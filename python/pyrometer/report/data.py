@@ -101,8 +101,8 @@ def _title(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
 def _environment(manifest: Mapping[str, Any]) -> dict[str, Any]:
     keys = (
         "run_id", "pyrometer_version", "created_wall_ns", "started_wall_ns", "ended_wall_ns",
-        "state", "exit", "workload", "treatment", "profile", "iterations", "warmup", "host",
-        "versions", "conf_overlay", "probes", "results",
+        "state", "exit", "workload", "treatment", "treatment_origin", "profile", "iterations",
+        "warmup", "host", "versions", "conf_overlay", "probes", "results",
     )  # fmt: skip
     return {key: _cut_texts(manifest[key]) for key in keys if key in manifest}
 

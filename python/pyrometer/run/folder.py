@@ -51,6 +51,7 @@ def new_manifest(trial: Trial, host: Host, probes: list[str], doubts: list[Doubt
         pyrometer_version=__version__,
         workload=Workload(name=trial.name, command=list(trial.command)),
         treatment=dict(trial.treatment),
+        treatment_origin=dict.fromkeys(trial.treatment, "user"),
         profile=trial.profile,
         probes_requested=probes,
         iterations=trial.iterations if trial.name else 1,

@@ -54,6 +54,8 @@ class Launch:
         ``process`` for one that starts no Spark.
     drop_caches : bool
         Whether the whole page cache is dropped before the launch.
+    limits : mapping
+        Limits of the host that the workload brings itself, where the user gave none.
     group : cgroup.Plan
         Control groups it is born in.
     doubts : tuple of Doubt
@@ -72,6 +74,7 @@ class Launch:
     stdout: Path | None = None
     stderr: Path | None = None
     drop_caches: bool = False
+    limits: Mapping[str, Level] = field(default_factory=dict)
     group: cgroup.Plan = field(default_factory=cgroup.Plan)
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
@@ -153,8 +156,10 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     env = {**base, **spec.env, **applied.env}
     if not process:
         add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
-    limits = {**registry.get(trial.name).limits(spec.workload), **trial.treatment}
-    group = cgroup.planned_here(limits, Path(spec.prepared.root or paths.root))
+    limits = registry.get(trial.name).limits(spec.workload)
+    limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
+    data = Path(spec.prepared.root or paths.root)
+    group = cgroup.planned_here({**limits, **trial.treatment}, data)
     return Launch(
         argv=spec.argv,
         env=env,
@@ -163,6 +168,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         cpus=cpu_set(trial.treatment),
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,
+        limits=limits,
         group=group,
         doubts=tuple(_group_doubts(group)),
         spec=spec,

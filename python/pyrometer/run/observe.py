@@ -64,8 +64,8 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         If the application could not be started at all.
     """
     record.manifest.doubts.extend(launch.doubts)
-    _tell_limited_disk(launch, record)
     _describe(record, launch)
+    _tell_limited_disk(launch, record)
     record.paths.agent_properties.write_text(properties_text(launch.agent), encoding="utf-8")
     if launch.drop_caches:
         with record.phase("drop cache"):
@@ -119,6 +119,8 @@ def drop_caches() -> None:
 
 def _describe(record: Record, launch: Launch) -> None:
     manifest = record.manifest
+    manifest.treatment |= launch.limits
+    manifest.treatment_origin |= dict.fromkeys(launch.limits, "workload")
     if launch.spec is not None:
         spec = launch.spec.workload
         manifest.warmup = launch.spec.warmup

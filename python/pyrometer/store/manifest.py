@@ -150,7 +150,11 @@ class Launcher(_Part):
 
 
 class Manifest(_Part):
-    """``manifest.json`` of one trial. Field names: ARCHITECTURE.md."""
+    """``manifest.json`` of one trial. Field names: ARCHITECTURE.md.
+
+    ``treatment_origin`` says of each factor of ``treatment`` who chose its level: the user, or the
+    workload, which brings limits of the host without which it would not be what it is.
+    """
 
     schema_name: str = Field(default=SCHEMA, alias="schema")
     schema_version: int = SCHEMA_VERSION
@@ -161,6 +165,7 @@ class Manifest(_Part):
     exit: Exit = Field(default_factory=Exit)
     workload: Workload
     treatment: dict[str, Any] = Field(default_factory=dict)
+    treatment_origin: dict[str, Literal["user", "workload"]] = Field(default_factory=dict)
     profile: str
     probes_requested: list[str] = Field(default_factory=list)
     iterations: int = 1
