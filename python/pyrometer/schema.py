@@ -6,6 +6,7 @@ doubt reads it from here.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -107,6 +108,15 @@ def role_rules() -> tuple[RoleRule, ...]:
     return tuple(
         RoleRule(rule["role"], rule.get("name"), rule.get("comm"))
         for rule in _load("roles")["rule"]
+    )
+
+
+@cache
+def generated_prefixes() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Patterns of generated methods and the operator that writes them; the first match wins."""
+    return tuple(
+        (re.compile("|".join(rule["match"])), rule["operator"])
+        for rule in _load("operators")["codegen"]["prefix"]
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pyrometer.analyse.attribution import UNCLASSIFIED
 from pyrometer.analyse.model import Row, View
-from pyrometer.analyse.operators import UNCLASSIFIED
 
 SHARE_OF_PARENT = "share of the row above"
 NOT_ADDED = ("exited_threads",)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 
+from pyrometer.analyse.attribution import UNCLASSIFIED
 from pyrometer.analyse.closure import close
 from pyrometer.analyse.counters import BUSY, OTHER, growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
 from pyrometer.analyse.ledger_slot import on_cpu_children
 from pyrometer.analyse.model import Row, View
-from pyrometer.analyse.operators import UNCLASSIFIED
 from pyrometer.analyse.scope import Scope
 
 _ROLES = {

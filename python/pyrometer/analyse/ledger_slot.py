@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from pyrometer.analyse.attempts import Attempts, read_attempts
+from pyrometer.analyse.attribution import UNCLASSIFIED, attribution
 from pyrometer.analyse.closure import SHARE_OF_PARENT, close
 from pyrometer.analyse.counters import BUSY, growth
 from pyrometer.analyse.model import Row, View
-from pyrometer.analyse.operators import UNCLASSIFIED, attribution
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
 from pyrometer.analyse.slots import CAUSES, Slots, slots

@@ -16,6 +16,7 @@ from pyrometer.estimate import Estimate
 Totals = dict[str, int | None]
 Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]
 
+By = Literal["line", "method", "frames"]
 
 class Failed(BaseModel):
     """Totals of attempts that failed or were killed."""
@@ -166,12 +167,29 @@ class Sql(BaseModel):
 
 
 class Expression(BaseModel):
-    """CPU of conversions within an operator; the text is taken from the plan."""
+    """CPU of one expression within an operator.
+
+    Attributes
+    ----------
+    on_cpu : Estimate or None
+        The same with its interval; ``None`` where several executions were added up.
+    share : float
+        Of the operator's CPU.
+    converting_share : float
+        Of the operator's CPU: converting values in this expression.
+    by : str
+        ``line``: told by the line of generated code; ``plan``: the operator's conversions as the
+        plan has them, where lines do not tell which of them.
+    """
 
     expression: str
     on_cpu_ns: int
     share: float
+    on_cpu: Estimate | None = None
+    samples_count: int = 0
 
+    converting_share: float = 0
+    by: Literal["line", "plan"] = "plan"
 
 class Operator(BaseModel):
     """CPU of one operator of one SQL execution, by samples of task threads.
@@ -182,6 +200,9 @@ class Operator(BaseModel):
         For a code generation cluster: the operators whose code it holds, which samples in the
         pipeline's own method do not tell apart.
     """
+    samples_by : dict of str to int
+        Samples by how the operator was told: ``line`` of generated code, name of a generated
+        ``method``, ``frames`` of a class that works for it alone.
 
     app_index: int | None = None
     operator: str
@@ -195,9 +216,41 @@ class Operator(BaseModel):
     samples_count: int
     share_of_task_cpu: float | None = None
     expressions: list[Expression] = Field(default_factory=list)
+    samples_by: dict[By, int] = Field(default_factory=dict)
 
 
 class Unmapped(BaseModel):
+class Told(BaseModel):
+    """Shares of task CPU by how its operator was told; ``none_ratio``: not at all."""
+
+    line_ratio: float | None = None
+    method_ratio: float | None = None
+    frames_ratio: float | None = None
+    none_ratio: float | None = None
+
+
+class HugeMethod(BaseModel):
+    """A code generation cluster that ran with a method too large for HotSpot to compile.
+
+    Attributes
+    ----------
+    node_id : int
+        Node of the cluster; ``node_ids`` are the operators in it.
+    max_method_bytes, limit_bytes : int
+        Bytecode of its largest method, and HotSpot's limit (``HugeMethodLimit``).
+    """
+
+    app_index: int | None = None
+    sql_id: int | None = None
+    codegen_stage_id: int
+    node_id: int
+    node_ids: list[int] = Field(default_factory=list)
+    operators: list[str] = Field(default_factory=list)
+    max_method_bytes: int
+    limit_bytes: int
+    samples_count: int = 0
+
+
     """Task CPU whose stack names no operator."""
 
     on_cpu_ns: int | None = None
@@ -359,6 +412,8 @@ class Summary(BaseModel):
     operators: list[Operator] = Field(default_factory=list)
     unmapped: Unmapped = Field(default_factory=Unmapped)
     categories: list[Category] = Field(default_factory=list)
+    told: Told = Field(default_factory=Told)
+    too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
     cpu: Cpu = Field(default_factory=Cpu)
     io: Io = Field(default_factory=Io)
     gc: Gc = Field(default_factory=Gc)

@@ -1,4 +1,4 @@
-"""CPU of tasks by operator, category and converted expression, from profiler samples.
+"""CPU of tasks by operator, expression and category, from profiler samples.
 
 A share of samples splits the task CPU of the window, which is known exactly; nothing is rescaled.
 """
@@ -6,64 +6,13 @@ A share of samples splits the task CPU of the window, which is known exactly; no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 
-from pyrometer.analyse.model import Category, Expression, Operator, Unmapped
-from pyrometer.analyse.plan_match import (
-    CLUSTER,
-    Evidence,
-    PlanNode,
-    attribute,
-    cluster_id,
-    column_types,
-    conversions,
-    fused,
-)
+from pyrometer.analyse.attribution import CONVERSION, Attribution, Bucket, Owner, attribution
+from pyrometer.analyse.model import By, Category, Expression, Operator, Told, Unmapped
+from pyrometer.analyse.plan_match import CLUSTER, conversions, unnumbered
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
-
-CONVERSION = "cast"
-UNCLASSIFIED = "unclassified"
-# What no rule of schema/categories.toml names is not a kind of work of its own.
-CATEGORY = f"coalesce(nullif(category, 'other'), '{UNCLASSIFIED}')"
-
-
-@dataclass(frozen=True)
-class _Place:
-    app_index: int | None
-    sql_id: int | None
-    operator: str
-    node_id: int | None
-
-
-@dataclass
-class _Bucket:
-    on_cpu: int = 0
-    off_cpu: int = 0
-    stage_ids: set[int] = field(default_factory=set)
-    by_category: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    nodes: list[PlanNode] = field(default_factory=list)
-    types: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Attribution:
-    """Samples of task threads by operator: the accounts below are shares of these."""
-
-    buckets: dict[_Place, _Bucket]
-    total: int
-    unmapped: dict[str, int]
-
-    def by_category(self) -> dict[str, dict[str | None, int]]:
-        """CPU samples by category and, within it, by operator (``None``: no stack names one)."""
-        found: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-        for place, bucket in self.buckets.items():
-            for category, n in bucket.by_category.items():
-                found[category][place.operator] += n
-        for category, n in self.unmapped.items():
-            found[category][None] += n
-        return found
 
 
 def operators(scope: Scope) -> tuple[list[Operator], Unmapped]:
@@ -76,14 +25,30 @@ def operators(scope: Scope) -> tuple[list[Operator], Unmapped]:
         " AND task_attempt_id IS NOT NULL"
     )
     made = []
-    for place, bucket in seen.buckets.items():
+    for owner, bucket in seen.buckets.items():
         asleep = round(span * bucket.off_cpu / walls) if span is not None and walls else None
-        made.append(_operator(place, bucket, parent, seen.total, asleep))
+        made.append(_operator(owner, bucket, parent, seen.total, asleep))
     made.sort(key=lambda o: (-(o.on_cpu_ns or 0), -o.samples_count, o.operator, o.node_id or -1))
     if not seen.total:
         return made, Unmapped()
     ratio = sum(seen.unmapped.values()) / seen.total
     return made, Unmapped(on_cpu_ns=None if parent is None else round(ratio * parent), ratio=ratio)
+
+
+def told(seen: Attribution) -> Told:
+    """Shares of task CPU by how its operator was told."""
+    if not seen.total:
+        return Told()
+    by: dict[By, int] = defaultdict(int)
+    for bucket in seen.buckets.values():
+        for how, n in bucket.by_source.items():
+            by[how] += n
+    return Told(
+        line_ratio=by["line"] / seen.total,
+        method_ratio=by["method"] / seen.total,
+        frames_ratio=by["frames"] / seen.total,
+        none_ratio=sum(seen.unmapped.values()) / seen.total,
+    )
 
 
 def categories(scope: Scope) -> list[Category]:
@@ -115,12 +80,15 @@ def across_executions(operators: Iterable[Operator]) -> list[Operator]:
     return sorted(made, key=lambda o: -(o.on_cpu_ns or 0))
 
 
-def _added(parts: list[Operator]) -> Operator:
+def _added(parts: Sequence[Operator]) -> Operator:
     cpu = sum(o.on_cpu_ns or 0 for o in parts)
-    times: dict[str, int] = defaultdict(int)
+    same: dict[str, list[tuple[Expression, int]]] = defaultdict(list)
+    by: dict[By, int] = defaultdict(int)
     for part in parts:
         for e in part.expressions:
-            times[unnumbered(e.expression)] += e.on_cpu_ns
+            same[unnumbered(e.expression)].append((e, part.on_cpu_ns or 0))
+        for how, n in part.samples_by.items():
+            by[how] += n
     return parts[0].model_copy(
         update={
             "sql_id": None,
@@ -128,127 +96,79 @@ def _added(parts: list[Operator]) -> Operator:
             "on_cpu": None,
             "samples_count": sum(o.samples_count for o in parts),
             "share_of_task_cpu": sum(o.share_of_task_cpu or 0 for o in parts),
-            "expressions": [
-                Expression(expression=text, on_cpu_ns=ns, share=ns / cpu if cpu else 0)
-                for text, ns in times.items()
-            ],
+            "samples_by": dict(by),
+            "expressions": sorted(
+                (_added_expression(text, found, cpu) for text, found in same.items()),
+                key=lambda e: (-e.on_cpu_ns, e.expression),
+            ),
         }
     )
 
 
-def unnumbered(expression: str) -> str:
-    """Leave out the numbers that tell columns of one plan apart.
-
-    Examples
-    --------
-    >>> unnumbered("cast(lo#2 as bigint), cast(hi#33L as bigint)")
-    'cast(lo as bigint), cast(hi as bigint)'
-    """
-    head, *rest = expression.split("#")
-    return head + "".join(part.lstrip("0123456789").removeprefix("L") for part in rest)
-
-
-def attribution(scope: Scope) -> Attribution:
-    """Give every sample of task threads its operator; made once for a scope."""
-    if "attribution" not in scope.kept:
-        scope.kept["attribution"] = _attribution(scope)
-    found: Attribution = scope.kept["attribution"]
-    return found
-
-
-def _attribution(scope: Scope) -> Attribution:
-    plans = _plans(scope)
-    types = {
-        key: column_types(n.simple_string for n in nodes if "ReadSchema" in n.simple_string)
-        for key, nodes in plans.items()
-    }
-    buckets: dict[_Place, _Bucket] = defaultdict(_Bucket)
-    unmapped: dict[str, int] = defaultdict(int)
-    total = 0
-    for row in scope.tables.query(
-        "SELECT app_index, sql_id, stage_id, codegen_stage_id, operator, node_id, method,"
-        f" {CATEGORY} AS category,"
-        " coalesce(sum(hits) FILTER (event = 'cpu'), 0)::BIGINT AS on_cpu,"
-        " coalesce(sum(hits) FILTER (event = 'wall' AND state = 'sleeping'"
-        "  AND task_attempt_id IS NOT NULL), 0)::BIGINT AS off_cpu"
-        " FROM w_samples WHERE role = 'task' GROUP BY ALL ORDER BY ALL"
-    ):
-        app, sql_id, stage, codegen, operator, node_id, method, category, on_cpu, off_cpu = row
-        total += on_cpu
-        if operator is None and codegen is None and node_id is None:
-            unmapped[category] += on_cpu
-            continue
-        nodes = plans.get((app, sql_id), ())
-        kinds = types.get((app, sql_id), {})
-        node = next((n for n in nodes if n.node_id == node_id), None)
-        evidence = Evidence(operator, stage, codegen, method, category == CONVERSION)
-        node = node or attribute(nodes, evidence, kinds)
-        name = node.operator if node else operator or CLUSTER
-        bucket = buckets[_Place(app, sql_id, name, node.node_id if node else None)]
-        bucket.on_cpu += on_cpu
-        bucket.off_cpu += off_cpu
-        bucket.by_category[category] += on_cpu
-        bucket.types = kinds
-        if node is not None:
-            is_cluster = cluster_id(node.name) is not None
-            bucket.nodes = fused(nodes, node) if is_cluster else [node]
-        if stage is not None:
-            bucket.stage_ids.add(stage)
-    return Attribution(dict(buckets), total, dict(unmapped))
-
-
-def _plans(scope: Scope) -> dict[tuple[int | None, int], tuple[PlanNode, ...]]:
-    rows = scope.tables.query(
-        """
-        SELECT n.app_index, n.sql_id, n.node_id, n.name, n.codegen_stage_id, n.simple_string,
-          (SELECT list(DISTINCT m.stage_id) FROM node_metrics m
-           WHERE m.app_index = n.app_index AND m.sql_id = n.sql_id
-             AND m.plan_version = n.plan_version AND m.node_id = n.node_id
-             AND m.stage_id IS NOT NULL) AS stage_ids
-        FROM plan_nodes n
-        SEMI JOIN (SELECT DISTINCT app_index, sql_id FROM w_samples
-                   WHERE role = 'task' AND sql_id IS NOT NULL) x
-          ON n.app_index = x.app_index AND n.sql_id = x.sql_id
-        WHERE n.is_final ORDER BY n.app_index, n.sql_id, n.node_id
-        """
+def _added_expression(text: str, parts: Sequence[tuple[Expression, int]], cpu: int) -> Expression:
+    ns = sum(e.on_cpu_ns for e, _ in parts)
+    converting = sum(e.converting_share * whole for e, whole in parts)
+    return Expression(
+        expression=text,
+        on_cpu_ns=ns,
+        samples_count=sum(e.samples_count for e, _ in parts),
+        share=ns / cpu if cpu else 0,
+        converting_share=converting / cpu if cpu else 0,
+        by=parts[0][0].by,
     )
-    plans: dict[tuple[int | None, int], list[PlanNode]] = defaultdict(list)
-    for app, sql_id, node_id, name, codegen, text, stage_ids in rows:
-        number = cluster_id(name)
-        cluster = codegen if number is None else number
-        node = PlanNode(node_id, name.strip(), cluster, text or "", frozenset(stage_ids or ()))
-        plans[(app, sql_id)].append(node)
-    return {key: tuple(nodes) for key, nodes in plans.items()}
 
 
 def _operator(
-    place: _Place, bucket: _Bucket, parent: int | None, total: int, asleep_ns: int | None
+    owner: Owner, bucket: Bucket, parent: int | None, total: int, asleep_ns: int | None
 ) -> Operator:
     time = part_of(parent, bucket.on_cpu, total) if parent is not None and total else None
     return Operator(
-        app_index=place.app_index,
-        operator=place.operator,
-        node_id=place.node_id,
-        sql_id=place.sql_id,
-        fused=[n.operator for n in bucket.nodes] if place.operator == CLUSTER else [],
+        app_index=owner.app_index,
+        operator=owner.operator,
+        node_id=owner.node_id,
+        sql_id=owner.sql_id,
+        fused=[n.operator for n in bucket.nodes] if owner.operator == CLUSTER else [],
         stage_ids=sorted(bucket.stage_ids),
         on_cpu_ns=round(time.value) if time and time.value is not None else None,
         off_cpu_ns=asleep_ns,
         on_cpu=time,
         samples_count=bucket.on_cpu,
         share_of_task_cpu=bucket.on_cpu / total if total else None,
-        expressions=list(_expressions(bucket, parent, total)),
+        samples_by={how: n for how, n in bucket.by_source.items() if n},
+        expressions=[] if parent is None else _expressions(bucket, parent, total),
     )
 
 
-def _expressions(bucket: _Bucket, parent: int | None, total: int) -> Iterator[Expression]:
-    """Conversions of one node. Samples do not yet tell several apart: they stand together."""
-    hits = bucket.by_category.get(CONVERSION, 0)
-    if not hits or parent is None:
+def _expressions(bucket: Bucket, parent: int, total: int) -> list[Expression]:
+    """Expressions that lines tell, and conversions that only the kind of work tells."""
+    made = [
+        _expression(bucket, parent, total, text, hits, bucket.converting.get(text, 0), "line")
+        for text, hits in bucket.by_expression.items()
+        if hits
+    ]
+    for text, hits in _other_conversions(bucket):
+        made.append(_expression(bucket, parent, total, text, hits, hits, "plan"))
+    return sorted(made, key=lambda e: (-e.on_cpu_ns, e.expression))
+
+
+def _other_conversions(bucket: Bucket) -> Iterator[tuple[str, int]]:
+    hits = bucket.by_category.get(CONVERSION, 0) - sum(bucket.converting.values())
+    if not hits:
         return
     texts = [c for n in bucket.nodes for c in conversions(n.simple_string, bucket.types)]
-    yield Expression(
-        expression=", ".join(dict.fromkeys(texts)) or "a conversion that the plan does not show",
-        on_cpu_ns=round(parent * hits / total),
+    yield ", ".join(dict.fromkeys(texts)) or "a conversion that the plan does not show", hits
+
+
+def _expression(
+    bucket: Bucket, parent: int, total: int, text: str, hits: int, converting: int, by: str
+) -> Expression:
+    time = part_of(parent, hits, total)
+    return Expression(
+        expression=text,
+        on_cpu_ns=round(time.value or 0),
+        on_cpu=time,
+        samples_count=hits,
         share=hits / bucket.on_cpu,
+        converting_share=converting / bucket.on_cpu,
+        by="line" if by == "line" else "plan",
     )

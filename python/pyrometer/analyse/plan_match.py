@@ -11,6 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+from pyrometer import schema
 
 CLUSTER = "WholeStageCodegen"
 _NUMBERS = frozenset(
@@ -19,6 +22,8 @@ _NUMBERS = frozenset(
 _PIPELINE = re.compile(
     r"^processNext$|_doAggregateWith(out)?Keys?_\d|_doAggregate_\d|_addToSorter_\d"
 )
+# What tells columns of one plan apart: ``id#13L``.
+NUMBER = re.compile(r"#\d+L?")
 # Words in frames whose operators have other names in a plan.
 _ALIASES = {
     "scan": ("scan", "batchscan"),
@@ -39,6 +44,7 @@ class PlanNode:
     codegen_stage_id: int | None
     simple_string: str
     stage_ids: frozenset[int]
+    parent_node_id: int | None = None
 
     @property
     def operator(self) -> str:
@@ -55,6 +61,12 @@ class Evidence:
     codegen_stage_id: int | None = None
     method: str | None = None
     converts: bool = False
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether no frame below the generated code names an operator of its own."""
+        named = method_operator(self.method) if self.method else None
+        return self.codegen_stage_id is not None and self.operator in (None, CLUSTER, named)
 
 
 def cluster_id(name: str) -> int | None:
@@ -81,6 +93,17 @@ def plain(name: str) -> str:
     return re.sub(r"Exec$", "", word).lower()
 
 
+def unnumbered(expression: str) -> str:
+    """Leave out the numbers that tell columns of one plan apart.
+
+    Examples
+    --------
+    >>> unnumbered("cast(lo#2 as bigint), cast(hi#33L as bigint)")
+    'cast(lo as bigint), cast(hi as bigint)'
+    """
+    return NUMBER.sub("", expression)
+
+
 def is_pipeline(method: str | None) -> bool:
     """Whether a generated method holds the code of a whole pipeline.
 
@@ -90,6 +113,19 @@ def is_pipeline(method: str | None) -> bool:
     (True, False)
     """
     return method is not None and _PIPELINE.search(method) is not None
+
+
+@cache
+def method_operator(method: str) -> str | None:
+    """Operator that the name of a generated method tells, as the stacks' rules have it.
+
+    Examples
+    --------
+    >>> method_operator("bnlj_doConsume_0"), method_operator("processNext")
+    ('BroadcastNestedLoopJoin', None)
+    """
+    rules = schema.generated_prefixes()
+    return next((operator for pattern, operator in rules if pattern.search(method)), None)
 
 
 def attribute(
@@ -112,7 +148,7 @@ def attribute(
         ``None`` where nothing, or more than one node, fits equally well.
     """
     found = evidence
-    if found.codegen_stage_id is not None and is_pipeline(found.method):
+    if found.is_generated and is_pipeline(found.method):
         if found.converts:
             writers = [
                 n

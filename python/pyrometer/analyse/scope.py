@@ -112,14 +112,16 @@ def _define_sql(tables: Tables, chosen: str) -> None:
 
 
 def _define_samples(tables: Tables) -> None:
-    # The generated method nearest the leaf of each stack.
+    # The frame of a generated stage nearest the leaf of each stack. A method that other classes
+    # call gets a second entry, whose name ends in $.
     tables.define(
         "generated_methods",
-        "SELECT s.stack_id, arg_max(f.method, s.i) AS method FROM"
+        "SELECT s.stack_id, arg_max(f.frame, s.i) AS frame FROM"
         " (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS i"
         "  FROM stacks WHERE stack_id IN"
         "   (SELECT java_stack FROM samples WHERE codegen_stage_id IS NOT NULL)) s"
-        " JOIN (SELECT frame_id, method FROM frames WHERE class_name LIKE"
+        " JOIN (SELECT frame_id, {'class_name': class_name, 'method': rtrim(method, '$'),"
+        "   'line': line} AS frame FROM frames WHERE class_name LIKE"
         "  '%.GeneratedClass$GeneratedIteratorForCodegenStage%') f USING (frame_id)"
         " GROUP BY s.stack_id",
     )
@@ -129,7 +131,7 @@ def _define_samples(tables: Tables) -> None:
         "  THEN (SELECT min(app_index) FROM apps) END) AS app_index,"
         " x.pid, x.tid, x.t_ns, x.event, x.weight, x.state, x.wait_class, x.category, x.role,"
         " x.task_attempt_id, x.stage_id, x.sql_id, x.node_id, x.operator, x.codegen_stage_id,"
-        " g.method,"
+        " g.frame.class_name AS generated_class, g.frame.method AS method, g.frame.line AS line,"
         # A wall sample may stand for several ticks of one sleep: hits counts ticks.
         " greatest(1, round(x.weight / (SELECT greatest(min(y.weight), 1) FROM samples y"
         "  WHERE y.event = x.event)))::BIGINT AS hits"

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from pyrometer import schema, units
+from pyrometer.analyse.attribution import attribution
 from pyrometer.analyse.checks import checks
 from pyrometer.analyse.counters import define_series, define_threads
 from pyrometer.analyse.cpu import cpu, instruments
 from pyrometer.analyse.gc import define_pauses, gc
+from pyrometer.analyse.huge_methods import too_large_to_compile
 from pyrometer.analyse.io import io
 from pyrometer.analyse.ledger_core import core_view
 from pyrometer.analyse.ledger_slot import slot_view
 from pyrometer.analyse.model import Failed, Ledger, LedgerReport, RunFacts, Summary
-from pyrometer.analyse.operators import categories, operators
+from pyrometer.analyse.operators import categories, operators, told
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.spark import apps, iterations, sql, stages
 from pyrometer.analyse.totals import window_totals
@@ -60,6 +62,8 @@ def summary(run: Run, window: str | None = None) -> Summary:
         operators=used,
         unmapped=unmapped,
         categories=categories(scope),
+        told=told(attribution(scope)),
+        too_large_to_compile=too_large_to_compile(scope),
         cpu=process,
         io=bytes_read,
         gc=gc(scope),

@@ -6,7 +6,8 @@ from statistics import median
 
 from pyrometer import units
 from pyrometer.analyse.model import Summary
-from pyrometer.analyse.operators import across_executions, unnumbered
+from pyrometer.analyse.operators import across_executions
+from pyrometer.analyse.plan_match import unnumbered
 
 _DOMINANT = 0.05
 _NOTABLE = 0.1
@@ -90,14 +91,11 @@ def _cpu_part(summary: Summary) -> str | None:
         text = f"{_percent(top.share_of_task_cpu)} of task CPU is {top.operator}"
         if top.fused:
             text += f" (fused: {', '.join(top.fused)})"
-        conversion = next(iter(top.expressions), None)
-        if conversion and top.share_of_task_cpu:
-            of_all = conversion.share * top.share_of_task_cpu
-            if of_all >= _DOMINANT:
-                text += (
-                    f", {_percent(of_all)} converting {_short(unnumbered(conversion.expression))}"
-                )
-            return text
+        converting = [e for e in top.expressions if e.converting_share]
+        of_all = sum(e.converting_share for e in converting) * (top.share_of_task_cpu or 0)
+        if of_all >= _DOMINANT:
+            whats = ", ".join(unnumbered(e.expression) for e in converting)
+            return f"{text}, {_percent(of_all)} converting {_short(whats)}"
         heavy = next((c for c in summary.categories if (c.share or 0) >= _DOMINANT), None)
         if heavy and heavy.category != "unclassified":
             text += f"; by kind of work, {_percent(heavy.share)} is {heavy.category}"

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from pyrometer import units
 from pyrometer.analyse.model import Stage, Summary
-from pyrometer.analyse.operators import across_executions, unnumbered
+from pyrometer.analyse.operators import across_executions
+from pyrometer.analyse.plan_match import unnumbered
 from pyrometer.cli.drawing import (
     Justify,
     Look,

@@ -1,0 +1,188 @@
+"""Generated source: which one an execution ran, and what a line of it is for. Pure, but for load.
+
+A source bears, in the comment at its head, the plan below its cluster as the *first* execution
+numbered it: later executions of the same text run the same class. So an execution's source is
+told by its cluster's nodes without their numbers; literals tell sources apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyrometer.analyse.plan_match import NUMBER, PlanNode, unnumbered
+from pyrometer.store import Tables
+
+_NODE = re.compile(r"^([ :|+-]*)(?:\*\((\d+)\) )?(.*)$")
+# The tree names the output of aggregates, plans as Spark logs them do not.
+_OUTPUT = re.compile(r", output=\[.*\]\)$")
+_PLAN_ID = re.compile(r"plan_id=\d+")
+Place = tuple[str | None, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one line of a generated stage is for.
+
+    Attributes
+    ----------
+    position : int or None
+        Which of the cluster's nodes, in pre-order.
+    """
+
+    operator: str
+    position: int | None
+    method: str | None
+    expression: str | None
+
+    def means(self) -> tuple[object, ...]:
+        """Give what has to agree between sources that cannot be told apart."""
+        return self.operator, self.position, unnumbered(self.expression or "")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One generated stage: nodes of its cluster in pre-order, as its tree has them."""
+
+    source_id: int
+    codegen_stage_id: int
+    nodes: tuple[str, ...]
+    lines: Mapping[int, Line]
+    max_method_bytes: int | None = None
+
+    def fits(self, places: Iterable[Place]) -> bool:
+        """Whether sampled lines lie in the methods that their frames name."""
+        return all(
+            found is None or found.method is None or method is None or found.method == method
+            for method, line in places
+            for found in (self.lines.get(line),)
+        )
+
+
+def cluster_nodes(tree: str, codegen_stage_id: int) -> tuple[list[str], dict[int, int]]:
+    r"""Find the nodes of a cluster in a tree, and their positions among all with its mark.
+
+    Subqueries and cached plans below are numbered anew: a node belongs to the cluster only where
+    its parent does.
+
+    Examples
+    --------
+    >>> cluster_nodes("*(1) Filter a#1\n:  Subquery b\n:  +- *(1) Scan\n+- *(1) Range", 1)
+    (['Filter a#1', 'Range'], {0: 0, 2: 1})
+    """
+    nodes: list[str] = []
+    positions: dict[int, int] = {}
+    inside: dict[int, bool] = {}
+    marked = 0
+    for text in tree.splitlines():
+        found = _NODE.match(text)
+        if found is None:
+            continue
+        depth = len(found[1]) // 3
+        mine = found[2] == str(codegen_stage_id)
+        inside[depth] = mine and (depth == 0 or inside.get(depth - 1, False))
+        if inside[depth]:
+            positions[marked] = len(nodes)
+            nodes.append(found[3])
+        marked += mine
+    return nodes, positions
+
+
+def comparable(text: str) -> str:
+    """Text of a node for comparing executions: without numbers, and as plans are logged.
+
+    Examples
+    --------
+    >>> comparable("HashAggregate(keys=[k#2L], functions=[count(1)], output=[k#2L, n#5L])")
+    'HashAggregate(keys=[k], functions=[count(1)])'
+    """
+    return _PLAN_ID.sub("plan_id", unnumbered(_logged(text)))
+
+
+def _logged(text: str) -> str:
+    """Give a node's text as plans are logged."""
+    return _OUTPUT.sub(")", text.strip())
+
+
+def renumbering(source: Sequence[str], nodes: Sequence[PlanNode]) -> Callable[[str], str]:
+    """Make the translation of a source's column numbers into those of an execution.
+
+    Parameters
+    ----------
+    source : sequence of str
+        Nodes as the source has them.
+    nodes : sequence of PlanNode
+        The same nodes of the execution.
+
+    Examples
+    --------
+    >>> node = PlanNode(4, "Filter", 1, "Filter (a#40 > b#41L)", frozenset())
+    >>> renumbering(["Filter (a#1 > b#2L)"], [node])("(a#1 > 5) OR c#9")
+    '(a#40 > 5) OR c'
+    """
+    known: dict[str, str] = {}
+    for text, node in zip(source, nodes, strict=True):
+        theirs, own = (NUMBER.findall(_logged(t)) for t in (text, node.simple_string))
+        known.update(zip(theirs, own, strict=False))
+    return lambda expression: NUMBER.sub(lambda found: known.get(found[0], ""), expression)
+
+
+class Sources:
+    """The generated stages of a run, found by the nodes of a cluster."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._by_nodes: dict[tuple[int, tuple[str, ...]], list[Source]] = defaultdict(list)
+        for source in sources:
+            key = (source.codegen_stage_id, tuple(map(comparable, source.nodes)))
+            self._by_nodes[key].append(source)
+
+    def of(
+        self, codegen_stage_id: int, cluster: Sequence[PlanNode], places: Iterable[Place]
+    ) -> tuple[Source, ...]:
+        """Find the sources that a cluster may have run, by its nodes and where it was sampled.
+
+        Parameters
+        ----------
+        codegen_stage_id : int
+            Number of the cluster.
+        cluster : sequence of PlanNode
+            Its nodes in pre-order.
+        places : iterable of (method, line)
+            Where samples met its code.
+        """
+        texts = tuple(comparable(node.simple_string) for node in cluster)
+        seen = list(places)
+        return tuple(s for s in self._by_nodes.get((codegen_stage_id, texts), ()) if s.fits(seen))
+
+
+def tell(candidates: Sequence[Source], line: int) -> Line | None:
+    """Tell what a line is for, where all sources that it may be of agree."""
+    found = [source.lines.get(line) for source in candidates]
+    first = found[0] if found else None
+    if first is None or any(f is None or f.means() != first.means() for f in found):
+        return None
+    return first
+
+
+def load(tables: Tables) -> list[Source]:
+    """Read the generated stages of a run, with those of their lines that the window sampled."""
+    lines: dict[int, dict[int, tuple[str, int | None, str | None, str | None]]] = defaultdict(dict)
+    for source_id, line, operator, index, method, expression in tables.query(
+        "SELECT source_id, line, operator, node_index, rtrim(method, '$'), expression"
+        " FROM codegen_lines SEMI JOIN (SELECT DISTINCT line FROM w_samples) USING (line)"
+    ):
+        lines[source_id][line] = (operator, index, method, expression)
+    made = []
+    for source_id, stage, tree, most in tables.query(
+        "SELECT source_id, codegen_stage_id, tree, max_method_bytes FROM codegen_sources"
+        " WHERE tree IS NOT NULL AND codegen_stage_id IS NOT NULL ORDER BY source_id"
+    ):
+        nodes, positions = cluster_nodes(tree, stage)
+        told = {
+            line: Line(operator, None if index is None else positions.get(index), method, text)
+            for line, (operator, index, method, text) in lines[source_id].items()
+        }
+        made.append(Source(source_id, stage, tuple(nodes), told, most))
+    return made

@@ -1,0 +1,232 @@
+"""Samples in generated code: which source, which line, which operator, which expression."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.generated import (
+    HIGH,
+    LINES,
+    LOW,
+    TREE,
+    add_plan,
+    add_samples,
+    add_source,
+    numbered,
+)
+from tests.support.tables import StageSpec, World
+
+from pyrometer.analyse import summary
+from pyrometer.analyse.generated import Line, Source, Sources, cluster_nodes, comparable, tell
+from pyrometer.analyse.model import Operator, Summary
+from pyrometer.analyse.operators import across_executions
+from pyrometer.analyse.plan_columns import PlanColumns
+from pyrometer.analyse.plan_match import PlanNode
+from pyrometer.store import Run
+
+FUSED = "WholeStageCodegen"
+# Of ten samples: four convert the lower bound, two the upper, one compares, one sums, one is the
+# loop's, and one is in the reader that the loop calls.
+KINDS = [
+    *[(10, "cast", FUSED)] * 4,
+    *[(11, "cast", FUSED)] * 2,
+    (12, "operator", FUSED),
+    (13, "operator", FUSED),
+    (15, "operator", FUSED),
+    (15, "cast", "Scan"),
+]
+
+
+def make(**source: object) -> World:
+    world = World([StageSpec([1000] * 2)])
+    add_plan(world, 40)
+    add_samples(world, KINDS)
+    if source.pop("captured", True):
+        add_source(world, 0, **source)
+    return world
+
+
+def shown(world: World, folder: Path) -> Summary:
+    with Run.open(world.write(folder)) as run:
+        return summary(run)
+
+
+def by_name(made: Summary) -> dict[str, Operator]:
+    return {o.operator: o for o in made.operators}
+
+
+def test_a_line_tells_operator_and_expression_in_the_executions_own_numbers(tmp_path: Path) -> None:
+    made = shown(make(), tmp_path)
+    found = by_name(made)
+    join = found["BroadcastNestedLoopJoin"]
+    assert (join.node_id, join.share_of_task_cpu) == (3, pytest.approx(0.7, abs=0.01))
+    assert [(e.expression, e.by) for e in join.expressions] == [
+        ("cast(lo#41 as timestamp)", "line"),
+        ("cast(hi#42 as timestamp)", "line"),
+    ]
+    low = join.expressions[0]
+    assert (low.share, low.converting_share) == (pytest.approx(4 / 7, abs=0.01),) * 2
+    assert low.on_cpu is not None
+    assert low.on_cpu.low < low.on_cpu_ns < low.on_cpu.high  # type: ignore[operator]
+    assert (low.samples_count, low.on_cpu.n) == (56, 140)
+    # What cannot be named for certain stays as Spark has it.
+    summed = found["HashAggregate"].expressions[0]
+    assert summed.expression == "(input[0, bigint, true] + input[1, bigint, true])"
+    assert summed.converting_share == 0
+
+
+def test_what_a_reader_converts_stays_with_its_scan_and_the_loop_with_its_cluster(
+    tmp_path: Path,
+) -> None:
+    made = shown(make(), tmp_path)
+    found = by_name(made)
+    assert found["Scan"].samples_by.keys() == {"frames"}
+    assert found[FUSED].samples_by.keys() == {"method"}
+    assert made.told.line_ratio == pytest.approx(0.8, abs=0.01)
+    assert made.told.method_ratio == pytest.approx(0.1, abs=0.01)
+    assert made.told.frames_ratio == pytest.approx(0.1, abs=0.01)
+    assert made.told.none_ratio == 0
+    assert "60 % converting cast(lo as timestamp), cast(hi as timestamp)" in made.verdict
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"captured": False},
+        # A literal differs: another query's source.
+        {"tree": numbered(TREE, 20).replace("Inner", "LeftOuter")},
+        {"codegen_stage_id": 2},
+        {"tree": None},
+        # Its lines are in another method than the frames say.
+        {"lines": [(14, "HashAggregate", 0, None)], "source_method": True},
+    ],
+)
+def test_without_the_source_the_names_of_methods_decide(
+    changes: dict[str, object], tmp_path: Path
+) -> None:
+    changes.pop("source_method", None)
+    made = shown(make(**changes), tmp_path)
+    found = by_name(made)
+    assert made.told.line_ratio == 0
+    # Only the join of this cluster converts by calling a method.
+    join = found["BroadcastNestedLoopJoin"]
+    assert join.share_of_task_cpu == pytest.approx(0.6, abs=0.01)
+    assert [(e.expression, e.by) for e in join.expressions] == [
+        ("cast(lo#41 as timestamp), cast(hi#42 as timestamp)", "plan")
+    ]
+    assert found[FUSED].share_of_task_cpu == pytest.approx(0.3, abs=0.01)
+
+
+def test_several_sources_that_agree_tell_and_those_that_do_not_do_not(tmp_path: Path) -> None:
+    same, other = make(), make()
+    add_source(same, 1, tree=numbered(TREE, 60))
+    moved = [(line, operator, index, HIGH if e == LOW else e) for line, operator, index, e in LINES]
+    add_source(other, 1, lines=moved)
+    agreed = shown(same, tmp_path / "same")
+    assert agreed.told.line_ratio == pytest.approx(0.8, abs=0.01)
+    divided = shown(other, tmp_path / "other")
+    # Line 10 is in doubt, the others are not.
+    assert divided.told.line_ratio == pytest.approx(0.4, abs=0.01)
+
+
+def test_a_source_whose_lines_lie_in_other_methods_is_not_that_of_the_samples() -> None:
+    nodes = ("Filter a#1",)
+    mine = Source(0, 1, nodes, {5: Line("Filter", 0, "processNext", None)})
+    alike = Source(1, 1, nodes, {5: Line("Project", 0, "project_doConsume_0", None)})
+    plan = [PlanNode(1, "Filter", 1, "Filter a#9", frozenset())]
+    sources = Sources([mine, alike])
+    assert sources.of(1, plan, [("processNext", 5)]) == (mine,)
+    both = sources.of(1, plan, [("processNext", 6)])
+    assert both == (mine, alike)
+    assert tell(both, 5) is None
+    assert tell((), 5) is None
+
+
+def test_executions_are_added_up_without_their_numbers(tmp_path: Path) -> None:
+    join = by_name(shown(make(), tmp_path))["BroadcastNestedLoopJoin"]
+    later = join.model_copy(deep=True)
+    for e in later.expressions:
+        e.expression = e.expression.replace("#4", "#9")
+    added = across_executions([join, later])[0]
+    assert [e.expression for e in added.expressions] == [
+        "cast(lo as timestamp)",
+        "cast(hi as timestamp)",
+    ]
+    assert added.expressions[0].share == pytest.approx(join.expressions[0].share)
+    assert added.expressions[0].converting_share == pytest.approx(join.expressions[0].share)
+    assert added.samples_by == {"line": 2 * join.samples_by["line"]}
+
+
+def test_nodes_of_subqueries_that_bear_the_same_number_are_not_of_the_cluster() -> None:
+    nodes, positions = cluster_nodes(numbered(TREE, 1), 1)
+    assert [text.split()[0].split("(")[0] for text in nodes] == [
+        "HashAggregate",
+        "Project",
+        "BroadcastNestedLoopJoin",
+    ]
+    assert positions == {0: 0, 1: 1, 2: 2}
+    assert comparable(nodes[0]) == "HashAggregate(keys=[], functions=[partial_sum(v)])"
+
+
+SCAN = PlanNode(3, "Scan parquet t", None, "FileScan parquet t[a#1,b#2L] Batched", frozenset(), 2)
+OTHER = PlanNode(5, "Scan parquet u", None, "FileScan parquet u[c#3] Batched", frozenset(), 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expression", "said"),
+    [
+        ("Filter", "Filter (a#1 > 5)", "(input[0, int, true] > 5)", "(a#1 > 5)"),
+        ("Filter", "Filter (a#1 > 5)", "(input[1, bigint, true] > 5)", None),
+        ("Project", "Project [b#2L]", "input[1, bigint, true]", "b#2L"),
+        ("Project", "Project [b#2L]", "input[7, bigint, true]", None),
+        ("Sort", "Sort [b#2L ASC]", "input[1, bigint, true]", None),
+        (
+            "HashAggregate",
+            "HashAggregate(keys=[a#1], functions=[partial_sum((b#2L * 2))])",
+            "(input[4, bigint, true] * 2)",
+            "(b#2L * 2)",
+        ),
+        (
+            "Filter",
+            "Filter ((a#1 > 5) AND startswith(b#2L, x))",
+            "((input[0, int, true] > 5) AND starts...",
+            "((a#1 > 5) AND startswith(b#2L, x))",
+        ),
+    ],
+)
+def test_columns_are_named_only_where_the_plan_is_certain(
+    name: str, text: str, expression: str, said: str | None
+) -> None:
+    node = PlanNode(2, name, 1, text, frozenset(), 1)
+    assert PlanColumns([node, SCAN], {}).named(expression, node) == (said or expression)
+
+
+@pytest.mark.parametrize(("build", "number"), [("BuildRight", 2), ("BuildLeft", 0)])
+def test_a_joins_columns_are_those_of_the_streamed_side_first(build: str, number: int) -> None:
+    text = f"BroadcastHashJoin [a#1], [c#3], Inner, {build}, (c#3 > 5), false"
+    node = PlanNode(2, "BroadcastHashJoin", 1, text, frozenset(), 1)
+    columns = PlanColumns([node, SCAN, OTHER], {})
+    assert columns.named(f"(input[{number}, int, true] > 5)", node) == "(c#3 > 5)"
+    assert columns.named("(input[1, int, true] > 5)", node) == "(input[1, int, true] > 5)"
+
+
+def test_fields_that_spark_cut_have_no_name() -> None:
+    scan = PlanNode(3, "Scan", None, "FileScan parquet t[a#1,... 2 more fields]", frozenset(), 2)
+    node = PlanNode(2, "Project", 1, "Project [z#9]", frozenset(), 1)
+    columns = PlanColumns([node, scan], {})
+    assert columns.named("input[0, int, true]", node) == "a#1"
+    assert columns.named("input[2, int, true]", node) == "input[2, int, true]"
+
+
+def test_a_method_too_large_to_compile_is_named(tmp_path: Path) -> None:
+    huge = shown(make(max_method_bytes=9001), tmp_path / "huge").too_large_to_compile
+    assert [(h.node_id, h.node_ids, h.max_method_bytes, h.limit_bytes) for h in huge] == [
+        (0, [1, 2, 3], 9001, 8000)
+    ]
+    assert shown(make(max_method_bytes=8000), tmp_path / "fine").too_large_to_compile == []
+    compiled = make(max_method_bytes=9001)
+    facts = {"cpus_count": 4, "input_arguments": ["-XX:-DontCompileHugeMethods"]}
+    compiled.rows["processes"][0]["facts"] = json.dumps(facts)
+    assert shown(compiled, tmp_path / "compiled").too_large_to_compile == []
