@@ -15,8 +15,8 @@ from pyrometer.estimate import Estimate
 
 Totals = dict[str, int | None]
 Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]
-
 By = Literal["line", "method", "frames"]
+
 
 class Failed(BaseModel):
     """Totals of attempts that failed or were killed."""
@@ -184,12 +184,12 @@ class Expression(BaseModel):
 
     expression: str
     on_cpu_ns: int
-    share: float
     on_cpu: Estimate | None = None
     samples_count: int = 0
-
+    share: float
     converting_share: float = 0
     by: Literal["line", "plan"] = "plan"
+
 
 class Operator(BaseModel):
     """CPU of one operator of one SQL execution, by samples of task threads.
@@ -199,10 +199,10 @@ class Operator(BaseModel):
     fused : list of str
         For a code generation cluster: the operators whose code it holds, which samples in the
         pipeline's own method do not tell apart.
-    """
     samples_by : dict of str to int
         Samples by how the operator was told: ``line`` of generated code, name of a generated
         ``method``, ``frames`` of a class that works for it alone.
+    """
 
     app_index: int | None = None
     operator: str
@@ -215,11 +215,10 @@ class Operator(BaseModel):
     on_cpu: Estimate | None = None
     samples_count: int
     share_of_task_cpu: float | None = None
-    expressions: list[Expression] = Field(default_factory=list)
     samples_by: dict[By, int] = Field(default_factory=dict)
+    expressions: list[Expression] = Field(default_factory=list)
 
 
-class Unmapped(BaseModel):
 class Told(BaseModel):
     """Shares of task CPU by how its operator was told; ``none_ratio``: not at all."""
 
@@ -251,6 +250,7 @@ class HugeMethod(BaseModel):
     samples_count: int = 0
 
 
+class Unmapped(BaseModel):
     """Task CPU whose stack names no operator."""
 
     on_cpu_ns: int | None = None
@@ -411,9 +411,9 @@ class Summary(BaseModel):
     sql: list[Sql] = Field(default_factory=list)
     operators: list[Operator] = Field(default_factory=list)
     unmapped: Unmapped = Field(default_factory=Unmapped)
-    categories: list[Category] = Field(default_factory=list)
     told: Told = Field(default_factory=Told)
     too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
+    categories: list[Category] = Field(default_factory=list)
     cpu: Cpu = Field(default_factory=Cpu)
     io: Io = Field(default_factory=Io)
     gc: Gc = Field(default_factory=Gc)
