@@ -37,9 +37,10 @@ def test_a_run_has_no_event_log_and_no_doubt_for_that(tmp_path: Path) -> None:
         assert iteration["cache"]["resident_ratio"] <= 0.01
         latencies = [iteration["counters"][f"latency_{name}_ns"] for name in ("p50", "p99", "max")]
         assert 0 < latencies[0] <= latencies[1] <= latencies[2]
-    # Three measured iterations: their blocks once, and what fio's own start reads.
-    least = 3 * reads * 8192
-    assert least <= again["io"]["process_read_bytes"] < 1.3 * least + (2 << 20)
+    # Three measured iterations: their blocks once, and what fio's own start reads. The counter is
+    # read four times a second; what is read between a reading and the window's edge is shared out.
+    blocks = 3 * reads * 8192
+    assert 0.9 * blocks < again["io"]["process_read_bytes"] < 1.3 * blocks + (2 << 20)
     text = pyrometer("show", "r", cwd=tmp_path).stdout
     assert "page cache: cold, 0.0 % resident before each iteration" in text
     assert "latency p99" in text
