@@ -19,6 +19,9 @@ DEBUG_OPTIONS = (
     "-Dorg.codehaus.janino.source_debugging.enable=true",
 )
 
+# How often the plugin looks for newly compiled code.
+CODEGEN_MS = 1000
+
 
 class StacksProbe(Probe):
     """Stacks of threads on CPU, of waiting tasks, of allocations and contended locks.
@@ -60,6 +63,7 @@ class StacksProbe(Probe):
                 "asprof.command": self.command(),
                 "asprof.wall.threads": "tasks",
                 "conf.spark.sql.codegen.comments": "true",
+                "codegen.interval.ms": str(CODEGEN_MS),
             },
         )
 

@@ -45,7 +45,7 @@ class RunPaths:
 
     @property
     def codegen(self) -> Path:
-        """``raw/codegen/``: generated source, where captured."""
+        """``raw/codegen/``: generated source; missing where none was captured."""
         return self.raw / "codegen"
 
     @property
@@ -88,6 +88,10 @@ class RunPaths:
     def plugin_files(self) -> list[Path]:
         """Plugin records ``plugin-<role>-<executor>-<pid>.ndjson``."""
         return _visible(self.raw, "plugin-*.ndjson")
+
+    def codegen_files(self) -> list[Path]:
+        """Generated source ``codegen-<role>-<executor>-<pid>.ndjson``."""
+        return _visible(self.codegen, "codegen-*.ndjson")
 
     def probe_threads(self) -> list[Path]:
         """Arrow IPC streams of table ``thread_counters``."""

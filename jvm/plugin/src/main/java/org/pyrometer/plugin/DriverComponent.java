@@ -42,6 +42,7 @@ final class DriverComponent implements DriverPlugin {
     try {
       if (jvm != null) {
         application.put("app_id", appId);
+        jvm.codegen().running();
         jvm.recorder().offer(new ProcessFacts("driver", "driver", Map.copyOf(application)));
       }
     } catch (Throwable e) {

@@ -81,6 +81,7 @@ final class ExecutorComponent implements ExecutorPlugin {
     Jvm started = Jvm.start(settings, "executor", context.executorID(), folder);
     Map<String, String> application = new HashMap<>(extraConf);
     application.put("app_id", appId);
+    started.codegen().running();
     started.recorder().offer(new ProcessFacts("executor", context.executorID(), application));
     if (!folder.equals(wanted)) {
       String message =

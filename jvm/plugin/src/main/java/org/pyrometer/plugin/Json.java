@@ -1,5 +1,7 @@
 package org.pyrometer.plugin;
 
+import java.util.Map;
+
 /** Appends one JSON object to a {@link StringBuilder}, without allocating. */
 final class Json {
   private static final String HEX = "0123456789abcdef";
@@ -70,6 +72,21 @@ final class Json {
       separator = ",";
     }
     out.append(']');
+    return this;
+  }
+
+  /** Appends an object of texts. */
+  Json put(String name, Map<String, String> values) {
+    name(name).append('{');
+    String separator = "";
+    for (Map.Entry<String, String> entry : values.entrySet()) {
+      out.append(separator);
+      string(out, entry.getKey());
+      out.append(':');
+      string(out, entry.getValue());
+      separator = ",";
+    }
+    out.append('}');
     return this;
   }
 

@@ -13,6 +13,7 @@ final class Jvm {
   private final Recorder recorder;
   private final Profiler profiler;
   private final TaskTracker tracker;
+  private final SparkCodegen codegen;
   private final Path folder;
 
   private Jvm(Settings settings, String role, String executorId, Path folder) throws IOException {
@@ -23,6 +24,9 @@ final class Jvm {
     this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
     this.profiler = new Profiler(settings, recorder);
     this.tracker = new TaskTracker(recorder, profiler);
+    this.codegen = new SparkCodegen();
+    Path sources = folder.resolve("codegen").resolve("codegen-" + name + ".ndjson");
+    recorder.watch(codegen.capture(settings, sources, recorder));
     recorder.start();
     // First of all, whose records these are; the plugin says later which application it is.
     recorder.offer(new ProcessFacts(role, executorId, Map.of()));
@@ -68,6 +72,10 @@ final class Jvm {
 
   TaskTracker tracker() {
     return tracker;
+  }
+
+  SparkCodegen codegen() {
+    return codegen;
   }
 
   Path folder() {

@@ -2,7 +2,6 @@ package org.pyrometer.plugin;
 
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -28,12 +27,13 @@ final class Recorder {
   private static final long FAREWELL_MS = 2_000;
   private static final long RETRY_NS = 1_000_000_000L;
 
-  private final Sink sink;
+  private final LineFile file;
   private final MxSeries series;
   private final ArrayBlockingQueue<Event> queue;
   private final long tickNs;
   private final long seriesNs;
   private final long clockNs;
+  private final long codegenNs;
   private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
   private final Thread thread;
 
@@ -51,8 +51,7 @@ final class Recorder {
   private long written;
   private long reportedDrops;
   private long farewellWritten = -1;
-  private boolean torn;
-  private long retryAt = Long.MIN_VALUE;
+  private CodegenCapture codegen;
 
   /**
    * A recorder that writes to {@code sink} once {@linkplain #start started}.
@@ -61,7 +60,7 @@ final class Recorder {
    * @param settings intervals and the capacity of the queue
    */
   Recorder(Sink sink, Settings settings) {
-    this.sink = sink;
+    this.file = new LineFile(sink, failure -> error("write", failure));
     this.series = new MxSeries();
     this.queue = new ArrayBlockingQueue<>((int) settings.number("queue.capacity", 65_536, 16));
     // Without the plugin only the overlay's decisions are written.
@@ -70,6 +69,7 @@ final class Recorder {
     long flush = interval(settings, "flush.interval.ms", 200, 1);
     this.tickNs = seriesNs > 0 ? Math.min(flush, seriesNs) : flush;
     this.clockNs = measuring ? interval(settings, "clock.interval.ms", 1_000, 0) : 0;
+    this.codegenNs = interval(settings, "codegen.interval.ms", 0, 0);
     this.thread = new Thread(this::run, THREAD_NAME);
     thread.setDaemon(true);
     thread.setContextClassLoader(null);
@@ -77,6 +77,11 @@ final class Recorder {
 
   private static long interval(Settings settings, String key, long fallbackMs, long leastMs) {
     return TimeUnit.MILLISECONDS.toNanos(settings.number(key, fallbackMs, leastMs));
+  }
+
+  /** Has the writer's thread look at generated code; to be said before it is started. */
+  void watch(CodegenCapture capture) {
+    codegen = capture;
   }
 
   /** Starts the writer's thread. */
@@ -160,6 +165,7 @@ final class Recorder {
     long nextSeries = now;
     long nextClock = now;
     long nextDrops = now;
+    long nextCodegen = now;
     try {
       while (true) {
         try {
@@ -175,6 +181,10 @@ final class Recorder {
               nextClock = Math.max(nextClock + clockNs, now);
               clock();
             }
+            if (codegen != null && now >= nextCodegen) {
+              nextCodegen = Math.max(nextCodegen + codegenNs, now + tickNs / 2);
+              codegen.look();
+            }
           }
           if (now >= nextDrops) {
             nextDrops = now + RETRY_NS;
@@ -182,6 +192,11 @@ final class Recorder {
           }
           CountDownLatch leaving = farewell.getAndSet(null);
           if (leaving != null) {
+            if (codegen != null) {
+              // What is at hand first: the JVM may not wait for the rest.
+              flush();
+              codegen.bye();
+            }
             bye();
             resting = true;
           }
@@ -285,26 +300,10 @@ final class Recorder {
     if (text.length() == 0) {
       return;
     }
-    long now = System.nanoTime();
-    if (now - retryAt < 0 && retryAt != Long.MIN_VALUE) {
-      lose();
-      return;
-    }
-    byte[] bytes = text.toString().getBytes(StandardCharsets.UTF_8);
-    try {
-      if (torn) {
-        // A write that failed may have left half a line.
-        sink.write(new byte[] {'\n'});
-        torn = false;
-      }
-      sink.write(bytes);
-      retryAt = Long.MIN_VALUE;
+    if (file.write(text)) {
       text.setLength(0);
-    } catch (Exception e) {
-      torn = true;
-      retryAt = now + RETRY_NS;
+    } else {
       lose();
-      error("write", e);
     }
   }
 

@@ -2,6 +2,8 @@ package org.pyrometer.plugin;
 
 import java.io.FileOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Where the writer's bytes go. */
@@ -21,5 +23,21 @@ interface Sink {
   static Sink file(Path path) throws IOException {
     FileOutputStream stream = new FileOutputStream(path.toFile(), true);
     return stream::write;
+  }
+
+  /** A file that is made, with its folder, by the first write. */
+  static Sink laterFile(Path path) {
+    return new Sink() {
+      private OutputStream stream;
+
+      @Override
+      public void write(byte[] bytes) throws IOException {
+        if (stream == null) {
+          Files.createDirectories(path.getParent());
+          stream = new FileOutputStream(path.toFile(), true);
+        }
+        stream.write(bytes);
+      }
+    };
   }
 }
