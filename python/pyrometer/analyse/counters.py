@@ -111,8 +111,9 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
           SELECT scope, name, t_mono_ns AS t, value,
             lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0
           FROM os_series
-          WHERE (scope = 'host' AND name LIKE 'cpu_%')
-             OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes'))
+          WHERE (scope = 'host' AND (name LIKE 'cpu_%' OR name LIKE 'swapped_%'))
+             OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes',
+               'minor_faults_count', 'major_faults_count'))
              OR (scope = 'probe' AND name = 'own_cpu_ns')
           WINDOW s AS (PARTITION BY scope, name ORDER BY t_mono_ns)),
         first_reading AS (

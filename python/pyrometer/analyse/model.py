@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from pyrometer.analyse.model_resources import Code, Memory
 from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
 
@@ -417,6 +418,8 @@ class Summary(BaseModel):
     cpu: Cpu = Field(default_factory=Cpu)
     io: Io = Field(default_factory=Io)
     gc: Gc = Field(default_factory=Gc)
+    memory: Memory = Field(default_factory=Memory)
+    code: Code = Field(default_factory=Code)
     ledger: Ledger
     instruments: list[Instrument] = Field(default_factory=list)
     doubts: list[Doubt] = Field(default_factory=list)

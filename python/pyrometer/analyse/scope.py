@@ -130,6 +130,7 @@ def _define_samples(tables: Tables) -> None:
         "SELECT coalesce(a.app_index, CASE WHEN (SELECT count(*) FROM apps) = 1"
         "  THEN (SELECT min(app_index) FROM apps) END) AS app_index,"
         " x.pid, x.tid, x.t_ns, x.event, x.weight, x.state, x.wait_class, x.category, x.role,"
+        " x.java_stack,"
         " x.task_attempt_id, x.stage_id, x.sql_id, x.node_id, x.operator, x.codegen_stage_id,"
         " g.frame.class_name AS generated_class, g.frame.method AS method, g.frame.line AS line,"
         # A wall sample may stand for several ticks of one sleep: hits counts ticks.
@@ -151,7 +152,8 @@ def _define_spans(tables: Tables) -> None:
         "SELECT coalesce(a.app_index, CASE WHEN (SELECT count(*) FROM apps) = 1"
         "  THEN (SELECT min(app_index) FROM apps) END) AS app_index,"
         " s.pid, s.tid, s.stage_id, s.stage_attempt, s.task_attempt_id, s.sql_id,"
-        " s.iteration, s.cpu_ns, s.start_mono_ns AS span_start_ns, s.stop AS span_end_ns,"
+        " s.iteration, s.cpu_ns, s.allocated_bytes,"
+        " s.start_mono_ns AS span_start_ns, s.stop AS span_end_ns,"
         " greatest(s.start_mono_ns, w.start_mono_ns) AS start_ns,"
         " least(s.stop, w.end_mono_ns) AS end_ns,"
         " (least(s.stop, w.end_mono_ns) - greatest(s.start_mono_ns, w.start_mono_ns))::DOUBLE"

@@ -16,6 +16,7 @@ from pyrometer.analyse.ledger_core import core_view
 from pyrometer.analyse.ledger_slot import slot_view
 from pyrometer.analyse.model import Failed, Ledger, LedgerReport, RunFacts, Summary
 from pyrometer.analyse.operators import categories, operators, told
+from pyrometer.analyse.resources import code, memory
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.spark import apps, iterations, sql, stages
 from pyrometer.analyse.totals import window_totals
@@ -67,6 +68,8 @@ def summary(run: Run, window: str | None = None) -> Summary:
         cpu=process,
         io=bytes_read,
         gc=gc(scope),
+        memory=memory(scope),
+        code=code(scope),
         ledger=ledger(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],

@@ -30,6 +30,7 @@ from pyrometer.cli.drawing import (
 )
 from pyrometer.cli.render_iterations import iteration_lines
 from pyrometer.cli.render_ledger import view_lines
+from pyrometer.cli.render_resources import code_lines, memory_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -58,9 +59,11 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
         yield from _stages(s.stages, look)
     if s.operators or s.categories:
         yield from _operators(s, look)
+    yield from code_lines(s.code, look)
     yield from _cpu(s, look)
     yield from _io(s, look)
     yield from _gc(s)
+    yield from memory_lines(s.memory)
     yield heading("Ledger: what the task slots' time went to")
     yield from view_lines(s.ledger.slot_view, look)
     if s.ledger.core_view.total_ns is not None:
