@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from tests.support.tables import StageSpec, World
 
 from pyrometer.analyse import summary
 from pyrometer.analyse.generated import Line, Source, Sources, cluster_nodes, comparable, tell
+from pyrometer.analyse.hot_source import source_report
 from pyrometer.analyse.model import Operator, Summary
 from pyrometer.analyse.operators import across_executions
 from pyrometer.analyse.plan_columns import PlanColumns
@@ -230,3 +233,53 @@ def test_a_method_too_large_to_compile_is_named(tmp_path: Path) -> None:
     facts = {"cpus_count": 4, "input_arguments": ["-XX:-DontCompileHugeMethods"]}
     compiled.rows["processes"][0]["facts"] = json.dumps(facts)
     assert shown(compiled, tmp_path / "compiled").too_large_to_compile == []
+
+
+def call(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pyrometer", *words], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_hottest_lines_are_shown_with_the_code_around_them(tmp_path: Path) -> None:
+    run = make().write(tmp_path)
+    done = call("show", str(run), "--source", "--json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout.splitlines()[-1])
+    assert made["schema"] == "pyrometer/source/1"
+    (source,) = made["sources"]
+    assert (source["samples_count"], source["sql_ids"]) == (140, [0])
+    assert source["on_cpu_ns"] == pytest.approx(1_400_000_000, rel=1e-6)
+    (excerpt,) = source["excerpts"]
+    assert [line["line"] for line in excerpt] == list(range(8, 18))
+    lines = {line["line"]: line for line in excerpt}
+    assert (lines[10]["text"], lines[10]["node_id"]) == ("line_10();", 3)
+    assert lines[10]["expression"] == "cast(lo#41 as timestamp)"
+    # What a line calls counts as its own: the reader below the loop, too.
+    assert (lines[15]["samples_count"], lines[15]["operator"]) == (28, None)
+    assert lines[14]["samples_count"] == 0
+    assert sum(line["samples_count"] for line in excerpt) == 140
+    text = call("show", str(run), "--source").stdout
+    assert "→ BroadcastNestedLoopJoin (node 3): cast(lo#41 as timestamp)" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_only_the_hottest_lines_are_shown(tmp_path: Path) -> None:
+    world = World([StageSpec([1000] * 2)])
+    add_plan(world, 40)
+    spread = [(line, "operator", FUSED) for line in (1, 4, 7, 10, 13, 16, 19, 22, 25, 28)]
+    add_samples(world, spread)
+    add_source(world, 0, source="\n".join("x();" for _ in range(30)), lines_count=30)
+    with Run.open(world.write(tmp_path)) as run:
+        (source,) = source_report(run).sources
+    shown_lines = [line.line for part in source.excerpts for line in part]
+    assert shown_lines == sorted(set(shown_lines))
+    assert 28 not in shown_lines
+    assert source.hidden_lines_count == 2
+    assert shown_lines[0] == 1
+
+
+def test_without_captured_source_the_reason_is_said(tmp_path: Path) -> None:
+    done = call("show", str(make(captured=False).write(tmp_path)), "--source")
+    assert done.returncode == 0
+    assert "no generated source was captured" in done.stdout

@@ -10,8 +10,6 @@ from rich.text import Text
 
 from pyrometer import units
 from pyrometer.analyse.model import Stage, Summary
-from pyrometer.analyse.operators import across_executions
-from pyrometer.analyse.plan_match import unnumbered
 from pyrometer.cli.drawing import (
     Justify,
     Look,
@@ -21,7 +19,6 @@ from pyrometer.cli.drawing import (
     grid,
     heading,
     indented,
-    interval,
     note,
     put,
     safe,
@@ -30,15 +27,13 @@ from pyrometer.cli.drawing import (
 )
 from pyrometer.cli.render_iterations import iteration_lines
 from pyrometer.cli.render_ledger import view_lines
+from pyrometer.cli.render_operators import category_lines, operator_lines
 from pyrometer.cli.render_resources import code_lines, memory_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from pyrometer.estimate import Estimate
-
 MAX_STAGES = 10
-MAX_OPERATORS = 10
 
 
 def show(console: Console, summary: Summary) -> None:
@@ -57,8 +52,8 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     if s.stages:
         yield heading(f"Stages ({len(s.stages)})")
         yield from _stages(s.stages, look)
-    if s.operators or s.categories:
-        yield from _operators(s, look)
+    yield from operator_lines(s, look)
+    yield from category_lines(s.categories, look)
     yield from code_lines(s.code, look)
     yield from _cpu(s, look)
     yield from _io(s, look)
@@ -147,48 +142,6 @@ def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:
     yield indented(grid(look, columns, rows, elastic=6))
     if len(stages) > len(longest):
         yield note(f"the {len(longest)} longest of {len(stages)}; --json has all")
-
-
-def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
-    if s.operators:
-        yield heading("Task CPU by operator")
-        rows = bars(look)
-        for o in across_executions(s.operators)[:MAX_OPERATORS]:
-            where = f" (node {o.node_id})" if o.node_id is not None else ""
-            rows.add_row(
-                f"{safe(o.operator, 120)}[dim]{where}[/]",
-                bar(o.share_of_task_cpu, look.plain),
-                units.percent(o.share_of_task_cpu),
-                interval(o.on_cpu_ns, *_ends(o.on_cpu)),
-            )
-            if o.fused:
-                rows.add_row(f"[dim]  {safe(', '.join(o.fused), 200)}[/]", "", "", "")
-            for e in o.expressions:
-                rows.add_row(
-                    f"[dim]  {safe(unnumbered(e.expression), 120)}[/]",
-                    "",
-                    units.percent(e.share * (o.share_of_task_cpu or 0)),
-                    units.duration(e.on_cpu_ns),
-                )
-        if s.unmapped.ratio is not None:
-            rows.add_row(
-                "[dim]no operator in the stack[/]",
-                bar(s.unmapped.ratio, look.plain),
-                units.percent(s.unmapped.ratio),
-                units.duration(s.unmapped.on_cpu_ns),
-            )
-        yield indented(rows)
-    if s.categories:
-        yield heading("Task CPU by kind of work")
-        rows = bars(look)
-        for c in s.categories:
-            rows.add_row(
-                safe(c.category),
-                bar(c.share, look.plain),
-                units.percent(c.share),
-                interval(c.on_cpu_ns, *_ends(c.estimate)),
-            )
-        yield indented(rows)
 
 
 def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
@@ -283,7 +236,3 @@ def _instruments(s: Summary) -> Iterator[RenderableType]:
     ]
     yield heading("What measuring cost")
     yield Padding(Text(", ".join(parts)), (0, 0, 0, 2), expand=False)
-
-
-def _ends(estimate: Estimate | None) -> tuple[float | None, float | None]:
-    return (estimate.low, estimate.high) if estimate else (None, None)

@@ -30,16 +30,46 @@ WindowOption = Annotated[
 ]
 
 
+SourceOption = Annotated[
+    bool,
+    typer.Option(
+        "--source",
+        help="Show generated code around the lines that task CPU went to, instead.",
+    ),
+]
+
+
 @app.command()
-def show(run: RunArgument, as_json: JsonOption = False, window: WindowOption = None) -> None:
+def show(
+    run: RunArgument,
+    as_json: JsonOption = False,
+    window: WindowOption = None,
+    source: SourceOption = False,
+) -> None:
     """Summarise a run: totals, stages, operators, CPU, I/O, ledger, doubts."""
     from pyrometer.analyse import summary
     from pyrometer.cli import render
     from pyrometer.store import Run
 
+    if source:
+        _source(run, as_json, window)
+        return
     with Run.open(run) as opened:
         made = summary(opened, window)
     if as_json:
         emit_json(made)
     else:
         render.show(human(as_json), made)
+
+
+def _source(run: Path, as_json: bool, window: str | None) -> None:
+    from pyrometer.analyse.hot_source import source_report
+    from pyrometer.cli.render_source import show_source
+    from pyrometer.store import Run
+
+    with Run.open(run) as opened:
+        made = source_report(opened, window)
+    if as_json:
+        emit_json(made)
+    else:
+        show_source(human(as_json), made)

@@ -1,0 +1,114 @@
+"""Lines of a summary about operators: their CPU, expressions, and how they were told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyrometer import units
+from pyrometer.analyse.model import Category, Expression, HugeMethod, Operator, Summary, Told
+from pyrometer.analyse.operators import across_executions
+from pyrometer.analyse.plan_match import unnumbered
+from pyrometer.cli.drawing import Look, bar, bars, heading, indented, interval, note, safe
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from pyrometer.estimate import Estimate
+
+MAX_OPERATORS = 10
+MAX_EXPRESSIONS = 4
+MAX_HUGE = 5
+_WORTH_A_LINE = 0.001
+
+
+def operator_lines(s: Summary, look: Look) -> Iterator[RenderableType]:
+    """Draw task CPU by operator."""
+    if not s.operators:
+        return
+    yield heading("Task CPU by operator")
+    rows = bars(look)
+    for o in across_executions(s.operators)[:MAX_OPERATORS]:
+        _operator(rows, o, look)
+    if s.unmapped.ratio is not None:
+        rows.add_row(
+            "[dim]no operator in the stack[/]",
+            bar(s.unmapped.ratio, look.plain),
+            units.percent(s.unmapped.ratio),
+            units.duration(s.unmapped.on_cpu_ns),
+        )
+    yield indented(rows)
+    yield from _told(s.told)
+    yield from _huge(s.too_large_to_compile)
+
+
+def category_lines(categories: Sequence[Category], look: Look) -> Iterator[RenderableType]:
+    """Draw task CPU by kind of work."""
+    if not categories:
+        return
+    yield heading("Task CPU by kind of work")
+    rows = bars(look)
+    for c in categories:
+        rows.add_row(
+            safe(c.category),
+            bar(c.share, look.plain),
+            units.percent(c.share),
+            interval(c.on_cpu_ns, *_ends(c.estimate)),
+        )
+    yield indented(rows)
+
+
+def _operator(rows: Table, o: Operator, look: Look) -> None:
+    where = f" (node {o.node_id})" if o.node_id is not None else ""
+    rows.add_row(
+        f"{safe(o.operator, 120)}[dim]{where}[/]",
+        bar(o.share_of_task_cpu, look.plain),
+        units.percent(o.share_of_task_cpu),
+        interval(o.on_cpu_ns, *_ends(o.on_cpu)),
+    )
+    if o.fused:
+        rows.add_row(f"[dim]  {safe(', '.join(o.fused), 200)}[/]", "", "", "")
+    whole = o.share_of_task_cpu or 0
+    shown = [e for e in o.expressions if e.share * whole >= _WORTH_A_LINE]
+    for e in shown[:MAX_EXPRESSIONS]:
+        _expression(rows, e, whole)
+
+
+def _expression(rows: Table, e: Expression, whole: float) -> None:
+    rows.add_row(
+        f"[dim]  {safe(unnumbered(e.expression), 120)}[/]",
+        "",
+        units.percent(e.share * whole),
+        interval(e.on_cpu_ns, *_ends(e.on_cpu)),
+    )
+
+
+def _told(told: Told) -> Iterator[RenderableType]:
+    ways = (
+        ("the line of generated code", told.line_ratio),
+        ("a generated method's name", told.method_ratio),
+        ("frames of a class", told.frames_ratio),
+        ("nothing", told.none_ratio),
+    )
+    said = [f"{name} {units.percent(ratio)}" for name, ratio in ways if ratio]
+    if said:
+        yield note(f"told by: {', '.join(said)}")
+
+
+def _huge(methods: Sequence[HugeMethod]) -> Iterator[RenderableType]:
+    """Name each cluster once, over the executions that repeat it."""
+    same = {(h.app_index, h.codegen_stage_id, h.node_id, h.max_method_bytes): h for h in methods}
+    for h in list(same.values())[:MAX_HUGE]:
+        yield note(
+            f"too large to compile: WholeStageCodegen ({h.codegen_stage_id}), node {h.node_id}"
+            f" ({safe(', '.join(h.operators), 200)}) has a method of"
+            f" {units.count(h.max_method_bytes)} bytes; HotSpot interprets what is above"
+            f" {units.count(h.limit_bytes)} unless it runs with -XX:-DontCompileHugeMethods"
+        )
+    if len(same) > MAX_HUGE:
+        yield note(f"and {len(same) - MAX_HUGE} more; --json has all")
+
+
+def _ends(estimate: Estimate | None) -> tuple[float | None, float | None]:
+    return (estimate.low, estimate.high) if estimate else (None, None)
