@@ -51,7 +51,10 @@ def run(
     ] = [],  # noqa: B006
     iterations: Annotated[int, typer.Option(help="Measured iterations of a workload.")] = 3,
     warmup: Annotated[
-        str, typer.Option(help="Iterations before them: a number, or auto.")
+        str,
+        typer.Option(
+            help="Iterations before them: a number, or auto, which is one, however the times go on."
+        ),
     ] = "auto",
     profile: Annotated[
         str, typer.Option(help="off, light, full, or events such as cpu,wall,alloc,lock.")

@@ -28,7 +28,7 @@ class Trial:
     iterations : int
         Measured iterations (built-in workloads; a command is one).
     warmup : int or "auto"
-        Iterations before the measured ones.
+        Iterations before the measured ones; ``"auto"`` is one.
     scale : str
         ``test``, ``default``, ``seed`` or a number.
     run_dir : Path or None
