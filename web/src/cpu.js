@@ -49,7 +49,11 @@ export function byName(operators) {
     if (item.on_cpu?.n !== sum.n) sum.n = null;
     for (const stage of item.stage_ids ?? []) sum.stages.add(stage);
     if (item.sql_id !== null && item.sql_id !== undefined) sum.executions.add(item.sql_id);
-    for (const part of item.expressions ?? []) sum.expressions.set(part.expression, (sum.expressions.get(part.expression) ?? 0) + part.on_cpu_ns);
+    // Each execution numbers its columns anew.
+    for (const part of item.expressions ?? []) {
+      const text = part.expression.replace(/#\d+L?/g, "");
+      sum.expressions.set(text, (sum.expressions.get(text) ?? 0) + part.on_cpu_ns);
+    }
   }
   return [...found.values()].sort((a, b) => b.on_cpu_ns - a.on_cpu_ns).map((sum) => {
     // The share's interval, by the samples of all of them among the same n.

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pyrometer.analyse.plan_match import NUMBER, PlanNode, unnumbered
 from pyrometer.store import Tables
 
+# What the line of a node begins with, the root's mark included.
+_BEGINNINGS = frozenset(" :+*")
 _NODE = re.compile(r"^([ :|+-]*)(?:\*\((\d+)\) )?(.*)$")
 # The tree names the output of aggregates, plans as Spark logs them do not.
 _OUTPUT = re.compile(r", output=\[.*\]\)$")
@@ -76,14 +78,21 @@ def cluster_nodes(tree: str, codegen_stage_id: int) -> tuple[list[str], dict[int
     positions: dict[int, int] = {}
     inside: dict[int, bool] = {}
     marked = 0
-    for text in tree.splitlines():
+    ours = False
+    for text in tree.split("\n"):
         found = _NODE.match(text)
         if found is None:
+            continue
+        if text[:1] not in _BEGINNINGS:
+            # A node's text may have several lines.
+            if ours:
+                nodes[-1] += f"\n{text}"
             continue
         depth = len(found[1]) // 3
         mine = found[2] == str(codegen_stage_id)
         inside[depth] = mine and (depth == 0 or inside.get(depth - 1, False))
-        if inside[depth]:
+        ours = inside[depth]
+        if ours:
             positions[marked] = len(nodes)
             nodes.append(found[3])
         marked += mine
