@@ -113,6 +113,29 @@ def test_spilled_bytes_follow_from_the_rows(cause, scale, value):
     assert truth.value == pytest.approx(value, abs=0.01)
 
 
+def test_interpreted_code_is_all_but_what_tasks_do_beside_their_rows():
+    workload = registry.get("truth-huge-method")
+    test, default = (
+        workload.truth(registry.resolve(workload.name, {}, scale)) for scale in ("test", "default")
+    )
+    assert test is not None
+    assert default is not None
+    assert test.value == default.value == 1
+    assert 0.05 < default.tolerance < 0.1 < test.tolerance < 1
+    assert workload.truth(registry.resolve(workload.name, {"cause": "off"}, "test")) is None
+
+
+def test_memory_beyond_the_limit_is_in_swap():
+    workload = registry.get("truth-swap")
+    on, off = (
+        workload.truth(registry.resolve(workload.name, {"cause": cause}, "test"))
+        for cause in ("on", "off")
+    )
+    assert on.value - on.tolerance > (1 << 30) - workload.memory
+    assert on.value + on.tolerance < workload.swap
+    assert off.value == 0
+
+
 def test_limits_are_those_of_the_cause():
     def of(name, **levels):
         return registry.get(name).limits(registry.resolve(name, levels, "test"))

@@ -69,6 +69,12 @@ def test_unavailable_row_says_why():
     assert str(found.reason).endswith("no probe: not read")
 
 
+def test_a_list_without_rows_says_why():
+    path = "code.kinds[kind=interpreted].on_cpu_ns"
+    found = look_up({"code": {"kinds": [], "reason": "no CPU samples"}}, path)
+    assert (found.value, found.reason) == (None, f"{path}: no CPU samples")
+
+
 def test_what_a_plan_has_no_operator_for_is_zero():
     path = "sql[app_index=0].nodes[name=CartesianProduct].metrics[metric=rows].value_sum"
     metrics = [{"metric": "rows", "value_sum": 9}]

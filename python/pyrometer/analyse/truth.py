@@ -84,7 +84,8 @@ def look_up(shown: Mapping[str, Any], path: str) -> Measured:
             if found is None and name == "nodes" and rows:
                 return Measured(0.0)
             if found is None:
-                return Measured(None, f"{path}: no row of {name} has {key} {wanted!r}")
+                why = None if rows else _why(within)
+                return Measured(None, f"{path}: {why or f'no row of {name} has {key} {wanted!r}'}")
         if found is None:
             return Measured(None, f"{path}: {_why(within) or f'the run has no {name}'}")
     if isinstance(found, bool) or not isinstance(found, int | float):

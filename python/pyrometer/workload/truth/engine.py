@@ -17,7 +17,7 @@ from pyrometer.workload.contract import (
     WorkloadSpec,
     no_progress,
 )
-from pyrometer.workload.truth.rows import CAUSE
+from pyrometer.workload.truth.rows import CAUSE, slots
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
@@ -35,6 +35,8 @@ group by part
 _RECORD_BYTES = 4 + 8 + 3 * 8
 _SPILL_BYTES = 4
 _SUMS = 100
+_ROWS_BESIDE = 4_000
+"""Interpreted rows that take as much CPU as the compiled code in which tasks start and end."""
 
 
 class _OfNumbers(Workload):
@@ -163,16 +165,19 @@ class HugeMethod(_OfNumbers):
         split = "false" if spec.levels[CAUSE] == "on" else "true"
         return {"spark.sql.codegen.aggregate.splitAggregateFunc.enabled": split}
 
-    def truth(self, spec: WorkloadSpec) -> Truth:
-        """Declare where the CPU goes."""
+    def truth(self, spec: WorkloadSpec) -> Truth | None:
+        """Declare where the CPU goes; the twin's, which is little, goes to starting its tasks."""
+        if spec.levels[CAUSE] != "on":
+            return None
         return Truth(
             quantity="share of task CPU in interpreted code",
-            where="all tasks of the first stage, operator HashAggregate",
-            value=0.95 if spec.levels[CAUSE] == "on" else 0.0,
+            where="all tasks, most of it in operator HashAggregate of the first stage",
+            value=1.0,
             unit="share",
-            tolerance=0.1,
-            reason="samples tell interpreted from compiled frames (table frames, kind), and show "
-            "does not add them up",
+            # What tasks do beside their rows takes the CPU of some of them, partly compiled.
+            tolerance=min(1.0, 0.05 + _ROWS_BESIDE / spec.size),
+            measured_by="code.kinds[kind=interpreted].on_cpu_ns",
+            of=slots("task/on_cpu"),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
