@@ -122,6 +122,19 @@ def test_without_the_source_the_names_of_methods_decide(
     assert found[FUSED].share_of_task_cpu == pytest.approx(0.3, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("operator", "node_id"),
+    [("WholeStageCodegen", 0), ("InputAdapter", None), ("Project", 2), ("Sort", None)],
+)
+def test_lines_of_no_node_in_the_tree_belong_to_the_cluster_or_its_input(
+    operator: str, node_id: int | None, tmp_path: Path
+) -> None:
+    made = shown(make(lines=[(15, operator, None, None)]), tmp_path)
+    found = by_name(made)[operator]
+    # The join has two inputs: which one is not said.
+    assert (found.node_id, found.samples_by["line"]) == (node_id, 14)
+
+
 def test_several_sources_that_agree_tell_and_those_that_do_not_do_not(tmp_path: Path) -> None:
     same, other = make(), make()
     add_source(same, 1, tree=numbered(TREE, 60))

@@ -171,15 +171,18 @@ class Plan:
             return None
         if not evidence.is_generated and plain(evidence.operator or "") != plain(found.operator):
             return None
-        if found.position is None:
-            node = (
-                cluster.node
-                if found.operator == CLUSTER
-                else match(cluster.members, found.operator, evidence.stage_id, None)
-            )
-            return Told(node, node.operator if node else found.operator, "line")
-        node = cluster.members[found.position]
-        return Told(node, node.operator, "line", self._expression(cluster, node, found))
+        if found.position is not None:
+            node = cluster.members[found.position]
+            return Told(node, node.operator, "line", self._expression(cluster, node, found))
+        # The loop and the output row are the cluster's, what it takes in an InputAdapter's.
+        own = {n.node_id for n in cluster.members}
+        around = [n for n in self.nodes if n.node_id in own or n.parent_node_id in own]
+        other = (
+            cluster.node
+            if found.operator == CLUSTER
+            else match(around, found.operator, evidence.stage_id, None)
+        )
+        return Told(other, other.operator if other else found.operator, "line")
 
     def _expression(self, cluster: Cluster, node: PlanNode, line: Line) -> str | None:
         if line.expression is None:
