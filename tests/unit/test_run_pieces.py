@@ -275,6 +275,7 @@ def test_every_profile_prints_what_it_asks_for(profile: str, paths: RunPaths) ->
     assert needs.agent["force.spark.eventLog.enabled"] == "true"
     assert needs.agent["plugin"] == ("off" if profile == "off" else "on")
     assert ("asprof.command" in needs.agent) == (profile in ("full", "cpu,lock"))
+    assert ("codegen.interval.ms" in needs.agent) == ("asprof.command" in needs.agent)
     assert any(option.startswith("-javaagent:") for option in needs.jvm_options)
 
 
@@ -285,6 +286,32 @@ def test_the_profilers_arguments() -> None:
     )
     assert (
         StacksProbe({"wall": "50ms"}).command() == "start,wall=50ms,clock=monotonic,chunktime=10s"
+    )
+
+
+def test_generated_sources_and_their_losses_are_told(paths: RunPaths) -> None:
+    probe = StacksProbe({"cpu": "10ms"})
+    paths.raw.mkdir(exist_ok=True)
+    paths.codegen.mkdir()
+    (paths.raw / "profile-driver-1.jfr").write_bytes(b"FLR")
+    source = '{"k":"source","n":0,"body":"\\"k\\":\\"drop\\"","comments":{}}\n'
+    one = paths.codegen / "codegen-driver-driver-1.ndjson"
+    one.write_text(source + source + '{"k":"bye","written":2,"dropped":0}\n')
+    entry = probe.report(paths)
+    assert (entry.got, entry.dropped) == ("1 recording(s), 2 generated source(s)", 0)
+    assert entry.reason is None
+    # Counts are cumulative within a file; this JVM was killed while it wrote.
+    other = paths.codegen / "codegen-executor-1-2.ndjson"
+    other.write_text(
+        '{"k":"drop","kind":"evicted","count":1}\n'
+        '{"k":"error","where":"codegen_entry","message":"no"}\n'
+        '{"k":"drop","kind":"evicted","count":3}\n' + source + source[:20]
+    )
+    entry = probe.report(paths)
+    assert (entry.got, entry.dropped) == ("1 recording(s), 3 generated source(s)", 3)
+    assert entry.reason == (
+        "generated code: 3 left Spark's cache before they were seen; "
+        "generated code: codegen_entry: no"
     )
 
 

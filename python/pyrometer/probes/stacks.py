@@ -1,9 +1,13 @@
-"""Probe ``stacks``: async-profiler inside driver and executors, one JFR file per JVM."""
+"""Probe ``stacks``: async-profiler inside driver and executors, one JFR file per JVM.
+
+Lines of generated code mean nothing without their source: it belongs to this probe.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pyrometer.probes.base import Needs, Probe, Problem
@@ -21,6 +25,12 @@ DEBUG_OPTIONS = (
 
 # How often the plugin looks for newly compiled code.
 CODEGEN_MS = 1000
+SOURCE = b'{"k":"source"'
+DROPS = {
+    "evicted": "left Spark's cache before they were seen",
+    "source": "not kept (codegen.max.bytes, or unreadable)",
+    "write": "not written (is the disk full?)",
+}
 
 
 class StacksProbe(Probe):
@@ -85,19 +95,52 @@ class StacksProbe(Probe):
         ]
 
     def report(self, paths: RunPaths) -> ProbeEntry:
-        """Count files; what the profiler itself reported as an error is the reason."""
+        """Count files and sources; what profiler and capture reported as errors is the reason."""
         files = [file for file in paths.profiles() if file.stat().st_size]
         started = [r for f in paths.plugin_files() for r in records(f, "profiler")]
         errors = sorted({str(r["error"]) for r in started if r.get("error")})
         version = next((str(r["version"]) for r in started if r.get("version")), None)
-        reason = "; ".join(errors) or (None if files else "no JVM started the profiler")
+        sources, dropped, failures = captured(paths.codegen_files())
+        if not files and not errors:
+            errors = ["no JVM started the profiler"]
+        reasons = [*errors, *(f"generated code: {words}" for words in failures)]
         return ProbeEntry(
             name=self.name,
             tier=f"async-profiler {version}" if version else None,
             asked=self.asked(),
-            got=f"{len(files)} recording(s)" if files else None,
-            reason=reason,
+            got=f"{len(files)} recording(s), {sources} generated source(s)" if files else None,
+            dropped=dropped,
+            reason="; ".join(reasons) or None,
         )
+
+
+def captured(files: Iterable[Path]) -> tuple[int, int | None, list[str]]:
+    """Add up what the files of generated code say.
+
+    Parameters
+    ----------
+    files : iterable of Path
+        ``raw/codegen/*.ndjson`` (docs/reference/plugin.md).
+
+    Returns
+    -------
+    tuple
+        Sources written; sources lost, ``None`` without a file; what was lost and why, in words.
+    """
+    sources, lost, errors, seen = 0, Counter[str](), set[str](), False
+    for file in files:
+        seen = True
+        drops: dict[str, int] = {}
+        for record in records(file, "drop", "error"):
+            if record["k"] == "drop":
+                drops[str(record.get("kind"))] = int(record.get("count") or 0)
+            else:
+                errors.add(f"{record.get('where')}: {record.get('message')}")
+        lost.update(drops)
+        with file.open("rb") as lines:
+            sources += sum(line.startswith(SOURCE) and line.endswith(b"\n") for line in lines)
+    words = [f"{count} {DROPS.get(kind, kind)}" for kind, count in sorted(lost.items())]
+    return sources, lost.total() if seen else None, [*words, *sorted(errors)]
 
 
 def perf_event_paranoid() -> int | None:

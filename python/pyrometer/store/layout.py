@@ -90,7 +90,7 @@ class RunPaths:
         return _visible(self.raw, "plugin-*.ndjson")
 
     def codegen_files(self) -> list[Path]:
-        """Generated source ``codegen-<role>-<executor>-<pid>.ndjson``."""
+        """Files of generated source ``codegen-<role>-<executor>-<pid>.ndjson``."""
         return _visible(self.codegen, "codegen-*.ndjson")
 
     def probe_threads(self) -> list[Path]:
