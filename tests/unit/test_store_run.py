@@ -27,7 +27,7 @@ def fake_core(**functions: Any) -> SimpleNamespace:
     def nothing(*_: Any) -> str:
         return answer()
 
-    names = ("eventlogs", "plugin", "gc", "jfr", "probe")
+    names = ("eventlogs", "plugin", "gc", "jfr", "codegen", "probe")
     return SimpleNamespace(**{f"ingest_{n}": functions.get(n, nothing) for n in names})
 
 
@@ -35,9 +35,11 @@ def fake_core(**functions: Any) -> SimpleNamespace:
 def raw(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     (folder / "raw" / "eventlog").mkdir(parents=True)
+    (folder / "raw" / "codegen").mkdir()
     for name in (
         "eventlog/local-1", "plugin-driver-driver-7.ndjson", "gc-7.log", "profile-driver-7.jfr",
         "probe-lab-threads.arrows", "probe-lab-series.arrows",
+        "codegen/codegen-driver-driver-7.ndjson",
     ):  # fmt: skip
         (folder / "raw" / name).write_text("x")
     return folder
@@ -66,11 +68,11 @@ def test_a_source_that_fails_is_a_doubt_and_the_others_are_read(
         return read
 
     core = fake_core(
-        eventlogs=explode, **{n: remember(n) for n in ("plugin", "gc", "jfr", "probe")}
+        eventlogs=explode, **{n: remember(n) for n in ("plugin", "gc", "jfr", "codegen", "probe")}
     )
     monkeypatch.setattr(ingest, "native", lambda: core)
     report = ingest_run(raw)
-    assert seen == ["plugin", "gc", "jfr", "probe"]
+    assert seen == ["plugin", "gc", "jfr", "codegen", "probe"]
     assert [d.code for d in report.doubts] == ["ingest_source_failed", "eventlog_truncated"]
     assert "page 3 is torn" in report.doubts[0].message
     with Run.open(raw) as run:

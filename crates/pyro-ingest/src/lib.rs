@@ -1,4 +1,5 @@
 //! See the crate's description.
+pub mod codegen;
 pub mod eventlog;
 pub mod gclog;
 pub mod jfr;

@@ -23,7 +23,8 @@ use pyro_model::{
 };
 
 use crate::jobs::StageJobs;
-use facts::Facts;
+pub(crate) use facts::{Facts, Seen};
+pub(crate) use record::{Lines, Next};
 use process::{Identity, Process};
 
 /// How a task ended, and what it took.

@@ -76,6 +76,12 @@ mod _core {
         report(py, |_| pyro_ingest::plugin::ingest_plugin(&paths, out))
     }
 
+    /// Reads sources of generated classes into the tables of `out`.
+    #[pyfunction]
+    fn ingest_codegen(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
+        report(py, |_| pyro_ingest::codegen::ingest_codegen(&paths, out))
+    }
+
     /// Reads JFR recordings into the tables of `out`; tasks come from the plugin's records.
     #[pyfunction]
     fn ingest_jfr(

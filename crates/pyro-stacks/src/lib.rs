@@ -7,6 +7,7 @@
 //! walking its frames' facts ([`Rules::classify`]), once per distinct stack. Cost is per
 //! dictionary entry, never per sample.
 
+pub mod codegen;
 mod frame;
 mod patterns;
 mod roles;

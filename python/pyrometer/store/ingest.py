@@ -105,6 +105,8 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     source("gc log", gc, lambda: core.ingest_gc(_strings(gc), out))
     profiles = paths.profiles()
     source("profile", profiles, lambda: core.ingest_jfr(_strings(profiles), plugin, out, host))
+    generated = paths.codegen_files()
+    source("generated code", generated, lambda: core.ingest_codegen(_strings(generated), out))
     threads, series = paths.probe_threads(), paths.probe_series()
     source(
         "probe",

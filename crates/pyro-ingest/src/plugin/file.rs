@@ -10,7 +10,7 @@ use crate::jobs::StageJobs;
 
 use super::facts::{Facts, Seen};
 use super::process::{self, Identity, Process};
-use super::record::{Line, Lines, Next};
+use super::record::{Line, Lines, MAX_LINE_BYTES, Next};
 use super::{Consumer, Outcome};
 
 /// Series that holds the plugin's own CPU; a killed JVM leaves no `bye`.
@@ -27,7 +27,7 @@ pub fn read(
     jobs: &StageJobs,
     consumer: &mut impl Consumer,
 ) -> Result<Facts> {
-    let mut lines = Lines::new(input);
+    let mut lines = Lines::new(input, MAX_LINE_BYTES);
     let facts = Facts {
         anonymous: identity.host.is_empty(),
         ..Facts::default()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::record::{Lines, Next};
+use super::record::{Lines, MAX_LINE_BYTES, Next};
 
 /// Which JVM a file is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +42,7 @@ pub struct Process {
 /// # Errors
 /// If the stream cannot be read.
 pub fn identify(path: &Path, input: impl BufRead) -> std::io::Result<Identity> {
-    let mut lines = Lines::new(input);
+    let mut lines = Lines::new(input, MAX_LINE_BYTES);
     loop {
         match lines.next()? {
             Next::Line(line, _) | Next::Rest(line, _) => {

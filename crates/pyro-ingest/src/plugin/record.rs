@@ -7,7 +7,7 @@ use std::io::{BufRead, Read};
 use serde::Deserialize;
 
 /// Longest line that is read whole; what exceeds it is counted as unreadable.
-const MAX_LINE_BYTES: u64 = 1 << 20;
+pub const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// A line of any kind. Which fields there are depends on `k`.
 #[derive(Debug, Deserialize)]
@@ -75,6 +75,8 @@ pub enum Next<'b> {
 pub struct Lines<R> {
     input: R,
     line: Vec<u8>,
+    /// Longest line that is given.
+    limit: u64,
     /// Bytes read so far.
     pub bytes: u64,
     /// Lines begun so far.
@@ -82,11 +84,12 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Lines of a stream.
-    pub fn new(input: R) -> Self {
+    /// Lines of a stream, none of more bytes than `limit`.
+    pub fn new(input: R, limit: u64) -> Self {
         Self {
             input,
             line: Vec::new(),
+            limit,
             bytes: 0,
             lines: 0,
         }
@@ -102,7 +105,7 @@ impl<R: BufRead> Lines<R> {
         let read = self
             .input
             .by_ref()
-            .take(MAX_LINE_BYTES)
+            .take(self.limit)
             .read_until(b'\n', &mut self.line)?;
         self.bytes += read as u64;
         if read == 0 {
@@ -112,7 +115,7 @@ impl<R: BufRead> Lines<R> {
         if self.line.last() == Some(&b'\n') {
             return Ok(Next::Line(self.line.trim_ascii(), start));
         }
-        if (read as u64) < MAX_LINE_BYTES {
+        if (read as u64) < self.limit {
             return Ok(Next::Rest(self.line.trim_ascii(), start));
         }
         while self.line.last() != Some(&b'\n') {
@@ -120,7 +123,7 @@ impl<R: BufRead> Lines<R> {
             let read = self
                 .input
                 .by_ref()
-                .take(MAX_LINE_BYTES)
+                .take(self.limit)
                 .read_until(b'\n', &mut self.line)?;
             self.bytes += read as u64;
             if read == 0 {

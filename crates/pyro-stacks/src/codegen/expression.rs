@@ -1,0 +1,221 @@
+//! Which expression each line of a method works out.
+//!
+//! Comments stand in the order in which the expressions were entered, parents first, and the
+//! numbers of `value_N` count in that order too. Where a value is declared differs: before or
+//! behind the code of the children. So numbers and comments are matched by their order.
+
+use rustc_hash::FxHashMap;
+
+use super::code;
+use super::comments::Kind;
+use super::scope::Row;
+
+/// A value's declaration, or first assignment.
+#[derive(Debug, Clone)]
+struct Declared {
+    number: u32,
+    /// Comments before it, in the unit.
+    comments: usize,
+    /// Index into the unit's comments.
+    label: Option<usize>,
+    name: String,
+}
+
+/// A stretch without a comment of any other kind; values of one prefix in it.
+#[derive(Debug, Default)]
+struct Unit {
+    /// Lines of the comments.
+    comments: Vec<usize>,
+    declared: Vec<Declared>,
+}
+
+/// The line of the comment that names the expression, of every line that works one out.
+pub fn labels(rows: &[Row<'_>]) -> Vec<Option<usize>> {
+    let mut values: FxHashMap<String, usize> = FxHashMap::default();
+    for (start, end) in stretches(rows) {
+        for unit in units(&rows[start..end], start) {
+            unit.matched(&mut values);
+        }
+    }
+    spread(rows, &values)
+}
+
+/// Runs of lines between notes and contexts.
+fn stretches(rows: &[Row<'_>]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, row) in rows.iter().enumerate() {
+        if !matches!(row.kind, Kind::Code | Kind::Expression(_)) {
+            found.push((start, at));
+            start = at + 1;
+        }
+    }
+    found.push((start, rows.len()));
+    found
+}
+
+fn units(rows: &[Row<'_>], offset: usize) -> Vec<Unit> {
+    let mut units: FxHashMap<&str, Unit> = FxHashMap::default();
+    let mut done = Vec::new();
+    // Comments whose first value is still to come.
+    let mut waiting: Vec<usize> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        if matches!(row.kind, Kind::Expression(_)) {
+            waiting.push(offset + at);
+            continue;
+        }
+        let Some(name) = code::assigned(row.code).filter(|name| name.base == "value") else {
+            continue;
+        };
+        let unit = units.entry(name.prefix).or_default();
+        if unit.declared.iter().any(|d| d.number == name.number) {
+            continue;
+        }
+        // A number too low right behind a comment: another expression begins, made earlier; or
+        // the comment's has no value of its own, and this is a parent's. Only a leaf is certain.
+        let mut sure = true;
+        if let Some(latest) = waiting.last()
+            && unit.declared.iter().any(|d| d.number > name.number)
+        {
+            done.push(std::mem::take(unit));
+            sure = matches!(rows[latest - offset].kind, Kind::Expression(text) if is_leaf(text));
+        }
+        unit.comments.append(&mut waiting);
+        unit.declared.push(Declared {
+            number: name.number,
+            comments: if sure { unit.comments.len() } else { 0 },
+            label: None,
+            name: name.full.to_owned(),
+        });
+    }
+    done.extend(units.into_values());
+    done
+}
+
+/// A column of a row or batch.
+fn is_leaf(text: &str) -> bool {
+    ["input[", "columnVector["]
+        .iter()
+        .any(|head| text.starts_with(head) && text.ends_with(']') && text.matches('[').count() <= 3)
+        && !text.contains(") ")
+        && !text.contains("] ")
+}
+
+impl Unit {
+    fn matched(mut self, values: &mut FxHashMap<String, usize>) {
+        // A number above all before it: of the latest comment, or of one dropped behind it.
+        let mut highest = None;
+        for declared in &mut self.declared {
+            if highest.is_none_or(|highest| declared.number > highest) {
+                highest = Some(declared.number);
+                declared.label = declared.comments.checked_sub(1);
+            }
+        }
+        self.late();
+        for declared in &self.declared {
+            if let Some(label) = declared.label {
+                values.insert(declared.name.clone(), self.comments[label]);
+            }
+        }
+    }
+
+    /// Values declared behind those of their children: each of a comment before it in the order
+    /// of numbers, as far as that is certain.
+    fn late(&mut self) {
+        // A comment's first value bears the highest of its numbers.
+        let mut first: Vec<Option<u32>> = vec![None; self.comments.len()];
+        for declared in &self.declared {
+            if let Some(label) = declared.label {
+                first[label] = first[label].or(Some(declared.number));
+            }
+        }
+        let eligible = |declared: &Declared| -> Vec<usize> {
+            let number = declared.number;
+            let behind = |other: &Option<u32>| other.is_none_or(|other| number < other);
+            let fits = |&comment: &usize| {
+                first[comment..].iter().all(behind)
+                    && first[..comment]
+                        .iter()
+                        .flatten()
+                        .all(|&other| other < number)
+            };
+            (0..declared.comments).filter(fits).collect()
+        };
+        let mut late: Vec<(u32, usize, Vec<usize>)> = (0..self.declared.len())
+            .filter(|&at| self.declared[at].label.is_none())
+            .map(|at| (self.declared[at].number, at, eligible(&self.declared[at])))
+            .collect();
+        late.sort();
+        for group in late.chunk_by(|a, b| a.2 == b.2) {
+            let (open, begun): (Vec<usize>, Vec<usize>) = group[0]
+                .2
+                .iter()
+                .partition(|&&comment| first[comment].is_none());
+            // Comments in adjacent lines: none is left out between them, each has one value.
+            let adjacent = open
+                .iter()
+                .all(|&c| self.comments.get(c + 1) == Some(&(self.comments[c] + 1)));
+            for (nth, (_, at, _)) in group.iter().enumerate() {
+                self.declared[*at].label = match (&open[..], &begun[..]) {
+                    ([], [only]) => Some(*only),
+                    (open, _) if open.len() == group.len() => Some(open[nth]),
+                    (open, [rest]) if adjacent && group.len() > open.len() => {
+                        Some(*open.get(nth).unwrap_or(rest))
+                    }
+                    // A comment that repeats its parent's text is left out by Spark: whose
+                    // value this is cannot be told.
+                    _ => None,
+                };
+            }
+        }
+    }
+}
+
+/// From values to lines: assignments, and what stands between lines of one expression.
+fn spread(rows: &[Row<'_>], values: &FxHashMap<String, usize>) -> Vec<Option<usize>> {
+    let own = |at: usize| -> Option<usize> {
+        let name = code::assigned(rows[at].code)?;
+        match name.base {
+            "value" => values.get(name.full).copied(),
+            // Declared right before its value, and assigned beside it.
+            "isNull" => values
+                .get(&format!("{}_value_{}", name.prefix, name.number))
+                .copied(),
+            _ => None,
+        }
+    };
+    let is_value = |at: usize| {
+        code::assigned(rows[at].code).is_some_and(|n| matches!(n.base, "value" | "isNull"))
+    };
+    let mut labels: Vec<Option<usize>> = vec![None; rows.len()];
+    let mut next: Vec<Option<usize>> = vec![None; rows.len()];
+    let mut coming = None;
+    for at in (0..rows.len()).rev() {
+        next[at] = coming;
+        if !matches!(rows[at].kind, Kind::Code) {
+            coming = None;
+        } else if is_value(at) {
+            coming = own(at);
+        }
+    }
+    let (mut last, mut statement) = (None, None);
+    for at in 0..rows.len() {
+        match rows[at].kind {
+            Kind::Expression(_) => last = Some(at),
+            Kind::Code if rows[at].code.trim().is_empty() => {}
+            Kind::Code => {
+                labels[at] = match statement {
+                    Some(label) => label,
+                    None if is_value(at) => own(at),
+                    None => last.filter(|_| last == next[at]),
+                };
+                if is_value(at) {
+                    last = labels[at];
+                }
+                statement = code::goes_on(rows[at].code).then_some(labels[at]);
+            }
+            _ => last = None,
+        }
+    }
+    labels
+}
