@@ -8,6 +8,9 @@ use serde::Deserialize;
 use crate::frame::Frame;
 use crate::patterns::Patterns;
 use crate::roles::Roles;
+use operators::{Claim, Operators};
+
+mod operators;
 
 /// A category, with what it means.
 #[derive(Debug, Clone, Deserialize)]
@@ -46,34 +49,6 @@ struct WaitText {
     patterns: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct OperatorFile {
-    operator: Vec<OperatorText>,
-    codegen: Codegen,
-}
-
-#[derive(Deserialize)]
-struct OperatorText {
-    name: String,
-    #[serde(rename = "match")]
-    patterns: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Codegen {
-    class: String,
-    fused: String,
-    pipeline: String,
-    prefix: Vec<PrefixText>,
-}
-
-#[derive(Deserialize)]
-struct PrefixText {
-    operator: String,
-    #[serde(rename = "match")]
-    patterns: Vec<String>,
-}
-
 /// Category of rules that pass a frame over, so that its caller is asked.
 const NEUTRAL: &str = "neutral";
 
@@ -87,9 +62,7 @@ pub struct Facts {
     /// Bits of the caller patterns that the frame matches.
     callers: u64,
     wait: Option<u16>,
-    operator: Option<u16>,
-    codegen_stage_id: Option<i32>,
-    fused: bool,
+    claim: Claim,
 }
 
 /// What a stack says.
@@ -116,14 +89,7 @@ pub struct Rules {
     other: u16,
     waits: Vec<(String, bool)>,
     wait_patterns: Patterns,
-    operators: Vec<String>,
-    operator_numbers: Vec<u16>,
-    operator_patterns: Patterns,
-    codegen_class: Regex,
-    pipeline: Regex,
-    prefixes: Vec<u16>,
-    prefix_patterns: Patterns,
-    fused: u16,
+    operators: Operators,
 }
 
 static EMBEDDED: LazyLock<Rules> = LazyLock::new(|| {
@@ -191,31 +157,6 @@ impl Rules {
         let patterns = compile(file.rule.iter().map(|rule| &rule.patterns).collect())?;
         let wait_patterns = compile(file.wait.iter().map(|rule| &rule.patterns).collect())?;
 
-        let text: OperatorFile =
-            toml::from_str(operators).map_err(|error| format!("operators.toml: {error}"))?;
-        let mut names: Vec<String> = Vec::new();
-        let mut intern = |name: &str| {
-            let at = names
-                .iter()
-                .position(|known| known == name)
-                .unwrap_or_else(|| {
-                    names.push(name.to_owned());
-                    names.len() - 1
-                });
-            at as u16
-        };
-        let operator_numbers = text
-            .operator
-            .iter()
-            .map(|rule| intern(&rule.name))
-            .collect();
-        let prefixes = text
-            .codegen
-            .prefix
-            .iter()
-            .map(|rule| intern(&rule.operator))
-            .collect();
-        let fused = intern(&text.codegen.fused);
         Ok(Self {
             roles: Roles::parse(roles).map_err(|error| format!("roles.toml: {error}"))?,
             rule_categories,
@@ -232,20 +173,8 @@ impl Rules {
                 .map(|rule| (rule.class.clone(), rule.fallback))
                 .collect(),
             wait_patterns,
-            operator_numbers,
-            operator_patterns: compile(text.operator.iter().map(|rule| &rule.patterns).collect())?,
-            codegen_class: regex(&text.codegen.class)?,
-            pipeline: regex(&text.codegen.pipeline)?,
-            prefix_patterns: compile(
-                text.codegen
-                    .prefix
-                    .iter()
-                    .map(|rule| &rule.patterns)
-                    .collect(),
-            )?,
-            prefixes,
-            fused,
-            operators: names,
+            operators: Operators::parse(operators)
+                .map_err(|error| format!("operators.toml: {error}"))?,
             categories: file.category,
         })
     }
@@ -266,26 +195,16 @@ impl Rules {
         let mut facts = Facts {
             category: self.patterns.first(&text).map(|rule| rule as u16),
             wait: self.wait_patterns.first(&text).map(|rule| rule as u16),
-            operator: self
-                .operator_patterns
-                .first(&text)
-                .map(|rule| self.operator_numbers[rule]),
             ..Facts::default()
         };
         for (bit, pattern) in self.callers.iter().enumerate() {
             facts.callers |= u64::from(pattern.is_match(&text)) << bit;
         }
-        if !frame.kind.is_native()
-            && let Some(found) = self.codegen_class.captures(frame.place)
-        {
-            facts.codegen_stage_id = found.get(1).and_then(|n| n.as_str().parse().ok());
-            let prefix = self
-                .prefix_patterns
-                .first(frame.method)
-                .map(|rule| self.prefixes[rule]);
-            facts.operator = prefix.filter(|_| !self.pipeline.is_match(frame.method));
-            facts.fused = true;
-        }
+        let is_users = facts.category.is_some_and(|rule| {
+            let category = self.rule_categories[usize::from(rule)];
+            usize::from(rule) + 1 == self.rule_categories.len() && category.is_some()
+        });
+        facts.claim = self.operators.claim(frame, &text, is_users);
         facts
     }
 
@@ -293,20 +212,17 @@ impl Rules {
     ///
     /// The frame nearest the leaf that any rule names decides, for each question by itself;
     /// rules with `anywhere` go before, since all that their frames call is theirs.
-    /// Operators that whole-stage code generation fused into one method cannot be told apart:
-    /// they come out as `WholeStageCodegen` with the number of the stage.
     pub fn classify(&self, leaf_first: &[Facts]) -> Verdict {
         let category = self
             .dominant(leaf_first)
             .or_else(|| self.nearest(leaf_first));
-        let operator = leaf_first
-            .iter()
-            .find_map(|facts| facts.operator.or(facts.fused.then_some(self.fused)));
+        let (operator, codegen_stage_id) =
+            Operators::resolve(leaf_first.iter().map(|facts| facts.claim));
         Verdict {
             category: category.unwrap_or(self.other),
             wait: self.wait(leaf_first),
             operator,
-            codegen_stage_id: leaf_first.iter().find_map(|facts| facts.codegen_stage_id),
+            codegen_stage_id,
         }
     }
 
@@ -372,11 +288,11 @@ impl Rules {
             .map_or("unclassified", |wait| &self.waits[usize::from(wait)].0)
     }
 
-    /// Operator that the frames name.
+    /// Operator or place that the frames name.
     pub fn operator(&self, verdict: &Verdict) -> Option<&str> {
         verdict
             .operator
-            .map(|operator| self.operators[usize::from(operator)].as_str())
+            .map(|operator| self.operators.name(operator))
     }
 }
 

@@ -197,6 +197,9 @@ class Operator(BaseModel):
 
     Attributes
     ----------
+    node_text : str or None
+        The node as the plan has it, without the numbers of columns: alike in executions of the
+        same query.
     fused : list of str
         For a code generation cluster: the operators whose code it holds, which samples in the
         pipeline's own method do not tell apart.
@@ -208,6 +211,7 @@ class Operator(BaseModel):
     app_index: int | None = None
     operator: str
     node_id: int | None = None
+    node_text: str | None = None
     sql_id: int | None = None
     fused: list[str] = Field(default_factory=list)
     stage_ids: list[int] = Field(default_factory=list)

@@ -142,22 +142,22 @@ fn stacks_are_told_as_a_reader_would() {
         ),
         (
             "sort",
-            "Exchange",
+            "Exchange write",
             "org.apache.spark.util.collection.unsafe.sort.RadixSort.sort org.apache.spark.shuffle.sort.ShuffleInMemorySorter.getSortedIterator org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
         ),
         (
             "shuffle_write",
-            "Exchange",
+            "Exchange write",
             "org.apache.spark.unsafe.Platform.copyMemory$ org.apache.spark.shuffle.sort.ShuffleExternalSorter.insertRecord org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
         ),
         (
             "compression",
-            "Exchange",
+            "Exchange write",
             "liblz4-java.so!LZ4_compress_fast net.jpountz.lz4.LZ4JNICompressor.compress net.jpountz.lz4.LZ4BlockOutputStream.flushBufferedData org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
         ),
         (
             "shuffle_read",
-            "Exchange",
+            "Exchange read",
             "org.apache.spark.storage.ShuffleBlockFetcherIterator.next org.apache.spark.shuffle.BlockStoreShuffleReader.read",
         ),
         (
@@ -199,7 +199,7 @@ fn stacks_are_told_as_a_reader_would() {
         ),
         (
             "serialisation",
-            "Exchange",
+            "Exchange write",
             "java.io.ObjectOutputStream.writeObject0 org.apache.spark.serializer.JavaSerializationStream.writeObject org.apache.spark.shuffle.sort.BypassMergeSortShuffleWriter.write",
         ),
     ];
@@ -216,48 +216,265 @@ fn stacks_are_told_as_a_reader_would() {
 }
 
 #[test]
-fn what_has_no_operator_has_a_category_all_the_same() {
+fn what_has_no_operator_has_a_place_or_a_category_all_the_same() {
     let cases = [
         (
             "vm",
+            Some("Class loading"),
             "libjvm.so!SymbolTable::do_lookup libjvm.so!ClassFileParser::parse_stream libjvm.so!SystemDictionary::resolve_class_from_stream java.lang.ClassLoader.defineClass1 java.lang.ClassLoader.loadClass",
         ),
         // inflating a jar while a class is loaded is class loading, not decompression
         (
             "vm",
+            Some("Class loading"),
             "libz.so.1.2.13!inflate java.util.zip.Inflater.inflate jdk.internal.loader.BuiltinClassLoader.loadClassOrNull java.lang.ClassLoader.loadClass",
         ),
         (
             "codegen",
+            Some("Code generation"),
             "java.util.HashMap.get org.codehaus.janino.UnitCompiler.compile2 org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator$.compile",
         ),
         (
             "codegen",
+            Some("Code generation"),
             "libjvm.so!ClassFileParser::parse_stream java.lang.ClassLoader.defineClass org.codehaus.janino.ByteArrayClassLoader.findClass org.codehaus.janino.SimpleCompiler.cook",
         ),
         // the profiler's own stack walk inside the JVM
         (
             "pyrometer",
+            Some("Pyrometer"),
             "libjvm.so!vframe::sender libjvm.so!jvmti_GetStackTrace libasyncProfiler.so!Profiler::recordSample libasyncProfiler.so!ObjectSampler::recordAllocation libjvm.so!JvmtiExport::post_sampled_object_alloc libjvm.so!MemAllocator::allocate",
         ),
         (
             "pyrometer",
+            Some("Pyrometer"),
             "java.util.HashMap.get org.pyrometer.plugin.PyrometerListener.onTaskEnd",
         ),
         (
             "pyrometer",
+            Some("Pyrometer"),
             "kernel!clear_page_erms kernel!asm_exc_page_fault libasyncProfiler.so!WallClock::signalHandler libc.so.6!__restore_rt",
         ),
         (
             "scheduler",
+            Some("Task upkeep"),
             "scala.collection.mutable.ArrayBuffer.<init> org.apache.spark.TaskContextImpl.invokeListeners org.apache.spark.scheduler.Task.run org.apache.spark.executor.Executor$TaskRunner.run java.lang.Thread.run",
         ),
-        ("other", "java.util.HashMap.get java.lang.Thread.run"),
-        ("other", ""),
+        ("other", None, "java.util.HashMap.get java.lang.Thread.run"),
+        ("other", None, ""),
     ];
-    for (category, stack) in cases {
+    for (category, place, stack) in cases {
         let (got, operator, _, _) = classify(stack);
-        assert_eq!((got.as_str(), operator), (category, None), "{stack}");
+        assert_eq!(
+            (got.as_str(), operator.as_deref()),
+            (category, place),
+            "{stack}"
+        );
+    }
+}
+
+/// Operator of a stack whose frames are written as in [`classify`], `GENERATED` for generated code.
+fn operator(stack: &str) -> Option<String> {
+    classify(&stack.replace("GENERATED", GENERATED)).1
+}
+
+/// The frame nearest the leaf that names an operator decides; code outside SQL gives way to an
+/// operator that called it, but not to one that only asked for its rows.
+#[test]
+fn operators_are_told_apart() {
+    const TASK: &str = "org.apache.spark.rdd.RDD.iterator org.apache.spark.scheduler.ResultTask.runTask org.apache.spark.scheduler.Task.run org.apache.spark.executor.Executor$TaskRunner.run";
+    const WRITE: &str = "org.apache.spark.util.collection.ExternalSorter.insertAll org.apache.spark.shuffle.sort.SortShuffleWriter.write org.apache.spark.shuffle.ShuffleWriteProcessor.write";
+    let cases = [
+        // reading and writing an exchange
+        (
+            "Exchange read",
+            "java.io.DataInputStream.readInt org.apache.spark.sql.execution.UnsafeRowSerializerInstance$$anon$2$$anon$3.readSize scala.collection.Iterator$$anon$9.next GENERATED.processNext",
+        ),
+        (
+            "Exchange write",
+            "org.apache.spark.sql.catalyst.expressions.UnsafeRow.writeToStream org.apache.spark.sql.execution.UnsafeRowSerializerInstance$$anon$1.writeValue org.apache.spark.storage.DiskBlockObjectWriter.write",
+        ),
+        (
+            "Exchange write",
+            "org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply org.apache.spark.sql.execution.exchange.ShuffleExchangeExec$.$anonfun$prepareShuffleDependency$8 org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
+        ),
+        // a writer of 3.5 computes its input itself: what it starts there is none of its own
+        (
+            "Code generation",
+            "org.codehaus.janino.Parser.parse org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator$.compile org.apache.spark.sql.execution.WholeStageCodegenEvaluatorFactory$WholeStageCodegenPartitionEvaluator.eval org.apache.spark.rdd.MapPartitionsRDD.compute org.apache.spark.rdd.RDD.iterator org.apache.spark.shuffle.ShuffleWriteProcessor.write",
+        ),
+        (
+            "RDD",
+            "org.apache.spark.rdd.RDD.iterator org.apache.spark.shuffle.ShuffleWriteProcessor.write",
+        ),
+        // interpreted operators
+        (
+            "Project",
+            "org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply org.apache.spark.sql.execution.ProjectEvaluatorFactory$ProjectPartitionEvaluator.$anonfun$eval$1 scala.collection.Iterator$$anon$9.next org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1",
+        ),
+        (
+            "Window",
+            "org.apache.spark.util.collection.unsafe.sort.UnsafeExternalSorter.insertRecord org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray.add org.apache.spark.sql.execution.window.WindowPartitionEvaluator$$anon$1.fetchNextPartition GENERATED.processNext",
+        ),
+        (
+            "WindowGroupLimit",
+            "org.apache.spark.sql.execution.window.RankLimitIterator.increaseRank org.apache.spark.sql.execution.window.BaseLimitIterator.next",
+        ),
+        (
+            "SortMergeJoin",
+            "java.util.ArrayList.add org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray.add",
+        ),
+        (
+            "MergeRows",
+            "org.apache.spark.sql.execution.datasources.v2.MergeRowsExec$BasicMergeRowIterator.next",
+        ),
+        (
+            "CollectMetrics",
+            "org.apache.spark.sql.execution.CollectMetricsExec.$anonfun$doExecute$1",
+        ),
+        (
+            "TransformWithState",
+            "org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec.$anonfun$processData$1",
+        ),
+        (
+            "HashAggregate",
+            "org.apache.spark.unsafe.Platform.getLong GENERATED$hashAgg_FastHashMap_0.findOrInsert GENERATED.hashAgg_doAggregateWithKeys_0$",
+        ),
+        (
+            "Scan",
+            "org.apache.spark.sql.execution.datasources.jdbc.JdbcUtils$$anon$1.getNext GENERATED.processNext",
+        ),
+        (
+            "Scan xml",
+            "javax.xml.stream.XMLEventReader.nextEvent org.apache.spark.sql.catalyst.xml.StaxXmlParser.parse GENERATED.processNext",
+        ),
+        // Python
+        (
+            "ArrowEvalPython",
+            "org.apache.spark.sql.execution.python.ArrowEvalPythonEvaluatorFactory$$anon$2.<init> GENERATED.processNext",
+        ),
+        (
+            "Python",
+            "java.io.DataInputStream.readInt org.apache.spark.sql.execution.python.PythonArrowOutput$$anon$1.read org.apache.spark.api.python.BasePythonRunner$ReaderIterator.hasNext GENERATED.processNext",
+        ),
+        (
+            "FlatMapGroupsInPandas",
+            "org.apache.spark.sql.execution.python.FlatMapGroupsInPandasExec.$anonfun$doExecute$1",
+        ),
+        // users' functions: the operator's, where one called them
+        (
+            "WholeStageCodegen",
+            "com.acme.Job.$anonfun$main$1 GENERATED.processNext",
+        ),
+        (
+            "WholeStageCodegen",
+            "org.apache.spark.ml.feature.Tokenizer.$anonfun$createTransformFunc$1 GENERATED.processNext org.apache.spark.shuffle.sort.UnsafeShuffleWriter.write",
+        ),
+        // ... and the RDD's, where an operator only asked for rows
+        (
+            "RDD",
+            "java.lang.String.split com.acme.Words.lambda$main$0 org.apache.spark.api.java.JavaRDDLike.$anonfun$flatMap$1 scala.collection.Iterator$$anon$10.hasNext",
+        ),
+        (
+            "RDD",
+            "org.apache.spark.rdd.RDD.$anonfun$keyBy$1 scala.collection.Iterator$$anon$9.next",
+        ),
+        (
+            "MLlib",
+            "dev.ludovic.netlib.blas.AbstractBLAS.ddot org.apache.spark.ml.linalg.BLAS$.dot org.apache.spark.mllib.clustering.DistanceMeasure.findClosest org.apache.spark.rdd.RDD.$anonfun$mapPartitions$2",
+        ),
+        (
+            "GraphX",
+            "scala.runtime.BoxesRunTime.unboxToDouble org.apache.spark.graphx.impl.EdgePartition.aggregateMessagesEdgeScan org.apache.spark.rdd.RDD.$anonfun$mapPartitions$2",
+        ),
+        (
+            "RDD",
+            "org.apache.spark.util.SizeEstimator$.estimate org.apache.spark.storage.memory.MemoryStore.putIterator org.apache.spark.storage.BlockManager.$anonfun$doPutIterator$1 org.apache.spark.graphx.EdgeRDD.compute",
+        ),
+        // a task's own
+        (
+            "Task start",
+            "com.acme.Words.$deserializeLambda$ java.io.ObjectInputStream.readObject org.apache.spark.serializer.JavaSerializerInstance.deserialize org.apache.spark.scheduler.ResultTask.runTask",
+        ),
+        (
+            "Task start",
+            "org.apache.spark.broadcast.TorrentBroadcast.readBroadcastBlock org.apache.spark.scheduler.ResultTask.runTask",
+        ),
+        (
+            "BroadcastHashJoin",
+            "org.apache.spark.broadcast.TorrentBroadcast.readBroadcastBlock org.apache.spark.sql.execution.joins.BroadcastHashJoinExec.inputRDDs",
+        ),
+        (
+            "Task result",
+            "org.apache.spark.serializer.JavaSerializationStream.writeObject org.apache.spark.serializer.SerializerHelper$.serializeToChunkedBuffer org.apache.spark.executor.Executor$TaskRunner.run",
+        ),
+        (
+            "Task upkeep",
+            "org.apache.spark.internal.Logging.logInfo org.apache.spark.executor.Executor$TaskRunner.run",
+        ),
+        (
+            "Collect",
+            "net.jpountz.lz4.LZ4BlockOutputStream.write org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$2 org.apache.spark.rdd.RDD.$anonfun$mapPartitionsInternal$2",
+        ),
+        // a class that an operator needs is loaded for the operator
+        (
+            "Sort",
+            "java.lang.ClassLoader.loadClass org.apache.spark.sql.execution.SortExec.createSorter",
+        ),
+        ("Class loading", "java.lang.ClassLoader.loadClass"),
+    ];
+    let mut wrong = Vec::new();
+    for (expected, stack) in cases {
+        let (own, task) = (operator(stack), operator(&format!("{stack} {TASK}")));
+        if own.as_deref() != Some(expected) || task.as_deref() != Some(expected) {
+            wrong.push(format!(
+                "{stack}\n  wanted {expected}, got {own:?}, {task:?}"
+            ));
+        }
+    }
+    // who pulls the rows of an RDD owns none of its code
+    for (guest, stack) in cases
+        .iter()
+        .filter(|(name, _)| ["RDD", "MLlib", "GraphX"].contains(name))
+    {
+        let written = operator(&format!("{stack} {WRITE}"));
+        if written.as_deref() != Some(guest) && !stack.contains("RDD.iterator") {
+            wrong.push(format!(
+                "{stack} in a writer\n  wanted {guest}, got {written:?}"
+            ));
+        }
+    }
+    assert_eq!(
+        operator(WRITE).as_deref(),
+        Some("Exchange write"),
+        "the writer itself"
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Any frames in any order: classified, and the same again; a frame that says nothing changes
+/// nothing.
+#[test]
+fn any_stack_is_classified() {
+    let text = include_str!("tests.rs");
+    let frames: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c == '"')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % bound as u64) as usize
+    };
+    for _ in 0..60 {
+        let depth = next(12);
+        let mut stack: Vec<&str> = (0..depth).map(|_| frames[next(frames.len())]).collect();
+        let first = classify(&stack.join(" "));
+        assert_eq!(classify(&stack.join(" ")), first);
+        stack.insert(next(depth + 1), "java.lang.Object.hashCode");
+        assert_eq!(classify(&stack.join(" ")).1, first.1, "{stack:?}");
     }
 }
 
@@ -329,6 +546,12 @@ fn threads_have_roles() {
         ("vm", "VM Thread"),
         ("driver", "dag-scheduler-event-loop"),
         ("helper", "shuffle-server-4-1"),
+        ("helper", "read-ahead"),
+        ("helper", "Writer Monitor for /usr/bin/python3 (writer thread: 7)"),
+        ("helper", "stderr reader for /usr/bin/python3"),
+        ("driver", "Idle Worker Monitor for /usr/bin/python3"),
+        ("driver", "ResultQueryStageExecution-3"),
+        ("driver", "serve-DataFrame"),
         ("pyrometer", "pyrometer-writer"),
         ("other", "burner-1"),
         ("other", ""),
