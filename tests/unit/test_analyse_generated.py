@@ -21,7 +21,15 @@ from tests.support.generated import (
 from tests.support.tables import StageSpec, World
 
 from pyrometer.analyse import summary
-from pyrometer.analyse.generated import Line, Source, Sources, cluster_nodes, comparable, tell
+from pyrometer.analyse.generated import (
+    Line,
+    Source,
+    Sources,
+    cluster_nodes,
+    comparable,
+    conversion_of,
+    tell,
+)
 from pyrometer.analyse.hot_source import source_report
 from pyrometer.analyse.model import Operator, Summary
 from pyrometer.analyse.operators import across_executions
@@ -175,6 +183,15 @@ def test_executions_are_added_up_without_their_numbers(tmp_path: Path) -> None:
     assert added.samples_by == {"line": 2 * join.samples_by["line"]}
 
 
+def test_the_same_node_of_other_queries_is_not_added_up(tmp_path: Path) -> None:
+    join = by_name(shown(make(), tmp_path))["BroadcastNestedLoopJoin"]
+    assert join.node_text is not None
+    assert "ts >= cast(lo as timestamp)" in join.node_text
+    other = join.model_copy(update={"node_text": "BroadcastNestedLoopJoin BuildLeft", "sql_id": 7})
+    again = join.model_copy(update={"sql_id": 8})
+    assert sorted(o.samples_count for o in across_executions([join, other, again])) == [98, 196]
+
+
 def test_nodes_of_subqueries_that_bear_the_same_number_are_not_of_the_cluster() -> None:
     nodes, positions = cluster_nodes(numbered(TREE, 1), 1)
     assert [text.split()[0].split("(")[0] for text in nodes] == [
@@ -296,3 +313,34 @@ def test_without_captured_source_the_reason_is_said(tmp_path: Path) -> None:
     done = call("show", str(make(captured=False).write(tmp_path)), "--source")
     assert done.returncode == 0
     assert "no generated source was captured" in done.stdout
+
+
+def test_a_conversion_below_the_comment_of_the_whole_is_told_by_the_other_parts(
+    tmp_path: Path,
+) -> None:
+    # As Spark writes it: the comments of the first part are left out, since the whole's holds
+    # them; the second part has its own.
+    first = f"(input[0, timestamp, true] >= {LOW})"
+    second = f"(input[0, timestamp, true] <= {HIGH})"
+    whole = f"({first} AND {second})"
+    join = "BroadcastNestedLoopJoin"
+    lines = [(10, join, 2, whole), (11, join, 2, second), (12, join, 2, whole)]
+    found = by_name(shown(make(lines=lines), tmp_path))[join]
+    assert [(e.expression, e.samples_count, e.converting_share > 0) for e in found.expressions] == [
+        ("cast(lo#41 as timestamp)", 56, True),
+        ("cast(hi#42 as timestamp)", 28, True),
+        (
+            "((ts#40 >= cast(lo#41 as timestamp)) AND (ts#40 <= cast(hi#42 as timestamp)))",
+            14,
+            False,
+        ),
+    ]
+
+
+def test_two_conversions_below_one_comment_are_not_told_apart() -> None:
+    both = f"({LOW} <= {HIGH})"
+    assert conversion_of(both, [both]) is None
+    assert conversion_of(both, [both, HIGH]) == LOW
+    widened = "cast(input[3, int, true] as bigint)"
+    assert conversion_of(f"({LOW} + {widened})", []) == LOW
+    assert conversion_of(widened, []) is None

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from pyrometer.analyse.generated import Line, Place, Source, Sources, load, renumbering, tell
+from pyrometer.analyse.generated import Place, Source, Sources, load, renumbering, tell
 from pyrometer.analyse.model import By
 from pyrometer.analyse.plan_columns import PlanColumns
 from pyrometer.analyse.plan_match import (
@@ -173,7 +173,8 @@ class Plan:
             return None
         if found.position is not None:
             node = cluster.members[found.position]
-            return Told(node, node.operator, "line", self._expression(cluster, node, found))
+            text = (evidence.converts and found.conversion) or found.expression
+            return Told(node, node.operator, "line", self._said(cluster, node, text))
         # The loop and the output row are the cluster's, what it takes in an InputAdapter's.
         own = {n.node_id for n in cluster.members}
         around = [n for n in self.nodes if n.node_id in own or n.parent_node_id in own]
@@ -184,11 +185,12 @@ class Plan:
         )
         return Told(other, other.operator if other else found.operator, "line")
 
-    def _expression(self, cluster: Cluster, node: PlanNode, line: Line) -> str | None:
-        if line.expression is None:
+    def _said(self, cluster: Cluster, node: PlanNode, expression: str | None) -> str | None:
+        """Say an expression of a source in the words of this plan."""
+        if expression is None:
             return None
         to_own = renumbering(cluster.sources[0].nodes, cluster.members)
-        return self._columns.named(to_own(line.expression), node)
+        return self._columns.named(to_own(expression), node)
 
     def _by_rules(self, evidence: Evidence) -> Told:
         node = attribute(self.nodes, evidence, self.types)

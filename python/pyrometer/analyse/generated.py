@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyrometer.analyse.plan_match import NUMBER, PlanNode, unnumbered
+from pyrometer.analyse.plan_match import NUMBER, NUMBERS, PlanNode, casts, unnumbered
 from pyrometer.store import Tables
 
 # What the line of a node begins with, the root's mark included.
@@ -20,6 +20,7 @@ _BEGINNINGS = frozenset(" :+*")
 _NODE = re.compile(r"^([ :|+-]*)(?:\*\((\d+)\) )?(.*)$")
 # The tree names the output of aggregates, plans as Spark logs them do not.
 _OUTPUT = re.compile(r", output=\[.*\]\)$")
+_CAST = re.compile(r"(?:try_|ansi_)?cast\((?:input\[\d+, (\w+), \w+\]|.* as (\w+)\)) as (\w+)\)")
 _PLAN_ID = re.compile(r"plan_id=\d+")
 Place = tuple[str | None, int]
 
@@ -32,12 +33,15 @@ class Line:
     ----------
     position : int or None
         Which of the cluster's nodes, in pre-order.
+    conversion : str or None
+        The only conversion by a method that the line can compute.
     """
 
     operator: str
     position: int | None
     method: str | None
     expression: str | None
+    conversion: str | None = None
 
     def means(self) -> tuple[object, ...]:
         """Give what has to agree between sources that cannot be told apart."""
@@ -97,6 +101,40 @@ def cluster_nodes(tree: str, codegen_stage_id: int) -> tuple[list[str], dict[int
             nodes.append(found[3])
         marked += mine
     return nodes, positions
+
+
+def conversion_of(expression: str, others: Iterable[str]) -> str | None:
+    """Give the only conversion that code below an expression's comment can compute.
+
+    Spark leaves out a comment that the one before it contains, so the code of an expression's
+    first part stands below the whole's comment. Parts with a comment of their own are ``others``.
+
+    Examples
+    --------
+    >>> low, high = (f"cast(input[{n}, string, true] as date)" for n in (1, 2))
+    >>> conversion_of(f"(({low} > 0) AND ({high} < 9))", [f"({high} < 9)"])
+    'cast(input[1, string, true] as date)'
+    """
+    parts = {text for text in others if text != expression and text in expression}
+    elsewhere = {text for part in parts for text in casts(part)}
+    own = [text for text in casts(expression) if text not in elsewhere and not is_instruction(text)]
+    return own[0] if len(own) == 1 else None
+
+
+def is_instruction(cast: str) -> bool:
+    """Whether a conversion between numbers is one instruction, and calls no method.
+
+    Examples
+    --------
+    >>> is_instruction("cast(input[0, int, true] as bigint)")
+    True
+    >>> is_instruction("cast(cast(input[0, string, true] as int) as bigint)")
+    True
+    >>> is_instruction("cast(input[0, string, true] as int)")
+    False
+    """
+    found = _CAST.fullmatch(cast)
+    return found is not None and found[3] in NUMBERS and (found[1] or found[2]) in NUMBERS
 
 
 def comparable(text: str) -> str:
@@ -183,6 +221,12 @@ def load(tables: Tables) -> list[Source]:
         " FROM codegen_lines SEMI JOIN (SELECT DISTINCT line FROM w_samples) USING (line)"
     ):
         lines[source_id][line] = (operator, index, method, expression)
+    converting: dict[tuple[int, int | None], list[str]] = defaultdict(list)
+    for source_id, index, text in tables.query(
+        "SELECT DISTINCT source_id, node_index, expression FROM codegen_lines"
+        " WHERE contains(expression, 'cast(') ORDER BY ALL"
+    ):
+        converting[(source_id, index)].append(text)
     made = []
     for source_id, stage, tree, most in tables.query(
         "SELECT source_id, codegen_stage_id, tree, max_method_bytes FROM codegen_sources"
@@ -190,7 +234,13 @@ def load(tables: Tables) -> list[Source]:
     ):
         nodes, positions = cluster_nodes(tree, stage)
         told = {
-            line: Line(operator, None if index is None else positions.get(index), method, text)
+            line: Line(
+                operator,
+                None if index is None else positions.get(index),
+                method,
+                text,
+                conversion_of(text, converting[(source_id, index)]) if text else None,
+            )
             for line, (operator, index, method, text) in lines[source_id].items()
         }
         made.append(Source(source_id, stage, tuple(nodes), told, most))

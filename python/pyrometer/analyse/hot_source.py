@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pyrometer.analyse.attribution import NO_PLAN, Cluster, Told, attribution, plans
+from pyrometer.analyse.attribution import CONVERSION, NO_PLAN, Cluster, Told, attribution, plans
 from pyrometer.analyse.model_source import HotSource, SourceLine, SourceReport
 from pyrometer.analyse.plan_match import Evidence, unnumbered
 from pyrometer.analyse.scope import Scope
@@ -60,8 +60,9 @@ def source_report(run: Run, window: str | None = None) -> SourceReport:
 def _seen(scope: Scope) -> dict[int, _Seen]:
     known = plans(scope)
     found: dict[int, _Seen] = {}
-    for app, sql_id, stage, number, method, line, hits in scope.tables.query(
-        "SELECT app_index, sql_id, stage_id, codegen_stage_id, method, line, sum(hits)::BIGINT"
+    for app, sql_id, stage, number, method, line, hits, converting in scope.tables.query(
+        "SELECT app_index, sql_id, stage_id, codegen_stage_id, method, line, sum(hits)::BIGINT,"
+        f" coalesce(sum(hits) FILTER (category = '{CONVERSION}'), 0)::BIGINT"
         " FROM w_samples WHERE role = 'task' AND event = 'cpu' AND codegen_stage_id IS NOT NULL"
         " AND line IS NOT NULL AND sql_id IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ):
@@ -72,7 +73,8 @@ def _seen(scope: Scope) -> dict[int, _Seen]:
         one = found.setdefault(cluster.sources[0].source_id, _Seen(cluster, app))
         one.sql_ids.add(sql_id)
         one.hits[line] += hits
-        told = plan.told(Evidence(None, stage, number, method), line, None)
+        evidence = Evidence(None, stage, number, method, converts=2 * converting > hits)
+        told = plan.told(evidence, line, None)
         if told.by == "line":
             one.told.setdefault(line, told)
     return found

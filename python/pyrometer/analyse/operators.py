@@ -9,10 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from pyrometer.analyse.attribution import CONVERSION, Attribution, Bucket, Owner, attribution
+from pyrometer.analyse.generated import comparable
 from pyrometer.analyse.model import By, Category, Expression, Operator, Told, Unmapped
 from pyrometer.analyse.plan_match import CLUSTER, conversions, unnumbered
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
+
+_LONGEST_TEXT = 500
 
 
 def operators(scope: Scope) -> tuple[list[Operator], Unmapped]:
@@ -71,11 +74,13 @@ def categories(scope: Scope) -> list[Category]:
 def across_executions(operators: Iterable[Operator]) -> list[Operator]:
     """Add up the same operator at the same node over SQL executions, as iterations repeat them.
 
+    A node of the same number with another text is another query's, and stays apart.
+
     Intervals are not added up; ``on_cpu`` is left out where more than one was.
     """
-    groups: dict[tuple[int | None, str, int | None], list[Operator]] = defaultdict(list)
-    for operator in operators:
-        groups[(operator.app_index, operator.operator, operator.node_id)].append(operator)
+    groups: dict[tuple[object, ...], list[Operator]] = defaultdict(list)
+    for o in operators:
+        groups[(o.app_index, o.operator, o.node_id, o.node_text)].append(o)
     made = [_added(parts) if len(parts) > 1 else parts[0] for parts in groups.values()]
     return sorted(made, key=lambda o: -(o.on_cpu_ns or 0))
 
@@ -126,6 +131,7 @@ def _operator(
         app_index=owner.app_index,
         operator=owner.operator,
         node_id=owner.node_id,
+        node_text=_text(owner, bucket),
         sql_id=owner.sql_id,
         fused=[n.operator for n in bucket.nodes] if owner.operator == CLUSTER else [],
         stage_ids=sorted(bucket.stage_ids),
@@ -137,6 +143,14 @@ def _operator(
         samples_by={how: n for how, n in bucket.by_source.items() if n},
         expressions=[] if parent is None else _expressions(bucket, parent, total),
     )
+
+
+def _text(owner: Owner, bucket: Bucket) -> str | None:
+    """Text of the node; of a cluster, those of its operators."""
+    if owner.node_id is None:
+        return None
+    texts = (comparable(node.simple_string) for node in bucket.nodes)
+    return " ← ".join(texts)[:_LONGEST_TEXT]
 
 
 def _expressions(bucket: Bucket, parent: int, total: int) -> list[Expression]:

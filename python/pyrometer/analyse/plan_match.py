@@ -16,7 +16,7 @@ from functools import cache
 from pyrometer import schema
 
 CLUSTER = "WholeStageCodegen"
-_NUMBERS = frozenset(
+NUMBERS = frozenset(
     {"tinyint", "smallint", "int", "bigint", "float", "double", "byte", "short", "long"}
 )
 _PIPELINE = re.compile(
@@ -233,10 +233,10 @@ def conversions(simple_string: str, types: Mapping[str, str]) -> list[str]:
 
 def _is_instruction(text: str, types: Mapping[str, str]) -> bool:
     found = re.fullmatch(r"(?:try_|ansi_)?cast\((\w+)#\d+(L?) as (\w+)\)", text)
-    if found is None or found[3] not in _NUMBERS:
+    if found is None or found[3] not in NUMBERS:
         return False
     source = "bigint" if found[2] else types.get(found[1])
-    return source in _NUMBERS
+    return source in NUMBERS
 
 
 def column_types(texts: Iterable[str]) -> dict[str, str]:

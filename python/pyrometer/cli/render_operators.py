@@ -29,8 +29,9 @@ def operator_lines(s: Summary, look: Look) -> Iterator[RenderableType]:
         return
     yield heading("Task CPU by operator")
     rows = bars(look)
+    several = len({o.sql_id for o in s.operators}) > 1
     for o in across_executions(s.operators)[:MAX_OPERATORS]:
-        _operator(rows, o, look)
+        _operator(rows, o, look, several)
     if s.unmapped.ratio is not None:
         rows.add_row(
             "[dim]no operator in the stack[/]",
@@ -59,8 +60,10 @@ def category_lines(categories: Sequence[Category], look: Look) -> Iterator[Rende
     yield indented(rows)
 
 
-def _operator(rows: Table, o: Operator, look: Look) -> None:
-    where = f" (node {o.node_id})" if o.node_id is not None else ""
+def _operator(rows: Table, o: Operator, look: Look, several: bool) -> None:
+    """Draw one operator; with its execution where there are several and this is one's alone."""
+    execution = f"sql {o.sql_id}, " if several and o.sql_id is not None else ""
+    where = f" ({execution}node {o.node_id})" if o.node_id is not None else ""
     rows.add_row(
         f"{safe(o.operator, 120)}[dim]{where}[/]",
         bar(o.share_of_task_cpu, look.plain),
