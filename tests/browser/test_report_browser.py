@@ -329,6 +329,10 @@ def test_plans_open_an_operator_by_click_and_key(full: Browser) -> None:
     assert full.text(".detail h4") == "Scan parquet"
     full.driver.find_element(By.XPATH, "//div[@class='plan-row'][.//b[text()='Filter']]").click()
     assert full.text(".detail h4") == "Filter"
+    told = full.text(".detail")
+    assert "line of generated code 9" in told
+    assert "95 % interval" in told
+    assert "cast(ws_sales_price as decimal(20,4))" in told
     box = full.driver.find_element(By.CSS_SELECTOR, ".plan-rows")
     box.send_keys(Keys.ARROW_DOWN)
     assert full.text(".detail h4") == "ColumnarToRow"
@@ -336,6 +340,12 @@ def test_plans_open_an_operator_by_click_and_key(full: Browser) -> None:
     pick = full.driver.find_element(By.ID, "plan-pick")
     pick.find_element(By.XPATH, "option[contains(text(), 'joined')]").click()
     assert full.text(".detail h4") == "BroadcastNestedLoopJoin"
+    before = full.text(".plan-row[aria-selected=true] .cpu")
+    full.driver.find_element(By.XPATH, "//select[@id='plan-hue']/option[text()='Waiting']").click()
+    assert "Tasks waiting" in full.text(".plan-head")
+    after = full.text(".plan-row[aria-selected=true] .cpu")
+    assert after != before
+    assert " ms" in after
 
 
 def test_help_is_reachable_by_keyboard(full: Browser) -> None:

@@ -190,10 +190,11 @@ def summary() -> dict[str, Any]:
         } for i, w, a, b in ITERATIONS],
         "stages": _stages(), "sql": sql,
         "operators": [
-            {"operator": name, "node_id": node, "sql_id": None, "stage_ids": [2, 4, 6], "on_cpu_ns": int(cpu * S), "off_cpu_ns": int(cpu * 0.04 * S),
-             "on_cpu": estimate(cpu * S, 0.05, int(cpu * 100)), "samples_count": int(cpu * 100), "share_of_task_cpu": cpu / 33.87,
-             "expressions": [{"expression": "cast(ws_sales_price as decimal(20,4))", "on_cpu_ns": int(3.1 * S), "share": 0.09}] if name == "Filter" else []}
-            for name, node, cpu in (("Scan parquet", 8, 25.8), ("Filter", 6, 5.4), ("HashAggregate", 4, 1.5), ("Exchange", 3, 0.7))
+            {"app_index": 0, "operator": name, "node_id": node, "sql_id": i, "stage_ids": [2 * i], "on_cpu_ns": int(cpu / 3 * S), "off_cpu_ns": int(cpu * 0.04 / 3 * S),
+             "on_cpu": estimate(cpu / 3 * S, 0.05, int(cpu * 33)), "samples_count": int(cpu * 33), "share_of_task_cpu": cpu / 3 / 33.87,
+             "samples_by": {"line": int(cpu * 30), "frames": int(cpu * 33) - int(cpu * 30)},
+             "expressions": [{"expression": "cast(ws_sales_price as decimal(20,4))", "on_cpu_ns": int(1.03 * S), "share": 0.57}] if name == "Filter" else []}
+            for i in (1, 2, 3) for name, node, cpu in (("Scan parquet", 8, 25.8), ("Filter", 6, 5.4), ("HashAggregate", 4, 1.5), ("Exchange", 3, 0.7))
         ],
         "unmapped": {"on_cpu_ns": int(0.47 * S), "ratio": 0.014},
         "categories": [{"category": n, "on_cpu_ns": r["value_ns"], "estimate": estimate(r["value_ns"], 0.05, r["n"]), "share": r["value_ns"] / 33.87e9} for n, r in categories],

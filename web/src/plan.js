@@ -1,28 +1,42 @@
 // SQL executions: the final plan as a tree with time, rows and bytes per operator.
 import { el, missing, replace, section, svg } from "./dom.js";
-import { bytes, callSite, metric, percent, short, time } from "./format.js";
+import { bytes, callSite, percent, short, time } from "./format.js";
 import { css, heat } from "./colours.js";
-import { table } from "./table.js";
+import { details, find } from "./plan-details.js";
 import { dark, onTheme } from "./theme.js";
 
 const ROW = 28;
 const STEP = 16;
+const MEASURES = {
+  cpu: { name: "CPU", title: "CPU of tasks", of: (node) => node.on_cpu_ns },
+  wait: { name: "Waiting", title: "Tasks waiting", of: (node) => node.off_cpu_ns },
+};
 
 export function planSection(summary, cuts) {
-  const text = "The plan that Spark ran in the end, output at the top, data flowing upwards. The hotter the colour, the more CPU. Select an operator for its metrics.";
+  const text = "The plan that Spark ran in the end, output at the top, data flowing upwards. The hotter the colour, the more CPU, or the longer tasks waited. Select an operator for its expressions and metrics.";
   const list = summary.sql ?? [];
   if (!list.length) return section("plans", "SQL plans", text, missing("The application ran no SQL: it used RDDs, or the event log holds no SQL events."));
   const several = new Set(list.map((item) => item.app_index)).size > 1;
   const measured = new Set(summary.window?.iterations ?? []);
   const first = [...list].sort((a, b) => measured.has(b.iteration) - measured.has(a.iteration) || (b.duration_ns ?? 0) - (a.duration_ns ?? 0))[0];
+  const told = new Map((summary.operators ?? []).map((item) => [key(item.app_index, item.sql_id, item.node_id), item]));
   const view = el("div");
-  const pick = el("select", { id: "plan-pick", on: { change: () => show(list[Number(pick.value)]) } },
+  let execution = first;
+  let measure = "cpu";
+  const draw = () => replace(view, plan(execution, MEASURES[measure], told));
+  const hue = el("select", { id: "plan-hue", on: { change: () => { measure = hue.value; draw(); } } },
+    Object.entries(MEASURES).map(([value, { name }]) => el("option", { value }, name)));
+  const sampled = list.some((item) => (item.nodes ?? []).some((node) => node.samples_count));
+  const pick = el("select", { id: "plan-pick", on: { change: () => { execution = list[Number(pick.value)]; draw(); } } },
     list.map((item, index) => el("option", { value: index, selected: item === first }, label(item, several))));
-  const show = (execution) => replace(view, plan(execution));
-  show(first);
+  draw();
   const cut = (cuts ?? []).find((line) => line.startsWith("plans:"));
   return section("plans", "SQL plans", text, cut && el("p", { class: "note" }, `Shown: ${cut.slice(7)}.`),
-    el("p", { class: "controls" }, el("label", { for: "plan-pick" }, "Execution "), pick), view);
+    el("p", { class: "controls" }, el("label", { for: "plan-pick" }, "Execution "), pick, sampled && [el("label", { for: "plan-hue" }, " Colour by "), hue]), view);
+}
+
+function key(...parts) {
+  return parts.join("/");
 }
 
 function label(item, several) {
@@ -43,11 +57,11 @@ export function rails(nodes) {
   return column;
 }
 
-function plan(execution) {
+function plan(execution, measure, told) {
   const nodes = execution.nodes ?? [];
   if (!nodes.length) return missing(execution.nodes_cut ? "This plan was left out to keep the page small: `pyrometer show RUN --json` has it." : "The event log holds no plan of this execution.");
-  const cpu = nodes.reduce((sum, node) => sum + (node.on_cpu_ns ?? 0), 0);
-  const timed = nodes.some((node) => node.on_cpu_ns !== null && node.on_cpu_ns !== undefined);
+  const whole = nodes.reduce((sum, node) => sum + (measure.of(node) ?? 0), 0);
+  const timed = nodes.some((node) => node.samples_count !== null && node.samples_count !== undefined);
   const column = rails(nodes);
   const place = new Map(nodes.map((node, index) => [node.node_id, index]));
   const wide = (Math.max(...column.values()) + 1) * STEP + 18;
@@ -55,7 +69,7 @@ function plan(execution) {
   const rowsBox = el("div", { class: "plan-rows", role: "listbox", "aria-label": "Operators of the plan", tabindex: "0" });
   const x = (node) => column.get(node.node_id) * STEP + 10;
   const y = (node) => place.get(node.node_id) * ROW + ROW / 2;
-  const share = (node) => (cpu ? (node.on_cpu_ns ?? 0) / cpu : 0);
+  const share = (node) => (whole ? (measure.of(node) ?? 0) / whole : 0);
 
   const drawing = svg("svg", { width: wide, height: nodes.length * ROW, class: "rails", "aria-hidden": "true" });
   const draw = () => replace(drawing,
@@ -69,20 +83,20 @@ function plan(execution) {
     const args = argument(node);
     return el("div", { class: "plan-row", role: "option", id: `op-${execution.app_index}-${execution.sql_id}-${node.node_id}`, "aria-selected": "false", on: { click: () => select(node) } },
       el("span", { class: "op", style: { "padding-left": `${wide}px` } }, el("b", null, node.name), node.codegen_stage_id ? el("span", { class: "gen", title: "Whole-stage code generation" }, `*${node.codegen_stage_id}`) : null, args && el("span", { class: "args" }, args)),
-      timed && el("span", { class: "cell cpu" }, node.on_cpu_ns > 0 ? [el("span", { class: "track" }, el("span", { class: "fill", style: { width: `${share(node) * 100}%` } })), el("span", null, time(node.on_cpu_ns)), el("span", { class: "dim" }, percent(share(node)))] : [el("span"), "–", el("span")]),
+      timed && el("span", { class: "cell cpu" }, measure.of(node) > 0 ? [el("span", { class: "track" }, el("span", { class: "fill", style: { width: `${share(node) * 100}%` } })), el("span", null, time(measure.of(node))), el("span", { class: "dim" }, percent(share(node)))] : [el("span"), "–", el("span")]),
       el("span", { class: "cell" }, short(outputRows(node))),
-      el("span", { class: "cell" }, size(node) === null ? "–" : bytes(size(node))),
+      ...[size(node), find(node, /^spill size$/)?.value_sum].map((n) => el("span", { class: "cell" }, n === null || n === undefined ? "–" : bytes(n))),
       el("span", { class: "cell stages" }, (node.stage_ids ?? []).join(", ") || "–"));
   });
 
   function select(node) {
     rows.forEach((row, index) => row.setAttribute("aria-selected", String(nodes[index] === node)));
     rowsBox.setAttribute("aria-activedescendant", rows[place.get(node.node_id)].id);
-    replace(detail, details(node, cpu));
+    replace(detail, details(node, told.get(key(execution.app_index, execution.sql_id, node.node_id)), nodes));
     selected = place.get(node.node_id);
   }
 
-  const weight = timed && cpu ? (node) => node.on_cpu_ns ?? 0 : (node) => outputRows(node) ?? 0;
+  const weight = timed && whole ? (node) => measure.of(node) ?? 0 : (node) => outputRows(node) ?? 0;
   let selected = nodes.reduce((best, node, index) => (weight(node) > weight(nodes[best]) ? index : best), 0);
   rowsBox.addEventListener("keydown", (event) => {
     const move = { ArrowDown: 1, ArrowUp: -1, Home: -nodes.length, End: nodes.length }[event.key];
@@ -103,7 +117,7 @@ function plan(execution) {
     el("div", { class: timed ? "plan-main" : "plan-main untimed" },
       execution.error && el("p", { class: "bad" }, execution.error),
       !timed && el("p", { class: "note" }, "Time per operator needs profiler samples; this run has none. Spark's own metrics are shown."),
-      el("div", { class: "plan-row plan-head", "aria-hidden": "true" }, el("span", { class: "op" }, "Operator"), timed && el("span", { class: "cell" }, "CPU of tasks"), el("span", { class: "cell" }, "Rows out"), el("span", { class: "cell" }, "Bytes"), el("span", { class: "cell stages" }, "Stages")),
+      el("div", { class: "plan-row plan-head", "aria-hidden": "true" }, el("span", { class: "op" }, "Operator"), timed && el("span", { class: "cell" }, measure.title), el("span", { class: "cell" }, "Rows out"), el("span", { class: "cell" }, "Bytes"), el("span", { class: "cell" }, "Spill"), el("span", { class: "cell stages" }, "Stages")),
       rowsBox),
     detail);
 }
@@ -114,35 +128,10 @@ function argument(node) {
   return rest.slice(0, 220);
 }
 
-function find(node, pattern) {
-  return (node.metrics ?? []).find((item) => pattern.test(item.metric));
-}
-
 function outputRows(node) {
   return find(node, /^number of output rows$|^records read$|^shuffle records written$/)?.value_sum ?? null;
 }
 
 function size(node) {
   return find(node, /^size of files read$|^shuffle bytes written$|^data size$|^written output$/)?.value_sum ?? null;
-}
-
-function details(node, cpu) {
-  return [
-    el("h4", null, el("bdi", null, node.name)),
-    el("dl", { class: "pairs" }, [
-      ["CPU of tasks", node.on_cpu_ns === null || node.on_cpu_ns === undefined ? "not sampled" : `${time(node.on_cpu_ns)}${cpu ? ` · ${percent(node.on_cpu_ns / cpu)}` : ""}`],
-      ["Waiting", node.off_cpu_ns === null || node.off_cpu_ns === undefined ? null : time(node.off_cpu_ns)],
-      ["Samples", node.samples_count],
-      ["Stages", (node.stage_ids ?? []).join(", ") || null],
-    ].filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
-    el("pre", null, node.simple_string ?? node.name),
-    (node.metrics ?? []).length > 0
-      ? table([
-        { label: "Metric", value: (item) => item.metric },
-        { label: "Sum", value: (item) => item.value_sum, show: (item) => metric(item.value_sum, item.metric_type), number: true },
-        { label: "Least", value: (item) => item.value_min, show: (item) => metric(item.value_min, item.metric_type), number: true, help: "Smallest update by one task." },
-        { label: "Most", value: (item) => item.value_max, show: (item) => metric(item.value_max, item.metric_type), number: true, help: "Largest update by one task." },
-      ], node.metrics)
-      : el("p", { class: "missing" }, "Spark counts no metrics here."),
-  ];
 }
