@@ -24,6 +24,12 @@ def code(patterns: list[str]) -> str:
     return "<br>".join("`" + pattern.replace("|", "\\|") + "`" for pattern in patterns)
 
 
+def weighed(rule: dict[str, Any]) -> str:
+    """Patterns of a rule, with how much they decide."""
+    weight = f" ({rule['weight']})" if "weight" in rule else ""
+    return code(rule["match"]) + weight
+
+
 def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str, Any]) -> str:
     """Render the page."""
     out = [
@@ -76,7 +82,30 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
         "",
         "| operator | frames |",
         "|---|---|",
-        *(f"| `{each['name']}` | {code(each['match'])} |" for each in operators["operator"]),
+        *(f"| `{each['name']}` | {weighed(each)} |" for each in operators["operator"]),
+        "",
+        "Frames marked *pull* only ask others for rows; *guest*: code that counts to the operator "
+        "of SQL that called it, else, or where that only pulls, to an RDD; *fallback*: counts "
+        "where no other frame says more. A user's own frames are guests. In samples, `RDD`, "
+        "`MLlib` and `GraphX` are named further by the event log: `RDD flatMap at Words.java:12`. "
+        "`Exchange write` and `Exchange read` belong to the exchange whose metrics that stage "
+        "updated.",
+        "",
+        f"Operators whose class bears their name (`{operators['classes']['pattern']}`): "
+        + ", ".join(f"`{name}`" for name in operators["classes"]["names"])
+        + ".",
+        "",
+        "## Places",
+        "",
+        "What a task does that is no operator's. A sample with neither operator nor place is "
+        "unmapped: it is not known what it was for.",
+        "",
+        "| place | covers | frames |",
+        "|---|---|---|",
+        *(
+            f"| `{each['name']}` | {each.get('doc', 'as above')} | {weighed(each)} |"
+            for each in operators["place"]
+        ),
         "",
         "## Roles of threads",
         "",

@@ -60,6 +60,7 @@ class RoleRule:
     role: str
     name: str | None
     comm: str | None
+    serves: str | None = None
 
 
 def schema_folder() -> Path:
@@ -106,7 +107,7 @@ def tables() -> dict[str, Table]:
 def role_rules() -> tuple[RoleRule, ...]:
     """Rules that give a thread its role; the first that matches wins."""
     return tuple(
-        RoleRule(rule["role"], rule.get("name"), rule.get("comm"))
+        RoleRule(rule["role"], rule.get("name"), rule.get("comm"), rule.get("serves"))
         for rule in _load("roles")["rule"]
     )
 
@@ -118,6 +119,12 @@ def generated_prefixes() -> tuple[tuple[re.Pattern[str], str], ...]:
         (re.compile("|".join(rule["match"])), rule["operator"])
         for rule in _load("operators")["codegen"]["prefix"]
     )
+
+
+@cache
+def places() -> dict[str, str]:
+    """Give what a task does that is no operator's, with what it covers."""
+    return {rule["name"]: rule["doc"] for rule in _load("operators")["place"] if "doc" in rule}
 
 
 def doubt(code: str, message: str, severity: Severity | None = None) -> Doubt:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from pyrometer.analyse.generated import Place, Source, Sources, load, renumbering, tell
 from pyrometer.analyse.model import By
+from pyrometer.analyse.places import define_task_samples
 from pyrometer.analyse.plan_columns import PlanColumns
 from pyrometer.analyse.plan_match import (
     CLUSTER,
@@ -223,6 +224,7 @@ NO_PLAN = Plan(())
 
 def _attribution(scope: Scope) -> Attribution:
     known = plans(scope)
+    define_task_samples(scope)
     buckets: dict[Owner, Bucket] = defaultdict(Bucket)
     unmapped: dict[str, int] = defaultdict(int)
     total = 0
@@ -232,7 +234,7 @@ def _attribution(scope: Scope) -> Attribution:
         " coalesce(sum(hits) FILTER (event = 'cpu'), 0)::BIGINT AS on_cpu,"
         " coalesce(sum(hits) FILTER (event = 'wall' AND state = 'sleeping'"
         "  AND task_attempt_id IS NOT NULL), 0)::BIGINT AS off_cpu"
-        " FROM w_samples WHERE role = 'task' GROUP BY ALL ORDER BY ALL"
+        " FROM task_samples GROUP BY ALL ORDER BY ALL"
     ):
         app, sql_id, stage, codegen, operator, node_id, method, line, category, on_cpu, off_cpu = (
             row

@@ -206,10 +206,13 @@ class Operator(BaseModel):
     samples_by : dict of str to int
         Samples by how the operator was told: ``line`` of generated code, name of a generated
         ``method``, ``frames`` of a class that works for it alone.
+    kind : str
+        ``sql``; ``rdd`` for code outside SQL; ``task`` for what a task does besides.
     """
 
     app_index: int | None = None
     operator: str
+    kind: Literal["sql", "rdd", "task"] = "sql"
     node_id: int | None = None
     node_text: str | None = None
     sql_id: int | None = None
@@ -222,6 +225,24 @@ class Operator(BaseModel):
     share_of_task_cpu: float | None = None
     samples_by: dict[By, int] = Field(default_factory=dict)
     expressions: list[Expression] = Field(default_factory=list)
+
+
+class Helper(BaseModel):
+    """CPU of helper threads by what they served.
+
+    Attributes
+    ----------
+    serves : str
+        A ``stage``, an ``sql`` execution, or ``application`` where nothing tells which.
+    """
+
+    thread: str
+    serves: Literal["stage", "sql", "application"]
+    app_index: int | None = None
+    stage_id: int | None = None
+    sql_id: int | None = None
+    on_cpu_ns: int
+    samples_count: int
 
 
 class Told(BaseModel):
@@ -416,6 +437,7 @@ class Summary(BaseModel):
     sql: list[Sql] = Field(default_factory=list)
     operators: list[Operator] = Field(default_factory=list)
     unmapped: Unmapped = Field(default_factory=Unmapped)
+    helpers: list[Helper] = Field(default_factory=list)
     told: Told = Field(default_factory=Told)
     too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
     categories: list[Category] = Field(default_factory=list)

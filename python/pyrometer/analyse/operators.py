@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pyrometer.analyse.attribution import CONVERSION, Attribution, Bucket, Owner, attribution
 from pyrometer.analyse.generated import comparable
 from pyrometer.analyse.model import By, Category, Expression, Operator, Told, Unmapped
+from pyrometer.analyse.places import kind
 from pyrometer.analyse.plan_match import CLUSTER, conversions, unnumbered
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
@@ -130,6 +131,7 @@ def _operator(
     return Operator(
         app_index=owner.app_index,
         operator=owner.operator,
+        kind=kind(owner.operator),
         node_id=owner.node_id,
         node_text=_text(owner, bucket),
         sql_id=owner.sql_id,

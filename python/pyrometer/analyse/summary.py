@@ -10,6 +10,7 @@ from pyrometer.analyse.checks import checks
 from pyrometer.analyse.counters import define_series, define_threads
 from pyrometer.analyse.cpu import cpu, instruments
 from pyrometer.analyse.gc import define_pauses, gc
+from pyrometer.analyse.helpers import helpers
 from pyrometer.analyse.huge_methods import too_large_to_compile
 from pyrometer.analyse.io import io
 from pyrometer.analyse.ledger_core import core_view
@@ -62,6 +63,7 @@ def summary(run: Run, window: str | None = None) -> Summary:
         sql=sql(scope, used),
         operators=used,
         unmapped=unmapped,
+        helpers=helpers(scope),
         told=told(attribution(scope)),
         too_large_to_compile=too_large_to_compile(scope),
         categories=categories(scope),

@@ -1,0 +1,187 @@
+"""What task samples outside SQL operators, or between two stages, worked for.
+
+Frames tell that code is an RDD's, that an exchange is read or written, that a Python node ran. The
+event log tells the rest: what the stage's RDDs are called, and which node of the plan moved data
+in that stage. What neither tells stays unmapped.
+
+Code of RDDs is named ``RDD <operation>`` after the innermost operation in the stack, with its call
+site where the stage bears the same name (Spark names a stage after one of its operations); where
+no frame names an operation, after the stage. MLlib and GraphX go by class.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from pyrometer import schema
+from pyrometer.analyse.scope import Scope
+
+Kind = Literal["sql", "rdd", "task"]
+_LIBRARIES = ("MLlib", "GraphX")
+_OUTSIDE = ("RDD", *_LIBRARIES)
+_SHARED = {"Exchange write": "shuffle write", "Exchange read": "shuffle read", "Python": "Python"}
+_INPUTS = ("HadoopRDD", "NewHadoopRDD")
+_LIBRARY = re.compile(r"org\.apache\.spark\.(ml|mllib|graphx)\.")
+_OPERATION = re.compile(r"\$anonfun\$([a-z]\w*?)(?:WithClassTag)?\$")
+# Metrics that only the node of that role updates in a stage.
+_ROLES = {
+    "Exchange write": "shuffle records written",
+    "Exchange read": "records read",
+    "Python": "data sent to Python workers",
+}
+
+
+def kind(operator: str) -> Kind:
+    """Tell an operator of SQL, code of an RDD and a task's own work apart.
+
+    Examples
+    --------
+    >>> kind("Sort"), kind("RDD flatMap"), kind("Task start")
+    ('sql', 'rdd', 'task')
+    """
+    if operator in schema.places():
+        return "task"
+    return "rdd" if operator.split(" ")[0] in _OUTSIDE else "sql"
+
+
+def define_task_samples(scope: Scope) -> None:
+    """Define ``task_samples``: ``w_samples`` of task threads, with operator and node completed."""
+    scope.tables.define("named", f"SELECT * FROM {_names(scope)}")
+    scope.tables.define("role_nodes", _ROLE_NODES)
+    scope.tables.define(
+        "task_samples",
+        "SELECT w.* REPLACE (CASE WHEN n.java_stack IS NULL THEN w.operator ELSE n.named END"
+        "  AS operator, coalesce(w.node_id, r.node_id) AS node_id)"
+        " FROM w_samples w LEFT JOIN named n ON n.java_stack = w.java_stack"
+        "  AND n.operator = w.operator"
+        "  AND n.app_index IS NOT DISTINCT FROM w.app_index"
+        "  AND n.stage_id IS NOT DISTINCT FROM w.stage_id"
+        " LEFT JOIN role_nodes r ON r.app_index = w.app_index AND r.sql_id = w.sql_id"
+        "  AND r.stage_id = w.stage_id AND r.operator = w.operator"
+        " WHERE w.role = 'task'",
+    )
+
+
+def name_of(
+    operator: str, frames: Iterable[tuple[str, str]], stage: str | None, rdds: str | None
+) -> str | None:
+    """Name code outside SQL.
+
+    Parameters
+    ----------
+    operator : str
+        What the frames tell: ``RDD``, ``MLlib``, ``GraphX``, or a role of data that has no plan.
+    frames : iterable of (str, str)
+        Class and method of frames that may name an operation, leaf first.
+    stage, rdds : str, optional
+        Name of the stage and its RDDs, from the event log.
+
+    Examples
+    --------
+    >>> flat = [("org.apache.spark.api.java.JavaRDDLike", "$anonfun$flatMap$1")]
+    >>> name_of("RDD", flat, "flatMap at Words.java:12", None)
+    'RDD flatMap at Words.java:12'
+    >>> name_of("RDD", flat, "sortByKey at Words.java:13", None)
+    'RDD flatMap'
+    >>> name_of("RDD", [], "sortByKey at Words.java:13", None)
+    'RDD sortByKey at Words.java:13'
+    >>> name_of("MLlib", [("org.apache.spark.mllib.clustering.KMeans$", "x")], None, None)
+    'MLlib KMeans'
+    """
+    if operator in _SHARED:
+        return f"RDD {_SHARED[operator]}"
+    if operator == "Scan":
+        return f"RDD {_scope(rdds) or 'input'}"
+    for class_name, method in frames:
+        is_library = _LIBRARY.match(class_name) is not None
+        if is_library and operator in _LIBRARIES:
+            return f"{operator} {class_name.rsplit('.', 1)[-1].split('$')[0]}"
+        found = _OPERATION.search(method)
+        if found and not is_library and operator not in _LIBRARIES:
+            operation = found[1]
+            same = stage is not None and stage.startswith(f"{operation} at ")
+            return f"RDD {stage if same else operation}"
+    return f"RDD {stage}" if operator == "RDD" and stage else None
+
+
+def _scope(rdds: str | None) -> str | None:
+    """Operation that made the stage's input, where it has one."""
+    found = {
+        (rdd.get("scope") or {}).get("name")
+        for rdd in json.loads(rdds or "[]")
+        if rdd.get("name") in _INPUTS
+        or str(rdd.get("name", "")).startswith(("/", "file:", "hdfs:"))
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _names(scope: Scope) -> str:
+    """Values of (java_stack, operator, app_index, stage_id, named) of all samples to be named."""
+    rows = scope.tables.query(
+        "SELECT x.java_stack, x.app_index, x.stage_id, x.operator, x.planned,"
+        " any_value(s.name), any_value(s.rdd_names) FROM (SELECT DISTINCT w.java_stack,"
+        "   w.app_index, w.stage_id, w.operator, p.sql_id IS NOT NULL AS planned FROM w_samples w"
+        "  LEFT JOIN (SELECT DISTINCT app_index, sql_id FROM plan_nodes) p"
+        "   USING (app_index, sql_id)"
+        "  WHERE w.role = 'task' AND w.java_stack IS NOT NULL"
+        f"  AND w.operator IN {(*_OUTSIDE, *_SHARED, 'Scan')}) x"
+        " LEFT JOIN stages s ON s.app_index = x.app_index AND s.stage_id = x.stage_id"
+        " GROUP BY ALL"
+    )
+    rows = [row for row in rows if row[3] in _OUTSIDE or not row[4]]
+    frames = _frames(scope, {row[0] for row in rows if row[3] in _OUTSIDE})
+    values = []
+    for stack, app, stage_id, operator, planned, stage, rdds in rows:
+        # A stage of a query is named after the query's action: it says nothing of an operator.
+        named = name_of(operator, frames.get(stack, ()), None if planned else stage, rdds)
+        values.append(f"({stack}, '{operator}', {_sql(app)}, {_sql(stage_id)}, {_text(named)})")
+    columns = "AS v(java_stack, operator, app_index, stage_id, named)"
+    if not values:
+        return f"(SELECT 0, '', 0, 0::BIGINT, NULL::VARCHAR WHERE false) {columns}"
+    return f"(VALUES {', '.join(values)}) {columns}"
+
+
+def _frames(scope: Scope, stacks: set[int]) -> dict[int, list[tuple[str, str]]]:
+    """Frames that may name an operation, by stack, leaf first."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    if not stacks:
+        return found
+    for stack, class_name, method in scope.tables.query(
+        "SELECT s.stack_id, f.class_name, f.method FROM (SELECT stack_id, unnest(frame_ids) AS"
+        "  frame_id, generate_subscripts(frame_ids, 1) AS at FROM stacks"
+        f"  WHERE stack_id IN ({', '.join(map(str, sorted(stacks)))})) s"
+        " JOIN (SELECT frame_id, class_name, method FROM frames"
+        "  WHERE regexp_matches(class_name, '^org\\.apache\\.spark\\.(ml|mllib|graphx)\\.')"
+        "   OR (regexp_matches(class_name, '^org\\.apache\\.spark\\.(rdd|api\\.java)\\.')"
+        "    AND contains(method, '$anonfun$') AND NOT contains(method, 'Internal'))) f"
+        " USING (frame_id) ORDER BY s.stack_id, s.at DESC"
+    ):
+        found.setdefault(stack, []).append((class_name, method))
+    return found
+
+
+_ROLE_NODES = (
+    "SELECT app_index, sql_id, stage_id, operator, min(node_id) AS node_id FROM ("
+    + " UNION ALL ".join(
+        f"SELECT m.app_index, m.sql_id, m.stage_id, '{operator}' AS operator, m.node_id"
+        " FROM node_metrics m JOIN plan_nodes n USING (app_index, sql_id, plan_version, node_id)"
+        " LEFT JOIN plan_nodes p ON p.app_index = n.app_index AND p.sql_id = n.sql_id"
+        "  AND p.plan_version = n.plan_version AND p.node_id = n.parent_node_id"
+        f" WHERE n.is_final AND m.stage_id IS NOT NULL AND m.metric = '{metric}'"
+        + (" AND n.name = 'Exchange'" if operator.startswith("Exchange") else "")
+        + " AND coalesce(p.name, '') NOT LIKE 'Reused%'"
+        for operator, metric in _ROLES.items()
+    )
+    + ") GROUP BY app_index, sql_id, stage_id, operator HAVING count(DISTINCT node_id) = 1"
+)
+
+
+def _sql(value: int | None) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _text(value: str | None) -> str:
+    return "NULL::VARCHAR" if value is None else "'" + value.replace("'", "''") + "'"
