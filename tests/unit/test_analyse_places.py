@@ -35,7 +35,9 @@ TEXT = json.dumps([{"id": 1, "name": "/in", "scope": {"id": "0", "name": "textFi
 
 
 def account(
-    tmp_path: Path, *stages: tuple[int | None, str, list[tuple[str | None, int]]]
+    tmp_path: Path,
+    *stages: tuple[int | None, str, list[tuple[str | None, int]]],
+    python: bool = False,
 ) -> Summary:
     """Account for stages given by SQL execution, name, and operators and stacks of samples."""
     world = World([StageSpec([200], sql_id=sql_id) for sql_id, _, _ in stages])
@@ -57,6 +59,8 @@ def account(
     for (class_name, method), frame in number.items():
         world.add("frames", frame_id=frame, class_name=class_name, method=method, kind="c2")
     exchanges(world)
+    if python:
+        sends_data(world)
     with Run.open(world.write(tmp_path)) as run:
         return summary(run)
 
@@ -77,6 +81,18 @@ def exchanges(world: World) -> None:
             "node_metrics", app_index=0, sql_id=0, plan_version=0, node_id=node, metric=metric,
             accumulator_id=100 + node, stage_id=stage, updates_count=1,
         )  # fmt: skip
+
+
+def sends_data(world: World) -> None:
+    """Put a Python node into the plan that sent data in stage 0."""
+    world.add(
+        "plan_nodes", app_index=0, sql_id=0, plan_version=0, is_final=True, node_id=12,
+        parent_node_id=0, depth=1, name="ArrowEvalPython", simple_string="ArrowEvalPython",
+    )  # fmt: skip
+    world.add(
+        "node_metrics", app_index=0, sql_id=0, plan_version=0, node_id=12,
+        metric="data sent to Python workers", accumulator_id=112, stage_id=0, updates_count=1,
+    )  # fmt: skip
 
 
 def test_code_of_rdds_is_named_by_frames_and_event_log(tmp_path: Path) -> None:
@@ -112,6 +128,14 @@ def test_both_sides_of_an_exchange_find_their_node(tmp_path: Path) -> None:
     assert {o.operator for o in made.operators} == {"Exchange"}
     assert by_node[10].stage_ids == [0, 1]
     assert by_node[11].stage_ids == [1]
+
+
+@pytest.mark.parametrize("operator", ["Python", "EvalPython"])
+def test_frames_that_python_nodes_share_find_the_node_that_sent_data(
+    tmp_path: Path, operator: str
+) -> None:
+    made = account(tmp_path, (0, "a", [(operator, 3)]), python=True)
+    assert [(o.operator, o.node_id) for o in made.operators] == [("ArrowEvalPython", 12)]
 
 
 def test_a_tasks_own_work_is_no_operator_and_not_unknown(tmp_path: Path) -> None:

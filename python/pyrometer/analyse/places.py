@@ -26,11 +26,13 @@ _SHARED = {"Exchange write": "shuffle write", "Exchange read": "shuffle read", "
 _INPUTS = ("HadoopRDD", "NewHadoopRDD")
 _LIBRARY = re.compile(r"org\.apache\.spark\.(ml|mllib|graphx)\.")
 _OPERATION = re.compile(r"\$anonfun\$([a-z]\w*?)(?:WithClassTag)?\$")
+# What frames call a Python node whose class several operators share.
+_PYTHON = ("Python", "EvalPython", "MapInBatch", "FlatMapGroupsInBatch", "FlatMapCoGroupsInBatch")
 # Metrics that only the node of that role updates in a stage.
 _ROLES = {
     "Exchange write": "shuffle records written",
     "Exchange read": "records read",
-    "Python": "data sent to Python workers",
+    **dict.fromkeys(_PYTHON, "data sent to Python workers"),
 }
 
 
