@@ -164,8 +164,21 @@ def test_a_source_whose_lines_lie_in_other_methods_is_not_that_of_the_samples() 
     assert sources.of(1, plan, [("processNext", 5)]) == (mine,)
     both = sources.of(1, plan, [("processNext", 6)])
     assert both == (mine, alike)
-    assert tell(both, 5) is None
-    assert tell((), 5) is None
+    assert tell(both, ("processNext", 5)) is None
+    assert tell((), ("processNext", 5)) is None
+    # Constructors bear no name of their own.
+    assert sources.of(1, plan, [("<init>", 5)]) == both
+
+
+def test_one_line_in_another_method_is_not_told_and_does_not_undo_the_rest() -> None:
+    lines = {n: Line("Filter", 0, "processNext", None) for n in range(3)}
+    source = Source(0, 1, ("Filter a#1",), lines)
+    plan = [PlanNode(1, "Filter", 1, "Filter a#9", frozenset())]
+    seen = [("processNext", 0), ("processNext", 1), ("other", 2)]
+    assert Sources([source]).of(1, plan, seen) == (source,)
+    assert tell((source,), seen[0]) == lines[0]
+    assert tell((source,), seen[2]) is None
+    assert Sources([source]).of(1, plan, [*seen[1:], ("other", 0)]) == ()
 
 
 def test_executions_are_added_up_without_their_numbers(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ class Plan:
         if evidence.codegen_stage_id is None or line is None:
             return None
         cluster = self.cluster(evidence.codegen_stage_id, evidence.stage_id)
-        found = tell(cluster.sources, line) if cluster else None
+        found = tell(cluster.sources, (evidence.method, line)) if cluster else None
         if cluster is None or found is None:
             return None
         if not evidence.is_generated and plain(evidence.operator or "") != plain(found.operator):

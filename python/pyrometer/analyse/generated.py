@@ -20,6 +20,7 @@ _BEGINNINGS = frozenset(" :+*")
 _NODE = re.compile(r"^([ :|+-]*)(?:\*\((\d+)\) )?(.*)$")
 # The tree names the output of aggregates, plans as Spark logs them do not.
 _OUTPUT = re.compile(r", output=\[.*\]\)$")
+_CONSTRUCTORS = ("<init>", "<clinit>")
 _CAST = re.compile(r"(?:try_|ansi_)?cast\((?:input\[\d+, (\w+), \w+\]|.* as (\w+)\)) as (\w+)\)")
 _PLAN_ID = re.compile(r"plan_id=\d+")
 Place = tuple[str | None, int]
@@ -58,13 +59,17 @@ class Source:
     lines: Mapping[int, Line]
     max_method_bytes: int | None = None
 
-    def fits(self, places: Iterable[Place]) -> bool:
-        """Whether sampled lines lie in the methods that their frames name."""
-        return all(
-            found is None or found.method is None or method is None or found.method == method
-            for method, line in places
-            for found in (self.lines.get(line),)
-        )
+    def line(self, place: Place) -> Line | None:
+        """Give the line of a place, unless frames name another method than it lies in."""
+        method, number = place
+        found = self.lines.get(number)
+        if found is None or method in (None, *_CONSTRUCTORS) or found.method is None:
+            return found
+        return found if found.method == method else None
+
+    def misses(self, places: Iterable[Place]) -> int:
+        """Count the sampled lines that lie in other methods than their frames name."""
+        return sum(p[1] in self.lines and self.line(p) is None for p in places)
 
 
 def cluster_nodes(tree: str, codegen_stage_id: int) -> tuple[list[str], dict[int, int]]:
@@ -201,12 +206,14 @@ class Sources:
         """
         texts = tuple(comparable(node.simple_string) for node in cluster)
         seen = list(places)
-        return tuple(s for s in self._by_nodes.get((codegen_stage_id, texts), ()) if s.fits(seen))
+        missed = [(s.misses(seen), s) for s in self._by_nodes.get((codegen_stage_id, texts), ())]
+        least = min((n for n, _ in missed), default=0)
+        return tuple(s for n, s in missed if n == least and 2 * n <= len(seen))
 
 
-def tell(candidates: Sequence[Source], line: int) -> Line | None:
-    """Tell what a line is for, where all sources that it may be of agree."""
-    found = [source.lines.get(line) for source in candidates]
+def tell(candidates: Sequence[Source], place: Place) -> Line | None:
+    """Tell what a place is for, where all sources that it may be of agree."""
+    found = [source.line(place) for source in candidates]
     first = found[0] if found else None
     if first is None or any(f is None or f.means() != first.means() for f in found):
         return None

@@ -29,7 +29,7 @@ def operator_lines(s: Summary, look: Look) -> Iterator[RenderableType]:
         return
     yield heading("Task CPU by operator")
     rows = bars(look)
-    several = len({o.sql_id for o in s.operators}) > 1
+    several = len({o.sql_id for o in s.operators} - {None}) > 1
     for o in across_executions(s.operators)[:MAX_OPERATORS]:
         _operator(rows, o, look, several)
     if s.unmapped.ratio is not None:
