@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.generated import (
     HIGH,
     LINES,
@@ -357,3 +359,23 @@ def test_two_conversions_below_one_comment_are_not_told_apart() -> None:
     widened = "cast(input[3, int, true] as bigint)"
     assert conversion_of(f"({LOW} + {widened})", []) == LOW
     assert conversion_of(widened, []) is None
+
+
+@given(st.lists(st.text(alphabet="*( )1:+-Filtera#9\n[],=output", max_size=30), max_size=8))
+def test_any_tree_is_read_and_its_positions_are_those_of_its_nodes(parts: list[str]) -> None:
+    nodes, positions = cluster_nodes("\n".join(parts), 1)
+    assert sorted(positions.values()) == list(range(len(nodes)))
+    for text in nodes:
+        assert comparable(comparable(text)) == comparable(text)
+
+
+@given(
+    st.text(alphabet="cast(input[0, 1true]) as int...#", max_size=80),
+    st.text(alphabet="Project [a#1,b#2L]( AS c#3)", max_size=60),
+)
+def test_any_expression_is_said_without_a_fault(expression: str, text: str) -> None:
+    conversion_of(expression, [text])
+    node = PlanNode(2, "Project", 1, text, frozenset(), 1)
+    child = PlanNode(3, "Project", 1, text, frozenset(), 2)
+    said = PlanColumns([node, child], {}).named(expression, node)
+    assert said == expression or said in text

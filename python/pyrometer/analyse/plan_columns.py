@@ -57,6 +57,7 @@ class PlanColumns:
 
     def __init__(self, nodes: Iterable[PlanNode], texts: Mapping[int, str]) -> None:
         self._texts = texts
+        self._known: dict[int, Columns] = {}
         self._children: dict[int, list[PlanNode]] = {}
         for node in nodes:
             if node.parent_node_id is not None:
@@ -97,6 +98,11 @@ class PlanColumns:
         return given[0] if len(given) == 1 else Columns()
 
     def _outputs(self, node: PlanNode) -> Columns:
+        if node.node_id not in self._known:
+            self._known[node.node_id] = self._read(node)
+        return self._known[node.node_id]
+
+    def _read(self, node: PlanNode) -> Columns:
         text = self._texts.get(node.node_id, node.simple_string)
         if node.operator in _PASSES:
             return self._first(node)
