@@ -87,7 +87,9 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
         "Frames marked *pull* only ask others for rows; *guest*: code that counts to the operator "
         "of SQL that called it, else, or where that only pulls, to an RDD; *fallback*: counts "
         "where no other frame says more. A user's own frames are guests. In samples, `RDD`, "
-        "`MLlib` and `GraphX` are named further by the event log: `RDD flatMap at Words.java:12`. "
+        "`MLlib` and `GraphX` are named further by the event log: `RDD flatMap at Words.java:12`; "
+        "reading a shuffle outside SQL, with the sort or aggregation that it feeds, belongs to the "
+        "operation that made the shuffled RDD, reading a file to the one that made its RDD. "
         "`Exchange write` and `Exchange read` belong to the exchange whose metrics that stage "
         "updated.",
         "",

@@ -155,4 +155,5 @@ def test_names_fall_back_to_the_stage() -> None:
     assert name_of("RDD", [], "sum at X.scala:3", None) == "RDD sum at X.scala:3"
     assert name_of("RDD", [], None, None) is None
     assert name_of("Scan", [], None, None) == "RDD input"
+    assert name_of("Exchange read", [], "sum at X.scala:3", None) == "RDD shuffle read"
     assert name_of("GraphX", [], "sum at X.scala:3", None) is None

@@ -22,8 +22,13 @@ from pyrometer.analyse.scope import Scope
 Kind = Literal["sql", "rdd", "task"]
 _LIBRARIES = ("MLlib", "GraphX")
 _OUTSIDE = ("RDD", *_LIBRARIES)
-_SHARED = {"Exchange write": "shuffle write", "Exchange read": "shuffle read", "Python": "Python"}
-_INPUTS = ("HadoopRDD", "NewHadoopRDD")
+_SHARED = {"Exchange write": "shuffle write", "Python": "Python"}
+# Outside SQL: what the operation is called where the RDDs do not say, and the RDDs that say it
+# (a shuffle is read, sorted and combined for the operation that made its RDD).
+_MADE_BY = {
+    "Exchange read": ("shuffle read", ("ShuffledRDD", "CoGroupedRDD")),
+    "Scan": ("input", ("HadoopRDD", "NewHadoopRDD", "/", "file:", "hdfs:")),
+}
 _LIBRARY = re.compile(r"org\.apache\.spark\.(ml|mllib|graphx)\.")
 _OPERATION = re.compile(r"\$anonfun\$([a-z]\w*?)(?:WithClassTag)?\$")
 # What frames call a Python node whose class several operators share.
@@ -90,32 +95,38 @@ def name_of(
     'RDD flatMap'
     >>> name_of("RDD", [], "sortByKey at Words.java:13", None)
     'RDD sortByKey at Words.java:13'
+    >>> rdds = '[{"name": "ShuffledRDD", "scope": {"id": "4", "name": "sortByKey"}}]'
+    >>> name_of("Exchange read", [], "take at Words.java:14", rdds)
+    'RDD sortByKey'
     >>> name_of("MLlib", [("org.apache.spark.mllib.clustering.KMeans$", "x")], None, None)
     'MLlib KMeans'
     """
+    if operator in _MADE_BY:
+        other, names = _MADE_BY[operator]
+        return f"RDD {_sited(_scope(rdds, names) or other, stage)}"
     if operator in _SHARED:
         return f"RDD {_SHARED[operator]}"
-    if operator == "Scan":
-        return f"RDD {_scope(rdds) or 'input'}"
     for class_name, method in frames:
         is_library = _LIBRARY.match(class_name) is not None
         if is_library and operator in _LIBRARIES:
             return f"{operator} {class_name.rsplit('.', 1)[-1].split('$')[0]}"
         found = _OPERATION.search(method)
         if found and not is_library and operator not in _LIBRARIES:
-            operation = found[1]
-            same = stage is not None and stage.startswith(f"{operation} at ")
-            return f"RDD {stage if same else operation}"
+            return f"RDD {_sited(found[1], stage)}"
     return f"RDD {stage}" if operator == "RDD" and stage else None
 
 
-def _scope(rdds: str | None) -> str | None:
-    """Operation that made the stage's input, where it has one."""
+def _sited(operation: str, stage: str | None) -> str:
+    """Add the call site where the stage is named after the operation."""
+    return stage if stage is not None and stage.startswith(f"{operation} at ") else operation
+
+
+def _scope(rdds: str | None, names: tuple[str, ...]) -> str | None:
+    """Operation that made the stage's RDDs of these names, where it is one."""
     found = {
         (rdd.get("scope") or {}).get("name")
         for rdd in json.loads(rdds or "[]")
-        if rdd.get("name") in _INPUTS
-        or str(rdd.get("name", "")).startswith(("/", "file:", "hdfs:"))
+        if str(rdd.get("name", "")).startswith(names)
     }
     return found.pop() if len(found) == 1 else None
 
@@ -129,7 +140,7 @@ def _names(scope: Scope) -> str:
         "  LEFT JOIN (SELECT DISTINCT app_index, sql_id FROM plan_nodes) p"
         "   USING (app_index, sql_id)"
         "  WHERE w.role = 'task' AND w.java_stack IS NOT NULL"
-        f"  AND w.operator IN {(*_OUTSIDE, *_SHARED, 'Scan')}) x"
+        f"  AND w.operator IN {(*_OUTSIDE, *_SHARED, *_MADE_BY)}) x"
         " LEFT JOIN stages s ON s.app_index = x.app_index AND s.stage_id = x.stage_id"
         " GROUP BY ALL"
     )
