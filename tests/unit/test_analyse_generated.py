@@ -276,6 +276,9 @@ def test_a_joins_columns_are_those_of_the_streamed_side_first(build: str, number
     columns = PlanColumns([node, SCAN, OTHER], {})
     assert columns.named(f"(input[{number}, int, true] > 5)", node) == "(c#3 > 5)"
     assert columns.named("(input[1, int, true] > 5)", node) == "(input[1, int, true] > 5)"
+    # Alone, it is a column of the rows that were built.
+    built = "c#3" if build == "BuildRight" else "a#1"
+    assert columns.named("input[0, int, true]", node) == built
 
 
 def test_fields_that_spark_cut_have_no_name() -> None:

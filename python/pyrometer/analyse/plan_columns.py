@@ -29,6 +29,8 @@ _PASSES = frozenset({
 # fmt: on
 _LISTS = ("Project", "Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "ReusedExchange")
 _AGGREGATES = ("HashAggregate", "ObjectHashAggregate", "SortAggregate")
+_BUILDING_JOINS = ("BroadcastHashJoin", "ShuffledHashJoin", "BroadcastNestedLoopJoin")
+_BUILD_SIDES = {"BuildLeft": 0, "BuildRight": 1}
 _MOST_BUFFERS = 64
 
 
@@ -70,12 +72,8 @@ class PlanColumns:
             return expression
         columns = self._inputs(node)
         if INPUT.fullmatch(expression):
-            plain = node.operator in ("Project", "Filter")
-            return (
-                columns.names[numbers[0]]
-                if plain and numbers[0] < len(columns.names)
-                else (expression)
-            )
+            read = self._read_alone(node, columns).names
+            return read[numbers[0]] if numbers[0] < len(read) else expression
         # Buffers of aggregates stand before the columns of the child.
         shifts = range(_MOST_BUFFERS) if node.operator in _AGGREGATES else (0,)
         found = {
@@ -86,6 +84,21 @@ class PlanColumns:
             if text
         }
         return found.pop() if len(found) == 1 else expression
+
+    def _read_alone(self, node: PlanNode, columns: Columns) -> Columns:
+        """Columns that code of a node reads without doing anything with them.
+
+        A join on one side's table reads that side's rows by their own numbers
+        (``genBuildSideVars`` of Spark's ``JoinCodegenSupport``); what streams past it is in
+        variables already.
+        """
+        if node.operator in ("Project", "Filter"):
+            return columns
+        children = self._children.get(node.node_id, ())
+        build = next((n for word, n in _BUILD_SIDES.items() if word in node.simple_string), None)
+        if node.operator in _BUILDING_JOINS and len(children) == 2 and build is not None:
+            return self._outputs(children[build])
+        return Columns()
 
     def _inputs(self, node: PlanNode) -> Columns:
         given = [self._outputs(child) for child in self._children.get(node.node_id, ())]
