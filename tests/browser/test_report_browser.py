@@ -279,6 +279,30 @@ def test_events_and_filters_change_the_picture(full: Browser) -> None:
     assert full.text("#flame-status") not in texts
 
 
+def test_stacks_are_ordered_as_asked(full: Browser) -> None:
+    def choose(name: str, text: str) -> None:
+        path = f"//select[@data-name='{name}']/option[contains(text(), '{text}')]"
+        full.driver.find_element(By.XPATH, path).click()
+
+    def whole() -> str:
+        full.driver.find_element(By.ID, "flame-canvas").send_keys(Keys.ESCAPE)
+        return full.text("#flame-status")
+
+    before = whole()
+    choose("group1", "Stage")
+    choose("inverted", "from the leaf")
+    assert whole() == before
+    choose("weight", "critical")
+    critical = whole()
+    assert critical != before
+    choose("group0", "nothing")
+    assert whole() == critical
+    choose("weight", "time")
+    choose("inverted", "from the root")
+    choose("group0", "Thread role")
+    assert whole() == before
+
+
 def test_the_flame_graph_works_by_keyboard(full: Browser) -> None:
     canvas = full.driver.find_element(By.ID, "flame-canvas")
     full.js("arguments[0].focus()", canvas)

@@ -75,7 +75,22 @@ def run_rows() -> dict[str, list[dict[str, Any]]]:
     rows["gc_pauses"], rows["safepoints"] = _pauses(rng)
     rows["os_series"], rows["jvm_series"] = _series(rng)
     rows["samples"], rows["stacks"], rows["frames"] = _samples(rng)
+    rows["spans"] = [_span(task) for task in rows["tasks"]]
+    for sample in rows["samples"]:
+        running = [
+            s for s in rows["spans"] if s["start_mono_ns"] <= sample["t_ns"] < s["end_mono_ns"]
+        ]
+        if running and sample["role"] == "task":
+            sample["task_attempt_id"] = running[0]["task_attempt_id"]
     return rows
+
+
+def _span(task: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "host": HOST, "pid": PID, "tid": 77, "executor_id": "driver", "stage_id": task["stage_id"],
+        "stage_attempt": 0, "task_attempt_id": task["task_attempt_id"], "partition": 0, "status": "success",
+        "start_mono_ns": task["launch_wall_ns"] - WALL0 + MONO0, "end_mono_ns": task["finish_wall_ns"] - WALL0 + MONO0,
+    }  # fmt: skip
 
 
 def _tasks(rng: random.Random) -> list[dict[str, Any]]:

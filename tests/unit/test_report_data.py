@@ -182,6 +182,22 @@ def test_heap_memory_and_reads_are_there(data: ReportData) -> None:
 # --- flame graph ---
 
 
+def test_critical_time_on_wall_is_the_time_with_tasks(data):
+    flame, columns = data.content["flame"], unpack(data, "flame")
+    assert flame["critical"] == ["cpu", "wall"]
+    running = {}
+    for sample in ROWS["samples"]:
+        if sample["event"] == "wall" and sample.get("task_attempt_id") is not None:
+            beside = sum(
+                span["start_mono_ns"] <= sample["t_ns"] < span["end_mono_ns"]
+                for span in ROWS["spans"]
+            )
+            running[id(sample)] = sample["weight"] / max(beside, 1)
+    wall = columns["flame.event"] == flame["event_names"].index("wall")
+    assert columns["flame.critical"][wall].sum() == pytest.approx(sum(running.values()))
+    assert 0 < sum(running.values()) < columns["flame.weight"][wall].sum()
+
+
 def test_fold_keeps_every_weight(data: ReportData) -> None:
     flame, columns = data.content["flame"], unpack(data, "flame")
     for place, event in enumerate(flame["event_names"]):

@@ -21,6 +21,7 @@ export function loadFlame(meta, columns) {
     node: column("node"),
     event: column("event"),
     weight: column("weight"),
+    critical: column("critical"),
     n: column("n"),
     dimension: Object.fromEntries(Object.keys(meta.dimensions).map((name) => [name, column(name)])),
   };
@@ -40,18 +41,71 @@ export function links(depth) {
   return { parent, end };
 }
 
-// What is asked for: {event, filters: {dimension: [indices]}, group: dimension or null}.
-// Returns the tree to draw, laid out: one entry per node that has weight, groups as a first level.
-export function makeView(model, query) {
+// The same stacks from the leaf up: what calls a frame stands below it. Made once, when asked for.
+export function inverted(model) {
+  model.upended ??= upend(model);
+  return model.upended;
+}
+
+function upend(model) {
+  const width = model.strings.length + 1;
+  const known = new Map(); // (parent, frame) -> node, in order of appearance
+  const [frame, kind, children, leaf] = [[], [], [[]], new Map()];
+  for (const node of new Set(model.node)) {
+    let at = -1;
+    for (let i = node; i >= 0; i = model.parent[i]) {
+      const key = (at + 1) * width + model.frame[i];
+      let next = known.get(key);
+      if (next === undefined) {
+        next = frame.length;
+        known.set(key, next);
+        children[at + 1].push(next);
+        children.push([]);
+        frame.push(model.frame[i]);
+        kind.push(model.kind[i]);
+      }
+      at = next;
+    }
+    leaf.set(node, at);
+  }
+  const order = new Uint32Array(frame.length); // node by appearance -> place in pre-order
+  const depth = new Uint16Array(frame.length);
+  const made = { frame: new Uint32Array(frame.length), kind: new Uint8Array(frame.length) };
+  const open = [[...children[0]].sort((a, b) => frame[b] - frame[a])];
+  for (let place = 0; open.length;) {
+    const next = open.at(-1).pop();
+    if (next === undefined) {
+      open.pop();
+      continue;
+    }
+    order[next] = place;
+    depth[place] = open.length - 1;
+    made.frame[place] = frame[next];
+    made.kind[place] = kind[next];
+    place += 1;
+    open.push(children[next + 1].sort((a, b) => frame[b] - frame[a]));
+  }
+  return { ...model, ...made, depth, ...links(depth), fromLeaf: true, node: Uint32Array.from(model.node, (node) => order[leaf.get(node)]) };
+}
+
+// What is asked for: {event, filters: {dimension: [indices]}, groups: [dimension], weight:
+// "time" or "critical", inverted}. Returns the tree to draw, laid out: one entry per node that has
+// weight, groups as its first levels in the order asked for.
+export function makeView(whole, query) {
+  const model = query.inverted ? inverted(whole) : whole;
   const event = model.meta.event_names.indexOf(query.event);
+  const weight = query.weight === "critical" ? model.critical : model.weight;
   const filters = Object.entries(query.filters ?? {}).filter(([, allowed]) => allowed).map(([name, allowed]) => [model.dimension[name], new Set(allowed)]);
   const chosen = [];
   for (let i = 0; i < model.node.length; i += 1) {
-    if (model.event[i] === event && filters.every(([column, allowed]) => allowed.has(column[i]))) chosen.push(i);
+    if (model.event[i] === event && weight[i] > 0 && filters.every(([column, allowed]) => allowed.has(column[i]))) chosen.push(i);
   }
-  const groups = query.group ? split(chosen, model.dimension[query.group], model.weight) : [{ key: -1, facts: chosen }];
-  const buffers = { self: new Float64Array(model.frame.length), n: new Float64Array(model.frame.length), sums: new Float64Array(model.frame.length), best: new Float64Array(model.frame.length), what: new Int16Array(model.frame.length) };
-  return layout(model, groups.map((group) => part(model, group, query.group ? 1 : 0, buffers)), query);
+  const groups = query.groups ?? [];
+  const buffers = { weight, self: new Float64Array(model.frame.length), n: new Float64Array(model.frame.length), sums: new Float64Array(model.frame.length), best: new Float64Array(model.frame.length), what: new Int16Array(model.frame.length) };
+  const parts = (facts, level) => level === groups.length
+    ? [part(model, facts, level, buffers)]
+    : split(facts, model.dimension[groups[level]], weight).flatMap((group) => [box(model, group, level), ...parts(group.facts, level + 1)]);
+  return layout(model, parts(chosen, 0), { ...query, groups });
 }
 
 function split(chosen, dimension, weight) {
@@ -65,14 +119,25 @@ function split(chosen, dimension, weight) {
   return [...groups.values()].sort((a, b) => b.total - a.total);
 }
 
-// One group summed on the tree: columns for its nodes that have weight, its own box first.
-function part(model, group, shift, { self, n, sums, best, what }) {
+// The box of a group.
+function box(model, group, level) {
+  const out = columns(1);
+  out.source[0] = -1 - group.key;
+  out.depth[0] = level;
+  out.what[0] = -1;
+  out.total[0] = group.total;
+  for (const fact of group.facts) out.n[0] += model.n[fact];
+  return out;
+}
+
+// Facts summed on the tree: columns for its nodes that have weight.
+function part(model, facts, shift, { weight, self, n, sums, best, what }) {
   const size = model.frame.length;
   self.fill(0);
   n.fill(0);
   const kinds = new Map();
-  for (const fact of group.facts) {
-    self[model.node[fact]] += model.weight[fact];
+  for (const fact of facts) {
+    self[model.node[fact]] += weight[fact];
     n[model.node[fact]] += model.n[fact];
     const kind = model.dimension.what[fact];
     (kinds.get(kind) ?? kinds.set(kind, []).get(kind)).push(fact);
@@ -82,22 +147,16 @@ function part(model, group, shift, { self, n, sums, best, what }) {
   upwards(model.parent, n);
   best.fill(0);
   what.fill(-1);
-  for (const [kind, facts] of kinds) {
+  for (const [kind, same] of kinds) {
     sums.fill(0);
-    for (const fact of facts) sums[model.node[fact]] += model.weight[fact];
+    for (const fact of same) sums[model.node[fact]] += weight[fact];
     upwards(model.parent, sums);
     for (let i = 0; i < size; i += 1) if (sums[i] > best[i]) [best[i], what[i]] = [sums[i], kind];
   }
-  let count = shift;
+  let count = 0;
   for (let i = 0; i < size; i += 1) if (total[i] > 0) count += 1;
   const out = columns(count);
   let at = 0;
-  if (shift) {
-    out.source[0] = -1 - group.key;
-    out.what[0] = -1;
-    for (let i = 0; i < size; i = model.end[i]) [out.total[0], out.n[0]] = [out.total[0] + total[i], out.n[0] + n[i]];
-    at = 1;
-  }
   for (let i = 0; i < size; i += 1) {
     if (total[i] <= 0) {
       i = model.end[i] - 1;
@@ -105,7 +164,7 @@ function part(model, group, shift, { self, n, sums, best, what }) {
     }
     out.source[at] = i;
     out.depth[at] = model.depth[i] + shift;
-    out.self[at] = self[i];
+    out.self[at] = model.fromLeaf ? (model.depth[i] ? 0 : total[i]) : self[i];
     out.total[at] = total[i];
     out.n[at] = n[i];
     out.what[at] = what[i];
@@ -154,7 +213,7 @@ function layout(model, parts, query) {
     frame: (i) => (source[i] >= 0 ? model.frame[source[i]] : model.strings.length),
     frames: model.strings.length + 1,
     name: (frame) => model.strings.get(frame),
-    label: (i) => (source[i] >= 0 ? model.strings.get(model.frame[source[i]]) : groupName(model, query.group, -1 - source[i])),
+    label: (i) => (source[i] >= 0 ? model.strings.get(model.frame[source[i]]) : groupName(model, query.groups[depth[i]], -1 - source[i])),
     kind: (i) => (source[i] >= 0 ? model.meta.kinds[model.kind[source[i]]] : "group"),
     unit: model.meta.events[query.event]?.unit ?? "ns",
   };

@@ -11,13 +11,14 @@ import { onTheme } from "./theme.js";
 const ROW = 18;
 const NARROW = 0.5;
 const TALLEST = 1300;
-const TEXT = "Every sample is a stack of calls; equal stacks are joined, callers above callees. The wider a box, the more was spent in it and what it called. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
+const TEXT = "Every sample is a stack of calls; equal stacks are joined, callers above callees. The wider a box, the more was spent in it and what it called. By critical time a sample of a task weighs less the more tasks ran beside it: what elapsed time depends on. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
 const EVENTS = {
   cpu: ["CPU", "Time on a CPU, sampled."],
   wall: ["Wall", "Wall time of threads, running or waiting, sampled."],
   alloc: ["Allocation", "Bytes of Java objects allocated; the last box is the class."],
   lock: ["Locks", "Time blocked on Java locks; the last box is the class of the lock."],
 };
+const ORDER = ["Group by", "then", "then"];
 const DIMENSION_NAMES = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", operator: "SQL operator" };
 
 export function flameSection(meta, columns, window) {
@@ -27,7 +28,7 @@ export function flameSection(meta, columns, window) {
 
 function flameGraph(model, window) {
   const { meta } = model;
-  const state = { event: meta.event_names[0], filters: {}, group: "", colour: "what", root: -1, back: [], found: null, selected: -1, text: "" };
+  const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, colour: "what", root: -1, back: [], found: null, selected: -1, text: "" };
   let view = null;
   const measured = (window?.iterations ?? []).map((number) => meta.dimensions.iteration.indexOf(number)).filter((index) => index >= 0);
 
@@ -59,12 +60,28 @@ function flameGraph(model, window) {
       rebuild();
     } } }, EVENTS[name]?.[0] ?? name))),
     ["role", "stage", "iteration"].map(filter),
-    select("group", "Group by", grouped, (value) => { state.group = value; rebuild(); }),
+    el("span", { class: "orders" }, ORDER.map((label, level) => select(`group${level}`, label, grouped, (value) => group(level, value)))),
+    select("inverted", "Stacks", [["", "from the root"], ["yes", "from the leaf: callers below"]], (value) => { state.inverted = value !== ""; rebuild(); }),
+    meta.critical && select("weight", "Weight", [["time", "time"], ["critical", "critical time"]], (value) => { state.weight = value; rebuild(); }),
     select("colour", "Colour", [["what", "kind of work"], ["kind", "kind of code"]], (value) => { state.colour = value; draw(); drawLegend(); }),
     el("span", { class: "grow" }), input, share, back, reset);
 
+  function group(level, value) {
+    state.groups[level] = value;
+    showOrders();
+    rebuild();
+  }
+
+  // The next dimension can be chosen once one stands before it.
+  function showOrders() {
+    const boxes = [...bar.querySelectorAll('[data-name^="group"]')];
+    boxes.forEach((box, level) => { box.parentNode.hidden = level > 0 && !boxes[level - 1].value; });
+  }
+
   function rebuild() {
-    view = makeView(model, { event: state.event, filters: state.filters, group: state.group || null });
+    const groups = state.groups.filter((name, level) => name && state.groups.indexOf(name) === level);
+    const weight = meta.critical?.includes(state.event) ? state.weight : "time";
+    view = makeView(model, { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted });
     Object.assign(state, { root: -1, back: [], selected: -1 });
     scroller.scrollTop = 0;
     look();
@@ -311,14 +328,15 @@ function flameGraph(model, window) {
   // Open on what the totals are about: the measured iterations, by thread role.
   const task = meta.dimensions.role?.indexOf("task") ?? -1;
   if (measured.length) choose("iteration", measured.length > 1 ? "measured" : measured[0]);
-  if (task >= 0 && meta.dimensions.role.length > 1) choose("group", "role");
+  if (task >= 0 && meta.dimensions.role.length > 1) choose("group0", "role");
+  showOrders();
   rebuild();
 
   function choose(name, value) {
     const box = bar.querySelector(`select[data-name="${name}"]`);
     if (!box) return;
     box.value = String(value);
-    if (name === "group") state.group = value;
+    if (name === "group0") group(0, value);
     else state.filters[name] = value === "measured" ? measured : [value];
   }
 

@@ -28,6 +28,7 @@ function model(lines) {
     "flame.node": Uint8Array.from(lines, (line) => place.get(line.path.join(";"))),
     "flame.event": Uint8Array.from(lines, (line) => (line.event === "alloc" ? 1 : 0)),
     "flame.weight": Float64Array.from(lines, (line) => line.weight),
+    "flame.critical": Float64Array.from(lines, (line) => line.critical ?? line.weight / 2),
     "flame.n": Uint8Array.from(lines, () => 1),
     ...index,
   });
@@ -66,10 +67,37 @@ test("filters leave out what they exclude, and its frames", () => {
 });
 
 test("groups become a first level, heaviest first", () => {
-  const view = makeView(model(LINES), { event: "cpu", group: "role" });
+  const view = makeView(model(LINES), { event: "cpu", groups: ["role"] });
   assert.deepEqual(rows(view).filter(([, depth]) => depth === 0), [["task", 0, 0, 10, 0], ["gc", 0, 10, 2, 0]]);
   assert.equal(view.label(1), "run");
   assert.equal(view.parent[1], 0);
+});
+
+test("groups stand inside groups, in the order asked for", () => {
+  const loaded = model(LINES);
+  const view = makeView(loaded, { event: "cpu", groups: ["stage", "what"] });
+  const boxes = rows(view).filter((_, i) => view.kind(i) === "group").map(([name, depth, x, total]) => [name, depth, x, total]);
+  assert.deepEqual(boxes, [["stage 1", 0, 0, 9], ["decode", 1, 0, 6], ["decompression", 1, 6, 3], ["no stage", 0, 9, 2], ["gc", 1, 9, 2], ["stage 2", 0, 11, 1], ["decode", 1, 11, 1]]);
+  const other = makeView(loaded, { event: "cpu", groups: ["what", "stage"] });
+  assert.deepEqual(rows(other).filter(([, depth]) => depth === 1).map(([name]) => name), ["stage 1", "stage 2", "stage 1", "no stage"]);
+  assert.equal(other.sum, view.sum);
+});
+
+test("inverted, callers stand below what they called, and sums stay", () => {
+  const loaded = model(LINES);
+  const view = makeView(loaded, { event: "cpu", inverted: true });
+  assert.deepEqual(rows(view).map(([name, depth, , total]) => [name, depth, total]), [
+    ["decode", 0, 6], ["scan", 1, 6], ["run", 2, 6], ["gc", 0, 2], ["scan", 0, 1], ["run", 1, 1], ["unzip", 0, 3], ["scan", 1, 3], ["run", 2, 3]]);
+  assert.equal(view.sum, makeView(loaded, { event: "cpu" }).sum);
+  assert.equal(makeView(loaded, { event: "cpu", inverted: true, groups: ["role"] }).label(0), "task");
+  const table = (list) => Object.fromEntries(list.map(({ name, self, total }) => [name, [self, total]]));
+  assert.deepEqual(table(hottest(view)), table(hottest(makeView(loaded, { event: "cpu" }))));
+});
+
+test("critical time is another weight of the same stacks", () => {
+  const view = makeView(model(LINES.map((line) => ({ ...line, critical: line.role === "gc" ? 0 : line.weight / 4 }))), { event: "cpu", weight: "critical" });
+  assert.equal(view.sum, 2.5);
+  assert.ok(!rows(view).some(([name]) => name === "gc"));
 });
 
 test("a frame's kind of work is that of most of its weight", () => {

@@ -23,6 +23,8 @@ Ints = npt.NDArray[np.int64]
 MAX_FACTS = 150_000
 REST = "[lightest stacks, left out]"
 EVENTS = ("cpu", "wall", "alloc", "lock")
+# Events whose samples tell what elapsed time was spent on.
+CRITICAL = ("cpu", "wall")
 KINDS = ("unknown", "interpreted", "c1", "c2", "inlined", "native", "cpp", "kernel")
 # Dimension in the viewer -> expression over table samples. `what` is what an on-CPU sample was
 # doing, or what an off-CPU one waited for.
@@ -33,6 +35,13 @@ DIMENSIONS = {
     "what": "coalesce(category, wait_class, state)",
     "operator": "operator",
 }
+# Tasks that run from a point of time on, by the spans of the only host there is.
+_RUNNING = """
+    SELECT 'mono' AS clock, t_ns, sum(sum(change)) OVER (ORDER BY t_ns) AS tasks FROM (
+        SELECT start_mono_ns AS t_ns, 1 AS change FROM spans
+        UNION ALL SELECT end_mono_ns, -1 FROM spans WHERE end_mono_ns IS NOT NULL)
+    GROUP BY t_ns
+"""
 
 
 def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
@@ -51,7 +60,11 @@ def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
         return {"reason": "The profiler delivered no samples."}
     stacks = _stacks(tables, facts["stack"])
     names, ranks, kinds = _frames(tables, stacks["frame"])
-    return _pack(pack, facts, stacks, names, ranks, kinds)
+    hosts = int(tables.scalar("SELECT count(DISTINCT host) FROM spans"))
+    return _pack(pack, facts, stacks, names, ranks, kinds) | {
+        # Tasks that run at once are counted on one clock.
+        "critical": list(CRITICAL) if hosts == 1 else None
+    }
 
 
 def _facts(tables: Tables) -> dict[str, Any]:
@@ -62,14 +75,18 @@ def _facts(tables: Tables) -> dict[str, Any]:
     dims = ", ".join(f"{expr} AS {name}" for name, expr in DIMENSIONS.items())
     sql = f"""
         WITH placed AS (
-            SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration)
+            SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration),
+                CASE WHEN s.task_attempt_id IS NOT NULL AND event IN {CRITICAL}
+                     THEN s.weight / greatest(r.tasks, 1) END AS critical
             FROM samples s LEFT JOIN iterations i
                 ON s.clock = 'mono' AND s.t_ns >= i.start_mono_ns AND s.t_ns < i.end_mono_ns
+            ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
         ), folded AS (
             SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack,
                    event, any_value(unit) AS unit, {dims},
                    CASE WHEN event IN ('alloc', 'lock') THEN top_class END AS top_class,
-                   sum(weight)::DOUBLE AS weight, count(*) AS n
+                   sum(weight)::DOUBLE AS weight,
+                   coalesce(sum(critical), 0)::DOUBLE AS critical, count(*) AS n
             FROM placed GROUP BY ALL
         ), ranked AS (
             SELECT *, row_number() OVER (PARTITION BY event ORDER BY weight DESC, stack) AS place
@@ -79,7 +96,7 @@ def _facts(tables: Tables) -> dict[str, Any]:
             FROM ranked
         )
         SELECT stack, event, any_value(unit) AS unit, stage, iteration, role, what, operator,
-               top_class, sum(weight) AS weight, sum(n)::BIGINT AS n
+               top_class, sum(weight) AS weight, sum(critical) AS critical, sum(n)::BIGINT AS n
         FROM cut GROUP BY ALL
         ORDER BY stack, event, stage, iteration, role, what, operator, top_class
     """
@@ -148,6 +165,7 @@ def _pack(
     pack.add("flame.node", smallest_uint(rows["node"]))
     pack.add("flame.event", rows["event"].astype(np.uint8))
     pack.add("flame.weight", rows["weight"].astype(np.float64))
+    pack.add("flame.critical", rows["critical"].astype(np.float64))
     pack.add("flame.n", smallest_uint(rows["n"]))
     dimensions = {}
     for name in DIMENSIONS:
@@ -306,6 +324,7 @@ def _sum_facts(
         "node": unique[0],
         "event": unique[1],
         "weight": np.bincount(inverse, weights=weight),
+        "critical": np.bincount(inverse, weights=floats(facts["critical"])),
         "n": np.bincount(inverse, weights=floats(facts["n"])).astype(np.int64),
     }
     for place, (name, (values, _)) in enumerate(columns.items()):
