@@ -53,6 +53,8 @@ NODES = (
         ("Sort", 7, None, 11),
         (None, 5, 2, 1),
         (None, 4, 1, 4),
+        ("WholeStageCodegen", 4, None, 4),
+        ("WholeStageCodegen", None, None, None),
         # Two nodes fit equally well, or none: no node is better than a wrong one.
         ("Project", 4, 1, None),
         ("Sort", None, None, None),

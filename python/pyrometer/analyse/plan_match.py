@@ -180,7 +180,7 @@ def match(
     name = plain(operator or CLUSTER)
     wanted = _ALIASES.get(name, (name,))
     fits = [n for n in nodes if plain(n.name) in wanted]
-    if name == plain(CLUSTER):
+    if name == plain(CLUSTER) and codegen is not None:
         fits = [n for n in fits if n.codegen_stage_id == codegen]
     for narrower in (
         [n for n in fits if codegen is not None and n.codegen_stage_id == codegen],
