@@ -17,40 +17,32 @@ from pyrometer.workload.truth import calibrated, contention, engine, host, memor
 class Small(WorkloadContract):
     """Few rows: each takes 10 ms, and longer where the JVM has not the settings that it needs."""
 
-    __test__ = False
-
     @classmethod
     def specifications(cls):
         return [replace(spec, size=4) for spec in super().specifications()]
 
 
 class TestSerialisation(Small):
-    __test__ = True
     workload = calibrated.Serialisation
 
 
 class TestLock(Small):
-    __test__ = True
     workload = contention.Lock
 
 
 class TestRunQueue(Small):
-    __test__ = True
     workload = contention.RunQueue
 
 
 class TestGc(Small):
-    __test__ = True
     workload = memory.Gc
 
 
 class TestAllocation(Small):
-    __test__ = True
     workload = memory.Allocation
 
 
 class TestPageFaults(Small):
-    __test__ = True
     workload = memory.PageFaults
 
 
@@ -81,7 +73,6 @@ class TestSlowDisk(WorkloadContract):
 
 
 class TestSwap(Small):
-    __test__ = True
     workload = host.Swap
 
 

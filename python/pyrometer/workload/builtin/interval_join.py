@@ -8,14 +8,13 @@ from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
-    Needs,
     Prepared,
     Progress,
     Variant,
-    Workload,
     WorkloadSpec,
     no_progress,
 )
+from pyrometer.workload.generated import Dataset, GeneratedWorkload
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
@@ -41,7 +40,7 @@ def query(variant: str) -> str:
     return _QUERY.format(start=bound.format(column="starttime"), end=bound.format(column="endtime"))
 
 
-class IntervalJoin(Workload):
+class IntervalJoin(GeneratedWorkload):
     """Join of events with the intervals that contain their time."""
 
     name = "interval-join"
@@ -73,34 +72,30 @@ class IntervalJoin(Workload):
     }
     scales: ClassVar = {"test": 40_000, "default": 400_000, "seed": 75_000_000}
     scale_unit = "events"
-    needs = Needs(python=("pyarrow", "numpy"))
+    tables: ClassVar = {"eventhistory": "eventhistory"}
 
     def intervals(self, spec: WorkloadSpec) -> int:
         """Intervals of the day: 100 and 2 000 at the sizes of test and seed, else 300."""
         return {self.scales["test"]: 100, self.scales["seed"]: 2_000}.get(spec.size, 300)
 
-    def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """About 20 bytes an event."""
-        return spec.size * 20 + 1_000_000
+    def dataset(self, spec: WorkloadSpec) -> Dataset:
+        """Events and both forms of the intervals: the variants share one dataset."""
+        from pyrometer.workload.data import intervals
+
+        count = self.intervals(spec)
+        return Dataset(
+            f"intervals-{spec.size}",
+            intervals.recipe(spec.size, count),
+            lambda folder, tell: intervals.write_dataset(folder, tell, spec.size, count),
+        )
 
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Make the events and both forms of the intervals: the variants share one dataset."""
-        from pyrometer.workload.data import intervals
-
-        count = self.intervals(spec)
-        prepared = cache.ensure(
-            f"intervals-{spec.size}",
-            intervals.recipe(spec.size, count),
-            lambda folder, tell: intervals.write_dataset(folder, tell, spec.size, count),
-            bytes_needed=self.bytes_needed(spec),
-            progress=progress,
-        )
-        return prepared.with_paths(
-            eventhistory="eventhistory",
-            luminosity=f"luminosity_{spec.levels['workload.variant']}",
-        )
+        """Make the data, or find them, and choose the form of the intervals."""
+        prepared = super().prepare(spec, cache, progress)
+        luminosity = f"luminosity_{spec.levels['workload.variant']}"
+        return prepared.with_paths(**self.tables, luminosity=luminosity)
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """One task for each file of events: Spark would pack such small files into one."""

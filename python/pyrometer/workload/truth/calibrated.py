@@ -9,27 +9,27 @@ cause out.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from pyrometer.errors import UsageError
-from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
     Prepared,
-    Progress,
     Truth,
     Variant,
     WorkloadSpec,
-    no_progress,
 )
-from pyrometer.workload.truth.rows import CAUSE as CAUSE
-from pyrometer.workload.truth.rows import NumberedRows, slots
-from pyrometer.workload.truth.rows import mix as mix
+from pyrometer.workload.truth.rows import (
+    CAUSE,
+    SHARE,
+    NumberedRows,
+    collected,
+    is_on,
+    percent,
+    share,
+    slots,
+)
+from pyrometer.workload.truth.rows import cause as with_cause
 
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
-
-SHARE = "workload.share"
 ROW_NS = 10_000_000
 
 
@@ -46,37 +46,16 @@ class Calibrated(NumberedRows):
         "work, in turns of about a millisecond that the thread measures itself."
     )
     variants: ClassVar = {
-        CAUSE: Variant(
-            levels={"on": "the cause takes its share", "off": "the useful work alone"},
-            default="on",
-            doc="Whether the cause is there.",
-        ),
-        SHARE: Variant(
-            levels={"50": "half"},
-            default="50",
-            doc="Share of the time that the cause takes, in per cent: 10 to 90.",
-            integer=True,
-        ),
+        CAUSE: with_cause("the cause takes its share", "the useful work alone"),
+        SHARE: share("Share of the time that the cause takes"),
     }
-
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
-        """Need no data: rows are numbers."""
-        if not 10 <= int(spec.levels[SHARE]) <= 90:
-            raise UsageError(
-                f"{SHARE} of {self.name} is {spec.levels[SHARE]}, not between 10 and 90",
-                f"for example --set {SHARE}=50",
-            )
-        return Prepared()
 
     def truth(self, spec: WorkloadSpec) -> Truth:
         """Declare the share; none with the cause left out."""
-        on = spec.levels[CAUSE] == "on"
         return Truth(
             quantity=f"share of {self.of} in {self.path}",
             where="all tasks of the only stage, operator Project",
-            value=int(spec.levels[SHARE]) / 100 if on else 0.0,
+            value=percent(spec) / 100 if is_on(spec) else 0.0,
             unit="share",
             tolerance=self.tolerance,
             measured_by=slots(self.path),
@@ -85,11 +64,9 @@ class Calibrated(NumberedRows):
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Work through the rows."""
-        cause_ns = ROW_NS * int(spec.levels[SHARE]) // 100
-        on = spec.levels[CAUSE] == "on"
-        arguments = f"'{self.cause}', {cause_ns if on else 0}L, {ROW_NS - cause_ns}L"
-        rows = spark.sql(self.query(self.program, arguments, spec)).collect()
-        return IterationResult(len(rows), checksum(rows))
+        cause_ns = ROW_NS * percent(spec) // 100
+        arguments = f"'{self.cause}', {cause_ns if is_on(spec) else 0}L, {ROW_NS - cause_ns}L"
+        return collected(spark.sql(self.query(self.program, arguments, spec)).collect())
 
 
 class Sleep(Calibrated):

@@ -7,19 +7,19 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.calibrated import SHARE
-from pyrometer.workload.truth.rows import CAUSE, mix, slots
-from pyrometer.workload.truth.structural import (
-    ITERATION,
-    Structural,
+from pyrometer.workload.truth.rows import (
+    CAUSE,
+    SHARE,
     cause,
     collected,
     differs,
     is_on,
+    mix,
     percent,
     share,
-    work,
+    slots,
 )
+from pyrometer.workload.truth.structural import ITERATION, Structural, work
 
 _SLOTS_COUNT = 2
 _ROW_NS = 1_000_000

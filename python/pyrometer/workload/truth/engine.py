@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
+    Needs,
     Prepared,
-    Progress,
     Truth,
-    Variant,
-    Workload,
     WorkloadSpec,
-    no_progress,
 )
-from pyrometer.workload.truth.rows import CAUSE, slots
-
-if TYPE_CHECKING:
-    from pyrometer.workload.cache import DataCache
+from pyrometer.workload.truth.rows import (
+    CAUSE,
+    NumberedRows,
+    cause,
+    collected,
+    differs,
+    is_on,
+    slots,
+)
 
 _TASKS = 4
 _STRIDE = 7919
@@ -39,24 +41,11 @@ _ROWS_BESIDE = 4_000
 """Interpreted rows that take as much CPU as the compiled code in which tasks start and end."""
 
 
-class _OfNumbers(Workload):
-    """A query over numbers from 0."""
-
-    group = "truth"
-    source = "Pyrometer: a program made to have this cause"
-    scale_unit = "rows"
-
-    def prepare(
-        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
-    ) -> Prepared:
-        """Need no data: rows are numbers."""
-        return Prepared()
-
-
-class Spill(_OfNumbers):
+class Spill(NumberedRows):
     """Tasks whose sort spills."""
 
     name = "truth-spill"
+    needs = Needs()
     summary = "A sort writes three quarters of its rows to disk and reads them back"
     description = (
         "Four tasks sort numbers. The sorter has to spill whenever it holds a quarter of its "
@@ -64,18 +53,12 @@ class Spill(_OfNumbers):
         "on disk is 36 bytes."
     )
     expectation = "27 bytes spilled to disk for each row of input; none with the cause left out."
-    variants: ClassVar = {
-        CAUSE: Variant(
-            levels={"on": "the sorter spills", "off": "it keeps all rows in memory"},
-            default="on",
-            doc="Whether the cause is there.",
-        )
-    }
+    variants: ClassVar = {CAUSE: cause("the sorter spills", "it keeps all rows in memory")}
     scales: ClassVar = {"test": 40_000, "default": 2_000_000, "seed": 100_000_000}
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """Force the spills."""
-        most = str(_held(spec.size)) if spec.levels[CAUSE] == "on" else "2147483647"
+        most = str(_held(spec.size)) if is_on(spec) else "2147483647"
         return {
             "spark.shuffle.spill.numElementsForceSpillThreshold": most,
             "spark.shuffle.spill.compress": "false",
@@ -88,11 +71,10 @@ class Spill(_OfNumbers):
             # Held rows go to disk when one more comes.
             spills = max(0, len(ids) - 1) // held
             spilled += spills * (_SPILL_BYTES + held * _RECORD_BYTES)
-        on = spec.levels[CAUSE] == "on"
         return Truth(
             quantity="bytes spilled to disk for each row of input",
             where="all tasks of the first stage, operator Sort",
-            value=spilled / spec.size if on else 0.0,
+            value=spilled / spec.size if is_on(spec) else 0.0,
             unit="bytes per row",
             tolerance=0.01,
             measured_by="totals.disk_spilled_bytes",
@@ -102,18 +84,14 @@ class Spill(_OfNumbers):
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Sort, and tell the ends of each part."""
         query = _SORT.format(rows=spec.size, tasks=_TASKS, stride=_STRIDE)
-        rows = spark.sql(query).collect()
-        return IterationResult(len(rows), checksum(rows))
+        return collected(spark.sql(query).collect())
 
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """Each part begins and ends with the numbers that come first and last."""
         known = _ends(spec.size)
-        if (result.rows, result.checksum) != (len(known), checksum(known)):
-            got = f"{result.rows} rows with checksum {result.checksum}"
-            return Mismatch("ends of the parts", f"{len(known)}, {checksum(known)}", got)
-        return None
+        return differs(result, len(known), checksum(known), "checksum of the ends of the parts")
 
 
 def _parts(rows: int) -> list[range]:
@@ -137,10 +115,11 @@ def _ends(rows: int) -> list[tuple[int, int, int, int]]:
     ]
 
 
-class HugeMethod(_OfNumbers):
+class HugeMethod(NumberedRows):
     """Tasks whose generated method the JIT compiler refuses."""
 
     name = "truth-huge-method"
+    needs = Needs()
     summary = "A generated method is too large for the JIT compiler and is interpreted"
     description = (
         f"{_SUMS} sums over numbers. With the cause, Spark generates them as one method of more "
@@ -151,23 +130,17 @@ class HugeMethod(_OfNumbers):
         "Nearly all CPU of tasks in interpreted frames of agg_doAggregateWithoutKey, and many "
         "times the CPU of the twin for the same rows."
     )
-    variants: ClassVar = {
-        CAUSE: Variant(
-            levels={"on": "one method", "off": "a method for each sum"},
-            default="on",
-            doc="Whether the cause is there.",
-        )
-    }
+    variants: ClassVar = {CAUSE: cause("one method", "a method for each sum")}
     scales: ClassVar = {"test": 8_000, "default": 400_000, "seed": 10_000_000}
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """Have aggregate functions split, or not."""
-        split = "false" if spec.levels[CAUSE] == "on" else "true"
+        split = "false" if is_on(spec) else "true"
         return {"spark.sql.codegen.aggregate.splitAggregateFunc.enabled": split}
 
     def truth(self, spec: WorkloadSpec) -> Truth | None:
         """Declare where the CPU goes; the twin's, which is little, goes to starting its tasks."""
-        if spec.levels[CAUSE] != "on":
+        if not is_on(spec):
             return None
         return Truth(
             quantity="share of task CPU in interpreted code",
@@ -182,18 +155,13 @@ class HugeMethod(_OfNumbers):
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Add up."""
-        rows = spark.sql(sums(spec.size)).collect()
-        return IterationResult(len(rows), checksum(rows))
+        return collected(spark.sql(sums(spec.size)).collect())
 
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """Compare with the sums by their formula."""
-        known = checksum([_known_sums(spec.size)])
-        if (result.rows, result.checksum) != (1, known):
-            got = f"{result.rows} rows with checksum {result.checksum}"
-            return Mismatch("the sums", f"1 row with checksum {known}", got)
-        return None
+        return differs(result, 1, checksum([_known_sums(spec.size)]), "checksum of the sums")
 
 
 def sums(rows: int) -> str:

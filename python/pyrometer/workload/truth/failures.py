@@ -12,17 +12,9 @@ from typing import Any, ClassVar
 
 from pyrometer.errors import UsageError
 from pyrometer.workload.contract import IterationResult, Needs, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.calibrated import SHARE
 from pyrometer.workload.truth.driver import spin
-from pyrometer.workload.truth.rows import CAUSE, mix
-from pyrometer.workload.truth.structural import (
-    Structural,
-    cause,
-    collected,
-    is_on,
-    percent,
-    share,
-)
+from pyrometer.workload.truth.rows import CAUSE, SHARE, cause, collected, is_on, mix, percent, share
+from pyrometer.workload.truth.structural import Structural
 
 _TASK_NS = 50_000_000
 

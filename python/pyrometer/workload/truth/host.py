@@ -21,7 +21,15 @@ from pyrometer.workload.contract import (
     no_progress,
 )
 from pyrometer.workload.jars import java_class
-from pyrometer.workload.truth.rows import CAUSE, NumberedRows, slots
+from pyrometer.workload.truth.rows import (
+    CAUSE,
+    NumberedRows,
+    cause,
+    collected,
+    differs,
+    is_on,
+    slots,
+)
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
@@ -29,11 +37,6 @@ if TYPE_CHECKING:
 SPEED = "workload.speed"
 _BLOCK = 64 << 10
 _MEMINFO = Path("/proc/meminfo")
-
-
-def _cause(on: str, off: str) -> Variant:
-    levels = {"on": on, "off": off}
-    return Variant(levels=levels, default="on", doc="Whether the cause is there.")
 
 
 class SlowDisk(NumberedRows):
@@ -48,7 +51,7 @@ class SlowDisk(NumberedRows):
     )
     expectation = "The declared bytes a second of task time, in which the CPU is hardly used."
     variants: ClassVar = {
-        CAUSE: _cause("reading is held back", "the disk's own speed"),
+        CAUSE: cause("reading is held back", "the disk's own speed"),
         SPEED: Variant(
             levels={"20": "a slow disk"},
             default="20",
@@ -79,12 +82,11 @@ class SlowDisk(NumberedRows):
 
     def limits(self, spec: WorkloadSpec) -> dict[str, str | int | float]:
         """Hold reading back."""
-        on = spec.levels[CAUSE] == "on"
-        return {"cgroup.read_bps": int(spec.levels[SPEED]) << 20} if on else {}
+        return {"cgroup.read_bps": int(spec.levels[SPEED]) << 20} if is_on(spec) else {}
 
     def truth(self, spec: WorkloadSpec) -> Truth | None:
         """Declare the speed; how fast the twin's disk is nobody knows."""
-        if spec.levels[CAUSE] != "on":
+        if not is_on(spec):
             return None
         speed = (int(spec.levels[SPEED]) << 20) / 1e9
         return Truth(
@@ -105,18 +107,14 @@ class SlowDisk(NumberedRows):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         quoted = path.replace("\\", "\\\\").replace("'", "\\'")
         query = self.query("Blocks", f"'{quoted}', {_BLOCK}", spec, method="read")
-        rows = spark.sql(query).collect()
-        return IterationResult(len(rows), checksum(rows))
+        return collected(spark.sql(query).collect())
 
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """Compare the check sums of all blocks."""
         known = prepared.facts["checksum"]
-        if (result.rows, result.checksum) != (spec.size, known):
-            got = f"{result.rows} rows with checksum {result.checksum}"
-            return Mismatch("CRC-32 of the blocks", f"{spec.size}, {known}", got)
-        return None
+        return differs(result, spec.size, known, "checksum of the blocks' CRC-32")
 
 
 def _write_blocks(folder: Path, tell: Progress, count: int) -> dict[str, Any]:
@@ -141,7 +139,7 @@ class Swap(NumberedRows):
         "which are in swap. The twin has no limit."
     )
     expectation = "Tasks wait for the disk; major page faults, and swap in use by the JVM."
-    variants: ClassVar = {CAUSE: _cause("memory is limited to 640 MiB", "it is not")}
+    variants: ClassVar = {CAUSE: cause("memory is limited to 640 MiB", "it is not")}
     live_mib, pages, memory, swap = 256, 100, 640 << 20, 2 << 30
     heap, beside = 1 << 30, 360 << 20
     """The heap, and what the twin's JVM and runner have beside it (``rss_anon_bytes``)."""
@@ -155,7 +153,7 @@ class Swap(NumberedRows):
 
     def limits(self, spec: WorkloadSpec) -> dict[str, str | int | float]:
         """Allow less than that, and swap."""
-        if spec.levels[CAUSE] != "on":
+        if not is_on(spec):
             return {}
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
         found = {line.split(":")[0]: int(line.split()[1]) << 10 for line in lines}
@@ -169,11 +167,10 @@ class Swap(NumberedRows):
 
     def truth(self, spec: WorkloadSpec) -> Truth:
         """Declare what cannot fit: of the heap, and of what the processes have beside it."""
-        on = spec.levels[CAUSE] == "on"
         return Truth(
             quantity="most memory in swap at once",
             where="all processes of the application, nearly all of it the JVM's",
-            value=float(self.heap + self.beside - self.memory) if on else 0.0,
+            value=float(self.heap + self.beside - self.memory) if is_on(spec) else 0.0,
             unit="bytes",
             # The page cache of its files takes memory of the group, too.
             tolerance=float(150 << 20),
@@ -184,7 +181,6 @@ class Swap(NumberedRows):
         """Visit the pages."""
         query = self.query("Blocks", f"{self.live_mib}, {self.pages}", spec, method="visit")
         try:
-            rows = spark.sql(query).collect()
+            return collected(spark.sql(query).collect())
         finally:
             java_class(spark, "org.pyrometer.workloads.truth.Blocks").release()
-        return IterationResult(len(rows), checksum(rows))

@@ -13,16 +13,8 @@ from pyrometer.workload.contract import (
     Truth,
     WorkloadSpec,
 )
-from pyrometer.workload.truth.rows import CAUSE
-from pyrometer.workload.truth.structural import (
-    FIRST_QUERY,
-    Structural,
-    cause,
-    collected,
-    differs,
-    is_on,
-    work,
-)
+from pyrometer.workload.truth.rows import CAUSE, cause, collected, differs, is_on
+from pyrometer.workload.truth.structural import FIRST_QUERY, Structural, work
 
 _USED = 1_000
 _WIDTH = 100

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pyrometer.errors import UsageError
-from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
     Prepared,
@@ -16,7 +14,15 @@ from pyrometer.workload.contract import (
     no_progress,
 )
 from pyrometer.workload.truth.calibrated import ROW_NS, Calibrated
-from pyrometer.workload.truth.rows import CAUSE, NumberedRows, slots
+from pyrometer.workload.truth.rows import (
+    CAUSE,
+    NumberedRows,
+    cause,
+    collected,
+    is_on,
+    need_between,
+    slots,
+)
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
@@ -61,11 +67,7 @@ class Allocation(NumberedRows):
     )
     expectation = "Collections per second of task time are the rate divided by the eden's size."
     variants: ClassVar = {
-        CAUSE: Variant(
-            levels={"on": "tasks allocate at the rate", "off": "they compute alone"},
-            default="on",
-            doc="Whether the cause is there.",
-        ),
+        CAUSE: cause("tasks allocate at the rate", "they compute alone"),
         RATE: Variant(
             levels={"640": "twenty collections a second"},
             default="640",
@@ -80,12 +82,8 @@ class Allocation(NumberedRows):
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
         """Need no data."""
-        if not 64 <= int(spec.levels[RATE]) <= 2048:
-            raise UsageError(
-                f"{RATE} of {self.name} is {spec.levels[RATE]}, not between 64 and 2048",
-                f"for example --set {RATE}=640",
-            )
-        return Prepared()
+        need_between(spec, RATE, 64, 2048, example=640)
+        return super().prepare(spec, cache, progress)
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """Fix the size of eden."""
@@ -94,7 +92,7 @@ class Allocation(NumberedRows):
 
     def truth(self, spec: WorkloadSpec) -> Truth:
         """Declare the rate of collections, which follows from that of allocation."""
-        rate = int(spec.levels[RATE]) / self.eden_mib / 1e9 if spec.levels[CAUSE] == "on" else 0.0
+        rate = int(spec.levels[RATE]) / self.eden_mib / 1e9 if is_on(spec) else 0.0
         return Truth(
             quantity=f"collections, one for every {self.eden_mib} MiB that tasks allocate",
             where="the whole JVM, per nanosecond of task time",
@@ -108,10 +106,8 @@ class Allocation(NumberedRows):
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Work through the rows."""
-        on = spec.levels[CAUSE] == "on"
-        each = (int(spec.levels[RATE]) << 20) * ROW_NS // 10**9 if on else 0
-        rows = spark.sql(self.query("Allocation", f"{each}L, {ROW_NS}L", spec)).collect()
-        return IterationResult(len(rows), checksum(rows))
+        each = (int(spec.levels[RATE]) << 20) * ROW_NS // 10**9 if is_on(spec) else 0
+        return collected(spark.sql(self.query("Allocation", f"{each}L, {ROW_NS}L", spec)).collect())
 
 
 class PageFaults(Calibrated):

@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Needs, Prepared, Truth, WorkloadSpec
 from pyrometer.workload.jars import workloads_jar
-from pyrometer.workload.truth.calibrated import SHARE
-from pyrometer.workload.truth.rows import CAUSE, slots
-from pyrometer.workload.truth.structural import (
-    Structural,
+from pyrometer.workload.truth.rows import (
+    CAUSE,
+    SHARE,
     cause,
     collected,
     is_on,
     percent,
     share,
-    work,
+    slots,
 )
+from pyrometer.workload.truth.structural import Structural, work
 
 _ROW_NS = 10_000_000
 _TASKS = 4

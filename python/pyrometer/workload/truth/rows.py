@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from pyrometer.errors import UsageError
 from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
@@ -11,6 +13,7 @@ from pyrometer.workload.contract import (
     Needs,
     Prepared,
     Progress,
+    Variant,
     Workload,
     WorkloadSpec,
     no_progress,
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 CAUSE = "workload.cause"
 """The variant by which each program's cause is switched off."""
+SHARE = "workload.share"
+"""The variant by which the share of the cause is swept, in per cent."""
 
 _QUERY = """
 select id, cast(java_method('org.pyrometer.workloads.truth.{program}', '{method}',
@@ -45,13 +50,69 @@ def mix(number: int) -> int:
     return (z ^ (z >> 31)) >> 1
 
 
+def mixed(numbers: Iterable[int]) -> str:
+    """Checksum of each number beside what it is mixed to."""
+    return checksum((number, mix(number)) for number in numbers)
+
+
+def cause(on: str, off: str) -> Variant:
+    """Make the variant that leaves the cause out."""
+    return Variant(levels={"on": on, "off": off}, default="on", doc="Whether the cause is there.")
+
+
+def share(of: str) -> Variant:
+    """Make the variant that sweeps the share of the cause."""
+    return Variant(
+        levels={"50": "half"}, default="50", doc=f"{of}, in per cent: 10 to 90.", integer=True
+    )
+
+
+def is_on(spec: WorkloadSpec) -> bool:
+    """Whether the cause is there."""
+    return spec.levels[CAUSE] == "on"
+
+
+def percent(spec: WorkloadSpec) -> int:
+    """Share that was asked for."""
+    return int(spec.levels[SHARE])
+
+
+def need_between(spec: WorkloadSpec, variant: str, least: int, most: int, example: int) -> None:
+    """Refuse a level that the program cannot keep.
+
+    Raises
+    ------
+    UsageError
+        If it is below `least` or above `most`.
+    """
+    if not least <= int(spec.levels[variant]) <= most:
+        raise UsageError(
+            f"{variant} of {spec.name} is {spec.levels[variant]}, not between {least} and {most}",
+            f"for example --set {variant}={example}",
+        )
+
+
+def collected(rows: Sequence[Any]) -> IterationResult:
+    """Make the result of rows that came to the driver."""
+    return IterationResult(len(rows), checksum(rows))
+
+
+def differs(result: IterationResult, rows: int, known: str, what: str) -> Mismatch | None:
+    """Compare a result with the rows and the checksum that are known."""
+    if result.rows != rows:
+        return Mismatch("rows", str(rows), str(result.rows))
+    if result.checksum != known:
+        return Mismatch(what, known, result.checksum)
+    return None
+
+
 def slots(path: str) -> str:
     """Where ``show --json`` has a row of the ledger's slot view."""
     return f"ledger.slot_view.rows[path={path}].value_ns"
 
 
 class NumberedRows(Workload):
-    """Base of the programs: a method in Java is called for each number."""
+    """Base of the programs: rows are numbers, mostly with a method in Java called for each."""
 
     group = "truth"
     source = "Pyrometer: a program made to have this cause"
@@ -64,6 +125,8 @@ class NumberedRows(Workload):
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
         """Need no data: rows are numbers."""
+        if SHARE in self.variants:
+            need_between(spec, SHARE, 10, 90, example=50)
         return Prepared()
 
     def query(self, program: str, arguments: str, spec: WorkloadSpec, method: str = "row") -> str:
@@ -76,9 +139,4 @@ class NumberedRows(Workload):
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """Each row gives the value that follows from its number."""
-        if result.rows != spec.size:
-            return Mismatch("rows", str(spec.size), str(result.rows))
-        known = checksum((number, mix(number)) for number in range(spec.size))
-        if result.checksum != known:
-            return Mismatch("checksum of (id, mixed)", known, result.checksum)
-        return None
+        return differs(result, spec.size, mixed(range(spec.size)), "checksum of (id, mixed)")

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Mismatch, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.rows import CAUSE
-from pyrometer.workload.truth.structural import (
-    ITERATION,
-    Structural,
-    cause,
-    collected,
-    differs,
-    is_on,
-    mixed,
-    work,
-)
+from pyrometer.workload.truth.rows import CAUSE, cause, collected, differs, is_on, mixed
+from pyrometer.workload.truth.structural import ITERATION, Structural, work
 
 _FEW = 2
 _USES = 4

@@ -15,16 +15,8 @@ from pyrometer.workload.contract import (
     WorkloadSpec,
     no_progress,
 )
-from pyrometer.workload.truth.rows import CAUSE, mix
-from pyrometer.workload.truth.structural import (
-    FIRST_QUERY,
-    Structural,
-    cause,
-    collected,
-    differs,
-    is_on,
-    mixed,
-)
+from pyrometer.workload.truth.rows import CAUSE, cause, collected, differs, is_on, mix, mixed
+from pyrometer.workload.truth.structural import FIRST_QUERY, Structural
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache

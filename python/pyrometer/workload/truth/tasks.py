@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from pyrometer.workload.contract import IterationResult, Prepared, Truth, WorkloadSpec
-from pyrometer.workload.truth.calibrated import SHARE
-from pyrometer.workload.truth.rows import CAUSE, slots
-from pyrometer.workload.truth.structural import (
-    ITERATION,
-    Structural,
+from pyrometer.workload.truth.rows import (
+    CAUSE,
+    SHARE,
     cause,
     collected,
     is_on,
     percent,
     share,
-    work,
+    slots,
 )
+from pyrometer.workload.truth.structural import ITERATION, Structural, work
 
 _PARTS = 8
 _FEW = 4
