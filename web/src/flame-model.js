@@ -221,8 +221,9 @@ function layout(model, parts, query) {
 
 export function groupName(model, dimension, index) {
   const value = model.meta.dimensions[dimension][index];
-  if (value === null) return { stage: "no stage", iteration: "no iteration", operator: "no operator" }[dimension] ?? "unknown";
-  return dimension === "stage" || dimension === "iteration" ? `${dimension} ${value}` : String(value);
+  if (value === null) return { stage: "no stage", iteration: "no iteration", sql: "no SQL", operator: "no operator", expression: "no expression" }[dimension] ?? "unknown";
+  const numbered = { stage: "stage", iteration: "iteration", sql: "SQL" }[dimension];
+  return numbered ? `${numbered} ${value}` : String(value);
 }
 
 // Which nodes match, and the share of the part in view that lies in or under a match.

@@ -19,7 +19,7 @@ const EVENTS = {
   lock: ["Locks", "Time blocked on Java locks; the last box is the class of the lock."],
 };
 const ORDER = ["Group by", "then", "then"];
-const DIMENSION_NAMES = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", operator: "SQL operator" };
+const DIMENSION_NAMES = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", sql: "SQL execution", operator: "Operator", expression: "Expression" };
 
 export function flameSection(meta, columns, window) {
   if (!meta || meta.reason || !meta.nodes_count) return section("flame", "Flame graph", TEXT, missing(meta?.reason ?? "The profiler delivered no samples."));

@@ -7,8 +7,11 @@ from typing import Any
 
 from pyrometer.analyse.characterise import characterise
 from pyrometer.analyse.model import Summary
+from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.study import StudyReport
 from pyrometer.analyse.summary import summary
+from pyrometer.analyse.told import define_told
+from pyrometer.analyse.windows import APPLICATION, choose
 from pyrometer.errors import UsageError
 from pyrometer.report.data import ReportData, build
 from pyrometer.report.page import render, write_page
@@ -37,6 +40,7 @@ def page_data(run: Run, made: Summary) -> ReportData:
         Its summary.
     """
     shown = made.model_dump(mode="json", by_alias=True)
+    define_told(Scope(run, choose(run, APPLICATION)))
     return build(shown, run.facts(), run.tables, _queries(run))
 
 

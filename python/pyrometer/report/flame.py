@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyrometer.analyse.attribution import CONVERSION
+from pyrometer.analyse.told import KEY
 from pyrometer.report.columns import floats, integers, texts
 from pyrometer.report.pack import Pack, smallest_uint
 from pyrometer.store.tables import Tables
@@ -33,8 +35,12 @@ DIMENSIONS = {
     "iteration": "iteration",
     "role": "role",
     "what": "coalesce(category, wait_class, state)",
+    "sql": "sql_id",
     "operator": "operator",
+    "expression": "expression",
 }
+NUMBERS = ("stage", "iteration", "sql")
+
 # Tasks that run from a point of time on, by the spans of the only host there is.
 _RUNNING = """
     SELECT 'mono' AS clock, t_ns, sum(sum(change)) OVER (ORDER BY t_ns) AS tasks FROM (
@@ -42,6 +48,8 @@ _RUNNING = """
         UNION ALL SELECT end_mono_ns, -1 FROM spans WHERE end_mono_ns IS NOT NULL)
     GROUP BY t_ns
 """
+_UNTOLD = f"""(SELECT {", ".join(f"0 AS {key}" for key in KEY)},
+    '' AS operator, '' AS expression WHERE false)"""
 
 
 def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
@@ -70,16 +78,28 @@ def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
 def _facts(tables: Tables) -> dict[str, Any]:
     """Sum samples by stack and dimension; beyond the cap the lightest lose their stack.
 
+    Operators and expressions are those of ``told`` where that was defined, else what frames say.
+
     Threads that serve no task (GC, JIT, driver) take the iteration that went on when they ran.
     """
     dims = ", ".join(f"{expr} AS {name}" for name, expr in DIMENSIONS.items())
+    names = ", ".join(DIMENSIONS)
+    told = "told" if "told" in tables.kept else _UNTOLD
+    joined = " AND ".join(
+        f"t.{key} IS NOT DISTINCT FROM "
+        + (f"coalesce(s.category = '{CONVERSION}', false)" if key == "converts" else f"s.{key}")
+        for key in KEY
+    )
     sql = f"""
         WITH placed AS (
-            SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration),
+            SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration,
+                                coalesce(t.operator, s.operator) AS operator),
+                t.expression,
                 CASE WHEN s.task_attempt_id IS NOT NULL AND event IN {CRITICAL}
                      THEN s.weight / greatest(r.tasks, 1) END AS critical
             FROM samples s LEFT JOIN iterations i
                 ON s.clock = 'mono' AND s.t_ns >= i.start_mono_ns AND s.t_ns < i.end_mono_ns
+            LEFT JOIN {told} t ON {joined}
             ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
         ), folded AS (
             SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack,
@@ -95,10 +115,10 @@ def _facts(tables: Tables) -> dict[str, Any]:
             SELECT * REPLACE (CASE WHEN place > {MAX_FACTS} THEN -2 ELSE stack END AS stack)
             FROM ranked
         )
-        SELECT stack, event, any_value(unit) AS unit, stage, iteration, role, what, operator,
+        SELECT stack, event, any_value(unit) AS unit, {names},
                top_class, sum(weight) AS weight, sum(critical) AS critical, sum(n)::BIGINT AS n
         FROM cut GROUP BY ALL
-        ORDER BY stack, event, stage, iteration, role, what, operator, top_class
+        ORDER BY stack, event, {names}, top_class
     """
     found: dict[str, Any] = tables.columns(sql)
     found["stack"] = integers(found["stack"])
@@ -313,7 +333,7 @@ def _sum_facts(
     units = dict(zip(texts(facts["event"]), texts(facts["unit"]), strict=True))
     columns: dict[str, tuple[list[Any], Ints]] = {}
     for name in DIMENSIONS:
-        columns[name] = _values(facts[name], numbers=name in ("stage", "iteration"))
+        columns[name] = _values(facts[name], numbers=name in NUMBERS)
     event = np.array([events.index(e) for e in texts(facts["event"])], np.int64)
     key = np.stack([leaf, event, *(index for _, index in columns.values())])
     unique, inverse = np.unique(key, axis=1, return_inverse=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from pyrometer import schema
 from pyrometer.errors import UsageError
@@ -26,6 +27,11 @@ class Tables:
     ----------
     folder : Path
         Folder of ``<table>.parquet``.
+
+    Attributes
+    ----------
+    kept : set of str
+        Tables that `keep` made.
 
     Raises
     ------
@@ -46,6 +52,7 @@ class Tables:
             }
         )
         self._rows: dict[str, int] = {}
+        self.kept: set[str] = set()
         for table in schema.tables().values():
             self._view(table)
 
@@ -113,6 +120,13 @@ class Tables:
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
         """Keep the result of a query as temporary table ``name``, in this connection only."""
         self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}", parameters)
+
+    def keep(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Keep columns of values as temporary table ``name``, in this connection only."""
+        self.connection.register("given", pa.table(dict(columns)))
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM given")
+        self.connection.unregister("given")
+        self.kept.add(name)
 
     def close(self) -> None:
         """Let go of the connection and its scratch folder."""
