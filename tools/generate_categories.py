@@ -85,7 +85,8 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
         *(f"| `{each['name']}` | {weighed(each)} |" for each in operators["operator"]),
         "",
         "Frames marked *pull* only ask others for rows; *guest*: code that counts to the operator "
-        "of SQL that called it, else, or where that only pulls, to an RDD; *fallback*: counts "
+        "of SQL that called it, else, or where that only pulls, to an RDD; *pulled*: code of SQL "
+        "in the same place, before guests; *fallback*: counts "
         "where no other frame says more. A user's own frames are guests. In samples, `RDD`, "
         "`MLlib` and `GraphX` are named further by the event log: `RDD flatMap at Words.java:12`; "
         "reading a shuffle outside SQL, with the sort or aggregation that it feeds, belongs to the "

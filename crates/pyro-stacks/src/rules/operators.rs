@@ -63,6 +63,8 @@ enum Weight {
     Pull,
     /// Works for the operator that called it, where one did.
     Guest,
+    /// As a guest, but code of SQL: it goes before other guests.
+    Pulled,
     /// Counts only where no other frame says more.
     Fallback,
 }
@@ -160,7 +162,8 @@ impl Operators {
     /// Operators that whole-stage code generation fused into one method cannot be told apart:
     /// they come out as `WholeStageCodegen` with the number of the stage.
     pub fn resolve(leaf_first: impl Iterator<Item = Claim>) -> (Option<u16>, Option<i32>) {
-        let (mut guest, mut fallback, mut own, mut stage) = (None, None, None, None);
+        let (mut pulled, mut guest, mut fallback) = (None, None, None);
+        let (mut own, mut stage) = (None, None);
         for claim in leaf_first {
             stage = stage.or(claim.codegen_stage_id);
             if own.is_some() {
@@ -168,13 +171,14 @@ impl Operators {
             }
             match claim.operator {
                 Some((operator, Weight::Own)) => own = Some(operator),
-                Some((operator, Weight::Pull)) => own = guest.or(Some(operator)),
+                Some((operator, Weight::Pull)) => own = pulled.or(guest).or(Some(operator)),
+                Some((operator, Weight::Pulled)) => pulled = pulled.or(Some(operator)),
                 Some((operator, Weight::Guest)) => guest = guest.or(Some(operator)),
                 Some((operator, Weight::Fallback)) => fallback = fallback.or(Some(operator)),
                 None => {}
             }
         }
-        (own.or(guest).or(fallback), stage)
+        (own.or(pulled).or(guest).or(fallback), stage)
     }
 
     /// Name of an operator or place.

@@ -312,6 +312,15 @@ fn operators_are_told_apart() {
             "Project",
             "org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply org.apache.spark.sql.execution.ProjectEvaluatorFactory$ProjectPartitionEvaluator.$anonfun$eval$1 scala.collection.Iterator$$anon$9.next org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1",
         ),
+        // an iterator that calls a projection itself is that of a projection
+        (
+            "Projection",
+            "com.acme.Job.f org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply scala.collection.Iterator$$anon$9.next org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1",
+        ),
+        (
+            "EvalPython",
+            "org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply org.apache.spark.sql.execution.python.EvalPythonEvaluatorFactory$EvalPythonPartitionEvaluator.$anonfun$eval$5 scala.collection.Iterator$$anon$9.next org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1",
+        ),
         (
             "Window",
             "org.apache.spark.util.collection.unsafe.sort.UnsafeExternalSorter.insertRecord org.apache.spark.sql.execution.ExternalAppendOnlyUnsafeRowArray.add org.apache.spark.sql.execution.window.WindowPartitionEvaluator$$anon$1.fetchNextPartition GENERATED.processNext",
@@ -547,7 +556,10 @@ fn threads_have_roles() {
         ("driver", "dag-scheduler-event-loop"),
         ("helper", "shuffle-server-4-1"),
         ("helper", "read-ahead"),
-        ("helper", "Writer Monitor for /usr/bin/python3 (writer thread: 7)"),
+        (
+            "helper",
+            "Writer Monitor for /usr/bin/python3 (writer thread: 7)",
+        ),
         ("helper", "stderr reader for /usr/bin/python3"),
         ("driver", "Idle Worker Monitor for /usr/bin/python3"),
         ("driver", "ResultQueryStageExecution-3"),
