@@ -24,8 +24,8 @@ use pyro_model::{
 
 use crate::jobs::StageJobs;
 pub(crate) use facts::{Facts, Seen};
-pub(crate) use record::{Lines, Next};
 use process::{Identity, Process};
+pub(crate) use record::{Lines, Next};
 
 /// How a task ended, and what it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -26,23 +26,70 @@ pub struct Commented {
     pub text: String,
     /// What it is.
     pub kind: Kind,
+    /// Of an expression's comment: the texts of those that Spark left out behind it, since its
+    /// own holds theirs. Each holds the next.
+    pub hidden: Vec<String>,
 }
 
 /// Puts the comments into the lines of a body, which stay as many as they were.
 pub fn substitute(body: &str, comments: &BTreeMap<String, String>) -> Vec<Commented> {
-    body.split('\n').map(|line| one(line, comments)).collect()
+    let mut lines: Vec<Commented> = body.split('\n').map(|line| one(line, comments)).collect();
+    let names = body.split('\n').map(|line| alone(line).and_then(numbered));
+    let places: BTreeMap<(&str, u32), usize> = names
+        .enumerate()
+        .filter_map(|(at, name)| Some((name?, at)))
+        .collect();
+    // Numbers count up in the order in which expressions were left, children first: the next
+    // comment in place whose text holds a left out one's is its ancestor.
+    for ((prefix, number), text) in left_out(comments, &places).into_iter().rev() {
+        let above = places.range((prefix, number)..=(prefix, u32::MAX));
+        let mut holders = above
+            .map(|(_, &at)| at)
+            .filter(|&at| match &lines[at].kind {
+                Kind::Expression(holder) => holder.contains(&text),
+                _ => false,
+            });
+        if let Some(at) = holders.next() {
+            lines[at].hidden.push(text);
+        }
+    }
+    lines
+}
+
+/// Expressions whose comments are in no line, by prefix and number.
+fn left_out<'c>(
+    comments: &'c BTreeMap<String, String>,
+    places: &BTreeMap<(&str, u32), usize>,
+) -> BTreeMap<(&'c str, u32), String> {
+    let named = comments.iter().filter_map(|(name, comment)| {
+        let name = numbered(name).filter(|name| !places.contains_key(name))?;
+        match kind(comment) {
+            Kind::Expression(text) => Some((name, text)),
+            _ => None,
+        }
+    });
+    named.collect()
+}
+
+/// Prefix and number of a placeholder's name, `filter_c_7`.
+fn numbered(name: &str) -> Option<(&str, u32)> {
+    let (prefix, number) = name.rsplit_once("_c_")?;
+    Some((prefix, number.parse().ok()?))
+}
+
+/// What stands between the signs of a comment that is a line by itself.
+fn alone(line: &str) -> Option<&str> {
+    line.trim().strip_prefix("/*")?.strip_suffix("*/")
 }
 
 fn one(line: &str, comments: &BTreeMap<String, String>) -> Commented {
     let trimmed = line.trim();
-    let whole = trimmed
-        .strip_prefix("/*")
-        .and_then(|rest| rest.strip_suffix("*/"))
-        .and_then(|name| comments.get(name));
+    let whole = alone(line).and_then(|name| comments.get(name));
     if let Some(comment) = whole {
         return Commented {
             text: joined(comment),
             kind: kind(comment),
+            hidden: Vec::new(),
         };
     }
     let kind = match trimmed.starts_with("//") {
@@ -71,6 +118,7 @@ fn one(line: &str, comments: &BTreeMap<String, String>) -> Commented {
     Commented {
         text: joined(&text),
         kind,
+        hidden: Vec::new(),
     }
 }
 

@@ -5,10 +5,12 @@
 //! them back in place and follows them. A line that cannot be told is left out: a wrong operator
 //! is worse than none.
 
+mod blocks;
 mod code;
 mod comments;
 mod expression;
 mod method;
+mod neighbours;
 mod operator;
 mod owners;
 mod scope;
@@ -205,6 +207,7 @@ impl<'a> Mapper<'a> {
                 kind: &self.commented[line].kind,
                 text: &self.commented[line].text,
                 code: &self.code[line],
+                hidden: &self.commented[line].hidden,
             })
             .collect();
         let known = Known {
@@ -222,10 +225,8 @@ impl<'a> Mapper<'a> {
             let Some(operator) = operators[offset] else {
                 continue;
             };
-            let expression = labels[offset].and_then(|row| match rows[row].kind {
-                Kind::Expression(text) => Some(index(&mut self.out.expressions, text)),
-                _ => None,
-            });
+            let text = labels[offset].and_then(|label| rows[label.row].expression(label));
+            let expression = text.map(|text| index(&mut self.out.expressions, text));
             self.out.lines.push(Line {
                 line: line + 1,
                 method: name,

@@ -6,8 +6,11 @@
 //! child are worked out where X takes the row. Names tell: they begin with the prefix of the
 //! operator whose code was being made.
 
+use rustc_hash::FxHashSet;
+
 use super::code::{self, Name};
 use super::comments::Kind;
+use super::neighbours::{self, Says, Verdict};
 use super::operator::{self, Operator};
 use super::owners::Owners;
 
@@ -28,6 +31,28 @@ pub struct Row<'a> {
     pub text: &'a str,
     /// Without comments and strings.
     pub code: &'a str,
+    /// Expressions whose comments were left out behind this one.
+    pub hidden: &'a [String],
+}
+
+impl<'a> Row<'a> {
+    /// The expression that a label means, if this is its comment's line.
+    pub fn expression(&self, label: Label) -> Option<&'a str> {
+        match (self.kind, label.below.checked_sub(1)) {
+            (Kind::Expression(text), None) => Some(text),
+            (Kind::Expression(_), Some(nth)) => self.hidden.get(nth).map(String::as_str),
+            _ => None,
+        }
+    }
+}
+
+/// Where the text of an expression stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    /// Line of the comment.
+    pub row: usize,
+    /// 0 for the comment itself, else which of those left out behind it, from 1.
+    pub below: usize,
 }
 
 /// What a method's lines are read with.
@@ -51,23 +76,6 @@ struct Context {
     owed: bool,
 }
 
-/// What a line says of itself; what it does not say, its neighbours may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Says {
-    Operator(usize),
-    /// It works for one of several operators, and cannot be told for which.
-    OneOfSeveral,
-    Nothing,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Verdict {
-    says: Says,
-    /// Lines of one segment stand in the same contexts.
-    segment: usize,
-    top: Option<Context>,
-}
-
 /// Reads one method.
 pub struct Scope<'s> {
     known: Known<'s>,
@@ -77,7 +85,7 @@ pub struct Scope<'s> {
     blocks: Vec<bool>,
     segment: usize,
     /// Segments that end where a context opens.
-    opening: Vec<usize>,
+    opening: FxHashSet<usize>,
     /// Whether code was seen since the last context opened.
     fresh: bool,
 }
@@ -98,21 +106,18 @@ impl<'s> Scope<'s> {
             stack: base.map(context).into_iter().collect(),
             blocks: Vec::new(),
             segment: 0,
-            opening: Vec::new(),
+            opening: FxHashSet::default(),
             fresh: false,
         }
     }
 
     /// The operator of every line, where it can be told; `labels` are the lines of the comments
     /// that name the expression of each.
-    pub fn read(mut self, rows: &[Row<'_>], labels: &[Option<usize>]) -> Vec<Option<usize>> {
+    pub fn read(mut self, rows: &[Row<'_>], labels: &[Option<Label>]) -> Vec<Option<usize>> {
         let alone = !rows.iter().any(|row| opens(row.kind));
         let mut verdicts: Vec<Option<Verdict>> = Vec::with_capacity(rows.len());
         let mut statement = None;
-        let label = |at: usize| match rows[labels[at]?].kind {
-            Kind::Expression(text) => Some(text.as_str()),
-            _ => None,
-        };
+        let text = |label: Label| rows[label.row].expression(label);
         for (at, row) in rows.iter().enumerate() {
             let verdict = match row.kind {
                 Kind::Produce(text) => {
@@ -124,7 +129,7 @@ impl<'s> Scope<'s> {
                     None
                 }
                 Kind::Code if !row.code.trim().is_empty() => {
-                    let verdict = self.code(row.code, label(at), statement);
+                    let verdict = self.code(row.code, labels[at].and_then(text), statement);
                     statement = code::goes_on(row.code).then_some(verdict.says);
                     Some(verdict)
                 }
@@ -138,7 +143,7 @@ impl<'s> Scope<'s> {
             };
             verdicts.push(verdict);
         }
-        let told = self.settle(&verdicts);
+        let told = neighbours::settle(&verdicts, &self.opening);
         match (alone, self.stack.first()) {
             // Nothing else has code here.
             (true, Some(base)) => {
@@ -171,7 +176,7 @@ impl<'s> Scope<'s> {
             owed: announced,
         });
         self.blocks.iter_mut().for_each(|holds| *holds = true);
-        self.opening.push(self.segment);
+        self.opening.insert(self.segment);
         self.segment += 1;
         self.fresh = true;
     }
@@ -187,7 +192,7 @@ impl<'s> Scope<'s> {
         let verdict = Verdict {
             says,
             segment: self.segment,
-            top: self.stack.last().copied(),
+            top: self.stack.last().map(|top| (top.operator, top.own)),
         };
         self.braces(&line[closing..]);
         self.fresh = false;
@@ -285,9 +290,11 @@ impl<'s> Scope<'s> {
         }
         // What is read of an operator's row or relation is that operator's value.
         let handed_on = ["value", "isNull", "expr", "doConsume"];
+        // `value_5 = isNull_5 ? …`: the halves of one column.
+        let half = |read: &Name<'_>| read.base == "isNull" && read.number == name.number;
         let read = code::names(line)
             .filter(|read| read.prefix == name.prefix)
-            .filter(|read| !handed_on.iter().any(|base| read.base.starts_with(base)))
+            .filter(|read| half(read) || !handed_on.iter().any(|b| read.base.starts_with(b)))
             .find_map(|read| self.owners.get(read.full));
         if read.is_some() {
             return read;
@@ -308,53 +315,6 @@ impl<'s> Scope<'s> {
         let mut found = candidates.iter().copied().filter(holds);
         let first = found.next();
         first.filter(|_| found.next().is_none())
-    }
-
-    /// Gives lines that say nothing the operator of their neighbours, where these agree.
-    fn settle(&self, verdicts: &[Option<Verdict>]) -> Vec<Option<usize>> {
-        let told = |verdict: &Verdict| match verdict.says {
-            Says::Operator(operator) => Some(Some(operator)),
-            Says::OneOfSeveral => Some(None),
-            Says::Nothing => None,
-        };
-        // The next word in the same segment, from the end.
-        let mut next: Vec<Option<Option<usize>>> = vec![None; verdicts.len()];
-        let mut seen: Option<(usize, Option<usize>)> = None;
-        for (at, verdict) in verdicts.iter().enumerate().rev() {
-            let Some(verdict) = verdict else { continue };
-            next[at] = seen
-                .filter(|(segment, _)| *segment == verdict.segment)
-                .map(|(_, operator)| operator);
-            if let Some(operator) = told(verdict) {
-                seen = Some((verdict.segment, operator));
-            }
-        }
-        let mut previous: Option<(usize, Option<usize>)> = None;
-        let mut out = Vec::with_capacity(verdicts.len());
-        for (at, verdict) in verdicts.iter().enumerate() {
-            let Some(verdict) = verdict else {
-                out.push(None);
-                continue;
-            };
-            if let Some(operator) = told(verdict) {
-                previous = Some((verdict.segment, operator));
-                out.push(operator);
-                continue;
-            }
-            let before = previous
-                .filter(|(segment, _)| *segment == verdict.segment)
-                .map(|(_, operator)| operator);
-            let top = verdict.top.map(|top| top.operator);
-            let ends_open = self.opening.contains(&verdict.segment);
-            out.push(match (before, next[at]) {
-                (Some(before), Some(next)) if before == next => before,
-                (Some(before), None) if ends_open && before == top => top,
-                (None, Some(next)) if next == top => top,
-                (None, None) if ends_open && verdict.top.is_some_and(|top| top.own) => top,
-                _ => None,
-            });
-        }
-        out
     }
 }
 

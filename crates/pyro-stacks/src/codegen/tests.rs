@@ -163,6 +163,69 @@ fn values_find_their_comments_whether_declared_before_or_behind_their_children()
 }
 
 #[test]
+fn values_whose_comments_were_left_out_get_the_texts_back() {
+    let comment = |name: &str, text: &str| (name.to_owned(), format!("// {text}"));
+    let comments = BTreeMap::from([
+        comment(
+            "bnlj_c_0",
+            "PRODUCE: BroadcastNestedLoopJoin BuildRight, Inner",
+        ),
+        comment("bnlj_c_4", "cast(input[4] as timestamp)"),
+        comment("bnlj_c_5", "(input[0] >= cast(input[4] as timestamp))"),
+        comment("bnlj_c_6", "cast(input[5] as timestamp)"),
+        comment("bnlj_c_7", "(input[0] <= cast(input[5] as timestamp))"),
+        comment(
+            "bnlj_c_8",
+            "((input[0] >= cast(input[4] as timestamp)) AND (input[0] <= cast(input[5] as timestamp)))",
+        ),
+    ]);
+    let body = include_str!("testdata/interval_4.3.txt");
+    let read = read(body, &comments);
+    let expression = |line| told(&read, line).and_then(|(_, _, expression)| expression);
+    let is = |line, name: &str| {
+        let text = comments[name].strip_prefix("// ");
+        assert_eq!(expression(line).as_deref(), text, "{line}");
+    };
+    is("bnlj_value_6 = (bnlj_value_1", "bnlj_c_4");
+    is("bnlj_value_4 = columnartorow_value_0 >=", "bnlj_c_5");
+    is("boolean bnlj_value_3 = false;", "bnlj_c_8");
+    is("bnlj_value_10 = (bnlj_value_2", "bnlj_c_6");
+    is("bnlj_value_8 = columnartorow_value_0 <=", "bnlj_c_7");
+    is("bnlj_value_3 = bnlj_value_8;", "bnlj_c_8");
+}
+
+#[test]
+fn copies_that_a_join_makes_of_values_have_no_expression() {
+    let read = golden(include_str!("testdata/outer_join_3.5.txt"));
+    let expression = |line| told(&read, line).and_then(|(_, _, expression)| expression);
+    assert_eq!(
+        expression("long smj_value_10 =").as_deref(),
+        Some("input[2, bigint, true]")
+    );
+    assert_eq!(
+        expression("boolean smj_isNull_7 =").as_deref(),
+        Some("input[2, bigint, true]")
+    );
+    for line in [
+        "long smj_value_11 =",
+        "boolean smj_isNull_8 =",
+        "smj_value_11 =",
+        "comp = 0;",
+    ] {
+        assert_eq!(
+            told(&read, line).map(|(name, ..)| name).as_deref(),
+            Some("SortMergeJoin")
+        );
+        assert_eq!(expression(line), None, "{line}");
+    }
+    // Neither declared with the number of its value.
+    let less = "(input[1, bigint, true] < 3)".to_owned();
+    assert_eq!(expression("boolean smj_isNull_9 ="), Some(less.clone()));
+    assert_eq!(expression("smj_value_12 = smj_value_5"), Some(less));
+    assert_eq!(expression("boolean smj_isNull_4 ="), None);
+}
+
+#[test]
 fn a_source_without_comments_or_of_another_class_has_no_lines() {
     let (body, _) = taken_apart(include_str!("testdata/filter_project_4.3.txt"));
     let bare = read(&body, &BTreeMap::new());
