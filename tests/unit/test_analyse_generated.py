@@ -190,6 +190,23 @@ def test_a_source_whose_lines_lie_in_other_methods_is_not_that_of_the_samples() 
     assert sources.of(1, plan, [("<init>", 5)]) == both
 
 
+def test_equal_code_over_other_columns_tells_operators_and_no_expressions(tmp_path: Path) -> None:
+    # Spark compiled it for another query, whose comments it keeps.
+    other = numbered(TREE, 20).replace("lo#", "from#").replace("ts#", "at#")
+    made = shown(make(tree=other), tmp_path)
+    join = by_name(made)["BroadcastNestedLoopJoin"]
+    assert (join.node_id, join.samples_by) == (3, {"line": 98})
+    assert [(e.expression, e.by) for e in join.expressions] == [
+        ("cast(lo#41 as timestamp), cast(hi#42 as timestamp)", "plan")
+    ]
+    # Where samples contradict it, it is not that code.
+    elsewhere = World([StageSpec([1000] * 2)])
+    add_plan(elsewhere, 40)
+    add_samples(elsewhere, KINDS, method="processNext")
+    add_source(elsewhere, 0, tree=other)
+    assert shown(elsewhere, tmp_path / "elsewhere").told.line_ratio == 0
+
+
 def test_one_line_in_another_method_is_not_told_and_does_not_undo_the_rest() -> None:
     lines = {n: Line("Filter", 0, "processNext", None) for n in range(3)}
     source = Source(0, 1, ("Filter a#1",), lines)

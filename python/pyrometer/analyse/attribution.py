@@ -133,7 +133,7 @@ class Plan:
             for at, each in enumerate(clusters):
                 found = sources.of(number, each.members, seen[each.node.node_id])
                 clusters[at] = replace(each, sources=found)
-                if found:
+                if found and not found[0].borrowed:
                     to_own = renumbering(found[0].nodes, each.members)
                     fuller = (to_own(text) for text in found[0].nodes)
                     texts.update(zip((n.node_id for n in each.members), fuller, strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrometer.analyse.plan_match import NUMBER, NUMBERS, PlanNode, casts, unnumbered
 from pyrometer.store import Tables
@@ -21,6 +21,7 @@ _NODE = re.compile(r"^([ :|+-]*)(?:\*\((\d+)\) )?(.*)$")
 # The tree names the output of aggregates, plans as Spark logs them do not.
 _OUTPUT = re.compile(r", output=\[.*\]\)$")
 _CONSTRUCTORS = ("<init>", "<clinit>")
+_COLUMN = re.compile(r"[^\s(\[,]+#\d+L?")
 _CAST = re.compile(r"(?:try_|ansi_)?cast\((?:input\[\d+, (\w+), \w+\]|.* as (\w+)\)) as (\w+)\)")
 _PLAN_ID = re.compile(r"plan_id=\d+")
 Place = tuple[str | None, int]
@@ -51,13 +52,22 @@ class Line:
 
 @dataclass(frozen=True)
 class Source:
-    """One generated stage: nodes of its cluster in pre-order, as its tree has them."""
+    """One generated stage: nodes of its cluster in pre-order, as its tree has them.
+
+    ``borrowed``: its comments are those of another plan whose code is the same.
+    """
 
     source_id: int
     codegen_stage_id: int
     nodes: tuple[str, ...]
     lines: Mapping[int, Line]
     max_method_bytes: int | None = None
+    borrowed: bool = False
+
+    def lent(self) -> Source:
+        """Give what it says to a plan of other columns: operators, and no expressions."""
+        lines = {n: replace(x, expression=None, conversion=None) for n, x in self.lines.items()}
+        return replace(self, lines=lines, borrowed=True)
 
     def line(self, place: Place) -> Line | None:
         """Give the line of a place, unless frames name another method than it lies in."""
@@ -153,6 +163,17 @@ def comparable(text: str) -> str:
     return _PLAN_ID.sub("plan_id", unnumbered(_logged(text)))
 
 
+def shape(text: str) -> str:
+    """Text of a node without the names of columns.
+
+    Examples
+    --------
+    >>> shape("Filter (isnotnull(a#1) AND (b#2L > 5))")
+    'Filter (isnotnull(#) AND (# > 5))'
+    """
+    return _PLAN_ID.sub("plan_id", _COLUMN.sub("#", _logged(text)))
+
+
 def _logged(text: str) -> str:
     """Give a node's text as plans are logged."""
     return _OUTPUT.sub(")", text.strip())
@@ -186,14 +207,20 @@ class Sources:
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._by_nodes: dict[tuple[int, tuple[str, ...]], list[Source]] = defaultdict(list)
+        self._by_shapes: dict[tuple[int, tuple[str, ...]], list[Source]] = defaultdict(list)
         for source in sources:
             key = (source.codegen_stage_id, tuple(map(comparable, source.nodes)))
             self._by_nodes[key].append(source)
+            self._by_shapes[(key[0], tuple(map(shape, source.nodes)))].append(source)
 
     def of(
         self, codegen_stage_id: int, cluster: Sequence[PlanNode], places: Iterable[Place]
     ) -> tuple[Source, ...]:
         """Find the sources that a cluster may have run, by its nodes and where it was sampled.
+
+        Spark compiles equal code once, whatever its comments say. So a cluster without a source
+        of its own ran one that differs in the names of columns alone, and that no sample
+        contradicts.
 
         Parameters
         ----------
@@ -206,7 +233,12 @@ class Sources:
         """
         texts = tuple(comparable(node.simple_string) for node in cluster)
         seen = list(places)
-        missed = [(s.misses(seen), s) for s in self._by_nodes.get((codegen_stage_id, texts), ())]
+        own = self._by_nodes.get((codegen_stage_id, texts), [])
+        if not own:
+            shapes = tuple(shape(node.simple_string) for node in cluster)
+            alike = self._by_shapes.get((codegen_stage_id, shapes), [])
+            return tuple(s.lent() for s in alike if s.misses(seen) == 0)
+        missed = [(s.misses(seen), s) for s in own]
         least = min((n for n, _ in missed), default=0)
         return tuple(s for n, s in missed if n == least and 2 * n <= len(seen))
 
