@@ -125,6 +125,8 @@ def prepare(folder: Path) -> Path:
         "conf.spark.eventLog.rolling.enabled=false\n"
         "conf.spark.eventLog.compress=false\n"
         "append.spark.executor.extraJavaOptions=-Dpyrometer.test=1\n"
+        "conf.spark.sql.codegen.comments=true\n"
+        "codegen.interval.ms=200\n"
         "gclog.what=gc*,safepoint\n"
         "asprof.command=start,event=cpu,interval=10ms,wall=50ms,alloc=512k,lock=10ms,"
         "clock=monotonic,chunktime=10s\n"
@@ -144,6 +146,12 @@ def environment(install: SparkInstall, raw: Path, **more: str) -> dict[str, str]
     env["SPARK_SCALA_VERSION"] = scala_version(install)
     env["SPARK_SUBMIT_OPTS"] = f'"{agent}"'
     return env
+
+
+def generated(raw: Path) -> dict[str, list[dict[str, Any]]]:
+    """Records of generated code by file."""
+    files = sorted((raw / "codegen").iterdir())
+    return {file.name: [json.loads(line) for line in file.open()] for file in files}
 
 
 def ingest(raw: Path, out: Path) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
@@ -286,6 +294,32 @@ def test_series_grow_as_counters_do(measured: Measured) -> None:
         assert all(0 < value < 2 << 30 for value in heap)
 
 
+def test_generated_code_is_kept_in_every_jvm(measured: Measured) -> None:
+    files = generated(measured.raw)
+    pids = {(row["role"], row["pid"]) for row in measured.tables["processes"]}
+    assert {(name.split("-")[1], int(name.split("-")[-1][:-7])) for name in files} <= pids
+    roles = {name.split("-")[1] for name in files}
+    assert roles == ({"driver", "executor"} if measured.cluster else {"driver"})
+    for found in files.values():
+        sources = [record for record in found if record["k"] == "source"]
+        assert [record["n"] for record in sources] == list(range(len(sources)))
+        assert len({record["body"] for record in sources}) == len(sources)
+        stages = [record for record in sources if "codegenStageId" in str(record["comments"])]
+        said = [text for record in stages for text in record["comments"].values()]
+        for words in ("PRODUCE: HashAggregate", "PRODUCE: Range", "CONSUME: HashAggregate"):
+            assert any(words in text for text in said), words
+        for record in stages:
+            # Code that Spark threw away leaves comments without a place; an operator's have theirs.
+            for name, text in record["comments"].items():
+                assert "PRODUCE: " not in text or f"/*{name}*/" in record["body"]
+            assert record["max_method_bytes"] > 0
+            assert record["max_constants"] > 0
+        assert {record["k"] for record in found} == {"source", "bye"}
+        bye = [record for record in found if record["k"] == "bye"][-1]
+        assert (bye["written"], bye["dropped"]) == (len(sources), 0)
+        assert bye["own_cpu_ns"] > 0
+
+
 def test_a_killed_driver_leaves_its_records(tmp_path: Path) -> None:
     install = find_spark()
     raw = prepare(tmp_path)
@@ -305,6 +339,8 @@ def test_a_killed_driver_leaves_its_records(tmp_path: Path) -> None:
     (process,) = tables["processes"]
     assert process["end_mono_ns"] is None
     assert json.loads(process["facts"])["own_cpu_ns"] > 0
+    ((*_, last),) = generated(raw).values()
+    assert last["k"] == "source"
 
 
 @pytest.fixture(params=["4.x", "3.5"])
