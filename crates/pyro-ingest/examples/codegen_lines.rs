@@ -2,7 +2,7 @@
 //!
 //! Without a number: of each generated stage, and of all together, the share of the lines with
 //! code that have an operator and an expression. With one: that source, a line a row.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::BufRead;
 
 use pyro_stacks::codegen::{Generated, read};
@@ -13,6 +13,7 @@ fn main() {
     let wanted: Option<u64> = args.next().and_then(|n| n.parse().ok());
     let file = std::fs::File::open(&path).expect("a readable file");
     let mut total = [0_usize; 3];
+    let mut seen = HashSet::new();
     for line in std::io::BufReader::new(file).lines() {
         let record: serde_json::Value =
             serde_json::from_str(&line.expect("text")).expect("a JSON object");
@@ -22,7 +23,7 @@ fn main() {
         let comments: BTreeMap<String, String> =
             serde_json::from_value(record["comments"].clone()).expect("comments");
         let source = read(body, &comments);
-        if source.codegen_stage_id.is_none() {
+        if source.codegen_stage_id.is_none() || !seen.insert(body.to_owned()) {
             continue;
         }
         if wanted == Some(n) {
