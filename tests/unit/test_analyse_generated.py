@@ -190,6 +190,22 @@ def test_a_source_whose_lines_lie_in_other_methods_is_not_that_of_the_samples() 
     assert sources.of(1, plan, [("<init>", 5)]) == both
 
 
+def test_a_cluster_of_one_operator_is_that_operator(tmp_path: Path) -> None:
+    world = World([StageSpec([1000] * 2)])
+    add_plan(world, 40)
+    world.rows["plan_nodes"] = [
+        {**row, "codegen_stage_id": 1 if row["node_id"] < 2 else None}
+        for row in world.rows["plan_nodes"]
+    ]
+    add_samples(world, [(15, "operator", FUSED)], method="processNext")
+    (found,) = shown(world, tmp_path).operators
+    assert (found.operator, found.node_id, found.samples_by) == (
+        "HashAggregate",
+        1,
+        {"method": 140},
+    )
+
+
 def test_equal_code_over_other_columns_tells_operators_and_no_expressions(tmp_path: Path) -> None:
     # Spark compiled it for another query, whose comments it keeps.
     other = numbered(TREE, 20).replace("lo#", "from#").replace("ts#", "at#")

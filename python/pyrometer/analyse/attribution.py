@@ -195,6 +195,10 @@ class Plan:
 
     def _by_rules(self, evidence: Evidence) -> Told:
         node = attribute(self.nodes, evidence, self.types)
+        if node is not None and cluster_id(node.name) is not None:
+            # A cluster of one operator holds no other's code.
+            own = fused(self.nodes, node)
+            node = own[0] if len(own) == 1 else node
         by: By = "method" if evidence.is_generated else "frames"
         return Told(node, node.operator if node else evidence.operator or CLUSTER, by)
 
