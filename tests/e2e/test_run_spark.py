@@ -135,6 +135,11 @@ def test_an_application_with_its_own_plugin_stays_its_own(
     assert {entry.name for entry in manifest.probes if entry.got} >= {
         "eventlog", "plugin", "gc", "os", "stacks",
     }  # fmt: skip
+    sources = [r for f in RunPaths(run).codegen_files() for r in records(f, "source")]
+    said = [text for record in sources for text in record["comments"].values()]
+    assert any("CONSUME: HashAggregate" in text for text in said)
+    (stacks,) = (entry for entry in manifest.probes if entry.name == "stacks")
+    assert stacks.got == f"1 recording(s), {len(sources)} generated source(s)"
     assert manifest.versions["spark"] == driver["spark_version"]
     assert (run / "report.html").stat().st_size > 50_000
     assert codes(run) == {"workload_failed"}
