@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.analyse.attribution import CONVERSION, NO_PLAN, Cluster, Told, attribution, plans
-from pyrometer.analyse.model_source import HotSource, SourceLine, SourceReport
+from pyrometer.analyse.model import HotSource, SourceLine, SourceReport
 from pyrometer.analyse.plan_match import Evidence, unnumbered
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of

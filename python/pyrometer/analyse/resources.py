@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyrometer.analyse.counters import growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
-from pyrometer.analyse.model_resources import Allocation, Code, CodeKind, Faults, Memory, Swap
+from pyrometer.analyse.model import Allocation, Code, CodeKind, Faults, Memory, Swap
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
 

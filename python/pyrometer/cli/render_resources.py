@@ -14,7 +14,7 @@ from pyrometer.cli.drawing import Look, bar, bars, heading, indented, interval
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pyrometer.analyse.model_resources import Code, Memory
+    from pyrometer.analyse.model import Code, Memory
 
 
 def code_lines(code: Code, look: Look) -> Iterator[RenderableType]:

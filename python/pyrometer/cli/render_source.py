@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pyrometer import units
-from pyrometer.analyse.model_source import HotSource, SourceLine, SourceReport
+from pyrometer.analyse.model import HotSource, SourceLine, SourceReport
 from pyrometer.cli.drawing import (
     Look,
     doubt_lines,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from pyrometer.analyse.model import RunFacts, WindowFacts
+from pyrometer.analyse.model.run import RunFacts, WindowFacts
 from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
 

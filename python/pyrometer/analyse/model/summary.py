@@ -1,0 +1,59 @@
+"""The whole of ``show --json`` and of ``ledger --json``."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from pyrometer.analyse.model.ledger import Check, Ledger, View
+from pyrometer.analyse.model.machine import Cpu, Gc, Instrument, Io
+from pyrometer.analyse.model.operators import Category, Helper, HugeMethod, Operator, Told, Unmapped
+from pyrometer.analyse.model.resources import Code, Memory
+from pyrometer.analyse.model.run import RunFacts, WindowFacts
+from pyrometer.analyse.model.spark import App, Failed, Iteration, Sql, Stage, Totals
+from pyrometer.doubt import Doubt
+
+
+class Summary(BaseModel):
+    """Everything that ``pyrometer show`` knows about one window of a run."""
+
+    schema_name: str = Field(default="pyrometer/show/1", alias="schema")
+    run: RunFacts
+    window: WindowFacts
+    windows: list[str] = Field(default_factory=list)
+    verdict: str = ""
+    totals: Totals
+    failed: Failed
+    apps: list[App] = Field(default_factory=list)
+    iterations: list[Iteration] = Field(default_factory=list)
+    stages: list[Stage] = Field(default_factory=list)
+    sql: list[Sql] = Field(default_factory=list)
+    operators: list[Operator] = Field(default_factory=list)
+    unmapped: Unmapped = Field(default_factory=Unmapped)
+    helpers: list[Helper] = Field(default_factory=list)
+    told: Told = Field(default_factory=Told)
+    too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
+    categories: list[Category] = Field(default_factory=list)
+    cpu: Cpu = Field(default_factory=Cpu)
+    io: Io = Field(default_factory=Io)
+    gc: Gc = Field(default_factory=Gc)
+    memory: Memory = Field(default_factory=Memory)
+    code: Code = Field(default_factory=Code)
+    ledger: Ledger
+    instruments: list[Instrument] = Field(default_factory=list)
+    doubts: list[Doubt] = Field(default_factory=list)
+
+    model_config = {"populate_by_name": True}
+
+
+class LedgerReport(BaseModel):
+    """Structure of ``ledger --json``."""
+
+    schema_name: str = Field(default="pyrometer/ledger/1", alias="schema")
+    run: RunFacts
+    window: WindowFacts
+    slot_view: View
+    core_view: View
+    checks: list[Check]
+    doubts: list[Doubt]
+
+    model_config = {"populate_by_name": True}
