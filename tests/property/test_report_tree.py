@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrometer.report.flame import KINDS, build_tree
+from pyrometer.report.flame_tree import KINDS, build_tree
 
 PATHS = st.lists(
     st.lists(st.integers(0, 4), min_size=1, max_size=7).map(tuple), min_size=1, max_size=40

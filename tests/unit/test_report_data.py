@@ -25,6 +25,7 @@ from tests.support.summary_fixture import eventlog_only_summary, summary
 
 from pyrometer.report import data as report_data
 from pyrometer.report import flame as report_flame
+from pyrometer.report import flame_facts
 from pyrometer.report import timeline as report_timeline
 from pyrometer.report.axis import Axis, gauge_line, occupancy, rate_line
 from pyrometer.report.data import ReportData, build
@@ -231,7 +232,7 @@ def test_allocations_end_in_their_class(data: ReportData) -> None:
 def test_light_stacks_are_summed_beyond_the_cap(
     tables: Tables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_flame, "MAX_FACTS", 10)
+    monkeypatch.setattr(flame_facts, "MAX_FACTS", 10)
     made = build(summary(), manifest(), tables)
     columns = unpack(made, "flame")
     assert columns["flame.weight"].sum() == sum(s["weight"] for s in ROWS["samples"])

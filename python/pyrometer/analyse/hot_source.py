@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pyrometer.analyse.attribution import CONVERSION, NO_PLAN, Cluster, Told, attribution, plans
+from pyrometer.analyse.attribution import CONVERSION, attribution
 from pyrometer.analyse.model import HotSource, SourceLine, SourceReport
 from pyrometer.analyse.plan_match import Evidence, unnumbered
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
+from pyrometer.analyse.sourced_plan import NO_PLAN, Cluster, Told, plans
 from pyrometer.analyse.summary import facts, open_scope
 from pyrometer.store import Run
 

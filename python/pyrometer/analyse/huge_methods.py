@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from pyrometer.analyse.attribution import attribution, plans
+from pyrometer.analyse.attribution import attribution
 from pyrometer.analyse.model import HugeMethod
 from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.sourced_plan import plans
 
 LIMIT_BYTES = 8000
 _COMPILED_ALL_THE_SAME = "-XX:-DontCompileHugeMethods"

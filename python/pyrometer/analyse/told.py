@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pyrometer.analyse.attribution import CONVERSION, NO_PLAN, plans
+from pyrometer.analyse.attribution import CONVERSION
 from pyrometer.analyse.places import define_task_samples
 from pyrometer.analyse.plan_match import Evidence, unnumbered
 from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.sourced_plan import NO_PLAN, plans
 
 KEY = ("pid", "sql_id", "stage_id", "java_stack", "converts")
 """Columns by which samples find their row of ``told``."""

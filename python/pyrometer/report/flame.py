@@ -14,42 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyrometer.analyse.attribution import CONVERSION
-from pyrometer.analyse.told import KEY
 from pyrometer.report.columns import floats, integers, texts
+from pyrometer.report.flame_facts import CRITICAL, DIMENSIONS, EVENTS, MAX_FACTS, NUMBERS, facts_of
+from pyrometer.report.flame_tree import KINDS, Ints, build_tree
 from pyrometer.report.pack import Pack, smallest_uint
 from pyrometer.store.tables import Tables
 
-Ints = npt.NDArray[np.int64]
-
-MAX_FACTS = 150_000
 REST = "[lightest stacks, left out]"
-EVENTS = ("cpu", "wall", "alloc", "lock")
-# Events whose samples tell what elapsed time was spent on.
-CRITICAL = ("cpu", "wall")
-KINDS = ("unknown", "interpreted", "c1", "c2", "inlined", "native", "cpp", "kernel")
-# Dimension in the viewer -> expression over table samples. `what` is what an on-CPU sample was
-# doing, or what an off-CPU one waited for.
-DIMENSIONS = {
-    "stage": "stage_id",
-    "iteration": "iteration",
-    "role": "role",
-    "what": "coalesce(category, wait_class, state)",
-    "sql": "sql_id",
-    "operator": "operator",
-    "expression": "expression",
-}
-NUMBERS = ("stage", "iteration", "sql")
-
-# Tasks that run from a point of time on, by the spans of the only host there is.
-_RUNNING = """
-    SELECT 'mono' AS clock, t_ns, sum(sum(change)) OVER (ORDER BY t_ns) AS tasks FROM (
-        SELECT start_mono_ns AS t_ns, 1 AS change FROM spans
-        UNION ALL SELECT end_mono_ns, -1 FROM spans WHERE end_mono_ns IS NOT NULL)
-    GROUP BY t_ns
-"""
-_UNTOLD = f"""(SELECT {", ".join(f"0 AS {key}" for key in KEY)},
-    '' AS operator, '' AS expression WHERE false)"""
 
 
 def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
@@ -63,7 +34,7 @@ def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
     """
     if not tables.has("samples"):
         return {"reason": "The run has no profiler samples."}
-    facts = _facts(tables)
+    facts = facts_of(tables)
     if not facts["stack"].size:
         return {"reason": "The profiler delivered no samples."}
     stacks = _stacks(tables, facts["stack"])
@@ -73,56 +44,6 @@ def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
         # Tasks that run at once are counted on one clock.
         "critical": list(CRITICAL) if hosts == 1 else None
     }
-
-
-def _facts(tables: Tables) -> dict[str, Any]:
-    """Sum samples by stack and dimension; beyond the cap the lightest lose their stack.
-
-    Operators and expressions are those of ``told`` where that was defined, else what frames say.
-
-    Threads that serve no task (GC, JIT, driver) take the iteration that went on when they ran.
-    """
-    dims = ", ".join(f"{expr} AS {name}" for name, expr in DIMENSIONS.items())
-    names = ", ".join(DIMENSIONS)
-    told = "told" if "told" in tables.kept else _UNTOLD
-    joined = " AND ".join(
-        f"t.{key} IS NOT DISTINCT FROM "
-        + (f"coalesce(s.category = '{CONVERSION}', false)" if key == "converts" else f"s.{key}")
-        for key in KEY
-    )
-    sql = f"""
-        WITH placed AS (
-            SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration,
-                                coalesce(t.operator, s.operator) AS operator),
-                t.expression,
-                CASE WHEN s.task_attempt_id IS NOT NULL AND event IN {CRITICAL}
-                     THEN s.weight / greatest(r.tasks, 1) END AS critical
-            FROM samples s LEFT JOIN iterations i
-                ON s.clock = 'mono' AND s.t_ns >= i.start_mono_ns AND s.t_ns < i.end_mono_ns
-            LEFT JOIN {told} t ON {joined}
-            ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
-        ), folded AS (
-            SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack,
-                   event, any_value(unit) AS unit, {dims},
-                   CASE WHEN event IN ('alloc', 'lock') THEN top_class END AS top_class,
-                   sum(weight)::DOUBLE AS weight,
-                   coalesce(sum(critical), 0)::DOUBLE AS critical, count(*) AS n
-            FROM placed GROUP BY ALL
-        ), ranked AS (
-            SELECT *, row_number() OVER (PARTITION BY event ORDER BY weight DESC, stack) AS place
-            FROM folded
-        ), cut AS (
-            SELECT * REPLACE (CASE WHEN place > {MAX_FACTS} THEN -2 ELSE stack END AS stack)
-            FROM ranked
-        )
-        SELECT stack, event, any_value(unit) AS unit, {names},
-               top_class, sum(weight) AS weight, sum(critical) AS critical, sum(n)::BIGINT AS n
-        FROM cut GROUP BY ALL
-        ORDER BY stack, event, {names}, top_class
-    """
-    found: dict[str, Any] = tables.columns(sql)
-    found["stack"] = integers(found["stack"])
-    return found
 
 
 def _stacks(tables: Tables, used: Ints) -> dict[str, Ints]:
@@ -250,78 +171,6 @@ def _paths(
         paths.append(path)
         leaf_kinds.append(kind)
     return paths, leaf_kinds, strings
-
-
-def build_tree(
-    paths: list[npt.NDArray[np.uint32]],
-    kinds: list[npt.NDArray[np.uint8]],
-    weight: npt.NDArray[np.float64],
-) -> dict[str, Any]:
-    """Prefix tree of paths in pre-order, with one step of array work per level.
-
-    Parameters
-    ----------
-    paths : list of uint32 arrays
-        Frame names as ranks, root first; not empty.
-    kinds : list of uint8 arrays
-        Kind of each frame, parallel to ``paths``.
-    weight : float64 array
-        Weight of each path: a node takes the kind that has most weight in it.
-
-    Returns
-    -------
-    dict
-        ``frame``, ``depth``, ``kind`` per node, and ``leaf``: the node of each path.
-    """
-    # Big-endian bytes compare like the sequences of numbers that they hold.
-    keys = [path.astype(">u4").tobytes() for path in paths]
-    order = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
-    lengths = np.array([paths[i].size for i in order], np.int64)
-    flat = np.concatenate([paths[i] for i in order]).astype(np.int64)
-    flat_kind = np.concatenate([kinds[i] for i in order]).astype(np.int64)
-    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    weights = weight[order]
-
-    shared = _shared_prefixes(flat, starts, lengths)
-    first = np.cumsum(lengths - shared) - (lengths - shared)  # id of the first node a path adds
-    total = int((lengths - shared).sum())
-    frame, depth = np.zeros(total, np.int64), np.zeros(total, np.int64)
-    leaf_sorted = np.zeros(order.size, np.int64)
-    votes = np.zeros(total * len(KINDS))
-    for level in range(int(lengths.max())):
-        present = lengths > level
-        new = present & (shared <= level)
-        node = np.maximum.accumulate(np.where(new, first + level - shared, -1))
-        at = starts[present] + level
-        made = node[new]
-        frame[made], depth[made] = flat[starts[new] + level], level
-        ballot = node[present] * len(KINDS) + flat_kind[at]
-        np.add.at(votes, ballot, weights[present])
-        ends = lengths == level + 1
-        leaf_sorted[ends] = node[ends]
-    leaf = np.empty_like(leaf_sorted)
-    leaf[order] = leaf_sorted
-    return {
-        "frame": frame,
-        "depth": depth,
-        "kind": votes.reshape(total, -1).argmax(axis=1),
-        "leaf": leaf,
-    }
-
-
-def _shared_prefixes(flat: Ints, starts: Ints, lengths: Ints) -> Ints:
-    """Length of the prefix that each sorted path shares with the one before."""
-    shared = np.zeros(lengths.size, np.int64)
-    rows = np.arange(1, lengths.size)
-    level = 0
-    while rows.size:
-        both = (lengths[rows] > level) & (lengths[rows - 1] > level)
-        rows = rows[both]
-        same = flat[starts[rows] + level] == flat[starts[rows - 1] + level]
-        rows = rows[same]
-        level += 1
-        shared[rows] = level
-    return shared
 
 
 def _sum_facts(
