@@ -303,6 +303,37 @@ def test_stacks_are_ordered_as_asked(full: Browser) -> None:
     assert whole() == before
 
 
+def test_a_link_brings_back_the_view(full: Browser) -> None:
+    def choose(name: str, text: str) -> None:
+        path = f"//select[@data-name='{name}']/option[contains(text(), '{text}')]"
+        full.driver.find_element(By.XPATH, path).click()
+
+    choose("group1", "Stage")
+    full.driver.find_element(By.CSS_SELECTOR, "[data-event=wall]").click()
+    canvas = full.driver.find_element(By.ID, "flame-canvas")
+    canvas.send_keys(Keys.ARROW_DOWN + Keys.ARROW_DOWN + Keys.ENTER)
+    shown = full.text("#flame-status")
+    full.driver.find_element(By.CSS_SELECTOR, "[data-keep=link]").click()
+    assert "#flame?event=wall&by=role%2Cstage" in full.driver.current_url
+    full.driver.refresh()
+    full.until(lambda: full.js("return document.documentElement.dataset.ready"))
+    assert full.text("#flame-status") == shown
+    assert full.text("[data-event=wall][aria-pressed=true]") == "Wall"
+    svg = full.js(
+        "window.kept = null; HTMLAnchorElement.prototype.click = () => {};"
+        "URL.createObjectURL = (blob) => { blob.text().then((t) => { window.kept = t; });"
+        " return '#kept'; };"
+        "document.querySelector('[data-keep=svg]').click(); return true"
+    )
+    assert svg
+    text = full.until(lambda: full.js("return window.kept"))
+    assert text.startswith("<svg ")
+    assert text.count("<title>") > 3
+    full.js("history.replaceState(null, '', location.pathname)")
+    full.driver.refresh()
+    full.until(lambda: full.js("return document.documentElement.dataset.ready"))
+
+
 def test_the_flame_graph_works_by_keyboard(full: Browser) -> None:
     canvas = full.driver.find_element(By.ID, "flame-canvas")
     full.js("arguments[0].focus()", canvas)

@@ -3,6 +3,9 @@
 import { el, missing, replace, section } from "./dom.js";
 import { css, ink, KIND_COLOURS, named, NEUTRAL } from "./colours.js";
 import { count, percent, unit, wilson, words } from "./format.js";
+import { flameControls } from "./flame-controls.js";
+import { drawing, save } from "./flame-export.js";
+import { fromLink, toLink } from "./flame-link.js";
 import { groupName, hottest, loadFlame, makeView, pattern, search } from "./flame-model.js";
 import { facts, hideTip, showTip } from "./tip.js";
 import { table } from "./table.js";
@@ -12,15 +15,6 @@ const ROW = 18;
 const NARROW = 0.5;
 const TALLEST = 1300;
 const TEXT = "Every sample is a stack of calls; equal stacks are joined, callers above callees. The wider a box, the more was spent in it and what it called. By critical time a sample of a task weighs less the more tasks ran beside it: what elapsed time depends on. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
-const EVENTS = {
-  cpu: ["CPU", "Time on a CPU, sampled."],
-  wall: ["Wall", "Wall time of threads, running or waiting, sampled."],
-  alloc: ["Allocation", "Bytes of Java objects allocated; the last box is the class."],
-  lock: ["Locks", "Time blocked on Java locks; the last box is the class of the lock."],
-};
-const ORDER = ["Group by", "then", "then"];
-const DIMENSION_NAMES = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", sql: "SQL execution", operator: "Operator", expression: "Expression" };
-
 export function flameSection(meta, columns, window) {
   if (!meta || meta.reason || !meta.nodes_count) return section("flame", "Flame graph", TEXT, missing(meta?.reason ?? "The profiler delivered no samples."));
   return section("flame", "Flame graph", TEXT, flameGraph(loadFlame(meta, columns), window));
@@ -42,40 +36,28 @@ function flameGraph(model, window) {
   const input = el("input", { type: "search", id: "flame-search", placeholder: "Search (regex)", "aria-label": "Search frames by regular expression", on: { input: () => { state.text = input.value; look(); } } });
   const back = el("button", { type: "button", id: "flame-back", on: { click: goBack } }, "Back");
   const reset = el("button", { type: "button", id: "flame-reset", on: { click: () => zoom(-1) } }, "Reset zoom");
+  const keep = [
+    ["Link", "Put this view into the page's address", link],
+    ["PNG", "Save what is in view as a picture", () => canvas.toBlob((picture) => save(picture, "flame.png"))],
+    ["SVG", "Save the whole of this view as a picture whose text can be searched", () => save(new Blob([svgText()], { type: "image/svg+xml" }), "flame.svg")],
+  ].map(([name, title, click]) => el("button", { type: "button", title, data: { keep: name.toLowerCase() }, on: { click } }, name));
 
-  const select = (name, label, options, change) => el("label", null, `${label} `, el("select", { "data-name": name, on: { change: (event) => change(event.target.value) } }, options.map(([value, text, chosen]) => el("option", { value, selected: chosen }, text))));
-  const filter = (name) => {
-    const values = meta.dimensions[name];
-    if (values.length < 2) return null;
-    return select(name, DIMENSION_NAMES[name], [["", "all"], name === "iteration" && measured.length > 1 && ["measured", "measured"], ...values.map((_, index) => [index, name === "stage" || name === "iteration" ? groupName(model, name, index) : words(groupName(model, name, index))])].filter(Boolean), (value) => {
-      state.filters[name] = value === "" ? null : value === "measured" ? measured : [Number(value)];
-      rebuild();
-    });
-  };
-  const grouped = [["", "nothing"], ...Object.keys(meta.dimensions).filter((name) => meta.dimensions[name].length > 1).map((name) => [name, DIMENSION_NAMES[name] ?? name])];
-  const bar = el("div", { class: "controls flame-controls" },
-    el("div", { class: "segments", role: "group", "aria-label": "What to show" }, meta.event_names.map((name) => el("button", { type: "button", "aria-pressed": String(name === state.event), title: EVENTS[name]?.[1], data: { event: name }, on: { click: (event) => {
-      state.event = name;
-      for (const other of event.target.parentNode.children) other.setAttribute("aria-pressed", String(other === event.target));
-      rebuild();
-    } } }, EVENTS[name]?.[0] ?? name))),
-    ["role", "stage", "iteration"].map(filter),
-    el("span", { class: "orders" }, ORDER.map((label, level) => select(`group${level}`, label, grouped, (value) => group(level, value)))),
-    select("inverted", "Stacks", [["", "from the root"], ["yes", "from the leaf: callers below"]], (value) => { state.inverted = value !== ""; rebuild(); }),
-    meta.critical && select("weight", "Weight", [["time", "time"], ["critical", "critical time"]], (value) => { state.weight = value; rebuild(); }),
-    select("colour", "Colour", [["what", "kind of work"], ["kind", "kind of code"]], (value) => { state.colour = value; draw(); drawLegend(); }),
-    el("span", { class: "grow" }), input, share, back, reset);
+  const controls = flameControls(model, state, measured, { rebuild, recolour, more: [input, share, back, reset, keep] });
 
-  function group(level, value) {
-    state.groups[level] = value;
-    showOrders();
-    rebuild();
+  function link() {
+    history.replaceState(null, "", toLink(state, meta, measured));
+    status.textContent = "The address of this page brings back this view.";
   }
 
-  // The next dimension can be chosen once one stands before it.
-  function showOrders() {
-    const boxes = [...bar.querySelectorAll('[data-name^="group"]')];
-    boxes.forEach((box, level) => { box.parentNode.hidden = level > 0 && !boxes[level - 1].value; });
+  function svgText() {
+    const width = 1200;
+    const height = (deepestSeen(state.root, width) + 1) * ROW;
+    return drawing(width, height, ROW, [...boxes(width, height, 0)].map((box) => ({ ...box, fill: colour(box.i), label: view.label(box.i), title: [view.label(box.i), ...about(box.i)[1].filter(([, value]) => value).map(([name, value]) => `${name} ${value}`)].join("\n") })));
+  }
+
+  function recolour() {
+    draw();
+    drawLegend();
   }
 
   function rebuild() {
@@ -142,11 +124,10 @@ function flameGraph(model, window) {
   }
 
   // What is to be drawn, subtrees that are too narrow to see left out whole.
-  function* boxes(width, height) {
+  function* boxes(width, height, top = scroller.scrollTop) {
     const { root } = state;
     const left = root < 0 ? 0 : view.x[root];
     const scale = width / ((root < 0 ? view.sum : view.total[root]) || 1);
-    const top = scroller.scrollTop;
     for (let i = root; i >= 0; i = view.parent[i]) if (i !== root) yield { i, x: 0, w: width, y: view.depth[i] * ROW - top, above: true };
     let i = Math.max(0, root);
     const last = root < 0 ? view.size : view.end[root];
@@ -316,7 +297,7 @@ function flameGraph(model, window) {
 
   scroller.addEventListener("scroll", () => requestAnimationFrame(draw));
   new ResizeObserver(() => requestAnimationFrame(draw)).observe(scroller.parentNode ?? scroller);
-  onTheme(() => { draw(); drawLegend(); });
+  onTheme(recolour);
   addEventListener("beforeprint", draw);
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !/input|select|textarea/i.test(document.activeElement?.tagName ?? "")) {
@@ -325,22 +306,19 @@ function flameGraph(model, window) {
     }
   });
 
-  // Open on what the totals are about: the measured iterations, by thread role.
+  // Open on what the totals are about, the measured iterations by thread role, or on a linked view.
   const task = meta.dimensions.role?.indexOf("task") ?? -1;
-  if (measured.length) choose("iteration", measured.length > 1 ? "measured" : measured[0]);
-  if (task >= 0 && meta.dimensions.role.length > 1) choose("group0", "role");
-  showOrders();
+  const { root = -1, ...linked } = fromLink(location.hash, meta, measured) ?? {};
+  if (measured.length) state.filters.iteration = measured;
+  if (task >= 0 && meta.dimensions.role.length > 1) state.groups = ["role"];
+  Object.assign(state, linked);
+  controls.show();
+  input.value = state.text;
   rebuild();
+  if (root >= 0 && root < view.size) zoom(root);
+  if (linked.event) setTimeout(() => canvas.scrollIntoView());
 
-  function choose(name, value) {
-    const box = bar.querySelector(`select[data-name="${name}"]`);
-    if (!box) return;
-    box.value = String(value);
-    if (name === "group0") group(0, value);
-    else state.filters[name] = value === "measured" ? measured : [value];
-  }
-
-  return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), bar, legend, scroller, status, el("h3", null, "Hottest frames"), hot);
+  return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, legend, scroller, status, el("h3", null, "Hottest frames"), hot);
 }
 
 // "org.apache.spark.sql.Foo$Bar.run" -> "Foo$Bar.run"; addresses of lambdas are left out.
