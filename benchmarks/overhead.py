@@ -1,6 +1,7 @@
 """Cost of measuring: one Spark program bare, under Pyrometer, under JFR, under sparkMeasure.
 
-``python -m benchmarks.overhead --spark 4`` compares bare, light, full and JFR's ``profile``
+``python -m benchmarks.overhead --spark 4`` compares bare, light, full, what makes lines of
+generated code told (comments, line numbers, exact lines of compiled code) and JFR's ``profile``
 settings on the Spark of this environment; ``--spark 3.5 --python .venv-spark35/bin/python`` adds
 sparkMeasure's flight recorder, whose last released jar is for Scala 2.12.
 
@@ -24,9 +25,11 @@ from pathlib import Path
 from benchmarks.canary import canary
 from benchmarks.execute import Arm, Finished, Metrics, last_line_json
 from benchmarks.harness import INSTRUMENT, TOTAL, Plan, alternate, table
+from pyrometer.probes.stacks import DEBUG_OPTIONS
 
 APP = Path(__file__).parent / "apps" / "spark_loop.py"
 SPARKMEASURE = "ch.cern.sparkmeasure:spark-measure_2.12:0.24"
+DEBUG = " ".join(DEBUG_OPTIONS)
 VALUES = ("iteration_ns", "jvm_cpu_ns", "wall_ns", "listener_cpu_ns")
 
 
@@ -87,10 +90,13 @@ def arms(spark: str, program: tuple[str, ...], cores: int) -> list[Arm]:
         command = (*run, "-o", "{folder}/run", "--", *program)
         return Arm(profile, command, submit(), pyrometer_metrics)
 
+    # What tells lines of generated code, without anything that samples them.
+    lines = f"--conf spark.sql.codegen.comments=true --driver-java-options '{DEBUG}'"
     found = [
         Arm("bare", program, submit()),
         measured("light"),
         measured("full"),
+        Arm("code comments and lines", program, submit(lines)),
         Arm("JFR profile", program, submit(f"--driver-java-options {jfr}")),
     ]
     if spark == "3.5":
