@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from functools import cache
 
 from pyrometer import schema
@@ -81,6 +82,7 @@ def cluster_id(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
+@lru_cache(maxsize=4096)
 def plain(name: str) -> str:
     """Give an operator's or node's name for comparing: no suffix, no table, lower case.
 
