@@ -46,4 +46,5 @@ def define_told(scope: Scope) -> None:
             expression = None if told.expression is None else unnumbered(told.expression)
         for name, value in zip(columns, (*row[: len(KEY)], operator, expression), strict=True):
             columns[name].append(value)
-    scope.tables.keep("told", columns)
+    texts = dict.fromkeys(("operator", "expression"), "VARCHAR") | {"converts": "BOOLEAN"}
+    scope.tables.keep("told", {name: texts.get(name, "BIGINT") for name in columns}, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,6 @@ from types import TracebackType
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from pyrometer import schema
 from pyrometer.errors import UsageError
@@ -121,11 +121,26 @@ class Tables:
         """Keep the result of a query as temporary table ``name``, in this connection only."""
         self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}", parameters)
 
-    def keep(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Keep columns of values as temporary table ``name``, in this connection only."""
-        self.connection.register("given", pa.table(dict(columns)))
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM given")
-        self.connection.unregister("given")
+    def keep(
+        self, name: str, types: Mapping[str, str], columns: Mapping[str, Sequence[Any]]
+    ) -> None:
+        """Keep columns of values as temporary table ``name``, in this connection only.
+
+        Parameters
+        ----------
+        name : str
+            The table.
+        types : mapping of str to str
+            SQL type of each column.
+        columns : mapping of str to sequence
+            Values of each column, all of one length.
+        """
+        # A list as a parameter is converted value by value, a hundred times as long as JSON is.
+        rows = ", ".join(
+            f"""unnest(from_json(?::JSON, '["{types[column]}"]')) AS "{column}\""""
+            for column in columns
+        )
+        self.define(name, f"SELECT {rows}", [json.dumps(list(v)) for v in columns.values()])
         self.kept.add(name)
 
     def close(self) -> None:
