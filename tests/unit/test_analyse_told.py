@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.support.generated import add_plan, add_samples, add_source
 from tests.support.tables import StageSpec, World
 
 from pyrometer.analyse.attribution import attribution
 from pyrometer.analyse.plan_match import unnumbered
-from pyrometer.analyse.summary import open_scope
+from pyrometer.analyse.summary import open_scope, summary
 from pyrometer.analyse.told import KEY, define_told
+from pyrometer.report import page_data
 from pyrometer.store import Run
 
 
@@ -47,3 +49,23 @@ def test_stacks_bear_the_operator_and_expression_that_the_account_of_operators_h
         "cast(hi as timestamp)",
         "(input[0, bigint, true] + input[1, bigint, true])",
     }
+
+
+@pytest.mark.parametrize("operator", ["WholeStageCodegen", "Scan", None])
+def test_where_nothing_tells_an_expression_the_page_has_none(tmp_path, operator):
+    world = World([StageSpec([1000] * 2)])
+    add_plan(world, 40)
+    add_samples(world, [(None, "operator", operator)])
+    for row in world.rows["samples"]:
+        row["codegen_stage_id"] = None
+    with Run.open(world.write(tmp_path)) as run:
+        made = page_data(run, summary(run)).content["flame"]
+    assert made["dimensions"]["expression"] == [None]
+    assert operator in made["dimensions"]["operator"]
+
+
+def test_a_run_without_samples_has_a_page(tmp_path):
+    world = World([StageSpec([1000] * 2)])
+    world.rows["samples"] = []
+    with Run.open(world.write(tmp_path)) as run:
+        assert "no profiler samples" in page_data(run, summary(run)).content["flame"]["reason"]
