@@ -83,7 +83,7 @@ sys.exit(7)
 """
 
 
-@pytest.fixture(scope="module", params=["4.x", "3.5"])
+@pytest.fixture(scope="module", params=["4.x", pytest.param("3.5", marks=pytest.mark.slow)])
 def install(request: pytest.FixtureRequest) -> SparkInstall:
     if request.param == "4.x":
         return find_spark()

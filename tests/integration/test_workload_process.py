@@ -34,7 +34,7 @@ def lines(raw):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.mark.parametrize("form", ["environment", "home"])
+@pytest.mark.parametrize("form", ["environment", pytest.param("home", marks=pytest.mark.slow)])
 def test_another_spark_runs_it_and_marks_its_jobs(tmp_path, form):
     if not SPARK35.is_dir():
         pytest.skip("Spark 3.5 is not set up: make setup-test")
