@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from functools import cache
+from functools import cache, lru_cache
 
 from pyrometer import schema
 
