@@ -164,6 +164,18 @@ def test_a_value_that_cannot_be_had_says_why(ours, reason):
     assert (made.ours, made.agrees, made.reason) == (None, None, reason)
 
 
+def test_bytes_that_spark_counted_too_little_are_no_value_and_say_why():
+    document = {"iterations": [{"totals": {"input_bytes": n}} for n in (40, 42)]}
+    value = Value(
+        what="x", place="p", published=1, unit="bytes", ours="a.iterations.totals.input_bytes"
+    )
+    assert compare_value(value, {"a": document}).ours.value == 41
+    told = {"code": "input_bytes_undercounted", "message": "Spark counts 41 B", "remedy": "Set y."}
+    made = compare_value(value, {"a": document | {"doubts": [told]}})
+    assert made.ours is None
+    assert made.reason == "a.iterations.totals.input_bytes: Spark counts 41 B. Set y."
+
+
 def test_columns_are_compared_as_shares_of_what_both_know():
     table = PublishedTable.model_validate(
         {

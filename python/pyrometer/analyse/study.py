@@ -107,7 +107,7 @@ def compare_value(value: Value, documents: Documents) -> Comparison:
         run, _, field = path.partition(".")
         if run not in documents:
             return made.model_copy(update={"reason": f"run {run} is missing"})
-        one = resolve(documents[run], field)
+        one = _undercounted(documents[run], field) or resolve(documents[run], field)
         if isinstance(one, str):
             return made.model_copy(update={"reason": f"{path}: {one}"})
         found.append(one)
@@ -124,6 +124,14 @@ def compare_value(value: Value, documents: Documents) -> Comparison:
     wide = agreed is None and value.within is not None and ours.value is not None
     reason = "cannot tell: our interval is too wide, more iterations narrow it" if wide else None
     return made.model_copy(update={"ours": ours, "agrees": agreed, "reason": reason})
+
+
+def _undercounted(document: Mapping[str, Any], field: str) -> str | None:
+    """Why bytes of input are not known, where the run doubts Spark's count of them."""
+    if field.rpartition(".")[2] != "input_bytes":
+        return None
+    found = [d for d in document.get("doubts") or () if d["code"] == "input_bytes_undercounted"]
+    return f"{found[0]['message']}. {found[0]['remedy']}" if found else None
 
 
 def agrees(value: Value, ours: Estimate) -> bool | None:
