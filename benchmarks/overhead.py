@@ -96,7 +96,7 @@ def arms(spark: str, program: tuple[str, ...], cores: int) -> list[Arm]:
         Arm("bare", program, submit()),
         measured("light"),
         measured("full"),
-        Arm("code comments and lines", program, submit(lines)),
+        Arm("code lines", program, submit(lines)),
         Arm("JFR profile", program, submit(f"--driver-java-options {jfr}")),
     ]
     if spark == "3.5":
