@@ -159,8 +159,7 @@ def _excerpts(hot: Iterable[int], lines_count: int) -> Iterator[Sequence[int]]:
 def _reason(scope: Scope) -> str:
     if not scope.has("codegen_sources"):
         return (
-            "no generated source was captured: profiles standard and full do, where the plugin"
-            " could be loaded"
+            "no generated source was captured: profile full does, where the plugin could be loaded"
         )
     if not scope.has("samples"):
         return "the profiler took no samples"

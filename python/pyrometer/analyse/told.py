@@ -11,7 +11,9 @@ from pyrometer.analyse.sourced_plan import NO_PLAN, plans
 KEY = ("pid", "sql_id", "stage_id", "java_stack", "converts")
 """Columns by which samples find their row of ``told``."""
 
-_EVIDENCE = f"""
+_EVIDENCE = ("app_index", "operator", "node_id", "codegen_stage_id", "method", "line")
+
+_STACKS = f"""
     SELECT DISTINCT pid, sql_id, stage_id, java_stack,
         coalesce(category = '{CONVERSION}', false) AS converts,
         app_index, operator, node_id, codegen_stage_id, method, line
@@ -24,6 +26,9 @@ _EVIDENCE = f"""
     LEFT JOIN (SELECT DISTINCT pid, app_index FROM w_samples) a USING (pid)
     WHERE x.role = 'task' AND x.event NOT IN ('cpu', 'wall')
 """
+_TYPES = dict.fromkeys(("operator", "method", "told", "expression"), "VARCHAR") | {
+    "converts": "BOOLEAN"
+}
 
 
 def define_told(scope: Scope) -> None:
@@ -31,20 +36,31 @@ def define_told(scope: Scope) -> None:
 
     ``operator`` is named as in `pyrometer.analyse.operators`, without the node's number;
     ``expression`` is without numbers of columns, so that executions of one plan share it. Both are
-    null where nothing tells.
+    null where nothing tells. Stacks stay in the database: what differs in evidence alone, a few
+    thousand rows, is worked out here.
     """
     define_task_samples(scope)
     known = plans(scope)
-    columns: dict[str, list[object]] = {name: [] for name in (*KEY, "operator", "expression")}
-    for row in scope.tables.query(_EVIDENCE):
-        *_, stage, _, converts, app, operator, node_id, codegen, method, line = row
-        expression = None
+    scope.tables.define("stack_evidence", _STACKS)
+    evidence = ("sql_id", "stage_id", "converts", *_EVIDENCE)
+    columns: dict[str, list[object]] = {name: [] for name in (*evidence, "told", "expression")}
+    for row in scope.tables.query(f"SELECT DISTINCT {', '.join(evidence)} FROM stack_evidence"):
+        sql_id, stage, converts, app, operator, node_id, codegen, method, line = row
+        name, expression = operator, None
         if operator is not None or codegen is not None or node_id is not None:
-            evidence = Evidence(operator, stage, codegen, method, converts)
-            told = known.get((app, row[1]), NO_PLAN).told(evidence, line, node_id)
-            operator = told.operator
-            expression = None if told.expression is None else unnumbered(told.expression)
-        for name, value in zip(columns, (*row[: len(KEY)], operator, expression), strict=True):
-            columns[name].append(value)
-    texts = dict.fromkeys(("operator", "expression"), "VARCHAR") | {"converts": "BOOLEAN"}
-    scope.tables.keep("told", {name: texts.get(name, "BIGINT") for name in columns}, columns)
+            found = known.get((app, sql_id), NO_PLAN).told(
+                Evidence(operator, stage, codegen, method, converts), line, node_id
+            )
+            name = found.operator
+            expression = None if found.expression is None else unnumbered(found.expression)
+        for column, value in zip(columns, (*row, name, expression), strict=True):
+            columns[column].append(value)
+    types = {name: _TYPES.get(name, "BIGINT") for name in columns}
+    scope.tables.keep("told_evidence", types, columns)
+    same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM e.{name}" for name in evidence)
+    keys = ", ".join(f"s.{name}" for name in KEY)
+    scope.tables.define(
+        "told",
+        f"SELECT {keys}, e.told AS operator, e.expression"
+        f" FROM stack_evidence s JOIN told_evidence e ON {same}",
+    )

@@ -46,7 +46,7 @@ def facts_of(tables: Tables) -> dict[str, Any]:
     """
     dims = ", ".join(f"{expr} AS {name}" for name, expr in DIMENSIONS.items())
     names = ", ".join(DIMENSIONS)
-    told = "told" if "told" in tables.kept else _UNTOLD
+    told = "told" if "told" in tables.defined else _UNTOLD
     joined = " AND ".join(
         f"t.{key} IS NOT DISTINCT FROM "
         + (f"coalesce(s.category = '{CONVERSION}', false)" if key == "converts" else f"s.{key}")

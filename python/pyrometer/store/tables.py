@@ -30,8 +30,8 @@ class Tables:
 
     Attributes
     ----------
-    kept : set of str
-        Tables that `keep` made.
+    defined : set of str
+        Temporary tables of this connection.
 
     Raises
     ------
@@ -52,7 +52,7 @@ class Tables:
             }
         )
         self._rows: dict[str, int] = {}
-        self.kept: set[str] = set()
+        self.defined: set[str] = set()
         for table in schema.tables().values():
             self._view(table)
 
@@ -120,6 +120,7 @@ class Tables:
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
         """Keep the result of a query as temporary table ``name``, in this connection only."""
         self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}", parameters)
+        self.defined.add(name)
 
     def keep(
         self, name: str, types: Mapping[str, str], columns: Mapping[str, Sequence[Any]]
@@ -141,7 +142,6 @@ class Tables:
             for column in columns
         )
         self.define(name, f"SELECT {rows}", [json.dumps(list(v)) for v in columns.values()])
-        self.kept.add(name)
 
     def close(self) -> None:
         """Let go of the connection and its scratch folder."""
