@@ -104,7 +104,7 @@ public final class Calibrated {
     }
   }
 
-  static void sleep() {
+  private static void sleep() {
     try {
       Thread.sleep(1);
     } catch (InterruptedException e) {

@@ -1,9 +1,16 @@
 package org.pyrometer.workloads.truth;
 
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.locks.LockSupport;
 
-/** A thread that holds a monitor for a millisecond when it is asked to. */
+/**
+ * A thread that holds a monitor when it is asked to, for half a millisecond to one and a half: held
+ * for one length each time, blocks would keep in step with samples, which then meet them too often
+ * or too seldom.
+ */
 final class Holder {
+  private static final long TURN_NS = 1_000_000;
+
   private final Object monitor = new Object();
   private final Semaphore asked = new Semaphore(0);
   private final Semaphore held = new Semaphore(0);
@@ -31,7 +38,7 @@ final class Holder {
       asked.acquireUninterruptibly();
       synchronized (monitor) {
         held.release();
-        Calibrated.sleep();
+        LockSupport.parkNanos(TURN_NS / 2 + Calibrated.mix(System.nanoTime()) % TURN_NS);
       }
     }
   }
