@@ -25,6 +25,9 @@ DIMENSIONS = {
     "expression": "expression",
 }
 NUMBERS = ("stage", "iteration", "sql")
+# Temporary tables that `facts_of` leaves: samples with their dimensions, and which fact (place in
+# its result) each combination of stack and dimensions became.
+SAMPLES, FOLDED = "flame_samples", "flame_folded"
 
 # Tasks that run from a point of time on, by the spans of the only host there is.
 _RUNNING = """
@@ -52,7 +55,8 @@ def facts_of(tables: Tables) -> dict[str, Any]:
         + (f"coalesce(s.category = '{CONVERSION}', false)" if key == "converts" else f"s.{key}")
         for key in KEY
     )
-    sql = f"""
+    key = f"stack, event, {names}, top_class"
+    placed = f"""
         WITH placed AS (
             SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration,
                                 coalesce(t.operator, s.operator) AS operator),
@@ -63,25 +67,34 @@ def facts_of(tables: Tables) -> dict[str, Any]:
                 ON s.clock = 'mono' AND s.t_ns >= i.start_mono_ns AND s.t_ns < i.end_mono_ns
             LEFT JOIN {told} t ON {joined}
             ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
-        ), folded AS (
-            SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack,
-                   event, any_value(unit) AS unit, {dims},
-                   CASE WHEN event IN ('alloc', 'lock') THEN top_class END AS top_class,
-                   sum(weight)::DOUBLE AS weight,
+        )
+        SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack, event, unit, {dims},
+               CASE WHEN event IN ('alloc', 'lock') THEN top_class END AS top_class,
+               weight, critical, host, clock, t_ns
+        FROM placed
+    """
+    folded = f"""
+        WITH folded AS (
+            SELECT {key}, any_value(unit) AS unit, sum(weight)::DOUBLE AS weight,
                    coalesce(sum(critical), 0)::DOUBLE AS critical, count(*) AS n
-            FROM placed GROUP BY ALL
+            FROM {SAMPLES} GROUP BY {key}
         ), ranked AS (
             SELECT *, row_number() OVER (PARTITION BY event ORDER BY weight DESC, stack) AS place
             FROM folded
         ), cut AS (
-            SELECT * REPLACE (CASE WHEN place > {MAX_FACTS} THEN -2 ELSE stack END AS stack)
-            FROM ranked
+            SELECT *, CASE WHEN place > {MAX_FACTS} THEN -2 ELSE stack END AS kept FROM ranked
         )
-        SELECT stack, event, any_value(unit) AS unit, {names},
-               top_class, sum(weight) AS weight, sum(critical) AS critical, sum(n)::BIGINT AS n
-        FROM cut GROUP BY ALL
-        ORDER BY stack, event, {names}, top_class
+        SELECT *, dense_rank() OVER (ORDER BY kept, event, {names}, top_class) - 1 AS fact FROM cut
     """
-    found: dict[str, Any] = tables.columns(sql)
+    tables.define(SAMPLES, placed)
+    tables.define(FOLDED, folded)
+    values = ", ".join(f"any_value({name}) AS {name}" for name in ("event", "unit", *DIMENSIONS))
+    found: dict[str, Any] = tables.columns(
+        f"""
+        SELECT any_value(kept) AS stack, {values}, any_value(top_class) AS top_class,
+               sum(weight) AS weight, sum(critical) AS critical, sum(n)::BIGINT AS n
+        FROM {FOLDED} GROUP BY fact ORDER BY fact
+        """
+    )
     found["stack"] = integers(found["stack"])
     return found
