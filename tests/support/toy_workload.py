@@ -8,6 +8,7 @@ from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
+    PartResult,
     Prepared,
     Variant,
     Workload,
@@ -21,7 +22,7 @@ class Toy(Workload):
     description = source = expectation = "For tests."
     variants: ClassVar = {
         "workload.ending": Variant(
-            levels={word: word for word in ("right", "wrong", "raise", "sleep")},
+            levels={word: word for word in ("right", "wrong", "raise", "part", "sleep")},
             default="right",
             doc="How it ends.",
         )
@@ -36,6 +37,9 @@ class Toy(Workload):
         ending = spec.levels["workload.ending"]
         if ending == "raise":
             raise ValueError("told to raise")
+        if ending == "part":
+            failed = PartResult("q2", 0, "", error="told to fail")
+            return IterationResult(1, "1", parts=[PartResult("q1", 1, "1"), failed])
         if ending == "sleep":
             # In a task, so that Spark has something to cancel.
             spark.sql(
@@ -47,4 +51,6 @@ class Toy(Workload):
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
+        if spec.levels["workload.ending"] == "part":
+            return None
         return Mismatch("rows", "0", str(result.rows)) if result.rows else None

@@ -51,6 +51,16 @@ def run(tmp_path, monkeypatch):
     return go
 
 
+def test_a_failed_part_fails_the_iteration_but_keeps_the_others(run, spark, capsys):
+    code, lines = run("part", iterations=2, warmup=0)
+    assert code == 1
+    assert [line["k"] for line in lines] == ["start", "end"]
+    assert (lines[1]["status"], lines[1]["rows"]) == ("failed", 1)
+    assert lines[1]["error"] == "1 of 2 failed (q2): told to fail"
+    assert [part["error"] for part in lines[1]["parts"]] == [None, "told to fail"]
+    assert "toy failed: 1 of 2 failed (q2): told to fail" in capsys.readouterr().err
+
+
 def test_iterations_are_numbered_from_0_with_the_warm_up_first(run, spark):
     code, lines = run("right", iterations=2, warmup=1)
     assert code == 0

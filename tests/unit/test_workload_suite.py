@@ -6,6 +6,7 @@ import json
 from datetime import date
 from decimal import Decimal
 from importlib import metadata
+from types import SimpleNamespace
 
 import duckdb
 import pytest
@@ -17,6 +18,7 @@ from pyrometer.workload.builtin.tpch import Tpch
 from pyrometer.workload.cache import DataCache
 from pyrometer.workload.contract import IterationResult, PartResult, Prepared, WorkloadSpec
 from pyrometer.workload.data import queries
+from pyrometer.workload.runner import failures
 from pyrometer.workload.streams import stream_order
 
 
@@ -124,6 +126,40 @@ def test_right_results_verify(prepared):
 )
 def test_wrong_results_name_query_row_and_column(prepared, wrong, message):
     assert str(Two().verify(result(RIGHT | wrong), prepared, spec())) == message
+
+
+def test_several_wrong_results_are_counted(prepared):
+    wrong = {"q01": [], "q02": []}
+    mismatch = Two().verify(result(wrong), prepared, spec())
+    assert str(mismatch).startswith("2 of 2 queries are wrong; q01, number of rows: expected 2")
+
+
+class Answers:
+    """A session that answers q01, and fails in q02 with or without Spark's end."""
+
+    def __init__(self, stopped):
+        self.sparkContext = SimpleNamespace(
+            setJobDescription=lambda name: None,
+            _jsc=SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: stopped)),
+        )
+
+    def sql(self, text):
+        if text == "b":
+            raise RuntimeError("no memory to broadcast")
+        return SimpleNamespace(collect=lambda: [(2, 0.5), (1, Decimal("2.5"))])
+
+
+def test_a_query_that_fails_does_not_keep_others_back(prepared):
+    found = Two().run(Answers(stopped=False), prepared, spec())
+    assert [(p.name, p.rows, p.error) for p in found.parts] == [
+        ("q01", 2, None),
+        ("q02", 0, "RuntimeError: no memory to broadcast"),
+    ]
+    assert Two().verify(found, prepared, spec()) is None
+    assert failures(found) == "1 of 2 failed (q02): RuntimeError: no memory to broadcast"
+    assert failures(result(RIGHT)) is None
+    with pytest.raises(RuntimeError, match="no memory"):
+        Two().run(Answers(stopped=True), prepared, spec())
 
 
 def test_a_query_left_out_is_noticed(prepared):

@@ -155,7 +155,7 @@ def _exact_times(run: Run, name: str) -> dict[int, int]:
     found: dict[int, list[int]] = defaultdict(list)
     for result in run.manifest.results if run.manifest else []:
         for part in result.parts:
-            if part.name == name:
+            if part.name == name and part.error is None:
                 found[result.iteration].append(part.ended_mono_ns - part.started_mono_ns)
     return {iteration: times[0] for iteration, times in found.items() if len(times) == 1}
 

@@ -117,6 +117,7 @@ class ResultPart(_Part):
     checksum: str
     started_mono_ns: int
     ended_mono_ns: int
+    error: str | None = None
 
 
 class Result(_Part):

@@ -173,6 +173,8 @@ class PartResult:
         When it ran (CLOCK_MONOTONIC); 0 where the workload does not say.
     answer : sequence of rows
         The result itself, for `Workload.verify`; written nowhere.
+    error : str, optional
+        Why it failed and has no result; the others ran all the same.
     """
 
     name: str
@@ -181,6 +183,7 @@ class PartResult:
     started_mono_ns: int = 0
     ended_mono_ns: int = 0
     answer: Sequence[Sequence[Any]] = field(default=(), repr=False)
+    error: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Give what is written about it: everything but the result itself."""

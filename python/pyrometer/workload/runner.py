@@ -22,7 +22,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pyrometer.errors import PyrometerError, UsageError
+from pyrometer.errors import PyrometerError, UsageError, WorkloadError
 from pyrometer.workload import page_cache
 from pyrometer.workload.contract import (
     IterationResult,
@@ -121,26 +121,39 @@ class Runner:
         ended = {"mono_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         _mark(spark, None, None)
         mismatch = self._workload.verify(result, self._prepared, self._spec)
-        if mismatch is None and self._workload.repeats:
+        if mismatch is None and self._workload.repeats and not failures(result):
             if self._first is None:
                 self._first = result
             mismatch = unlike(self._first, result)
+        failed = failures(result)
+        status = "failed" if failed else "wrong_result" if mismatch else "ok"
         self._end(
             number,
             warmup,
             rows=result.rows,
             checksum=result.checksum,
-            status="wrong_result" if mismatch else "ok",
-            error=str(mismatch) if mismatch else None,
+            status=status,
+            error="; ".join(str(what) for what in (failed, mismatch) if what) or None,
             counters=dict(result.counters),
             parts=[part.record() for part in result.parts],
             **ended,
         )
         if mismatch:
             raise WrongResultError(f"iteration {number}: {mismatch}")
+        if failed:
+            raise WorkloadError(failed)
 
     def _end(self, number: int, warmup: bool, **more: Any) -> None:
         self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
+
+
+def failures(result: IterationResult) -> str | None:
+    """Name the parts that failed, and why the first did; ``None`` if all ended."""
+    failed = [part for part in result.parts if part.error is not None]
+    if not failed:
+        return None
+    names = ", ".join(part.name for part in failed)
+    return f"{len(failed)} of {len(result.parts)} failed ({names}): {failed[0].error}"
 
 
 def _mark(spark: Any, iteration: str | None, warmup: str | None) -> None:

@@ -10,6 +10,9 @@ from typing import Any
 from pyrometer.workload.checksum import checksum
 from pyrometer.workload.contract import PartResult
 
+MOST_ERROR = 1000
+"""Characters kept of why a query failed."""
+
 
 def run_query(spark: Any, name: str, sql: str) -> PartResult:
     """Run one query with its name as the description of its jobs, and collect its result."""
@@ -23,6 +26,31 @@ def run_query(spark: Any, name: str, sql: str) -> PartResult:
     # A float's last digits depend on the order of additions: the checksum leaves them out.
     rounded = [[float(f"{v:.6g}") if isinstance(v, float) else v for v in row] for row in rows]
     return PartResult(name, len(rows), checksum(rounded), started, ended, rows)
+
+
+def try_query(spark: Any, name: str, sql: str) -> PartResult:
+    """Run one query; if it fails while Spark lives, a result that says why.
+
+    Raises
+    ------
+    Exception
+        What the query raised, if Spark ended with it: no other query could run.
+    """
+    started = time.monotonic_ns()
+    try:
+        return run_query(spark, name, sql)
+    except Exception as error:
+        if not _lives(spark):
+            raise
+        why = f"{type(error).__name__}: {error}"[:MOST_ERROR]
+        return PartResult(name, 0, "", started, time.monotonic_ns(), error=why)
+
+
+def _lives(spark: Any) -> bool:
+    try:
+        return not spark.sparkContext._jsc.sc().isStopped()
+    except Exception:  # nobody answers: the JVM is gone
+        return False
 
 
 def stream_order(names: Sequence[str], stream: int) -> list[str]:
@@ -60,7 +88,7 @@ def run_streams(
     Raises
     ------
     Exception
-        The first of any stream; the others stop after the query that they are at.
+        The first with which Spark ended; other streams stop after the query that they are at.
     """
     from pyspark import InheritableThread
 
@@ -73,7 +101,7 @@ def run_streams(
             for name in stream_order(list(texts), number):
                 if failed:
                     return
-                done.append(run_query(session, name, texts[name]))
+                done.append(try_query(session, name, texts[name]))
         except BaseException as error:
             failed.append(error)
 

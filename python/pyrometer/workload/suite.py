@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -20,7 +21,7 @@ from pyrometer.workload.contract import (
     WorkloadSpec,
     no_progress,
 )
-from pyrometer.workload.streams import run_query, run_streams
+from pyrometer.workload.streams import run_streams, try_query
 
 if TYPE_CHECKING:
     from pyrometer.workload.cache import DataCache
@@ -189,11 +190,11 @@ class Suite(Workload):
         spark.catalog.setCurrentDatabase(database)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
-        """Run the queries, in one stream or several."""
+        """Run the queries, in one stream or several; one that fails does not keep others back."""
         queries = read_queries(prepared)
         texts = {name: queries[name]["sql"] for name in self.query_names(spec)}
         if spec.levels["workload.mode"] == "power":
-            parts = [run_query(spark, name, text) for name, text in texts.items()]
+            parts = [try_query(spark, name, text) for name, text in texts.items()]
         else:
             parts = run_streams(
                 lambda: self._session(spark, prepared, spec), texts, self.streams(spec)
@@ -208,12 +209,19 @@ class Suite(Workload):
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
-        """Compare every query's result with the answer that DuckDB gave on the same files."""
+        """Compare every query's result with the answer that DuckDB gave on the same files.
+
+        Queries that failed have none; the runner tells of them.
+        """
         queries = read_queries(prepared)
-        for part in result.parts:
-            mismatch = check_answer(part.name, queries[part.name], part.answer)
-            if mismatch is not None:
-                return mismatch
+        ended = [part for part in result.parts if part.error is None]
+        checked = [check_answer(part.name, queries[part.name], part.answer) for part in ended]
+        wrong = [mismatch for mismatch in checked if mismatch is not None]
+        if wrong:
+            count = f"{len(wrong)} of {len(ended)} queries are wrong; " * (len(wrong) > 1)
+            return replace(wrong[0], what=count + wrong[0].what)
+        if len(ended) < len(result.parts):
+            return None
         rows = self.streams(spec) * sum(queries[n]["count"] for n in self.query_names(spec))
         if result.rows != rows:
             return Mismatch("rows of all queries", str(rows), str(result.rows))

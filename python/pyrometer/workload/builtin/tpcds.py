@@ -7,6 +7,9 @@ from typing import ClassVar
 from pyrometer.workload import suite
 from pyrometer.workload.contract import Needs, WorkloadSpec
 
+MUCH = 500
+"""From this size on tables that are broadcast need more heap than the default."""
+
 
 class Tpcds(suite.Suite):
     """The decision-support queries of TPC-DS on Parquet files."""
@@ -44,5 +47,10 @@ class Tpcds(suite.Suite):
         return tpcds
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
-        """Let a quotient by zero be null, as in DuckDB: Spark 4 makes an error of it."""
-        return {"spark.sql.ansi.enabled": "false"}
+        """Let a quotient by zero be null, as in DuckDB (Spark 4 makes an error of it).
+
+        Some queries broadcast whole tables: at scale factor 1 that takes more than the 2 GiB of
+        heap that other workloads have.
+        """
+        heap = {"spark.driver.memory": "4g"} if spec.size >= MUCH else {}
+        return {"spark.sql.ansi.enabled": "false", **heap}
