@@ -6,7 +6,7 @@ from typing import Any
 
 from pyrometer.analyse.attribution import CONVERSION
 from pyrometer.analyse.told import KEY
-from pyrometer.report.columns import integers
+from pyrometer.report.columns import floats, integers
 from pyrometer.store.tables import Tables
 
 MAX_FACTS = 150_000
@@ -14,7 +14,7 @@ EVENTS = ("cpu", "wall", "alloc", "lock")
 # Events whose samples tell what elapsed time was spent on.
 CRITICAL = ("cpu", "wall")
 # Dimension in the viewer -> expression over table samples. `what` is what an on-CPU sample was
-# doing, or what an off-CPU one waited for.
+# doing, or what an off-CPU one waited for; Spark names a task's thread after the task.
 DIMENSIONS = {
     "stage": "stage_id",
     "iteration": "iteration",
@@ -23,8 +23,17 @@ DIMENSIONS = {
     "sql": "sql_id",
     "operator": "operator",
     "expression": "expression",
+    "job": "job_id",
+    "task": "task_attempt_id",
+    "state": "CASE WHEN event = 'cpu' THEN 'on CPU' ELSE state END",
+    "wait": "wait_class",
+    "executor": "executor_id",
+    "process": "nullif(concat_ws(':', host, pid), '')",
+    "thread": r"regexp_replace(thread_name, ' for task .*| ?\(TID \d+\)', '')",
 }
-NUMBERS = ("stage", "iteration", "sql")
+NUMBERS = ("stage", "iteration", "sql", "job", "task")
+# What is given up first where dimensions make too many facts: the finest.
+FINEST = ("task", "thread", "job", "process", "executor")
 # Temporary tables that `facts_of` leaves: samples with their dimensions, and which fact (place in
 # its result) each combination of stack and dimensions became.
 SAMPLES, FOLDED = "flame_samples", "flame_folded"
@@ -36,36 +45,74 @@ _RUNNING = """
         UNION ALL SELECT end_mono_ns, -1 FROM spans WHERE end_mono_ns IS NOT NULL)
     GROUP BY t_ns
 """
+_EXECUTORS = """
+    SELECT host AS of_host, pid AS of_pid, any_value(executor_id) AS executor_id
+    FROM processes GROUP BY ALL
+"""
 _UNTOLD = f"""(SELECT {", ".join(f"0 AS {key}" for key in KEY)},
     '' AS operator, '' AS expression WHERE false)"""
+_KEY = f"stack, event, {', '.join(DIMENSIONS)}, top_class"
 
 
-def facts_of(tables: Tables) -> dict[str, Any]:
-    """Sum samples by stack and dimension; beyond the cap the lightest lose their stack.
+def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
+    """Sum samples by stack and dimension.
 
     Operators and expressions are those of ``told`` where that was defined, else what frames say.
-
     Threads that serve no task (GC, JIT, driver) take the iteration that went on when they ran.
+
+    Parameters
+    ----------
+    tables : Tables
+        Of the run.
+    most : int, optional
+        Bound of the facts of an event (`MAX_FACTS`). Where there would be more, the finest
+        dimensions are given up; where there still are, the lightest facts lose their stack.
+
+    Returns
+    -------
+    dict
+        Columns, one entry per fact: ``stack`` (-1: none; -2: given up), ``weight``, ``critical``,
+        ``n``, and indices into ``values[name]`` for ``event``, ``top_class`` and each dimension;
+        ``units`` per event; ``given_up``, the dimensions that were.
     """
+    bound = MAX_FACTS if most is None else most
+    tables.define(SAMPLES, _placed("told" if "told" in tables.defined else _UNTOLD))
+    given_up = _give_up(tables, bound)
+    folded = f"""
+        WITH folded AS (
+            SELECT {_KEY}, any_value(unit) AS unit, sum(weight)::DOUBLE AS weight,
+                   coalesce(sum(critical), 0)::DOUBLE AS critical, count(*) AS n
+            FROM {SAMPLES} GROUP BY {_KEY}
+        ), ranked AS (
+            SELECT *, row_number() OVER (PARTITION BY event ORDER BY weight DESC, stack) AS place
+            FROM folded
+        ), cut AS (
+            SELECT *, CASE WHEN place > {bound} THEN -2 ELSE stack END AS kept FROM ranked
+        )
+        SELECT *, dense_rank() OVER (ORDER BY kept, {_KEY[len("stack, ") :]}) - 1 AS fact FROM cut
+    """
+    tables.define(FOLDED, folded)
+    return _columns(tables) | {"given_up": given_up}
+
+
+def _placed(told: str) -> str:
     dims = ", ".join(f"{expr} AS {name}" for name, expr in DIMENSIONS.items())
-    names = ", ".join(DIMENSIONS)
-    told = "told" if "told" in tables.defined else _UNTOLD
     joined = " AND ".join(
         f"t.{key} IS NOT DISTINCT FROM "
         + (f"coalesce(s.category = '{CONVERSION}', false)" if key == "converts" else f"s.{key}")
         for key in KEY
     )
-    key = f"stack, event, {names}, top_class"
-    placed = f"""
+    return f"""
         WITH placed AS (
             SELECT s.* REPLACE (coalesce(s.iteration, i.iteration) AS iteration,
                                 coalesce(t.operator, s.operator) AS operator),
-                t.expression,
+                t.expression, p.executor_id,
                 CASE WHEN s.task_attempt_id IS NOT NULL AND event IN {CRITICAL}
                      THEN s.weight / greatest(r.tasks, 1) END AS critical
             FROM samples s LEFT JOIN iterations i
                 ON s.clock = 'mono' AND s.t_ns >= i.start_mono_ns AND s.t_ns < i.end_mono_ns
             LEFT JOIN {told} t ON {joined}
+            LEFT JOIN ({_EXECUTORS}) p ON p.of_host = s.host AND p.of_pid = s.pid
             ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
         )
         SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack, event, unit, {dims},
@@ -73,28 +120,49 @@ def facts_of(tables: Tables) -> dict[str, Any]:
                weight, critical, host, clock, t_ns
         FROM placed
     """
-    folded = f"""
-        WITH folded AS (
-            SELECT {key}, any_value(unit) AS unit, sum(weight)::DOUBLE AS weight,
-                   coalesce(sum(critical), 0)::DOUBLE AS critical, count(*) AS n
-            FROM {SAMPLES} GROUP BY {key}
-        ), ranked AS (
-            SELECT *, row_number() OVER (PARTITION BY event ORDER BY weight DESC, stack) AS place
-            FROM folded
-        ), cut AS (
-            SELECT *, CASE WHEN place > {MAX_FACTS} THEN -2 ELSE stack END AS kept FROM ranked
+
+
+def _give_up(tables: Tables, bound: int) -> list[str]:
+    """Empty dimensions, the finest first, until every event has at most ``bound`` facts."""
+    given_up: list[str] = []
+    for name in FINEST:
+        most = tables.scalar(
+            f"SELECT max(n) FROM (SELECT count(*) AS n FROM"
+            f" (SELECT DISTINCT {_KEY} FROM {SAMPLES}) GROUP BY event)"
         )
-        SELECT *, dense_rank() OVER (ORDER BY kept, event, {names}, top_class) - 1 AS fact FROM cut
-    """
-    tables.define(SAMPLES, placed)
-    tables.define(FOLDED, folded)
-    values = ", ".join(f"any_value({name}) AS {name}" for name in ("event", "unit", *DIMENSIONS))
+        if (most or 0) <= bound:
+            break
+        if int(tables.scalar(f"SELECT count(DISTINCT {name}) FROM {SAMPLES}")) > 1:
+            given_up.append(name)
+            kind = "BIGINT" if name in NUMBERS else "VARCHAR"
+            tables.define(SAMPLES, f"SELECT * REPLACE (NULL::{kind} AS {name}) FROM {SAMPLES}")
+    return given_up
+
+
+def _columns(tables: Tables) -> dict[str, Any]:
+    coded = ("event", "top_class", *DIMENSIONS)
+    codes = "\n".join(
+        f"LEFT JOIN (SELECT {name}, row_number() OVER (ORDER BY {name} NULLS FIRST) - 1 AS place"
+        f" FROM (SELECT DISTINCT {name} FROM {FOLDED})) AS d{i}"
+        f" ON d{i}.{name} IS NOT DISTINCT FROM f.{name}"
+        for i, name in enumerate(coded)
+    )
+    places = ", ".join(f"any_value(d{i}.place) AS {name}" for i, name in enumerate(coded))
     found: dict[str, Any] = tables.columns(
         f"""
-        SELECT any_value(kept) AS stack, {values}, any_value(top_class) AS top_class,
-               sum(weight) AS weight, sum(critical) AS critical, sum(n)::BIGINT AS n
-        FROM {FOLDED} GROUP BY fact ORDER BY fact
+        SELECT any_value(kept) AS stack, {places}, sum(weight) AS weight,
+               sum(critical) AS critical, sum(n)::BIGINT AS n
+        FROM {FOLDED} f {codes} GROUP BY fact ORDER BY fact
         """
     )
-    found["stack"] = integers(found["stack"])
+    for name in ("stack", "n", *coded):
+        found[name] = integers(found[name])
+    for name in ("weight", "critical"):
+        found[name] = floats(found[name])
+    found["values"] = {
+        name: [row[0] for row in tables.query(f"SELECT DISTINCT {name} FROM {FOLDED}"
+                                              f" ORDER BY {name} NULLS FIRST")]
+        for name in coded
+    }  # fmt: skip
+    found["units"] = dict(tables.query(f"SELECT event, any_value(unit) FROM {FOLDED} GROUP BY 1"))
     return found
