@@ -70,6 +70,30 @@ def test_match(
     assert (found.node_id if found else None) == node_id
 
 
+def test_an_exchange_is_read_by_the_generated_code_above_it() -> None:
+    # Both sides of a merge join are read in the stage that joins them.
+    plan = (
+        PlanNode(0, "WholeStageCodegen (3)", 3, "", frozenset({9})),
+        PlanNode(1, "SortMergeJoin", 3, "", frozenset({9}), 0),
+        PlanNode(2, "InputAdapter", None, "", frozenset(), 1),
+        PlanNode(3, "WholeStageCodegen (1)", 1, "", frozenset({9}), 2),
+        PlanNode(4, "Sort", 1, "", frozenset({9}), 3),
+        PlanNode(5, "InputAdapter", None, "", frozenset(), 4),
+        PlanNode(6, "Exchange", None, "", frozenset({7, 9}), 5),
+        PlanNode(7, "InputAdapter", None, "", frozenset(), 1),
+        PlanNode(8, "WholeStageCodegen (2)", 2, "", frozenset({9}), 7),
+        PlanNode(9, "Sort", 2, "", frozenset({9}), 8),
+        PlanNode(10, "InputAdapter", None, "", frozenset(), 9),
+        PlanNode(11, "Exchange", None, "", frozenset({8, 9}), 10),
+    )
+    readers = {number: match(plan, "Exchange read", 9, number) for number in (None, 1, 2, 3)}
+    found = {number: node.node_id if node else None for number, node in readers.items()}
+    assert found == {None: None, 1: 6, 2: 11, 3: None}
+    aggregates = (PlanNode(0, "SortAggregate", None, "", frozenset({1})),)
+    shared = match(aggregates, "Aggregate", 1, None)
+    assert shared is not None and shared.node_id == 0
+
+
 JOIN = (
     PlanNode(0, "WholeStageCodegen (2)", 2, "", frozenset({5})),
     PlanNode(1, "HashAggregate", 2, "HashAggregate(sum(cast(n#3 as bigint)))", frozenset({5})),

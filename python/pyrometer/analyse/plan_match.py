@@ -32,6 +32,8 @@ _ALIASES = {
     "shuffleexchange": ("exchange",),
     "limit": ("collectlimit", "locallimit", "globallimit"),
     "aqeshuffleread": ("aqeshuffleread", "customshufflereader"),
+    # AggregationIterator: what iterators of both share.
+    "aggregate": ("hashaggregate", "sortaggregate"),
 }
 
 
@@ -180,16 +182,27 @@ def match(
         return None
     name = plain(operator or CLUSTER)
     wanted = _ALIASES.get(name, (name,))
-    fits = [n for n in nodes if plain(n.name) in wanted]
+    plan = {n.node_id: n for n in nodes}
+    fits = [n for n in plan.values() if plain(n.name) in wanted]
     if name == plain(CLUSTER) and codegen is not None:
         fits = [n for n in fits if n.codegen_stage_id == codegen]
     for narrower in (
         [n for n in fits if codegen is not None and n.codegen_stage_id == codegen],
+        # The innermost generated code of a stack is what asked an operator outside it for rows.
+        [n for n in fits if codegen is not None and _reader(plan, n) == codegen],
         [n for n in fits if stage is not None and stage in n.stage_ids],
     ):
         if len(fits) > 1 and narrower:
             fits = narrower
     return fits[0] if len(fits) == 1 else None
+
+
+def _reader(plan: Mapping[int, PlanNode], node: PlanNode) -> int | None:
+    """Number of the cluster whose generated code pulls rows out of a node."""
+    above: PlanNode | None = node
+    while above is not None and above.codegen_stage_id is None:
+        above = plan.get(above.parent_node_id) if above.parent_node_id is not None else None
+    return above.codegen_stage_id if above else None
 
 
 def fused(nodes: Iterable[PlanNode], cluster: PlanNode) -> list[PlanNode]:
