@@ -1,0 +1,161 @@
+"""Stacks of a window as paths of stable names, and what was sampled on them, per iteration.
+
+================  ==================================================================
+``frame_texts``   ``name_id`` and ``name``: every name once
+``path_frames``   ``path``, ``place`` (0 is the root: the role of the thread), ``name_id``
+``path_samples``  ``path``, event, iteration, operator, expression; sums of weights,
+                  of their squares, and the number of samples
+================  ==================================================================
+
+An iteration of -1 is the whole window, where it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyrometer.analyse.attribution import CONVERSION
+from pyrometer.analyse.frame_names import UNTOLD, define_frame_names
+from pyrometer.analyse.generated import cluster_nodes
+from pyrometer.analyse.plan_match import CLUSTER
+from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.sourced_plan import NO_PLAN, Plan, plans
+from pyrometer.analyse.told import KEY, define_told
+
+EVENTS = ("cpu", "wall")
+WHOLE_WINDOW = -1
+_PLACE = ("app_index", "sql_id", "stage_id")
+
+
+def define_paths(scope: Scope) -> None:
+    """Define the tables above for the window of a run."""
+    define_told(scope)
+    define_frame_names(scope.tables)
+    _define_cluster_labels(scope)
+    tables = scope.tables
+    tables.define("placed", _placed())
+    # Executions that repeat a plan share its labels, and so its paths.
+    tables.define(
+        "paths",
+        "SELECT row_number() OVER (ORDER BY java_stack, role, labels) - 1 AS path, *"
+        " FROM (SELECT DISTINCT java_stack, role, labels FROM placed)",
+    )
+    tables.define(
+        "path_samples",
+        "SELECT p.path, s.event, s.iteration, s.operator, s.expression,"
+        " sum(s.weight) AS weight, sum(s.squares) AS squares, sum(s.n)::BIGINT AS n"
+        " FROM placed s JOIN paths p ON s.java_stack IS NOT DISTINCT FROM p.java_stack"
+        "  AND s.role = p.role AND s.labels IS NOT DISTINCT FROM p.labels"
+        " GROUP BY ALL",
+    )
+    tables.define("path_texts", _PATH_TEXTS)
+    tables.define(
+        "frame_texts",
+        "SELECT row_number() OVER (ORDER BY name) - 1 AS name_id, name"
+        " FROM (SELECT DISTINCT name FROM path_texts)",
+    )
+    tables.define(
+        "path_frames",
+        "SELECT path, place, name_id FROM path_texts JOIN frame_texts USING (name)",
+    )
+
+
+_PATH_TEXTS = f"""
+    SELECT path, 0 AS place, '[' || role || ' threads]' AS name FROM paths
+    UNION ALL
+    SELECT path, 1, '[no stack]' FROM paths
+        ANTI JOIN stacks ON stacks.stack_id = paths.java_stack
+    UNION ALL
+    SELECT u.path, u.place, coalesce('{CLUSTER}[' || list_extract(list_filter(
+            u.labels, x -> x.cluster = f.cluster), 1).label || '].' || f.method,
+        f.name, '[frame missing]')
+    FROM (SELECT path, labels, unnest(frame_ids) AS frame_id,
+              generate_subscripts(frame_ids, 1) AS place
+          FROM paths JOIN stacks ON stacks.stack_id = paths.java_stack) u
+    LEFT JOIN frame_names f USING (frame_id)
+"""
+
+
+def _placed() -> str:
+    """Sum samples by stack and by what its clusters are called."""
+    told = " AND ".join(
+        f"t.{key} IS NOT DISTINCT FROM "
+        + (f"coalesce(w.category = '{CONVERSION}', false)" if key == "converts" else f"w.{key}")
+        for key in KEY
+    )
+    return f"""
+        SELECT w.java_stack, w.role, l.labels, w.event,
+            coalesce(i.iteration, {WHOLE_WINDOW}) AS iteration,
+            CASE WHEN w.role = 'task' THEN coalesce(t.operator, w.operator) END AS operator,
+            t.expression,
+            sum(w.weight)::DOUBLE AS weight, sum(w.weight::DOUBLE * w.weight) AS squares,
+            count(*) AS n
+        FROM w_samples w
+        LEFT JOIN told t ON {told}
+        LEFT JOIN stack_labels l ON {_same("l", "w", ("java_stack", *_PLACE))}
+        LEFT JOIN iterations i  -- one clock is far from the other
+            ON (w.t_ns >= i.start_mono_ns AND w.t_ns < i.end_mono_ns)
+            OR (w.t_ns >= i.start_wall_ns AND w.t_ns < i.end_wall_ns)
+        WHERE w.event IN {EVENTS}
+        GROUP BY ALL
+    """
+
+
+def _define_cluster_labels(scope: Scope) -> None:
+    """Define ``stack_labels``: what the clusters are called whose iterators stand in a stack."""
+    tables = scope.tables
+    place = ", ".join(f"w.{name}" for name in _PLACE)
+    tables.define(
+        "stack_clusters",
+        f"SELECT DISTINCT w.java_stack, {place}, f.cluster FROM"
+        f" (SELECT DISTINCT java_stack, {', '.join(_PLACE)} FROM w_samples"
+        f"  WHERE event IN {EVENTS}) w"
+        " JOIN (SELECT stack_id AS java_stack, unnest(frame_ids) AS frame_id FROM stacks) s"
+        "  USING (java_stack)"
+        " JOIN frame_names f ON f.frame_id = s.frame_id AND f.cluster IS NOT NULL",
+    )
+    known, sources = plans(scope), _by_source(scope)
+    types = dict.fromkeys((*_PLACE, "cluster"), "BIGINT") | {"label": "VARCHAR"}
+    columns: dict[str, list[object]] = {name: [] for name in types}
+    for app, sql_id, stage, cluster in tables.query(
+        f"SELECT DISTINCT {', '.join(_PLACE)}, cluster FROM stack_clusters"
+    ):
+        label = _by_plan(known.get((app, sql_id), NO_PLAN), cluster, stage)
+        row = (app, sql_id, stage, cluster, label or sources.get(cluster, UNTOLD))
+        for column, value in zip(columns, row, strict=True):
+            columns[column].append(value)
+    tables.keep("cluster_labels", types, columns)
+    tables.define(
+        "stack_labels",
+        f"SELECT {', '.join(f'c.{name}' for name in ('java_stack', *_PLACE))},"
+        " list({'cluster': c.cluster, 'label': l.label} ORDER BY c.cluster) AS labels"
+        f" FROM stack_clusters c JOIN cluster_labels l ON {_same('l', 'c', _PLACE)}"
+        "  AND l.cluster = c.cluster GROUP BY ALL",
+    )
+
+
+def _by_plan(plan: Plan, number: int, stage: int | None) -> str | None:
+    """Operators of a cluster of the plan that ran, from the last to the first."""
+    cluster = plan.cluster(number, stage)
+    return _joined(m.operator for m in cluster.members) if cluster else None
+
+
+def _by_source(scope: Scope) -> dict[int, str]:
+    """Operators by cluster's number, where all sources of that number hold the same."""
+    found: dict[int, set[str | None]] = {}
+    for number, tree in scope.tables.query(
+        "SELECT codegen_stage_id, tree FROM codegen_sources"
+        " WHERE codegen_stage_id IS NOT NULL AND tree IS NOT NULL"
+    ):
+        nodes, _ = cluster_nodes(tree, number)
+        found.setdefault(number, set()).add(_joined(text.split(" ")[0] for text in nodes))
+    return {n: label for n, same in found.items() if len(same) == 1 for label in same if label}
+
+
+def _joined(operators: Iterable[str]) -> str | None:
+    # The text of a node may put its arguments right behind its name.
+    return " ← ".join(name.split("(")[0] for name in operators) or None
+
+
+def _same(left: str, right: str, names: tuple[str, ...]) -> str:
+    return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in names)
