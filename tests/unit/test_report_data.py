@@ -216,11 +216,14 @@ def test_lines_of_one_method_are_one_node(data: ReportData) -> None:
     ends = columns["flame.strings.ends"].tolist()
     starts = [0, *ends[:-1]]
     names = [text[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+    frames = iter(columns["flame.frame"].tolist())
     paths, open_frames = set(), []
-    for frame, depth in zip(columns["flame.frame"], columns["flame.depth"], strict=True):
-        open_frames[depth:] = [names[frame]]
+    for run, depth in zip(columns["flame.run"], columns["flame.depth"], strict=True):
+        open_frames[depth:] = [names[next(frames)] for _ in range(run)]
         paths.add(tuple(open_frames))
+    assert next(frames, None) is None
     assert cpu_leaves <= paths
+    assert (np.diff(columns["flame.node"].astype(int)) >= 0).all()
 
 
 def test_allocations_end_in_their_class(data: ReportData) -> None:
@@ -237,6 +240,8 @@ def test_light_stacks_are_summed_beyond_the_cap(
     columns = unpack(made, "flame")
     assert columns["flame.weight"].sum() == sum(s["weight"] for s in ROWS["samples"])
     assert "heaviest" in made.content["flame"]["note"]
+    assert "by task, too" in made.content["flame"]["note"]
+    assert made.content["flame"]["dimensions"]["task"] == [None]
     assert report_flame.REST in columns["flame.strings.bytes"].tobytes().decode()
 
 

@@ -45,7 +45,7 @@ const CYCLE = ["#4477aa", "#ee7733", "#228833", "#aa3377", "#66ccee", "#bbaa33",
 
 export const KIND_COLOURS = {
   interpreted: "#d9c36a", c1: "#9fc08b", c2: "#5fa877", inlined: "#7fc4bd",
-  native: "#c9806f", cpp: "#d6a760", kernel: "#8f9aa8", unknown: "#b5b5b5",
+  native: "#c9806f", cpp: "#d6a760", kernel: "#8f9aa8", python: "#66ccee", unknown: "#b5b5b5",
 };
 
 export const STATUS_COLOURS = { failed: "#cc3311", killed: "#8f8a7f", running: "#33bbee" };

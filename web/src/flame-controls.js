@@ -1,21 +1,27 @@
 // What is shown in the flame graph, and in which order: the controls above it.
 import { el } from "./dom.js";
 import { words } from "./format.js";
-import { groupName } from "./flame-model.js";
+import { groupName } from "./flame-boxes.js";
+import { MODES } from "./flame-colours.js";
+import { BOTH, hasBoth } from "./flame-model.js";
 
 const EVENTS = {
   cpu: ["CPU", "Time on a CPU, sampled."],
   wall: ["Wall", "Wall time of threads, running or waiting, sampled."],
+  [BOTH]: ["CPU + waiting", "Time on a CPU and time off it in one picture; no time is counted twice."],
   alloc: ["Allocation", "Bytes of Java objects allocated; the last box is the class."],
   lock: ["Locks", "Time blocked on Java locks; the last box is the class of the lock."],
 };
-const FILTERS = ["role", "stage", "iteration"];
-const ORDER = ["Group by", "then", "then"];
-const DIMENSIONS = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", sql: "SQL execution", operator: "Operator", expression: "Expression" };
+const FILTERS = ["role", "stage", "iteration", "executor", "process"];
+const ORDER = ["Group by", "then", "then", "then"];
+const DIMENSIONS = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", sql: "SQL execution", operator: "Operator", expression: "Expression", job: "Job", task: "Task", state: "State", wait: "What is waited for", executor: "Executor", process: "Process", thread: "Thread" };
 
 // Controls that write into `state` and then call `rebuild`, or `recolour` where only looks change.
 // `show` lets them say what the state is; `more` stands behind them.
-export function flameControls({ meta }, state, measured, { rebuild, recolour, more }) {
+export function flameControls(model, state, measured, { rebuild, recolour, turn, more }) {
+  const { meta } = model;
+  const events = hasBoth(model) ? meta.event_names.flatMap((name) => (name === "wall" ? [name, BOTH] : [name])) : meta.event_names;
+  const colours = Object.entries(MODES).filter(([name]) => !(name in DIMENSIONS) || meta.dimensions[name]?.length > 1);
   const select = (name, label, options, change) => el("label", null, `${label} `, el("select", { "data-name": name, on: { change: (event) => change(event.target.value) } }, options.map(([value, text]) => el("option", { value }, text))));
   const filter = (name) => {
     const values = meta.dimensions[name];
@@ -29,12 +35,13 @@ export function flameControls({ meta }, state, measured, { rebuild, recolour, mo
   };
   const grouped = [["", "nothing"], ...Object.keys(meta.dimensions).filter((name) => meta.dimensions[name].length > 1).map((name) => [name, DIMENSIONS[name] ?? name])];
   const bar = el("div", { class: "controls flame-controls" },
-    el("div", { class: "segments", role: "group", "aria-label": "What to show" }, meta.event_names.map((name) => el("button", { type: "button", title: EVENTS[name]?.[1], data: { event: name }, on: { click: () => { state.event = name; show(); rebuild(); } } }, EVENTS[name]?.[0] ?? name))),
+    el("div", { class: "segments", role: "group", "aria-label": "What to show" }, events.map((name) => el("button", { type: "button", title: EVENTS[name]?.[1], data: { event: name }, on: { click: () => { state.event = name; show(); rebuild(); } } }, EVENTS[name]?.[0] ?? name))),
     FILTERS.map(filter),
     el("span", { class: "orders" }, ORDER.map((label, level) => select(`group${level}`, label, grouped, (value) => { state.groups[level] = value; show(); rebuild(); }))),
     select("inverted", "Stacks", [["", "from the root"], ["yes", "from the leaf: callers below"]], (value) => { state.inverted = value !== ""; rebuild(); }),
+    select("upright", "Drawn", [["", "downwards (icicle)"], ["yes", "upwards (flame)"]], (value) => { state.upright = value !== ""; turn(); }),
     meta.critical && select("weight", "Weight", [["time", "time"], ["critical", "critical time"]], (value) => { state.weight = value; rebuild(); }),
-    select("colour", "Colour", [["what", "kind of work"], ["kind", "kind of code"]], (value) => { state.colour = value; recolour(); }),
+    select("colour", "Colour", colours, (value) => { state.colour = value; recolour(); }),
     el("span", { class: "grow" }), more);
 
   function show() {
@@ -50,6 +57,7 @@ export function flameControls({ meta }, state, measured, { rebuild, recolour, mo
     // The next dimension can be chosen once one stands before it.
     ORDER.forEach((_, level) => { set(`group${level}`, state.groups[level]).parentNode.hidden = level > 0 && !state.groups[level - 1]; });
     set("inverted", state.inverted ? "yes" : "");
+    set("upright", state.upright ? "yes" : "");
     set("weight", state.weight);
     set("colour", state.colour);
     for (const button of bar.querySelectorAll("[data-event]")) button.setAttribute("aria-pressed", String(button.dataset.event === state.event));

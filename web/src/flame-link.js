@@ -1,4 +1,6 @@
 // A view of the flame graph as the part of an address behind "#", and back.
+import { MODES } from "./flame-colours.js";
+import { BOTH, BOTH_OF } from "./flame-model.js";
 
 const START = "#flame?";
 
@@ -11,10 +13,11 @@ export function toLink(state, meta, measured) {
     if (allowed) words.set(name, allowed === measured ? "measured" : JSON.stringify(meta.dimensions[name][allowed[0]]));
   }
   if (state.inverted) words.set("stacks", "leaf");
+  if (state.upright) words.set("root", "bottom");
   if (state.weight !== "time") words.set("weight", state.weight);
   if (state.colour !== "what") words.set("colour", state.colour);
   if (state.text) words.set("find", state.text);
-  if (state.root >= 0) words.set("zoom", state.root);
+  if (state.at >= 0) words.set("zoom", state.at);
   return START + words;
 }
 
@@ -33,12 +36,13 @@ export function fromLink(hash, meta, measured) {
   const oneOf = (name, allowed, other) => (allowed.includes(words.get(name)) ? words.get(name) : other);
   const zoom = Number.parseInt(words.get("zoom") ?? "", 10);
   return {
-    event: oneOf("event", meta.event_names, meta.event_names[0]),
+    event: oneOf("event", [...meta.event_names, ...(BOTH_OF.every((name) => meta.event_names.includes(name)) ? [BOTH] : [])], meta.event_names[0]),
     groups: (words.get("by") ?? "").split(",").filter((name) => name in meta.dimensions),
     filters,
     inverted: words.get("stacks") === "leaf",
+    upright: words.get("root") === "bottom",
     weight: oneOf("weight", ["critical"], "time"),
-    colour: oneOf("colour", ["kind"], "what"),
+    colour: oneOf("colour", Object.keys(MODES), "what"),
     text: words.get("find") ?? "",
     root: Number.isInteger(zoom) && zoom >= 0 ? zoom : -1,
   };

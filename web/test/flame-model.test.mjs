@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { groupName, hottest, links, loadFlame, makeView, pattern, search } from "../src/flame-model.js";
+import { groupName, links } from "../src/flame-boxes.js";
+import { callees, callers } from "../src/flame-merge.js";
+import { hasBoth, loadFlame, makeView } from "../src/flame-model.js";
+import { hottest, pattern, search } from "../src/flame-table.js";
 
 // A small model from lines of "a;b;c weight {dimensions}".
 function model(lines) {
@@ -10,26 +13,37 @@ function model(lines) {
     return a.length - b.length;
   });
   const names = [...new Set(sorted.flat())].sort();
-  const place = new Map(sorted.map((path, index) => [path.join(";"), index]));
+  // A run goes on while its frame has one child and no sample of its own.
+  const weighs = new Set(lines.map(({ path }) => path.join(";")));
+  const children = (path) => sorted.filter((other) => other.length === path.length + 1 && path.every((name, n) => other[n] === name)).length;
+  const runs = [];
+  sorted.forEach((path, index) => {
+    const before = sorted[index - 1];
+    const goes = before?.length === path.length - 1 && children(before) === 1 && !weighs.has(before.join(";"));
+    if (goes) runs.at(-1).push(path);
+    else runs.push([path]);
+  });
+  const place = new Map(runs.flatMap((run, index) => run.map((path) => [path.join(";"), index])));
   const bytes = new TextEncoder().encode(names.join(""));
   let end = 0;
   const dimensions = {};
   const index = {};
-  for (const name of ["what", "stage", "role"]) {
+  for (const name of ["what", "stage", "role", "state"]) {
     dimensions[name] = [...new Set(lines.map((line) => line[name] ?? null))];
     index[`flame.${name}`] = Uint8Array.from(lines, (line) => dimensions[name].indexOf(line[name] ?? null));
   }
-  return loadFlame({ dimensions, event_names: ["cpu", "alloc"], events: { cpu: { unit: "ns" }, alloc: { unit: "bytes" } }, kinds: ["unknown", "c2"] }, {
+  return loadFlame({ dimensions, event_names: ["cpu", "wall", "alloc"], events: { cpu: { unit: "ns" }, wall: { unit: "ns" }, alloc: { unit: "bytes" } }, kinds: ["unknown", "c2"] }, {
     "flame.strings.ends": Uint32Array.from(names, (name) => (end += new TextEncoder().encode(name).length)),
     "flame.strings.bytes": bytes,
     "flame.frame": Uint8Array.from(sorted, (path) => names.indexOf(path.at(-1))),
-    "flame.depth": Uint8Array.from(sorted, (path) => path.length - 1),
+    "flame.run": Uint8Array.from(runs, (run) => run.length),
+    "flame.depth": Uint8Array.from(runs, ([path]) => path.length - 1),
     "flame.kind": new Uint8Array(sorted.length).fill(1),
     "flame.node": Uint8Array.from(lines, (line) => place.get(line.path.join(";"))),
-    "flame.event": Uint8Array.from(lines, (line) => (line.event === "alloc" ? 1 : 0)),
+    "flame.event": Uint8Array.from(lines, (line) => ["cpu", "wall", "alloc"].indexOf(line.event ?? "cpu")),
     "flame.weight": Float64Array.from(lines, (line) => line.weight),
     "flame.critical": Float64Array.from(lines, (line) => line.critical ?? line.weight / 2),
-    "flame.n": Uint8Array.from(lines, () => 1),
+    "flame.n": Uint8Array.from(lines, (line) => line.n ?? 1),
     ...index,
   });
 }
@@ -104,8 +118,9 @@ test("a frame's kind of work is that of most of its weight", () => {
   const loaded = model(LINES);
   const view = makeView(loaded, { event: "cpu" });
   const scan = rows(view).findIndex(([name]) => name === "scan");
-  assert.equal(loaded.meta.dimensions.what[view.what[scan]], "decode");
-  assert.ok(Math.abs(view.purity[scan] - 0.7) < 1e-6);
+  const { index, share } = view.dominant(scan, "what");
+  assert.equal(loaded.meta.dimensions.what[index], "decode");
+  assert.ok(Math.abs(share - 0.7) < 1e-6);
 });
 
 test("a match inside a match counts once", () => {
@@ -128,6 +143,71 @@ test("recursion counts once in totals", () => {
   const view = makeView(model([{ path: ["f", "g", "f"], weight: 5 }, { path: ["f"], weight: 1 }]), { event: "cpu" });
   const f = hottest(view).find((entry) => entry.name === "f");
   assert.deepEqual([f.self, f.total], [6, 6]);
+});
+
+test("the CPU and waiting as one: time on a CPU is not counted twice", () => {
+  const loaded = model([
+    { path: ["run", "work"], weight: 10, what: "operator", role: "task", state: "on CPU" },
+    { path: ["run", "work"], weight: 40, event: "wall", what: "running", role: "task", state: "running" },
+    { path: ["run", "park"], weight: 30, event: "wall", what: "idle", role: "task", state: "sleeping" }]);
+  assert.ok(hasBoth(loaded));
+  assert.ok(!hasBoth(model(LINES)));
+  const view = makeView(loaded, { event: "both", groups: ["state"] });
+  assert.equal(view.sum, 40);
+  assert.deepEqual(rows(view).map(([name, , , total]) => [name, total]), [["sleeping", 30], ["run", 30], ["park", 30], ["on CPU", 10], ["run", 10], ["work", 10]]);
+  // One sample of 30 and one of 10 tell as much as 1.6 of equal weight: 40² ÷ (30² + 10²).
+  assert.equal(view.effective, 1.6);
+});
+
+test("weights of a selected time stand in for the whole", () => {
+  const loaded = model(LINES);
+  const weights = { weight: Float64Array.from([1, 0, 0, 2, 0]), critical: new Float64Array(5), n: Float64Array.from([1, 0, 0, 3, 0]) };
+  const view = makeView(loaded, { event: "cpu", weights });
+  assert.deepEqual(rows(view).map(([name, , , total]) => [name, total]), [["gc", 2], ["run", 1], ["scan", 1], ["decode", 1]]);
+  assert.equal(view.samples, 4);
+});
+
+test("callers and callees of a frame are merged over its places", () => {
+  const view = makeView(model([
+    { path: ["a", "f", "x"], weight: 4 }, { path: ["b", "c", "f", "x", "y"], weight: 2 }, { path: ["b", "c", "f"], weight: 1 },
+    { path: ["b", "f", "z", "f", "x"], weight: 8 }, { path: ["other"], weight: 16 }]), { event: "cpu" });
+  const f = hottest(view).find(({ name }) => name === "f");
+  assert.deepEqual([f.self, f.total, f.n], [1, 15, 4]);
+  assert.deepEqual(rows(callers(view, f.frame)).map(([name, depth, , total]) => [name, depth, total]), [["f", 0, 15], ["a", 1, 4], ["b", 1, 8], ["c", 1, 3], ["b", 2, 3]]);
+  const under = callees(view, f.frame);
+  assert.deepEqual(rows(under).map(([name, depth, , total, self]) => [name, depth, total, self]), [["f", 0, 15, 1], ["x", 1, 6, 4], ["y", 2, 2, 2], ["z", 1, 8, 0], ["f", 2, 8, 0], ["x", 3, 8, 8]]);
+  assert.equal(under.sum, 15);
+});
+
+test("of a large tree the boxes worth drawing are made, and more of them on zooming in", () => {
+  let seed = 7;
+  const random = (n) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
+  const size = 20_000;
+  const depth = 40;
+  const frame = Uint16Array.from({ length: size * depth }, () => random(50));
+  for (let i = 0; i < size; i += 1) frame[i * depth] = Math.floor(i / 100);
+  const names = Array.from({ length: 200 }, (_, i) => `frame${i}`).join("");
+  let end = 0;
+  const loaded = loadFlame({ dimensions: { what: ["x"] }, event_names: ["cpu"], events: { cpu: { unit: "ns" } }, kinds: ["unknown"] }, {
+    "flame.strings.ends": Uint32Array.from({ length: 200 }, (_, i) => (end += `frame${i}`.length)),
+    "flame.strings.bytes": new TextEncoder().encode(names),
+    // 200 runs of one frame, 100 runs of 39 frames under each.
+    "flame.frame": Uint16Array.from((function* () { for (let i = 0; i < size; i += 1) { if (i % 100 === 0) yield i / 100; yield* frame.subarray(i * depth + 1, (i + 1) * depth); } })()),
+    "flame.kind": new Uint8Array(200 + size * (depth - 1)),
+    "flame.run": Uint8Array.from({ length: size + 200 }, (_, i) => (i % 101 ? depth - 1 : 1)),
+    "flame.depth": Uint8Array.from({ length: size + 200 }, (_, i) => (i % 101 ? 1 : 0)),
+    "flame.node": Uint32Array.from({ length: size }, (_, i) => i + Math.floor(i / 100) + 1),
+    "flame.event": new Uint8Array(size), "flame.weight": new Float64Array(size).fill(1), "flame.critical": new Float64Array(size), "flame.n": new Uint8Array(size).fill(1), "flame.what": new Uint8Array(size) });
+  const view = makeView(loaded, { event: "cpu" });
+  assert.deepEqual([view.size, view.sum], [200, size]);
+  const near = view.zoom(view.id[3]);
+  assert.deepEqual([near.size, near.sum, near.label(0), near.total[0], near.x[1]], [1 + 100 * 39, size, "frame3", 100, 300]);
+  assert.equal(near.depth[39], 39);
+  assert.equal(search(view, /^frame3$/).matched, search(near, /^frame3$/).matched);
+  assert.ok(search(view, /^frame3$/).matched > 100);
+  const list = hottest(view);
+  assert.equal(list.reduce((sum, { self }) => sum + self, 0), size);
+  assert.equal(makeView(loaded, { event: "cpu", inverted: true }).sum, size);
 });
 
 test("names of missing groups", () => {

@@ -4,7 +4,7 @@ import { deflateSync } from "node:zlib";
 import { clock, makeAxis, ticks } from "../src/axis.js";
 import { heat, ink, named } from "../src/colours.js";
 import { byName } from "../src/cpu.js";
-import { brief } from "../src/flame.js";
+import { brief } from "../src/flame-canvas.js";
 import { wilson } from "../src/format.js";
 import { tree } from "../src/ledger.js";
 import { stringTable, unpack } from "../src/packed.js";

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyrometer.report.axis import find_axis
 from pyrometer.report.figures import key_figures
 from pyrometer.report.flame import build_flame
 from pyrometer.report.pack import Pack
@@ -69,7 +70,7 @@ def build(
         flame: dict[str, Any] = dict(timeline)
     else:
         timeline = build_timeline(tables, manifest, timeline_pack)
-        flame = build_flame(tables, flame_pack)
+        flame = build_flame(tables, flame_pack, find_axis(tables, manifest))
     title = _title(summary, manifest)
     content = {
         "schema": SCHEMA,

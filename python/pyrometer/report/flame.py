@@ -1,10 +1,11 @@
 """Stacks for the page: a prefix tree in pre-order, and the samples' weights on it by dimension.
 
-The tree is two parallel columns, ``frame`` (index into a string table) and ``depth``. Nodes stand
-in pre-order and siblings by name, so a parent precedes its children, a subtree is a contiguous
-range and a layout is one forward pass over typed arrays. Every distinct stack is there once;
-``facts`` carry the weights: one row per (node, event, stage, iteration, role, category, ...), so
-that filters, grouping and colours are chosen in the viewer without folding again.
+The tree is of runs: frames without a branch between them. ``frame`` (index into a string table) and
+``kind`` hold the frames of all runs end to end, ``run`` how many each has, ``depth`` where it
+begins. Runs stand in pre-order and siblings by name, so a parent precedes its children, a subtree
+is a contiguous range and sums are one pass over typed arrays. Every distinct stack is there once;
+facts carry the weights: one row per (run, event, stage, iteration, role, category, ...), ordered by
+run, so that filters, grouping and colours are chosen in the viewer without folding again.
 """
 
 from __future__ import annotations
@@ -14,17 +15,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyrometer.report.columns import floats, integers, texts
-from pyrometer.report.flame_facts import CRITICAL, DIMENSIONS, EVENTS, MAX_FACTS, NUMBERS, facts_of
-from pyrometer.report.flame_tree import KINDS, Ints, build_tree
+from pyrometer.report.axis import Axis
+from pyrometer.report.columns import integers, texts
+from pyrometer.report.flame_facts import CRITICAL, DIMENSIONS, EVENTS, FOLDED, facts_of
+from pyrometer.report.flame_times import build_times
+from pyrometer.report.flame_tree import KINDS, Ints, Paths, Tree, build_tree
 from pyrometer.report.pack import Pack, smallest_uint
 from pyrometer.store.tables import Tables
 
 REST = "[lightest stacks, left out]"
+NO_STACK = "[no stack]"
+MISSING = "[frame missing]"
+# Stacks whose frames are fetched at a time.
+_BATCH = 50_000
 
 
-def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
+def build_flame(
+    tables: Tables, pack: Pack, axis: Axis | None = None, most: int | None = None
+) -> dict[str, Any]:
     """Fold the samples of a run into ``pack``.
+
+    Parameters
+    ----------
+    tables : Tables
+        The run's tables.
+    pack : Pack
+        Gets the columns.
+    axis : Axis, optional
+        The run's time axis, where a time shall be selected on it.
+    most : int, optional
+        Bound of the facts of an event (see `pyrometer.report.flame_facts.facts_of`).
 
     Returns
     -------
@@ -34,180 +54,190 @@ def build_flame(tables: Tables, pack: Pack) -> dict[str, Any]:
     """
     if not tables.has("samples"):
         return {"reason": "The run has no profiler samples."}
-    facts = facts_of(tables)
+    facts = facts_of(tables, most)
     if not facts["stack"].size:
         return {"reason": "The profiler delivered no samples."}
-    stacks = _stacks(tables, facts["stack"])
-    names, ranks, kinds = _frames(tables, stacks["frame"])
+    paths, path_of_fact, strings = _paths(tables, facts)
+    tree = build_tree(paths)
+    made, rows = _pack(pack, facts, tree, tree.leaf[path_of_fact], strings)
     hosts = int(tables.scalar("SELECT count(DISTINCT host) FROM spans"))
-    return _pack(pack, facts, stacks, names, ranks, kinds) | {
+    return made | {
+        "times": build_times(tables, axis, rows, pack),
         # Tasks that run at once are counted on one clock.
-        "critical": list(CRITICAL) if hosts == 1 else None
+        "critical": list(CRITICAL) if hosts == 1 else None,
     }
 
 
-def _stacks(tables: Tables, used: Ints) -> dict[str, Ints]:
-    """Frames of the used stacks, flat: ``stack`` (ascending, repeated) and ``frame`` root first."""
-    sql = """
-        SELECT stack_id AS stack, unnest(frame_ids) AS frame,
-               generate_subscripts(frame_ids, 1) AS place
-        FROM stacks ORDER BY stack, place
+def _paths(tables: Tables, facts: dict[str, Any]) -> tuple[Paths, Ints, list[str]]:
+    """Distinct paths of the facts, the path of each fact, and the names that paths hold.
+
+    Class names of allocations and locks are the last frame of theirs.
     """
-    found = tables.columns(sql) if tables.has("stacks") else {}
-    if not found:
-        return {"stack": np.empty(0, np.int64), "frame": np.empty(0, np.int64)}
-    stack, frame = integers(found["stack"]), integers(found["frame"])
-    keep = np.isin(stack, used)
-    return {"stack": stack[keep], "frame": frame[keep]}
+    names, rank_of, kind_of = _frames(tables)
+    frames = _Frames(tables, rank_of, kind_of)
+    tops = facts["values"]["top_class"]
+    extra = [REST, NO_STACK, *(top for top in tops if top)]
+    rank_of_extra = {name: len(names) + i for i, name in enumerate(extra)}
+    rank_of_top = np.array([rank_of_extra.get(top, 0) for top in tops], np.uint32)
+    key = (facts["stack"] + 2) * len(tops) + facts["top_class"]
+    paths, path_of_fact = np.unique(key, return_inverse=True)
+    path_of_fact = path_of_fact.reshape(-1)
+    stack, top = paths // len(tops) - 2, paths % len(tops)
+    ranks, kinds, lengths = [], [], []
+    no_kind = np.zeros(1, np.uint8)
+    for one, of_top in zip(stack.tolist(), top.tolist(), strict=True):
+        rank, kind = frames.of(one)
+        if not rank.size:
+            label = REST if one == -2 else NO_STACK
+            rank, kind = np.array([rank_of_extra[label]], np.uint32), no_kind
+        ranks.append(rank)
+        kinds.append(kind)
+        lengths.append(rank.size)
+        if tops[of_top]:
+            ranks.append(rank_of_top[of_top : of_top + 1])
+            kinds.append(no_kind)
+            lengths[-1] += 1
+    made = Paths(
+        np.concatenate(ranks),
+        np.concatenate(kinds),
+        np.array(lengths, np.int64),
+        np.bincount(path_of_fact, weights=facts["n"]).astype(np.float64),
+    )
+    return made, path_of_fact, names + extra
 
 
-def _frames(tables: Tables, used: Ints) -> tuple[list[str], dict[int, int], dict[int, int]]:
+def _frames(tables: Tables) -> tuple[list[str], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
     """Names in order, and per frame id its name's rank and its kind.
 
     Frames that differ only in line or tier share a name and so a node.
     """
-    known = np.unique(used)
-    found = (
-        tables.columns("SELECT frame_id, class_name, method, kind FROM frames")
-        if tables.has("frames")
-        else {}
-    )
-    name_of: dict[int, str] = {int(i): "[frame missing]" for i in known}
-    kind_of: dict[int, int] = {int(i): 0 for i in known}
-    if found:
-        ids = integers(found["frame_id"])
-        classes, methods = texts(found["class_name"]), texts(found["method"])
-        kinds = texts(found["kind"])
-        for i, cls, method, kind in zip(ids.tolist(), classes, methods, kinds, strict=True):
-            if i in name_of:
-                name_of[i] = f"{cls}.{method}" if cls else method
-                kind_of[i] = KINDS.index(kind) if kind in KINDS else 0
-    names = sorted(set(name_of.values()))
+    found = tables.columns("SELECT frame_id, class_name, method, kind FROM frames")
+    ids = integers(found["frame_id"])
+    named = [
+        f"{cls}.{method}" if cls else method
+        for cls, method in zip(texts(found["class_name"]), texts(found["method"]), strict=True)
+    ]
+    names = sorted({MISSING, *named})
     rank = {name: place for place, name in enumerate(names)}
-    return names, {i: rank[name] for i, name in name_of.items()}, kind_of
+    size = int(ids.max(initial=-1)) + 1
+    # One place more, for a frame that the table lacks.
+    rank_of = np.full(size + 1, rank[MISSING], np.uint32)
+    kind_of = np.zeros(size + 1, np.uint8)
+    rank_of[ids] = [rank[name] for name in named]
+    kind_of[ids] = [KINDS.index(k) if k in KINDS else 0 for k in texts(found["kind"])]
+    return names, rank_of, kind_of
+
+
+class _Frames:
+    """Ranks and kinds of the used stacks' frames, root first, end to end."""
+
+    def __init__(
+        self, tables: Tables, rank_of: npt.NDArray[np.uint32], kind_of: npt.NDArray[np.uint8]
+    ) -> None:
+        ids: list[Ints] = []
+        sizes: list[Ints] = []
+        ranks: list[npt.NDArray[np.uint32]] = [np.empty(0, np.uint32)]
+        kinds: list[npt.NDArray[np.uint8]] = [np.empty(0, np.uint8)]
+        used = f"SELECT kept FROM {FOLDED}"
+        last = int(tables.scalar("SELECT max(stack_id) FROM stacks") or 0)
+        for low in range(0, last + 1, _BATCH):
+            # A stack of no frames has no row here.
+            found = tables.columns(
+                f"""
+                SELECT stack_id AS stack, unnest(frame_ids) AS frame,
+                       generate_subscripts(frame_ids, 1) AS place
+                FROM stacks WHERE stack_id >= {low} AND stack_id < {low + _BATCH}
+                    AND stack_id IN ({used})
+                ORDER BY stack, place
+                """
+            )
+            frame = integers(found["frame"])
+            frame[(frame < 0) | (frame >= rank_of.size)] = rank_of.size - 1
+            stack, size = np.unique(integers(found["stack"]), return_counts=True)
+            ids.append(stack)
+            sizes.append(size.astype(np.int64))
+            ranks.append(rank_of[frame])
+            kinds.append(kind_of[frame])
+        self.rank, self.kind = np.concatenate(ranks), np.concatenate(kinds)
+        all_ids, all_sizes = np.concatenate(ids), np.concatenate(sizes)
+        self._end = np.zeros(int(all_ids.max(initial=-1)) + 1, np.int64)
+        self._size = np.zeros_like(self._end)
+        self._end[all_ids], self._size[all_ids] = np.cumsum(all_sizes), all_sizes
+
+    def of(self, stack: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+        """Ranks and kinds of a stack; empty where it is not there."""
+        if not 0 <= stack < self._end.size:
+            return self.rank[:0], self.kind[:0]
+        end = int(self._end[stack])
+        start = end - int(self._size[stack])
+        return self.rank[start:end], self.kind[start:end]
 
 
 def _pack(
-    pack: Pack,
-    facts: dict[str, Any],
-    stacks: dict[str, Ints],
-    names: list[str],
-    ranks: dict[int, int],
-    kinds: dict[int, int],
-) -> dict[str, Any]:
-    paths, leaf_kinds, strings = _paths(facts, stacks, names, ranks, kinds)
-    weight = floats(facts["weight"])
-    tree = build_tree(paths, leaf_kinds, weight)
-    rows = _sum_facts(tree["leaf"], facts, weight)
-    pack.add("flame.frame", smallest_uint(tree["frame"]))
-    pack.add("flame.depth", smallest_uint(tree["depth"]))
-    pack.add("flame.kind", tree["kind"].astype(np.uint8))
+    pack: Pack, facts: dict[str, Any], tree: Tree, leaf: Ints, strings: list[str]
+) -> tuple[dict[str, Any], Ints]:
+    """Put tree and facts into the pack; also the row there of each fact."""
+    values = facts["values"]
+    present = values["event"]
+    events = [e for e in EVENTS if e in present] + sorted(set(present) - set(EVENTS))
+    event = np.array([events.index(e) for e in present], np.int64)[facts["event"]]
+    order, rows = _sum_rows([leaf, event, *(facts[name] for name in DIMENSIONS)])
+
+    def summed(name: str) -> npt.NDArray[np.float64]:
+        return np.bincount(rows, weights=facts[name]).astype(np.float64)
+
+    pack.add("flame.frame", smallest_uint(tree.frame))
+    pack.add("flame.kind", tree.kind)
+    pack.add("flame.run", smallest_uint(tree.run))
+    pack.add("flame.depth", smallest_uint(tree.depth))
     pack.add_text("flame.strings", strings)
-    pack.add("flame.node", smallest_uint(rows["node"]))
-    pack.add("flame.event", rows["event"].astype(np.uint8))
-    pack.add("flame.weight", rows["weight"].astype(np.float64))
-    pack.add("flame.critical", rows["critical"].astype(np.float64))
-    pack.add("flame.n", smallest_uint(rows["n"]))
-    dimensions = {}
+    pack.add("flame.node", smallest_uint(leaf[order]))
+    pack.add("flame.event", event[order].astype(np.uint8))
+    pack.add("flame.weight", summed("weight"))
+    pack.add("flame.critical", summed("critical"))
+    pack.add("flame.n", smallest_uint(summed("n").astype(np.int64)))
     for name in DIMENSIONS:
-        values, index = rows[name]
-        pack.add(f"flame.{name}", smallest_uint(index))
-        dimensions[name] = values
-    cut = int((facts["stack"] == -2).sum())
-    return {
-        "nodes_count": int(tree["frame"].size),
+        pack.add(f"flame.{name}", smallest_uint(facts[name][order]))
+    made = {
+        "nodes_count": int(tree.frame.size),
         "stacks_count": int(np.unique(facts["stack"]).size),
-        "samples_count": int(integers(facts["n"]).sum()),
-        "events": {event: {"unit": rows["units"].get(event, "ns")} for event in rows["events"]},
-        "event_names": rows["events"],
+        "samples_count": int(facts["n"].sum()),
+        "events": {event: {"unit": facts["units"].get(event) or "ns"} for event in events},
+        "event_names": events,
         "kinds": list(KINDS),
-        "dimensions": dimensions,
-        "note": (
-            f"Only the {MAX_FACTS:,} heaviest stacks of each event are drawn; the others are "
+        "dimensions": {name: values[name] for name in DIMENSIONS},
+        "note": _note(facts),
+    }
+    return made, rows
+
+
+def _note(facts: dict[str, Any]) -> str | None:
+    """Tell what the bound on facts took, if anything."""
+    told = []
+    if facts["given_up"]:
+        told.append(
+            f"Samples are too many to be told apart by {', '.join(facts['given_up'])}, too: "
+            "a view of fewer iterations or a shorter run has these."
+        )
+    if (facts["stack"] == -2).any():
+        told.append(
+            f"Only the {facts['bound']:,} heaviest stacks of each event are drawn; the others are "
             f"summed as “{REST}”."
-            if cut
-            else None
-        ),
-    }
+        )
+    return " ".join(told) or None
 
 
-def _paths(
-    facts: dict[str, Any],
-    stacks: dict[str, Ints],
-    names: list[str],
-    ranks: dict[int, int],
-    kinds: dict[int, int],
-) -> tuple[list[npt.NDArray[np.uint32]], list[npt.NDArray[np.uint8]], list[str]]:
-    """Per fact its path of name ranks, root first; class names of alloc and lock become leaves."""
-    strings = list(names)
-    extra: dict[str, int] = {}
+def _sum_rows(columns: list[Ints]) -> tuple[Ints, Ints]:
+    """Rows that are alike in all columns, in their order: the first of each, and the one of each.
 
-    def string(text: str) -> int:
-        if text not in extra:
-            extra[text] = len(strings)
-            strings.append(text)
-        return extra[text]
-
-    rank_at = np.zeros(max(ranks, default=0) + 1, np.uint32)
-    kind_at = np.zeros(rank_at.size, np.uint8)
-    for frame, place in ranks.items():
-        rank_at[frame] = place
-        kind_at[frame] = kinds[frame]
-    flat_rank = rank_at[stacks["frame"]] if stacks["frame"].size else np.empty(0, np.uint32)
-    flat_kind = kind_at[stacks["frame"]] if stacks["frame"].size else np.empty(0, np.uint8)
-    ids, starts = np.unique(stacks["stack"], return_index=True)
-    ends = np.append(starts, stacks["stack"].size)[1:]
-    where = {int(i): (int(s), int(e)) for i, s, e in zip(ids, starts, ends, strict=True)}
-    paths, leaf_kinds = [], []
-    for stack, top in zip(facts["stack"].tolist(), texts(facts["top_class"]), strict=True):
-        start, end = where.get(stack, (0, 0))
-        path, kind = flat_rank[start:end], flat_kind[start:end]
-        if start == end:
-            label = REST if stack == -2 else "[no stack]"
-            path, kind = np.array([string(label)], np.uint32), np.zeros(1, np.uint8)
-        if top:
-            path = np.append(path, np.uint32(string(top)))
-            kind = np.append(kind, np.uint8(0))
-        paths.append(path)
-        leaf_kinds.append(kind)
-    return paths, leaf_kinds, strings
-
-
-def _sum_facts(
-    leaf: Ints, facts: dict[str, Any], weight: npt.NDArray[np.float64]
-) -> dict[str, Any]:
-    """One row per (node, dimensions): stacks that fell together in the tree are summed."""
-    present = set(texts(facts["event"]))
-    events = [e for e in EVENTS if e in present] + sorted(present - set(EVENTS))
-    units = dict(zip(texts(facts["event"]), texts(facts["unit"]), strict=True))
-    columns: dict[str, tuple[list[Any], Ints]] = {}
-    for name in DIMENSIONS:
-        columns[name] = _values(facts[name], numbers=name in NUMBERS)
-    event = np.array([events.index(e) for e in texts(facts["event"])], np.int64)
-    key = np.stack([leaf, event, *(index for _, index in columns.values())])
-    unique, inverse = np.unique(key, axis=1, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    rows: dict[str, Any] = {
-        "events": events,
-        "units": units,
-        "node": unique[0],
-        "event": unique[1],
-        "weight": np.bincount(inverse, weights=weight),
-        "critical": np.bincount(inverse, weights=floats(facts["critical"])),
-        "n": np.bincount(inverse, weights=floats(facts["n"])).astype(np.int64),
-    }
-    for place, (name, (values, _)) in enumerate(columns.items()):
-        rows[name] = (values, unique[2 + place])
-    return rows
-
-
-def _values(column: npt.NDArray[Any], numbers: bool) -> tuple[list[Any], Ints]:
-    """Distinct values (None first where there are nulls) and the index of each row's value."""
-    if numbers:
-        raw: list[Any] = [None if v < 0 else v for v in integers(column).tolist()]
-    else:
-        raw = [text or None for text in texts(column)]
-    distinct = sorted({v for v in raw if v is not None})
-    values: list[Any] = [*([None] if None in raw else []), *distinct]
-    index = {value: place for place, value in enumerate(values)}
-    return values, np.array([index[v] for v in raw], np.int64)
+    Stacks that fell together in the tree are one row.
+    """
+    key, distinct = np.zeros(columns[0].size, np.int64), 1
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        if distinct * size > np.iinfo(np.int64).max:
+            kept, key = np.unique(key, return_inverse=True)
+            key, distinct = key.reshape(-1), kept.size
+        key, distinct = key * size + column, distinct * size
+    _, first, rows = np.unique(key, return_index=True, return_inverse=True)
+    return first, rows.reshape(-1)

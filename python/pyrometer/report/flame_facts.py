@@ -73,10 +73,10 @@ def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
     dict
         Columns, one entry per fact: ``stack`` (-1: none; -2: given up), ``weight``, ``critical``,
         ``n``, and indices into ``values[name]`` for ``event``, ``top_class`` and each dimension;
-        ``units`` per event; ``given_up``, the dimensions that were.
+        ``units`` per event; ``given_up``, the dimensions that were; ``bound``.
     """
     bound = MAX_FACTS if most is None else most
-    tables.define(SAMPLES, _placed("told" if "told" in tables.defined else _UNTOLD))
+    define_samples(tables)
     given_up = _give_up(tables, bound)
     folded = f"""
         WITH folded AS (
@@ -92,7 +92,12 @@ def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
         SELECT *, dense_rank() OVER (ORDER BY kept, {_KEY[len("stack, ") :]}) - 1 AS fact FROM cut
     """
     tables.define(FOLDED, folded)
-    return _columns(tables) | {"given_up": given_up}
+    return _columns(tables) | {"given_up": given_up, "bound": bound}
+
+
+def define_samples(tables: Tables) -> None:
+    """Define table `SAMPLES`: event, stack, weight, critical weight and dimensions of samples."""
+    tables.define(SAMPLES, _placed("told" if "told" in tables.defined else _UNTOLD))
 
 
 def _placed(told: str) -> str:

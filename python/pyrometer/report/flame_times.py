@@ -98,7 +98,7 @@ def _define_moments(tables: Tables, axis: Axis) -> None:
             SELECT s.*, f.fact,
                    s.t_ns + CASE s.clock WHEN 'wall' THEN 0 WHEN 'mono' THEN h.ahead END
                        - {axis.t0_wall_ns} AS after_ns,
-                   CASE WHEN after_ns BETWEEN -{SLACK_NS} AND {length_ns} + {SLACK_NS}
+                   CASE WHEN after_ns BETWEEN -{SLACK_NS} AND {length_ns + SLACK_NS}
                         THEN greatest(0, least(after_ns, {length_ns} - 1)) END AS at_ns,
                    CASE WHEN s.event IN {LASTING} THEN greatest(s.weight, 1) ELSE 1 END AS lasting
             FROM {SAMPLES} s JOIN {FOLDED} f ON {same}

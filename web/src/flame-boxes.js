@@ -1,0 +1,76 @@
+// Boxes of a flame graph: what a picture is drawn from, whichever way they were found.
+
+// Parent and end of subtree of each entry, from the depths in pre-order.
+export function links(depth) {
+  const size = depth.length;
+  const parent = new Int32Array(size).fill(-1);
+  const end = new Uint32Array(size).fill(size);
+  const open = [];
+  for (let i = 0; i < size; i += 1) {
+    while (open.length && depth[open.at(-1)] >= depth[i]) end[open.pop()] = i;
+    if (open.length) parent[i] = open.at(-1);
+    open.push(i);
+  }
+  return { parent, end };
+}
+
+// Samples of one weight that would tell shares as well as these do (Kish 1965, Survey Sampling,
+// 11.7): samples of the CPU and of waiting differ in weight. Equal weights: their number.
+export function effective(facts, weight, n) {
+  let [sum, squares] = [0, 0];
+  for (const fact of facts) {
+    sum += weight[fact];
+    squares += (weight[fact] * weight[fact]) / (n[fact] || 1);
+  }
+  return squares ? (sum * sum) / squares : 0;
+}
+
+// A view of boxes {size, depth, x, total, self, n, id}; `of` tells of box i its group (index of the
+// dimension's value, -1: a frame), frame, kind and the ranges of facts that it is made of.
+export function drawn(view, boxes, of) {
+  const { model, runs, groups, unit } = view;
+  const names = model.strings.length;
+  const known = new Map();
+  const frame = (i) => (of.group(i) < 0 ? of.frame(i) : names);
+  return {
+    ...boxes, ...links(boxes.depth), model, runs, unit, frame,
+    query: view.query,
+    sum: view.sum ?? runs.sum, samples: view.samples ?? runs.samples, effective: runs.effective,
+    zoom: of.zoom ?? (() => null),
+    frames: names + 1,
+    name: (index) => model.strings.get(index),
+    label: (i) => (of.group(i) < 0 ? model.strings.get(of.frame(i)) : groupName(model, groups[boxes.depth[i]], of.group(i))),
+    kind: (i) => (of.group(i) < 0 ? model.meta.kinds[of.kind(i)] : "group"),
+    // Value of a dimension that has most weight in box i: {index, share}; -1 where there is none.
+    dominant: (i, dimension) => {
+      const cache = known.get(dimension) ?? known.set(dimension, new Map()).get(dimension);
+      return cache.get(i) ?? cache.set(i, heaviest(view, of.ranges(i), dimension)).get(i);
+    },
+  };
+}
+
+function heaviest({ model, runs }, ranges, dimension) {
+  const column = model.dimension[dimension];
+  if (!column) return { index: -1, share: 0 };
+  const weights = new Float64Array(model.meta.dimensions[dimension].length);
+  let whole = 0;
+  for (const [first, last] of ranges) {
+    for (let k = first; k < last; k += 1) {
+      const fact = runs.facts[k];
+      weights[column[fact]] += runs.weight[fact];
+      whole += runs.weight[fact];
+    }
+  }
+  let index = 0;
+  for (let value = 1; value < weights.length; value += 1) if (weights[value] > weights[index]) index = value;
+  return { index, share: whole ? weights[index] / whole : 0 };
+}
+
+const NUMBERED = { stage: "stage", iteration: "iteration", sql: "SQL", job: "job", task: "task", executor: "executor" };
+const NONE = { stage: "no stage", iteration: "no iteration", sql: "no SQL", operator: "no operator", expression: "no expression", job: "no job", task: "no task", executor: "no executor", wait: "not waiting" };
+
+export function groupName(model, dimension, index) {
+  const value = model.meta.dimensions[dimension][index];
+  if (value === null) return NONE[dimension] ?? "unknown";
+  return dimension in NUMBERED ? `${NUMBERED[dimension]} ${value}` : String(value);
+}
