@@ -14,7 +14,7 @@ const EVENTS = {
 };
 const FILTERS = ["role", "stage", "iteration", "executor", "process"];
 const ORDER = ["Group by", "then", "then", "then"];
-const DIMENSIONS = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", sql: "SQL execution", operator: "Operator", expression: "Expression", job: "Job", task: "Task", state: "State", wait: "What is waited for", executor: "Executor", process: "Process", thread: "Thread" };
+export const DIMENSIONS = { stage: "Stage", iteration: "Iteration", role: "Thread role", what: "Kind of work", sql: "SQL execution", operator: "Operator", expression: "Expression", job: "Job", task: "Task", state: "State", wait: "What is waited for", executor: "Executor", process: "Process", thread: "Thread" };
 
 // Controls that write into `state` and then call `rebuild`, or `recolour` where only looks change.
 // `show` lets them say what the state is; `more` stands behind them.

@@ -17,6 +17,8 @@ export function toLink(state, meta, measured) {
   if (state.weight !== "time") words.set("weight", state.weight);
   if (state.colour !== "what") words.set("colour", state.colour);
   if (state.text) words.set("find", state.text);
+  if (state.time) words.set("time", state.time);
+  if (state.only) words.set("only", state.only);
   if (state.at >= 0) words.set("zoom", state.at);
   return START + words;
 }
@@ -44,6 +46,7 @@ export function fromLink(hash, meta, measured) {
     weight: oneOf("weight", ["critical"], "time"),
     colour: oneOf("colour", Object.keys(MODES), "what"),
     text: words.get("find") ?? "",
+    ...(words.has("time") && { time: words.get("time"), only: words.get("only") ?? "" }),
     root: Number.isInteger(zoom) && zoom >= 0 ? zoom : -1,
   };
 }

@@ -49,7 +49,7 @@ export function hasBoth({ meta }) {
   return BOTH_OF.every((name) => meta.event_names.includes(name)) && (meta.dimensions.state?.some((state) => state !== null && state !== RUNNING && state !== "on CPU") ?? false);
 }
 
-function isShown(model, name) {
+export function isShown(model, name) {
   const [one, cpu, wall] = [name, ...BOTH_OF].map((event) => model.meta.event_names.indexOf(event));
   if (name !== BOTH) return (fact) => model.event[fact] === one;
   const running = model.meta.dimensions.state.indexOf(RUNNING);

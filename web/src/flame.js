@@ -16,10 +16,12 @@ const TALLEST = 1300;
 const TEXT = "Every sample is a stack of calls; equal stacks are joined, callers above callees. The wider a box, the more was spent in it and what it called. By critical time a sample of a task weighs less the more tasks ran beside it: what elapsed time depends on. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
 const BOTH_TEXT = "Time on a CPU is told by samples of the CPU, all other time of task threads by samples of their wall time while they did not run: nothing is counted twice. A thread that waits for a CPU is in neither.";
 
-// `time`, if given, selects a part of the time: weights() for a query, onChange(listener).
-export function flameSection(meta, columns, window, time = null) {
+// `timeOf(model)`, if given, makes what selects a part of the time: its element, part(query) (what of
+// a query it replaces), linked() and restore(words) for links, onChange(listener).
+export function flameSection(meta, columns, window, timeOf = null) {
   if (!meta || meta.reason || !meta.nodes_count) return section("flame", "Flame graph", TEXT, missing(meta?.reason ?? "The profiler delivered no samples."));
-  return section("flame", "Flame graph", TEXT, flameGraph(loadFlame(meta, columns), window, time));
+  const model = loadFlame(meta, columns);
+  return section("flame", "Flame graph", TEXT, flameGraph(model, window, timeOf?.(model)));
 }
 
 export function flameGraph(model, window, time = null) {
@@ -51,7 +53,7 @@ export function flameGraph(model, window, time = null) {
   const controls = flameControls(model, state, measured, { rebuild, recolour, turn, more: [input, share, back, reset, keep] });
 
   function link() {
-    history.replaceState(null, "", toLink(state, meta, measured));
+    history.replaceState(null, "", toLink({ ...state, ...time?.linked() }, meta, measured));
     status.textContent = "The address of this page brings back this view.";
   }
 
@@ -97,7 +99,8 @@ export function flameGraph(model, window, time = null) {
   function rebuild() {
     const groups = state.groups.filter((name, level) => name && state.groups.indexOf(name) === level);
     const weight = meta.critical && (state.event === BOTH || meta.critical.includes(state.event)) ? state.weight : "time";
-    all = makeView(model, { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted, weights: time?.weights() ?? null });
+    const query = { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted };
+    all = makeView(model, { ...query, ...time?.part(query) });
     Object.assign(state, { at: -1, back: [], lit: null });
     note.hidden = state.event !== BOTH;
     go();
@@ -218,12 +221,13 @@ export function flameGraph(model, window, time = null) {
   Object.assign(state, linked);
   controls.show();
   input.value = state.text;
+  time?.restore(linked);
   rebuild();
   if (root >= 0) zoom(root);
   if (location.hash && linked.event) setTimeout(() => picture.canvas.scrollIntoView());
   time?.onChange(rebuild);
 
-  return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, note, legend, picture.node, status, el("h3", null, "Frames"), frames.node);
+  return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, time?.element, note, legend, picture.node, status, el("h3", null, "Frames"), frames.node);
 }
 
 // Where box number `id` stands in a view; -1 where it does not.

@@ -2,6 +2,7 @@
 //
 // One entry per fact and time bucket, ordered by fact: bucket, span (further buckets over which the
 // weight lies evenly), weight, critical, n. The bucket after the last holds what has no time.
+import { isShown } from "./flame-model.js";
 
 export function loadTimes(meta, columns) {
   if (!meta.times || meta.times.reason) return null;
@@ -85,12 +86,12 @@ export function spread(times, rowOf, rows, per, critical = false) {
 
 // Facts that a query takes: its event, filters and weight.
 export function rowsOf(model, query, dimension, rowOfValue) {
-  const event = model.meta.event_names.indexOf(query.event);
+  const shown = isShown(model, query.event);
   const filters = Object.entries(query.filters ?? {}).filter(([, allowed]) => allowed).map(([name, allowed]) => [model.dimension[name], new Set(allowed)]);
   const values = dimension ? model.dimension[dimension] : null;
   const rows = new Int32Array(model.event.length).fill(-1);
   for (let f = 0; f < rows.length; f += 1) {
-    if (model.event[f] === event && filters.every(([column, allowed]) => allowed.has(column[f]))) rows[f] = values ? rowOfValue[values[f]] : 0;
+    if (shown(f) && filters.every(([column, allowed]) => allowed.has(column[f]))) rows[f] = values ? rowOfValue[values[f]] : 0;
   }
   return rows;
 }

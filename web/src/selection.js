@@ -5,7 +5,8 @@ export function makeSelection() {
   const listeners = [];
   const selection = {
     ranges: [],
-    focus: null, // {dimension, values, label}
+    // Restrictions {dimension: values}, the best first: another run's samples may not tell tasks apart.
+    focus: null,
     get empty() { return selection.ranges.length === 0; },
     onChange: (listener) => listeners.push(listener),
     set(ranges, focus = null) {
@@ -16,14 +17,20 @@ export function makeSelection() {
     // Another range beside those that are there; what they were restricted to no longer holds.
     add: (range) => selection.set([...selection.ranges, range]),
     clear: () => selection.set([]),
-    // Index of a dimension's values that are meant, for a query; {} where all are.
+    // The first restriction that the samples' dimensions can tell, or null.
+    restriction: (dimensions) => selection.focus?.find((one) => Object.keys(one).every((name) => dimensions[name]?.some((value) => value !== null))) ?? null,
+    // The same as filters of a query: indices of values.
     filters(dimensions) {
-      const { focus } = selection;
-      if (!focus || !dimensions[focus.dimension]) return {};
-      return { [focus.dimension]: focus.values.map((value) => dimensions[focus.dimension].indexOf(value)).filter((index) => index >= 0) };
+      const chosen = Object.entries(selection.restriction(dimensions) ?? {});
+      return Object.fromEntries(chosen.map(([name, values]) => [name, values.map((value) => dimensions[name].indexOf(value)).filter((index) => index >= 0)]));
     },
   };
   return selection;
+}
+
+// A restriction in words: "task 7".
+export function labelOf(restriction) {
+  return Object.entries(restriction ?? {}).map(([name, values]) => (values.length === 1 ? `${name} ${values[0] ?? "unknown"}` : `${values.length} values of ${name}`)).join(", ");
 }
 
 // Ranges in order, those that touch as one, empty ones left out.

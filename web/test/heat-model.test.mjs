@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { heaviest, loadTimes, rowsOf, scaleFor, spread, touched, weightsIn } from "../src/heat-model.js";
-import { makeSelection, merged, rangesFromText, rangesToText } from "../src/selection.js";
+import { labelOf, makeSelection, merged, rangesFromText, rangesToText } from "../src/selection.js";
 
 // Times of facts from lists of [bucket, span, weight] per fact; buckets of 20 ms.
 function times(facts, count = 10) {
@@ -125,9 +125,13 @@ test("a selection tells who listens, and forgets its focus with its time", () =>
   const selection = makeSelection();
   let told = 0;
   selection.onChange(() => { told += 1; });
-  selection.set([[0, 10]], { dimension: "task", values: [7], label: "task 7" });
-  assert.deepEqual(selection.filters({ task: [null, 5, 7] }), { task: [2] });
-  assert.deepEqual(selection.filters({ role: [] }), {});
+  selection.set([[0, 10]], [{ task: [7] }, { stage: [3] }]);
+  assert.deepEqual(selection.filters({ task: [null, 5, 7], stage: [3] }), { task: [2] });
+  assert.deepEqual(selection.filters({ task: [5], stage: [3] }), { task: [] });
+  assert.deepEqual(selection.filters({ task: [null], stage: [null, 3] }), { stage: [1] });
+  assert.deepEqual(selection.filters({ role: ["gc"] }), {});
+  assert.equal(labelOf(selection.restriction({ task: [7] })), "task 7");
+  assert.equal(labelOf({ thread: ["a", "b"], role: [null] }), "2 values of thread, role unknown");
   selection.add([5, 20]);
   assert.deepEqual([selection.ranges, selection.focus], [[[0, 20]], null]);
   selection.clear();
