@@ -1,4 +1,5 @@
 // A suite query by query: what each asks for, does, moves, and how long it takes.
+import { breakdownPanel } from "./breakdown.js";
 import { el, missing, section } from "./dom.js";
 import { bytes, count, interval, time, words } from "./format.js";
 import { bar } from "./summary.js";
@@ -31,7 +32,8 @@ export function queriesSection(characterisation) {
   const used = columns.filter(({ label }) => !known[label] || parts.some(known[label]));
   return section("queries", "Queries", HELP, table(used, parts),
     el("p", { class: "note" }, `${count(characterisation.iterations_count)} iterations. Shuffle-heavy: `, el("bdi", null, unknown ? "unknown" : heavy.join(", ") || "none"), "."),
-    unknown && el("p", { class: "note" }, "Input unknown: ", el("bdi", null, unknown)));
+    unknown && el("p", { class: "note" }, "Input unknown: ", el("bdi", null, unknown)),
+    breakdownPanel(characterisation));
 }
 
 const gone = (value) => value === null || value === undefined;

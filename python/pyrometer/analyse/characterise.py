@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pyrometer.analyse.breakdown import breakdowns
 from pyrometer.analyse.io import io
+from pyrometer.analyse.model import Breakdown
 from pyrometer.analyse.plan_features import plan_features
 from pyrometer.analyse.sql_features import features_by_query
 from pyrometer.analyse.summary import open_scope
@@ -74,13 +76,15 @@ class Part(BaseModel):
     warmup: Shape
     warmup_iterations: int | None = None
     elapsed_ns: Estimate
+    breakdown: Breakdown | None = None
     doubts: list[str] = Field(default_factory=list)
 
 
 class Characterisation(BaseModel):
     """Every query of a run (``pyrometer/characterisation/1``).
 
-    ``input_reason`` says why no part has its input, where Spark counted too little of it.
+    ``input_reason`` says why no part has its input, where Spark counted too little of it;
+    ``breakdown_reason`` why none has its CPU by component.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -93,6 +97,7 @@ class Characterisation(BaseModel):
     scale: str | float | None = None
     iterations_count: int
     input_reason: str | None = None
+    breakdown_reason: str | None = None
     parts: list[Part]
 
 
@@ -130,17 +135,37 @@ def characterise(run: Run) -> Characterisation:
     workload = run.manifest.workload if run.manifest else None
     texts = features_by_query(run)
     missed = _undercounted(run)
+    told, untold = breakdowns(run, _executed(parts))
     return Characterisation(
         run_dir=str(run.paths.root),
         workload=workload.name if workload else None,
         scale=workload.scale if workload else None,
         iterations_count=len({key for found in parts.values() for key in found}),
         input_reason=missed,
+        breakdown_reason=untold,
         parts=[
-            _part(name, texts.get(name), found, nodes, _exact_times(run, name), missed)
+            _part(name, texts.get(name), found, nodes, _exact_times(run, name), missed).model_copy(
+                update={"breakdown": told.get(name)}
+            )
             for name, found in parts.items()
         ],
     )
+
+
+def _executed(
+    parts: dict[str, dict[tuple[int, int], list[dict[str, Any]]]],
+) -> list[tuple[str, int, int]]:
+    """When each part ran, by Spark's clock, in the iterations in which it ended."""
+    return [
+        (
+            name,
+            min(row["start_wall_ns"] for row in rows),
+            max(row["end_wall_ns"] for row in rows),
+        )
+        for name, iterations in parts.items()
+        for rows in iterations.values()
+        if all(_ended(row) for row in rows)
+    ]
 
 
 def _undercounted(run: Run) -> str | None:

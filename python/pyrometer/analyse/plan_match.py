@@ -198,7 +198,7 @@ def match(
 
 
 def _reader(plan: Mapping[int, PlanNode], node: PlanNode) -> int | None:
-    """Number of the cluster whose generated code pulls rows out of a node."""
+    """Give the number of the cluster whose generated code pulls rows out of a node."""
     above: PlanNode | None = node
     while above is not None and above.codegen_stage_id is None:
         above = plan.get(above.parent_node_id) if above.parent_node_id is not None else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli.breakdown_table import breakdown_columns, print_breakdown
 from pyrometer.cli.common import JsonOption, emit_json, human
 from pyrometer.errors import UsageError, WorkloadError
 
@@ -86,6 +87,7 @@ def characterise(
     if table is not None:
         write_csv(made, table)
     _print(human(as_json), made)
+    print_breakdown(human(as_json), made)
     if as_json:
         emit_json(made)
 
@@ -137,6 +139,7 @@ def columns(part: Part) -> dict[str, Any]:
         "elapsed_high_ns": elapsed.high,
         "elapsed_n": elapsed.n,
         "times_ns": " ".join(map(str, part.times_ns)),
+        **breakdown_columns(part),
     }
 
 
@@ -152,7 +155,8 @@ def write_csv(made: Characterisation, target: Path) -> None:
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
+            names = dict.fromkeys(name for row in rows for name in row)
+            writer = csv.DictWriter(file, list(names))
             writer.writeheader()
             writer.writerows(rows)
         temporary.replace(target)

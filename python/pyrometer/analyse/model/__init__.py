@@ -4,6 +4,7 @@ Names and units: ARCHITECTURE.md and docs/reference/show-json.md. ``None`` where
 be had; a ``reason`` or a doubt then says why.
 """
 
+from pyrometer.analyse.model.breakdown import Breakdown, BreakdownRow, Component
 from pyrometer.analyse.model.ledger import Check, Ledger, Method, Row, View
 from pyrometer.analyse.model.machine import Cpu, CpuRole, Gc, GcKind, Instrument, Io
 from pyrometer.analyse.model.operators import (
@@ -36,11 +37,14 @@ from pyrometer.analyse.model.summary import LedgerReport, Summary
 __all__ = [
     "Allocation",
     "App",
+    "Breakdown",
+    "BreakdownRow",
     "By",
     "Category",
     "Check",
     "Code",
     "CodeKind",
+    "Component",
     "Cpu",
     "CpuRole",
     "Expression",
