@@ -3,6 +3,7 @@ import { el, missing, replace } from "./dom.js";
 import { unpack } from "./packed.js";
 import { cpuSection } from "./cpu.js";
 import { environmentSection } from "./environment.js";
+import { DIFFERENCE_NAVIGATION, differencePage } from "./flame-difference.js";
 import { flameSection } from "./flame.js";
 import { ledgerSection } from "./ledger.js";
 import { planSection } from "./plan.js";
@@ -30,8 +31,9 @@ function guarded(name, make) {
 async function main() {
   const content = JSON.parse(read("content") || "{}");
   const isStudy = content.schema?.startsWith("pyrometer/study/");
+  const isDifference = content.schema?.startsWith("pyrometer/frame-difference/");
   // Only a run of a suite has queries to tell apart.
-  const sections = isStudy ? STUDY_NAVIGATION : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
+  const sections = isStudy ? STUDY_NAVIGATION : isDifference ? DIFFERENCE_NAVIGATION : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
   const bar = el("div", { class: "topbar" },
     el("span", { class: "brand" }, "Pyrometer"),
     el("nav", { "aria-label": "Sections" }, sections.map(([id, label]) => el("a", { href: `#${id}` }, label))),
@@ -41,6 +43,13 @@ async function main() {
   if (isStudy) {
     replace(document.getElementById("main"), guarded("Study", () => studyPage(content)));
     replace(document.getElementById("foot"), el("p", null, "Every number of this page: pyrometer study run … --resume --json"));
+    document.documentElement.dataset.ready = "true";
+    return;
+  }
+  if (isDifference) {
+    const columns = await unpack(read("pack-flame"), content.flame?.columns);
+    replace(document.getElementById("main"), guarded("Difference", () => differencePage(content, columns)));
+    replace(document.getElementById("foot"), el("p", null, "Every number of this page: pyrometer flame RUN… --against RUN… --json"));
     document.documentElement.dataset.ready = "true";
     return;
   }

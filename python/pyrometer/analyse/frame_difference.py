@@ -43,6 +43,7 @@ from pyrometer.analyse.frame_statistics import (
     spread_of,
 )
 from pyrometer.doubt import Doubt
+from pyrometer.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,19 @@ def compared(a: Sequence[Sampled], b: Sequence[Sampled]) -> Compared:
 
     All tests together, of frames, operators, expressions and the whole, are held to one false
     discovery rate; there is a difference where one of them stands.
+
+    Raises
+    ------
+    UsageError
+        If one side has CPU samples alone, the other wall time.
     """
     repetition = repetition_of(a, b)
     rows, missing = _rows(a, b)
+    if not rows:
+        raise UsageError(
+            "the sides have no event in common: one has CPU samples, the other wall time",
+            "run both with the same profile: pyrometer run --profile full …",
+        )
     sums = _sums(a, rows, repetition), _sums(b, rows, repetition)
     samples = sums[0].n + sums[1].n
     tested = (samples >= MIN_SAMPLES) | np.array([kind == "whole" for kind, _, _ in rows], bool)
