@@ -58,7 +58,7 @@ print(json.dumps(m.summary.model_dump(mode="json", by_alias=True)))
 """
 
 
-@pytest.fixture(scope="module", params=["4.x", "3.5"])
+@pytest.fixture(scope="module", params=["4.x", pytest.param("3.5", marks=pytest.mark.slow)])
 def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, dict[str, Any], str]:

@@ -203,6 +203,7 @@ def test_executors_of_their_own_are_measured_too(tmp_path: Path) -> None:
     assert len(RunPaths(run).profiles()) == 3
 
 
+@pytest.mark.slow
 def test_a_script_for_spark_shell_on_stdin(tmp_path: Path) -> None:
     done = pyrometer(
         "run", "--profile", "light", "-o", "run", "--", "spark-shell", "--master", "local[2]",
@@ -271,7 +272,7 @@ def wait_for(path: Path, seconds: float = 120) -> None:
 
 @pytest.mark.parametrize(
     "repetition",
-    [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 20))],
+    [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 20))],
 )
 def test_our_violent_death_harms_no_application(repetition: int, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(LONG_APP)

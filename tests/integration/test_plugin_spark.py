@@ -186,11 +186,14 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(
     scope="module",
     params=[
-        (version, master)
-        for version in ("4.x", "3.5")
-        for master in ("local[2]", "local-cluster[2,1,1024]")
+        pytest.param((version, master), id=f"{version}-{master.split('[')[0]}", marks=marks)
+        for version, master, marks in (
+            ("4.x", "local[2]", ()),
+            ("4.x", "local-cluster[2,1,1024]", ()),
+            ("3.5", "local[2]", ()),
+            ("3.5", "local-cluster[2,1,1024]", pytest.mark.slow),
+        )
     ],
-    ids=lambda param: f"{param[0]}-{param[1].split('[')[0]}",
 )
 def measured(
     request: pytest.FixtureRequest, classes: Path, tmp_path_factory: pytest.TempPathFactory
