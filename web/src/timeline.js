@@ -1,5 +1,6 @@
-// The timeline: tracks under one another on one axis. Drag to zoom, shift-drag to pan, buttons and
-// keys for the same; the strip on top shows the whole run and which part of it is in view.
+// The timeline: tracks under one another on one axis. Drag to zoom or to select a time, shift-drag to
+// pan, buttons and keys for the same; the strip on top shows the whole run and which part of it is in
+// view. The selected time is shared with the heat map and the flame graph.
 import { el, missing, replace, section } from "./dom.js";
 import { clock, makeAxis, ticks } from "./axis.js";
 import { css } from "./colours.js";
@@ -10,16 +11,20 @@ import { onTheme } from "./theme.js";
 
 const TEXT = "Everything that has a time, on one axis that starts with the run. Drag over a track to zoom in, double-click for the whole, shift-drag to move; or focus a track and use + − ← → 0.";
 
-export function timelineSection(timeline, columns) {
+const SELECT_TEXT = "Click a task, a stage or a pause to select its time for the flame graph; to select any time, choose “selects time”, or drag with Alt (with Ctrl, beside what is selected).";
+
+// `selection` is where a time can be selected, null where nothing would follow it.
+export function timelineSection(timeline, columns, selection = null) {
   if (!timeline || timeline.reason || !timeline.tracks) return section("timeline", "Timeline", TEXT, missing(timeline?.reason));
   const axis = makeAxis(timeline.duration_ms);
+  const brush = { selection, selects: false };
   const painters = [];
   const rows = timeline.tracks.map((track) => (track.kind === "missing"
     ? el("div", { class: "track" }, el("div", { class: "side" }, el("b", null, track.title)), missing(track.reason))
-    : trackRow(track, makeTrack(track, columns, timeline.step_ms), timeline, axis, painters)));
-  const scale = ruler(timeline, axis, painters);
-  const overview = strip(timeline, columns, axis, painters);
-  const box = el("div", { class: "timeline" }, controls(timeline, axis), overview, scale, rows);
+    : trackRow(track, makeTrack(track, columns, timeline.step_ms, timeline.tracks), timeline, axis, painters, brush)));
+  const scale = ruler(timeline, axis, painters, selection);
+  const overview = strip(timeline, columns, axis, painters, selection);
+  const box = el("div", { class: "timeline" }, controls(timeline, axis, brush), overview, scale, rows);
 
   let asked = false;
   const paint = () => {
@@ -31,13 +36,14 @@ export function timelineSection(timeline, columns) {
     });
   };
   axis.onChange(paint);
+  selection?.onChange(paint);
   onTheme(paint);
   new ResizeObserver(paint).observe(box);
   addEventListener("beforeprint", () => painters.forEach((painter) => painter()));
-  return section("timeline", "Timeline", TEXT, box);
+  return section("timeline", "Timeline", selection ? `${TEXT} ${SELECT_TEXT}` : TEXT, box);
 }
 
-function controls(timeline, axis) {
+function controls(timeline, axis, brush) {
   const button = (label, title, click) => el("button", { type: "button", title, "aria-label": title, on: { click } }, label);
   const shown = el("output", { class: "aside", id: "timeline-range" });
   const tell = () => { shown.textContent = `${clock(axis.from, (axis.to - axis.from) / 100)} – ${clock(axis.to, (axis.to - axis.from) / 100)} of ${clock(axis.duration, axis.duration > 6e4 ? 1e3 : 100)}`; };
@@ -48,8 +54,32 @@ function controls(timeline, axis) {
     button("−", "Zoom out", () => axis.zoom(2)), button("+", "Zoom in", () => axis.zoom(0.5)),
     button("←", "Earlier", () => axis.pan(-0.4)), button("→", "Later", () => axis.pan(0.4)), button("Whole run", "Show the whole run", axis.reset),
     measured.length > 0 && button("Measured", "Show the measured iterations", () => axis.set(measured[0].start_ms, measured.at(-1).end_ms)),
+    brush.selection && selecting(axis, brush, button),
     timeline.marks.slice(0, 12).map((mark) => button(mark.warmup ? `w${mark.iteration}` : `${mark.iteration}`, `Show ${mark.warmup ? "warm-up " : ""}iteration ${mark.iteration}`, () => axis.set(mark.start_ms, mark.end_ms))),
     shown);
+}
+
+// What a drag does, and the selection by buttons.
+function selecting(axis, brush, button) {
+  const { selection } = brush;
+  const modes = [[false, "zooms"], [true, "selects time"]].map(([selects, label]) => el("button", { type: "button", data: { drag: selects ? "select" : "zoom" }, "aria-pressed": String(brush.selects === selects), on: { click: () => { brush.selects = selects; modes.forEach((other) => other.setAttribute("aria-pressed", String((other.dataset.drag === "select") === selects))); } } }, label));
+  const clear = button("Clear selection", "Select no time: the flame graph shows all", selection.clear);
+  const able = () => { clear.disabled = selection.empty; };
+  selection.onChange(able);
+  able();
+  return [el("span", { class: "aside" }, "A drag"), el("span", { class: "segments", role: "group", "aria-label": "What a drag over a track does" }, modes), button("Select view", "Select the time in view", () => selection.set([[axis.from, axis.to]])), clear];
+}
+
+// The selected time over a track.
+function selected(ctx, width, height, axis, selection) {
+  for (const range of selection?.ranges ?? []) {
+    const [from, to] = range.map((ms) => axis.x(ms, width));
+    ctx.fillStyle = css("--brush");
+    ctx.fillRect(from, 0, Math.max(1, to - from), height);
+    ctx.fillStyle = css("--accent");
+    ctx.fillRect(from, 0, 1, height);
+    ctx.fillRect(Math.max(from, to - 1), 0, 1, height);
+  }
 }
 
 // A canvas as wide as its place, in device pixels; draw(ctx, width, height) in CSS pixels.
@@ -86,7 +116,7 @@ function backdrop(ctx, width, height, timeline, axis) {
   for (const tick of ticks(axis.from, axis.to, width)) ctx.fillRect(Math.round(axis.x(tick.ms, width)), 0, 1, height);
 }
 
-function ruler(timeline, axis, painters) {
+function ruler(timeline, axis, painters, selection) {
   const { canvas, paint } = surface(34, (ctx, width, height) => {
     backdrop(ctx, width, height, timeline, axis);
     ctx.fillStyle = css("--ink-dim");
@@ -98,13 +128,14 @@ function ruler(timeline, axis, painters) {
       ctx.fillStyle = css("--ink");
       ctx.fillText(label, from + 4, 12, to - from - 6);
     }
+    selected(ctx, width, height, axis, selection);
   }, { "aria-hidden": "true" });
   painters.push(paint);
   return el("div", { class: "track ruler" }, el("div", { class: "side" }), canvas);
 }
 
 // The whole run in one strip; the part in view is marked. Drag in it to choose a part.
-function strip(timeline, columns, axis, painters) {
+function strip(timeline, columns, axis, painters, selection) {
   const running = timeline.tracks.find((track) => track.id === "running");
   const values = running && columns[running.series[0].value];
   const top = values ? values.reduce((most, value) => Math.max(most, value), 1) : 1;
@@ -118,6 +149,7 @@ function strip(timeline, columns, axis, painters) {
         ctx.fillRect((i / values.length) * width, height - tall, Math.max(1, width / values.length), tall);
       }
     }
+    selected(ctx, width, height, whole, selection);
     ctx.fillStyle = css("--veil");
     ctx.fillRect(0, 0, whole.x(axis.from), height);
     ctx.fillRect(whole.x(axis.to), 0, width, height);
@@ -136,12 +168,14 @@ function strip(timeline, columns, axis, painters) {
   return el("div", { class: "track strip" }, el("div", { class: "side" }, el("span", { class: "aside" }, "whole run")), canvas);
 }
 
-function trackRow(track, painter, timeline, axis, painters) {
+function trackRow(track, painter, timeline, axis, painters, mode) {
+  const { selection } = mode;
   const legend = el("div", { class: "legend" });
   let brush = null;
   const { canvas, paint } = surface(painter.height, (ctx, width, height) => {
     backdrop(ctx, width, height, timeline, axis);
     painter.draw(ctx, width, height, axis);
+    selected(ctx, width, height, axis, selection);
     if (brush) {
       ctx.fillStyle = css("--brush");
       ctx.fillRect(Math.min(brush.from, brush.to), 0, Math.abs(brush.to - brush.from), height);
@@ -156,7 +190,7 @@ function trackRow(track, painter, timeline, axis, painters) {
 
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
-    brush = { from: event.offsetX, to: event.offsetX, pan: event.shiftKey, axis: [axis.from, axis.to] };
+    brush = { from: event.offsetX, to: event.offsetX, pan: event.shiftKey, selects: selection && (mode.selects || event.altKey), more: event.ctrlKey || event.metaKey, axis: [axis.from, axis.to] };
   });
   canvas.addEventListener("pointermove", (event) => {
     const width = canvas.clientWidth;
@@ -170,13 +204,21 @@ function trackRow(track, painter, timeline, axis, painters) {
     else hideTip();
     axis.changed();
   });
-  canvas.addEventListener("pointerup", () => {
+  canvas.addEventListener("pointerup", (event) => {
     const done = brush;
     brush = null;
-    if (done && !done.pan && Math.abs(done.to - done.from) > 4) {
-      const [a, b] = [done.from, done.to].map((x) => axis.at(x, canvas.clientWidth));
-      axis.set(Math.min(a, b), Math.max(a, b));
-    } else axis.changed();
+    if (!done || done.pan) axis.changed();
+    else if (Math.abs(done.to - done.from) > 4) {
+      const range = [done.from, done.to].map((x) => axis.at(x, canvas.clientWidth)).sort((a, b) => a - b);
+      if (!done.selects) axis.set(...range);
+      else if (done.more) selection.add(range);
+      else selection.set([range]);
+    } else {
+      const meant = selection && painter.at(axis.at(event.offsetX, canvas.clientWidth), event.offsetY, ((axis.to - axis.from) / canvas.clientWidth) * 4)?.[2];
+      if (!meant) axis.changed();
+      else if (done.more) selection.add(meant.range);
+      else selection.set([meant.range], meant.focus);
+    }
   });
   canvas.addEventListener("pointerleave", () => { axis.cursor = null; hideTip(); axis.changed(); });
   canvas.addEventListener("dblclick", axis.reset);
@@ -186,7 +228,7 @@ function trackRow(track, painter, timeline, axis, painters) {
     axis.zoom(event.deltaY > 0 ? 1.25 : 0.8, axis.at(event.offsetX, canvas.clientWidth));
   }, { passive: false });
   canvas.addEventListener("keydown", (event) => {
-    const act = { "+": () => axis.zoom(0.5), "=": () => axis.zoom(0.5), "-": () => axis.zoom(2), ArrowLeft: () => axis.pan(-0.2), ArrowRight: () => axis.pan(0.2), 0: axis.reset }[event.key];
+    const act = { "+": () => axis.zoom(0.5), "=": () => axis.zoom(0.5), "-": () => axis.zoom(2), ArrowLeft: () => axis.pan(-0.2), ArrowRight: () => axis.pan(0.2), 0: axis.reset, ...(selection && { s: () => selection.set([[axis.from, axis.to]]), Escape: selection.clear }) }[event.key];
     if (!act) return;
     event.preventDefault();
     act();

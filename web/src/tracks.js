@@ -8,9 +8,11 @@ export function seriesColour(label, index) {
   return SERIES[label] ?? cycled(index);
 }
 
-// A track bound to its columns: {height, draw(ctx, w, h, axis), at(ms, y, h), legend(ms)}.
-export function makeTrack(track, columns, step) {
+// A track bound to its columns: {height, draw(ctx, w, h, axis), at(ms, y, slack), legend(ms)}. `at`
+// gives what stands there: a title, facts, and the time and samples that a click on it means.
+export function makeTrack(track, columns, step, others = []) {
   if (track.kind === "tasks") return tasks(track, columns);
+  if (track.kind === "stages") return stages(track, columns, others.find((other) => other.kind === "tasks")?.stages ?? []);
   if (track.kind === "pauses") return pauses(track, columns);
   return series(track, columns, step);
 }
@@ -49,10 +51,50 @@ function tasks(track, columns) {
       for (let i = start.length - 1; i >= 0; i -= 1) {
         if (lane[i] === hit && ms >= start[i] && ms <= start[i] + length[i]) {
           const where = track.lanes[hit];
-          return [`${track.stages[stage[i]].label} · task ${id[i]}`, [["time", time(length[i] * 1e6)], ["status", track.statuses[status[i]]], ["executor", `${where.executor} (${where.host})`], ["lane", where.slot]]];
+          const { label, stage_id: number } = track.stages[stage[i]];
+          return [`${label} · task ${id[i]}`, [["time", time(length[i] * 1e6)], ["status", track.statuses[status[i]]], ["executor", `${where.executor} (${where.host})`], ["lane", where.slot]],
+            { range: [start[i], start[i] + Math.max(1, length[i])], focus: [{ task: [id[i]] }, { stage: [number], executor: [where.executor] }, { stage: [number] }] }];
         }
       }
       return null;
+    },
+    legend: () => [],
+  };
+}
+
+// Stage attempts as bars, in the colours that their tasks have.
+function stages(track, columns, drawn) {
+  const [start, length, lane] = ["start", "length", "lane"].map((name) => columns[track.columns[name]]);
+  const row = 14;
+  const place = new Map(drawn.map(({ label }, index) => [label, index]));
+  const colours = track.stages.map(({ label }, index) => cycled(place.get(label) ?? index));
+  return {
+    height: track.lanes * row + 2,
+    draw(ctx, width, height, axis) {
+      const scale = width / (axis.to - axis.from);
+      for (let i = 0; i < start.length; i += 1) {
+        if (start[i] > axis.to || start[i] + length[i] < axis.from) continue;
+        const x = Math.max(-2, (start[i] - axis.from) * scale);
+        const w = Math.max(0.7, (start[i] + length[i] - axis.from) * scale - x);
+        ctx.fillStyle = colours[i];
+        ctx.fillRect(x, lane[i] * row + 1, w > 3 ? w - 0.7 : w, row - 1.5);
+        if (w < 46) continue;
+        ctx.fillStyle = ink(colours[i]);
+        ctx.fillText(track.stages[i].label, x + 4, lane[i] * row + row - 3.5, w - 8);
+      }
+    },
+    at(ms, y, slack) {
+      const hit = Math.floor((y - 1) / row);
+      let best = null;
+      let closest = slack;
+      for (let i = 0; i < start.length; i += 1) {
+        if (lane[i] !== hit) continue;
+        const away = Math.max(0, start[i] - ms, ms - start[i] - length[i]);
+        if (away <= closest) [best, closest] = [i, away];
+      }
+      if (best === null) return null;
+      const { label, name, stage_id: number, status } = track.stages[best];
+      return [label, [["time", time(length[best] * 1e6)], ["status", status], ["name", name]], { range: [start[best], start[best] + Math.max(1, length[best])], focus: [{ stage: [number] }] }];
     },
     legend: () => [],
   };
@@ -105,7 +147,7 @@ function pauses(track, columns) {
         const away = Math.max(0, start[i] - ms, ms - start[i] - length[i]);
         if (away <= closest) [best, closest] = [i, away];
       }
-      return best === null ? null : [words(track.names[name[best]]), [["stopped for", time(length[best] * 1e6)], ["kind", track.rows[row[best]]]]];
+      return best === null ? null : [words(track.names[name[best]]), [["stopped for", time(length[best] * 1e6)], ["kind", track.rows[row[best]]]], { range: [start[best], start[best] + length[best]], focus: null }];
     },
     legend: () => track.rows.map((label, index) => ({ label, colour: index ? "#b8834a" : named("gc"), value: "" })),
   };

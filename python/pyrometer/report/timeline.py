@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pyrometer.report.axis import Axis, Line, find_axis, occupancy
 from pyrometer.report.columns import floats, integers, texts
+from pyrometer.report.jvm import work_tracks
 from pyrometer.report.machine import (
     Track,
     host_tracks,
@@ -19,6 +20,7 @@ from pyrometer.report.machine import (
     series_column,
 )
 from pyrometer.report.pack import Pack, smallest_uint
+from pyrometer.report.timeline_stages import stage_label, stage_tracks
 from pyrometer.store.tables import Tables
 
 MAX_TASKS = 30_000
@@ -43,9 +45,11 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
     axis = find_axis(tables, manifest)
     if axis is None:
         return {"reason": "Nothing in this run has a start and an end."}
-    tracks = [*_tasks(tables, axis, pack), _pauses(tables, axis, pack)]
+    tracks = stage_tracks(tables, axis, pack)
+    tracks += [*_tasks(tables, axis, pack), _pauses(tables, axis, pack)]
     tracks += host_tracks(tables, axis, pack)
     tracks += jvm_tracks(tables, axis, pack)
+    tracks += work_tracks(tables, axis, pack)
     return {
         "t0_wall_ns": axis.t0_wall_ns,
         "duration_ms": axis.duration_ms,
@@ -149,7 +153,7 @@ def _lanes(
                 "app_index": a,
                 "stage_id": s,
                 "stage_attempt": t,
-                "label": (f"app {a} · " if several else "") + f"stage {s}" + (f".{t}" if t else ""),
+                "label": stage_label(a, s, t, several),
             }
             for a, s, t in stages
         ],
