@@ -27,7 +27,11 @@ def fields(data: bytes) -> Fields:
     while at < len(data):
         key, at = number(data, at)
         kind = key & 7
-        assert kind in (0, 2), f"wire type {kind} at byte {at}"
+        assert kind in (0, 1, 2), f"wire type {kind} at byte {at}"
+        if kind == 1:  # eight bytes, little-endian
+            found.setdefault(key >> 3, []).append(int.from_bytes(data[at : at + 8], "little"))
+            at += 8
+            continue
         value, at = number(data, at)
         if kind == 2:
             assert at + value <= len(data), f"field {key >> 3} is cut at byte {at}"

@@ -1,0 +1,71 @@
+"""``pyrometer export RUN``: the run's stacks as a file that another tool reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+
+app = typer.Typer()
+
+
+@app.command()
+def export(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run directory.", show_default=False)
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="folded, speedscope, pprof, firefox, otlp. Unasked: as the file's name ends.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Where to write. Unasked: RUN-EVENT.… here."
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            help="cpu, wall, alloc or lock; of an imported profile its own. Unasked: the first."
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="DIMENSIONS",
+            help="What stands at the root of stacks, in this order: stage,operator,…",
+        ),
+    ] = "",
+    iteration: Annotated[int | None, typer.Option(help="Samples of this iteration only.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the stacks of a run for another tool: one event, summed by stack."""
+    from pyrometer import units
+    from pyrometer.cli.drawing import safe
+    from pyrometer.errors import UsageError
+    from pyrometer.export import FORMATS, export_profile, format_of
+
+    chosen = kind or (format_of(output) if output is not None else None)
+    if chosen is None:
+        raise UsageError(
+            "which format?" if output is None else f"{output}: the name tells no format",
+            f"--format {'|'.join(FORMATS)}",
+        )
+    dimensions = [name.strip() for name in by.split(",") if name.strip()]
+    with err().status(f"writing {chosen}"):
+        made = export_profile(run, chosen, output, event, dimensions, iteration)
+    human(as_json).print(
+        f"{made['event']} samples as {chosen}: {safe(made['file'])}"
+        f" ({units.size(made['size_bytes'])})",
+        soft_wrap=True,
+    )
+    if as_json:
+        emit_json({"schema": "pyrometer/export/1", **made})

@@ -1,0 +1,102 @@
+"""Profiles of a run in the formats of other tools."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from pyrometer.errors import UsageError
+from pyrometer.export.firefox import write_firefox
+from pyrometer.export.lines import write_folded
+from pyrometer.export.otlp import write_otlp
+from pyrometer.export.pprof import write_pprof
+from pyrometer.export.speedscope import write_speedscope
+from pyrometer.export.stacks import LABELS, Stacks
+from pyrometer.store import Run
+
+__all__ = ["FORMATS", "Stacks", "export_profile", "format_of"]
+
+
+class Format(NamedTuple):
+    """A format: its writer, how its files' names end, and the labels that its samples can have."""
+
+    write: Callable[[Stacks, BinaryIO], None]
+    ending: str
+    labels: tuple[str, ...] = ()
+
+
+FORMATS = {
+    "folded": Format(write_folded, ".folded"),
+    "speedscope": Format(write_speedscope, ".speedscope.json"),
+    "pprof": Format(write_pprof, ".pb.gz", LABELS),
+    "firefox": Format(write_firefox, ".firefox.json"),
+    "otlp": Format(write_otlp, ".otlp.pb", LABELS),
+}
+
+
+def format_of(path: Path) -> str | None:
+    """Give the format that a file's name ends with, if any."""
+    return next((kind for kind, it in FORMATS.items() if path.name.endswith(it.ending)), None)
+
+
+def export_profile(
+    run: str | Path,
+    kind: str,
+    path: str | Path | None = None,
+    event: str | None = None,
+    by: Sequence[str] = (),
+    iteration: int | None = None,
+) -> dict[str, Any]:
+    """Write samples of a run to a file, through a temporary name.
+
+    Parameters
+    ----------
+    run : str or Path
+        A run directory.
+    kind : str
+        One of `FORMATS`.
+    path : str or Path, optional
+        The file. Unasked: the name of the run and of the event here.
+    event, by, iteration
+        What is written: see `Stacks`.
+
+    Returns
+    -------
+    dict
+        ``file``, ``format``, ``event``, ``unit``, ``size_bytes``.
+
+    Raises
+    ------
+    UsageError
+        If there is no such run, format, event, dimension or iteration, or the file cannot be
+        written.
+    """
+    if kind not in FORMATS:
+        raise UsageError(f"there is no format {kind!r}", f"choose of {', '.join(FORMATS)}")
+    chosen = FORMATS[kind]
+    with Run.open(run) as opened:
+        stacks = Stacks(opened, event, by, iteration, chosen.labels)
+        name = f"{Path(run).resolve().name}-{stacks.event}{chosen.ending}"
+        target = Path(path) if path is not None else Path(name)
+        _through_temporary(target, lambda out: chosen.write(stacks, out))
+        return {
+            "file": str(target),
+            "format": kind,
+            "event": stacks.event,
+            "unit": stacks.unit,
+            "size_bytes": target.stat().st_size,
+        }
+
+
+def _through_temporary(target: Path, write: Callable[[BinaryIO], None]) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as out:
+            write(out)
+        temporary.replace(target)
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror}", "choose another file with -o") from error
+    finally:
+        temporary.unlink(missing_ok=True)

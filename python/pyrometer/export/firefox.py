@@ -1,0 +1,248 @@
+"""Firefox Profiler's processed profile (JSON): samples in time, a track per thread, and markers.
+
+Format: https://github.com/firefox-devtools/profiler, ``docs-developer/CHANGELOG-formats.md``. We
+write version 60, the first with tables shared by all threads; profiler.firefox.com upgrades it.
+Times are milliseconds from the first sample.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, BinaryIO
+
+from pyrometer import __version__
+from pyrometer.errors import UsageError
+from pyrometer.export.firefox_markers import SCHEMAS, Marker, process_markers, task_markers
+from pyrometer.export.names import Names
+from pyrometer.export.stacks import Stacks, Timed
+
+VERSION = 60
+MAX_NODES = 4_000_000
+"""Nodes of the tree of stacks beyond which no browser opens the profile."""
+
+_CATEGORIES = (("Other", "grey"), ("Java", "green"), ("Native", "blue"), ("Kernel", "orange"))
+_CATEGORY = {"native": 2, "cpp": 2, "kernel": 3} | dict.fromkeys(
+    ("interpreted", "c1", "c2", "inlined"), 1
+)
+_NS = 1e6  # nanoseconds in a millisecond
+
+
+@dataclass
+class _Tree:
+    """Stacks as a prefix tree: per node its frame and its caller."""
+
+    frame: array[int] = field(default_factory=lambda: array("i"))
+    prefix: array[int] = field(default_factory=lambda: array("i"))
+    known: dict[tuple[int, int], int] = field(default_factory=dict)
+    leaves: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def of(self, path: list[int]) -> int:
+        """Give the node of a path of frames, root first; -1 for none."""
+        at = -1
+        for frame in path:
+            node = self.known.get((at, frame))
+            if node is None:
+                node = self.known[at, frame] = len(self.frame)
+                self.frame.append(frame)
+                self.prefix.append(at)
+            at = node
+        if len(self.frame) > MAX_NODES:
+            raise UsageError(
+                f"the tree of stacks has more than {MAX_NODES:,} nodes: no browser opens that",
+                "choose less with --iteration or another --event, or --format pprof",
+            )
+        return at
+
+
+def write_firefox(stacks: Stacks, out: BinaryIO) -> None:
+    """Write single samples and markers: tasks on their threads, GC pauses and stages on their own.
+
+    Raises
+    ------
+    UsageError
+        If the samples have no times, or groups are asked for: threads are the tracks here.
+    """
+    if stacks.by:
+        raise UsageError(
+            "--by does not go with Firefox Profiler: its tracks are threads, tasks are markers",
+            "--format speedscope, pprof or svg take --by",
+        )
+    start = stacks.first_ns
+    if start is None:
+        raise UsageError(
+            f"{stacks.run.paths.root}: these samples have no times",
+            "--format speedscope, pprof, folded and svg need none",
+        )
+    writer = _Writer(stacks, start)
+    out.write(b'{"meta":' + _json(writer.meta()) + b',"libs":[],"threads":[')
+    comma = b""
+    for thread in writer.threads():
+        out.write(comma + _json(thread))
+        comma = b","
+    out.write(b'],"shared":' + _json(writer.shared()) + b"}\n")
+
+
+class _Writer:
+    def __init__(self, stacks: Stacks, start_ns: int) -> None:
+        self.stacks = stacks
+        self.start_ns = start_ns
+        self.strings = Names()
+        self.tree = _Tree()
+        self.frames = list(stacks.frames.values())
+        self.place = {number: at for at, number in enumerate(stacks.frames)}
+        self.names = [self.strings.of(frame.name) for frame in self.frames]
+        self.more: dict[str, int] = {}  # classes, and what stands for a missing stack
+
+    def meta(self) -> dict[str, Any]:
+        wall = self.stacks.offset_ns
+        return {
+            "interval": (self.stacks.period or _NS) / _NS,
+            "startTime": (self.start_ns + wall) / _NS if wall is not None else 0,
+            "processType": 0,
+            "product": "Pyrometer",
+            "importedFrom": f"Pyrometer {__version__}",
+            "fileName": self.stacks.run.paths.root.name,
+            "stackwalk": 1,
+            "version": 31,
+            "preprocessedProfileVersion": VERSION,
+            "symbolicationNotSupported": True,
+            "usesOnlyOneStackType": True,
+            "sourceCodeIsNotOnSearchfox": True,
+            "categories": [
+                {"name": name, "color": color, "subcategories": ["Other"]}
+                for name, color in _CATEGORIES
+            ],
+            "markerSchema": SCHEMAS,
+        }
+
+    def threads(self) -> Iterator[dict[str, Any]]:
+        """Give one thread after another; those of a process follow a track of its pauses."""
+        tasks = task_markers(self.stacks)
+        beside = process_markers(self.stacks)
+        process = None
+        for (host, pid, tid), rows in groupby(self.stacks.timed(), key=lambda row: row[:3]):
+            if (host, pid) != process:
+                process = (host, pid)
+                yield self._track(host, pid, beside.get(pid, ()))
+            yield self._thread(host, pid, tid, rows, tasks.get((host, pid, tid), ()))
+
+    def _track(self, host: str | None, pid: int | None, markers: Any) -> dict[str, Any]:
+        made = self._empty(host, pid, f"{pid}-jvm", "GC pauses and stages")
+        return made | {"isMainThread": True, "markers": self._markers(markers)}
+
+    def _thread(
+        self, host: str | None, pid: int | None, tid: int | None, rows: Iterator[Timed], tasks: Any
+    ) -> dict[str, Any]:
+        stack, time, weight, name = array("i"), array("d"), array("d"), None
+        scale = _NS if self.stacks.unit == "ns" else 1
+        for row in rows:
+            name = row.thread or name
+            key = (row.stack, row.leaf)
+            if key not in self.tree.leaves:
+                path = [self._frame(i) for i in row.frames]
+                if row.leaf is not None:
+                    path.append(self._added(row.leaf))
+                self.tree.leaves[key] = self.tree.of(path)
+            stack.append(self.tree.leaves[key])
+            time.append((row.t_ns - self.start_ns) / _NS)
+            weight.append(row.weight / scale)
+        made = self._empty(host, pid, tid if tid is not None else "unknown", name or "unnamed")
+        kinds = {"ns": "tracing-ms", "bytes": "bytes"}
+        made["samples"] = {
+            "stack": stack.tolist(),
+            "time": time.tolist(),
+            "weight": weight.tolist(),
+            "weightType": kinds.get(self.stacks.unit, "samples"),
+            "length": len(stack),
+        }
+        return made | {"markers": self._markers(tasks)}
+
+    def _empty(self, host: str | None, pid: int | None, tid: Any, name: str) -> dict[str, Any]:
+        samples = {"stack": [], "time": [], "weight": None, "weightType": "samples", "length": 0}
+        return {
+            "processType": "default",
+            "processStartupTime": 0,
+            "processShutdownTime": None,
+            "registerTime": 0,
+            "unregisterTime": None,
+            "pausedRanges": [],
+            "showMarkersInTimeline": True,
+            "processName": f"JVM {pid}" + (f" on {host}" if host else ""),
+            "name": name,
+            "isMainThread": False,
+            "pid": str(pid),
+            "tid": tid,
+            "samples": samples,
+        }
+
+    def _markers(self, markers: Any) -> dict[str, Any]:
+        rows: list[Marker] = list(markers)
+        return {
+            "data": [row.data for row in rows],
+            "name": [self.strings.of(row.name) for row in rows],
+            "startTime": [(row.start_ns - self.start_ns) / _NS for row in rows],
+            "endTime": [(row.end_ns - self.start_ns) / _NS for row in rows],
+            "phase": [1] * len(rows),
+            "category": [0] * len(rows),
+            "length": len(rows),
+        }
+
+    def _frame(self, number: int) -> int:
+        place = self.place.get(number)
+        return self._added("[frame missing]") if place is None else place
+
+    def _added(self, name: str) -> int:
+        return self.more.setdefault(name, len(self.frames) + len(self.more))
+
+    def shared(self) -> dict[str, Any]:
+        """Give the tables that all threads use: a function per name, a frame per frame."""
+        names = [*self.names, *map(self.strings.of, self.more)]
+        functions = {name: at for at, name in enumerate(dict.fromkeys(names))}
+        kinds = [*(f.kind for f in self.frames), *("unknown" for _ in self.more)]
+        lines = [*(f.line for f in self.frames), *(None for _ in self.more)]
+        size, count = len(names), len(functions)
+        no_resources: dict[str, Any] = {n: [] for n in ("lib", "name", "host", "type")}
+        no_symbols: dict[str, Any] = {
+            n: [] for n in ("libIndex", "address", "name", "functionSize")
+        }
+        return {
+            "stackTable": {
+                "frame": self.tree.frame.tolist(),
+                "prefix": [None if at < 0 else at for at in self.tree.prefix],
+                "length": len(self.tree.frame),
+            },
+            "frameTable": {
+                "address": [-1] * size,
+                "inlineDepth": [0] * size,
+                "category": [_CATEGORY.get(kind, 0) for kind in kinds],
+                "subcategory": [0] * size,
+                "func": [functions[name] for name in names],
+                "nativeSymbol": [None] * size,
+                "innerWindowID": [None] * size,
+                "line": lines,
+                "column": [None] * size,
+                "length": size,
+            },
+            "funcTable": {
+                "name": list(functions),
+                "isJS": [False] * count,
+                "relevantForJS": [False] * count,
+                "resource": [-1] * count,
+                "source": [None] * count,
+                "lineNumber": [None] * count,
+                "columnNumber": [None] * count,
+                "length": count,
+            },
+            "resourceTable": no_resources | {"length": 0},
+            "nativeSymbols": no_symbols | {"length": 0},
+            "sources": {"length": 0, "uuid": [], "filename": []},
+            "stringArray": list(self.strings),
+        }
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
