@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,6 +15,7 @@ from pyrometer import schema
 from pyrometer.errors import UsageError
 
 MEMORY_LIMIT = "1GB"
+BATCH_ROWS = 4096
 
 
 class Tables:
@@ -95,6 +96,12 @@ class Tables:
         """Rows of a query. Only for results that are small whatever the run."""
         found: list[tuple[Any, ...]] = self.connection.execute(sql, parameters).fetchall()
         return found
+
+    def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Rows of a query that may be large, one by one; no other query until the last one."""
+        cursor = self.connection.execute(sql, parameters)
+        while rows := cursor.fetchmany(BATCH_ROWS):
+            yield from rows
 
     def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Rows of a query by column name."""
