@@ -5,9 +5,11 @@ import { cpuSection } from "./cpu.js";
 import { environmentSection } from "./environment.js";
 import { DIFFERENCE_NAVIGATION, differencePage } from "./flame-difference.js";
 import { flameSection } from "./flame.js";
+import { heatMap } from "./heat.js";
 import { ledgerSection } from "./ledger.js";
 import { planSection } from "./plan.js";
 import { queriesSection } from "./queries.js";
+import { makeSelection } from "./selection.js";
 import { stagesSection } from "./stages.js";
 import { STUDY_NAVIGATION, studyPage } from "./study.js";
 import { doubts, figures, head, iterations, verdict } from "./summary.js";
@@ -63,6 +65,9 @@ async function main() {
       content[name] = { reason: `Its data could not be unpacked by this browser (${error.message}).` };
     }
   }
+  // Time can be selected where it is known when samples were taken.
+  const selection = content.flame?.times && !content.flame.times.reason ? makeSelection() : null;
+  const timeOf = (model) => heatMap(model, columns.flame, selection ?? makeSelection(), content.timeline?.marks);
   replace(document.getElementById("main"),
     guarded("Head", () => head(content)),
     guarded("Verdict", () => verdict(summary)),
@@ -74,8 +79,8 @@ async function main() {
     guarded("Queries", () => queriesSection(content.characterisation)),
     guarded("Stages", () => stagesSection(summary, content.cuts)),
     guarded("SQL plans", () => planSection(summary, content.cuts)),
-    guarded("Timeline", () => timelineSection(content.timeline, columns.timeline)),
-    guarded("Flame graph", () => flameSection(content.flame, columns.flame, summary.window)),
+    guarded("Timeline", () => timelineSection(content.timeline, columns.timeline, selection)),
+    guarded("Flame graph", () => flameSection(content.flame, columns.flame, summary.window, timeOf)),
     guarded("Environment", () => environmentSection(content)));
   const others = (content.cuts ?? []).filter((text) => !/^(stages|plans):/.test(text));
   replace(document.getElementById("foot"), el("p", null, `Pyrometer ${content.manifest?.pyrometer_version ?? ""} · every number of this page: pyrometer show RUN --json${others.length ? ` · left out here: ${others.join("; ")}` : ""}`));
