@@ -39,7 +39,9 @@ DTYPES = {"u8": "u1", "u16": "<u2", "u32": "<u4", "i32": "<i4", "f32": "<f4", "f
 def unpack(data: ReportData, name: str) -> dict[str, Any]:
     raw = zlib.decompress(base64.b64decode(data.packs[name]))
     return {
-        key: np.frombuffer(raw, DTYPES[c["type"]], c["length"], c["offset"])
+        key: np.full(c["length"], c["fill"], DTYPES[c["type"]])
+        if "fill" in c
+        else np.frombuffer(raw, DTYPES[c["type"]], c["length"], c["offset"])
         for key, c in data.content[name]["columns"].items()
     }
 

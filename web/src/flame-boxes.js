@@ -15,12 +15,12 @@ export function links(depth) {
 }
 
 // Samples of one weight that would tell shares as well as these do (Kish 1965, Survey Sampling,
-// 11.7): samples of the CPU and of waiting differ in weight. Equal weights: their number.
-export function effective(facts, weight, n) {
+// 11.7): ticks of the CPU and of waiting differ in weight. Equal weights: their number.
+export function effective(facts, weight, ticks) {
   let [sum, squares] = [0, 0];
   for (const fact of facts) {
     sum += weight[fact];
-    squares += (weight[fact] * weight[fact]) / (n[fact] || 1);
+    squares += (weight[fact] * weight[fact]) / (ticks(fact) || 1);
   }
   return squares ? (sum * sum) / squares : 0;
 }

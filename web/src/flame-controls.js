@@ -10,6 +10,8 @@ const EVENTS = {
   wall: ["Wall", "Wall time of threads, running or waiting, sampled."],
   [BOTH]: ["CPU + waiting", "Time on a CPU and time off it in one picture; no time is counted twice."],
   alloc: ["Allocation", "Bytes of Java objects allocated; the last box is the class."],
+  live: ["Live heap", "Bytes of Java objects that were still in use at the end; the last box is the class."],
+  nativemem: ["Native memory", "Bytes asked of the native allocator and not given back."],
   lock: ["Locks", "Time blocked on Java locks; the last box is the class of the lock."],
 };
 const FILTERS = ["role", "stage", "iteration", "executor", "process"];

@@ -70,14 +70,14 @@ export function makeView(model, query) {
     if (weight[fact] > 0 && shown(fact) && filters.every(([column, allowed]) => allowed.has(column[fact]))) chosen.push(fact);
   }
   const groups = query.groups ?? [];
-  const runs = sums(model, { groups, weight, n: own.n }, chosen);
+  const runs = sums(model, { groups, weight, own }, chosen);
   const unit = model.meta.events[query.event === BOTH ? "cpu" : query.event]?.unit ?? "ns";
   const view = { model, runs, groups, unit, query };
   return query.inverted ? inverted(view) : whole(view);
 }
 
 // Runs that weigh something, with their sums; a group is a run of one row.
-function sums(model, { groups, weight, n }, chosen) {
+function sums(model, { groups, weight, own }, chosen) {
   const facts = new Uint32Array(chosen.length);
   const seen = new Uint32Array(model.run.length);
   const [source, depth, start] = [[], [], []];
@@ -113,7 +113,7 @@ function sums(model, { groups, weight, n }, chosen) {
   grow(chosen, 0);
   start.push(placed);
   const runs = { size: source.length, source: Int32Array.from(source), depth: Uint16Array.from(depth), start: Uint32Array.from(start), facts, weight };
-  return Object.assign(runs, links(runs.depth), summed(model, runs, n));
+  return Object.assign(runs, links(runs.depth), summed(model, runs, own));
 }
 
 function split(chosen, dimension, weight) {
@@ -127,7 +127,14 @@ function split(chosen, dimension, weight) {
   return [...groups.values()].sort((a, b) => b.total - a.total);
 }
 
-function summed(model, { size, source, start, facts, weight, depth }, n) {
+// Ticks of the sampler behind a fact: a thread that sleeps on is one sample of many.
+function ticksOf({ meta, event }, own) {
+  const steps = meta.event_names.map((name) => meta.events[name]?.step ?? null);
+  return (fact) => (steps[event[fact]] ? own.weight[fact] / steps[event[fact]] : own.n[fact]);
+}
+
+function summed(model, { size, source, start, facts, weight, depth }, own) {
+  const { n } = own;
   const { parent } = links(depth);
   const [self, selfN] = [new Float64Array(size), new Float64Array(size)];
   const rows = new Uint16Array(size);
@@ -159,7 +166,7 @@ function summed(model, { size, source, start, facts, weight, depth }, n) {
     if (above < 0) [sum, count] = [sum + total[i], count + samples[i]];
     else next[above] += total[i];
   }
-  return { rows, begin, self, selfN, total, n: samples, x, sum, samples: count, effective: effective(facts, weight, n) };
+  return { rows, begin, self, selfN, total, n: samples, x, sum, samples: count, effective: effective(facts, weight, ticksOf(model, own)) };
 }
 
 // All boxes of a view, or those worth drawing where there are many.

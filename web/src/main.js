@@ -33,9 +33,10 @@ function guarded(name, make) {
 async function main() {
   const content = JSON.parse(read("content") || "{}");
   const isStudy = content.schema?.startsWith("pyrometer/study/");
+  const isFlame = content.schema?.startsWith("pyrometer/flame/");
   const isDifference = content.schema?.startsWith("pyrometer/frame-difference/");
   // Only a run of a suite has queries to tell apart.
-  const sections = isStudy ? STUDY_NAVIGATION : isDifference ? DIFFERENCE_NAVIGATION : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
+  const sections = isStudy ? STUDY_NAVIGATION : isDifference ? DIFFERENCE_NAVIGATION : isFlame ? [] : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
   const bar = el("div", { class: "topbar" },
     el("span", { class: "brand" }, "Pyrometer"),
     el("nav", { "aria-label": "Sections" }, sections.map(([id, label]) => el("a", { href: `#${id}` }, label))),
@@ -68,6 +69,14 @@ async function main() {
   // Time can be selected where it is known when samples were taken.
   const selection = content.flame?.times && !content.flame.times.reason ? makeSelection() : null;
   const timeOf = (model) => heatMap(model, columns.flame, selection ?? makeSelection(), content.timeline?.marks);
+  if (isFlame) {
+    replace(document.getElementById("main"),
+      guarded("Head", () => head(content)),
+      guarded("Flame graph", () => flameSection(content.flame, columns.flame, summary.window, timeOf)));
+    replace(document.getElementById("foot"), el("p", null, `Pyrometer ${content.manifest?.pyrometer_version ?? ""} · the hottest frames as data: pyrometer flame RUN --json`));
+    document.documentElement.dataset.ready = "true";
+    return;
+  }
   replace(document.getElementById("main"),
     guarded("Head", () => head(content)),
     guarded("Verdict", () => verdict(summary)),

@@ -6,17 +6,22 @@ const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32A
 export async function unpack(text, directory) {
   const names = Object.keys(directory ?? {});
   if (!names.length) return {};
-  const raw = atob(text.trim());
-  const packed = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i += 1) packed[i] = raw.charCodeAt(i);
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const stream = new Blob([fromBase64(text.trim())]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const columns = {};
   for (const name of names) {
-    const { type, offset, length } = directory[name];
-    columns[name] = new ARRAYS[type](buffer, offset, length);
+    const { type, offset, length, fill } = directory[name];
+    columns[name] = fill === undefined ? new ARRAYS[type](buffer, offset, length) : new ARRAYS[type](length).fill(fill);
   }
   return columns;
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i += 1) bytes[i] = raw.charCodeAt(i);
+  return bytes;
 }
 
 // A packed table of strings: decoded one at a time, when asked for.

@@ -157,6 +157,9 @@ test("the CPU and waiting as one: time on a CPU is not counted twice", () => {
   assert.deepEqual(rows(view).map(([name, , , total]) => [name, total]), [["sleeping", 30], ["run", 30], ["park", 30], ["on CPU", 10], ["run", 10], ["work", 10]]);
   // One sample of 30 and one of 10 tell as much as 1.6 of equal weight: 40² ÷ (30² + 10²).
   assert.equal(view.effective, 1.6);
+  // A thread that sleeps on for three ticks is one sample, but tells as much as three.
+  loaded.meta.events = { cpu: { unit: "ns", step: 10 }, wall: { unit: "ns", step: 10 } };
+  assert.equal(makeView(loaded, { event: "both" }).effective, 4);
 });
 
 test("weights of a selected time stand in for the whole", () => {

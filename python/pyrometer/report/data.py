@@ -88,6 +88,37 @@ def build(
     return ReportData(title, clean, packs)
 
 
+def alone(
+    schema: str,
+    summary: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    flame: Mapping[str, Any],
+    pack: Pack,
+) -> ReportData:
+    """Give the flame graph as a page of its own.
+
+    Parameters
+    ----------
+    schema : str
+        By which the page knows what it is.
+    summary : mapping
+        ``apps`` and ``window``, as in a summary.
+    manifest : mapping
+        ``manifest.json`` of the run; empty where there is none.
+    flame, pack
+        What `pyrometer.report.flame.build_flame` gave and filled.
+    """
+    title = _title(summary, manifest)
+    content: dict[str, Any] = {
+        "schema": schema,
+        "title": title,
+        "summary": dict(summary),
+        "manifest": _environment(manifest),
+        "flame": {**flame, "columns": pack.directory},
+    }
+    return ReportData(title, _finite(content), {"flame": pack.encoded()})
+
+
 def _title(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     workload = (manifest.get("workload") or {}).get("name") or (summary.get("run") or {}).get(
         "workload"

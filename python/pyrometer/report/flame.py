@@ -202,7 +202,10 @@ def _pack(
         "nodes_count": int(tree.frame.size),
         "stacks_count": int(np.unique(facts["stack"]).size),
         "samples_count": int(facts["n"].sum()),
-        "events": {event: {"unit": facts["units"].get(event) or "ns"} for event in events},
+        "events": {
+            event: {"unit": facts["units"].get(event) or "ns", "step": facts["steps"].get(event)}
+            for event in events
+        },
         "event_names": events,
         "kinds": list(KINDS),
         "dimensions": {name: values[name] for name in DIMENSIONS},

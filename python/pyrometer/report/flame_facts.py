@@ -10,7 +10,7 @@ from pyrometer.report.columns import floats, integers
 from pyrometer.store.tables import Tables
 
 MAX_FACTS = 150_000
-EVENTS = ("cpu", "wall", "alloc", "lock")
+EVENTS = ("cpu", "wall", "alloc", "live", "nativemem", "lock")
 # Events whose samples tell what elapsed time was spent on.
 CRITICAL = ("cpu", "wall")
 # Dimension in the viewer -> expression over table samples. `what` is what an on-CPU sample was
@@ -73,7 +73,8 @@ def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
     dict
         Columns, one entry per fact: ``stack`` (-1: none; -2: given up), ``weight``, ``critical``,
         ``n``, and indices into ``values[name]`` for ``event``, ``top_class`` and each dimension;
-        ``units`` per event; ``given_up``, the dimensions that were; ``bound``.
+        ``units`` per event; ``steps``, what a tick of the sampler weighs, of cpu and wall;
+        ``given_up``, the dimensions that were; ``bound``.
     """
     bound = MAX_FACTS if most is None else most
     define_samples(tables)
@@ -121,7 +122,7 @@ def _placed(told: str) -> str:
             ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
         )
         SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack, event, unit, {dims},
-               CASE WHEN event IN ('alloc', 'lock') THEN top_class END AS top_class,
+               CASE WHEN event IN ('alloc', 'live', 'lock') THEN top_class END AS top_class,
                weight, critical, host, clock, t_ns
         FROM placed
     """
@@ -169,5 +170,12 @@ def _columns(tables: Tables) -> dict[str, Any]:
                                               f" ORDER BY {name} NULLS FIRST")]
         for name in coded
     }  # fmt: skip
+    # A thread that sleeps on is one sample of many steps; steps of other events tell nothing.
+    found["steps"] = dict(
+        tables.query(
+            f"SELECT event, mode(weight) FROM {SAMPLES}"
+            f" WHERE event IN {CRITICAL} AND weight > 0 GROUP BY 1"
+        )
+    )
     found["units"] = dict(tables.query(f"SELECT event, any_value(unit) FROM {FOLDED} GROUP BY 1"))
     return found

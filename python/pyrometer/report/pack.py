@@ -1,7 +1,8 @@
 """Columns of numbers for the page: typed arrays, compressed, in base64.
 
 A pack is a list of named columns laid one after the other, zlib-compressed and base64-encoded; its
-directory (name, type, offset, length) stands beside it in the page's JSON. The page inflates it
+directory (name, type, offset, length; of a column of one value the value) stands beside it in the
+page's JSON. The page inflates it
 with ``DecompressionStream`` and lays typed arrays over the bytes without a copy or a parse, so the
 cost in the browser does not depend on how many numbers there are in any way but their bytes.
 """
@@ -27,6 +28,10 @@ _TYPES = {
 }
 
 
+# A longer column of one value is told by that value.
+_FEW = 64
+
+
 @dataclass
 class Pack:
     """Collects columns; ``directory`` and ``encoded`` are what the page needs."""
@@ -49,6 +54,9 @@ class Pack:
             raise ValueError(f"column {name!r} is there already")
         data = np.ascontiguousarray(values)
         kind = _TYPES[data.dtype.name]
+        if data.size > _FEW and (data == data[0]).all():
+            self._directory[name] = {"type": kind, "length": int(data.size), "fill": data[0].item()}
+            return name
         raw = data.astype(data.dtype.newbyteorder("<")).tobytes()
         self._directory[name] = {"type": kind, "offset": self._offset, "length": int(data.size)}
         # Typed arrays must start at a multiple of their item size.
@@ -67,7 +75,7 @@ class Pack:
 
     @property
     def directory(self) -> dict[str, dict[str, Any]]:
-        """Name to type, byte offset and number of items."""
+        """Name to type, number of items, and byte offset or the value of all of them."""
         return self._directory
 
     def encoded(self) -> str:

@@ -1,0 +1,87 @@
+"""``pyrometer flame RUN``: the flame graph as a page of its own, its hottest frames here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.cli.difference import AgainstOption, SeveralAgainst, print_difference
+from pyrometer.errors import UsageError
+
+app = typer.Typer()
+
+
+@app.command(cls=SeveralAgainst)
+def flame(
+    run: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN…",
+            help="A run directory; with --against one or several.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to write the page. Unasked: flame.html in the run directory.",
+            show_default=False,
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            "--event",
+            help="cpu, wall, alloc, lock, or both: time on a CPU and time off it in one picture.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="DIMENSION,…",
+            help="What stands above the stacks, in this order: stage, operator, expression, sql,"
+            " job, task, iteration, role, thread, executor, process, state, wait, what.",
+            show_default=False,
+        ),
+    ] = "",
+    iteration: Annotated[
+        str | None,
+        typer.Option(
+            "--iteration",
+            help="measured, all, or a number. Unasked: all measured iterations.",
+            show_default=False,
+        ),
+    ] = None,
+    against: AgainstOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the flame graph as one HTML file, and print the frames that lead it."""
+    if against:
+        if event or by or iteration:
+            raise UsageError(
+                "--event, --by and --iteration are about one run",
+                "leave them out: a difference shows CPU and wall time of all measured iterations",
+            )
+        print_difference(run, against, output, as_json)
+        return
+    if len(run) > 1:
+        raise UsageError(
+            f"{len(run)} runs, of one there is a flame graph", "pyrometer flame RUN… --against RUN…"
+        )
+    from pyrometer.cli.render_flame import show_flame
+    from pyrometer.report.flame_page import write_flame
+    from pyrometer.report.flame_view import Asked
+
+    names = tuple(name.strip() for name in by.split(",") if name.strip())
+    made = write_flame(run[0], output, Asked(event, names, iteration))
+    show_flame(human(as_json), made)
+    if as_json:
+        emit_json(made)
