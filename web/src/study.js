@@ -97,6 +97,7 @@ function text(value) {
 }
 
 function published(value) {
+  if (gone(value.published)) return NONE;
   const unit = ["ratio", "count"].includes(value.unit) ? "" : ` ${value.unit}`;
   return [].concat(value.published).map(text).join(" to ") + unit;
 }

@@ -14,6 +14,8 @@ from typing import Any
 from pyrometer.analyse.warmup import LEVEL, mean_estimate
 from pyrometer.estimate import Estimate
 
+NAMES = ("name", "category", "operator")
+"""Fields by which an item of a list is called."""
 Quantity = Estimate | list[float]
 """An estimate that was made elsewhere, or a number for each iteration."""
 
@@ -21,8 +23,8 @@ Quantity = Estimate | list[float]
 def resolve(document: Mapping[str, Any], path: str) -> Quantity | str:
     """Follow a dotted path to an estimate or to numbers; text says why there are none.
 
-    A word chooses a field; of a list, the item of that ``name`` or place (``0``, ``1:``), else
-    the field of each item.
+    A word chooses a field; of a list, the item of that ``name``, ``category`` or ``operator``, or
+    of that place (``0``, ``1:``), else the field of each item.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def _step(value: Any, word: str) -> Any:
     if word.endswith(":") and word[:-1].isdecimal():
         return list(value[int(word[:-1]) :]) or None
     for item in value:
-        if isinstance(item, Mapping) and item.get("name") == word:
+        if isinstance(item, Mapping) and any(item.get(key) == word for key in NAMES):
             return item
     each = [_step(item, word) for item in value]
     return None if not each or any(item is None for item in each) else each

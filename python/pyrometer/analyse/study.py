@@ -121,7 +121,8 @@ def compare_value(value: Value, documents: Documents) -> Comparison:
     if rest:
         ours = rest_to_one(ours)
     agreed = agrees(value, ours)
-    wide = agreed is None and value.within is not None and ours.value is not None
+    compared = value.within is not None and value.published is not None
+    wide = agreed is None and compared and ours.value is not None
     reason = "cannot tell: our interval is too wide, more iterations narrow it" if wide else None
     return made.model_copy(update={"ours": ours, "agrees": agreed, "reason": reason})
 
@@ -139,7 +140,7 @@ def agrees(value: Value, ours: Estimate) -> bool | None:
 
     ``None`` where it lies partly in it: then nothing is shown, neither way.
     """
-    if value.within is None or ours.value is None:
+    if value.within is None or ours.value is None or value.published is None:
         return None
     low, high = (
         value.published

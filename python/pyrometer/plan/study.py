@@ -67,7 +67,8 @@ class Value(_Part):
     what: str
     place: Annotated[str, Field(description="Where it stands in the source.")]
     published: Annotated[
-        float | tuple[float, float], Field(description="A number, or its least and largest.")
+        float | tuple[float, float] | None,
+        Field(description="A number, or its least and largest; null where the source has words."),
     ]
     unit: Unit = "ratio"
     derived: Annotated[
