@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyrometer.doubt import Doubt
-from pyrometer.errors import CapabilityError, PyrometerError
+from pyrometer.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.plan import Trial
 from pyrometer.probes import make_probes
 from pyrometer.probes.base import Probe, Problem, check_all, merge_needs
-from pyrometer.probes.profile import parse_profile
+from pyrometer.probes.profile import Profile, parse_profile
 from pyrometer.run.folder import make_run_dir, new_manifest
 from pyrometer.run.host import this_host
 from pyrometer.run.launch import Launch, launch_command, launch_workload
@@ -65,11 +65,37 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
 
 
 def probes_of(trial: Trial) -> list[Probe]:
-    """Make the probes of a trial's profile: of a workload without Spark, those of the system."""
-    probes = make_probes(parse_profile(trial.profile))
+    """Make the probes of a trial's profile: of a workload without Spark, those of the system.
+
+    Raises
+    ------
+    UsageError
+        If profiles are to be sent, and none are made.
+    """
+    profile = parse_profile(trial.profile)
+    probes = make_probes(profile)
+    if trial.push is not None:
+        probes.append(push_probe(trial.push, profile))
     if trial.name is not None and registry.get(trial.name).engine == "process":
         return [probe for probe in probes if probe.name == "os"]
     return list(probes)
+
+
+def push_probe(url: str, profile: Profile) -> Probe:
+    """Make the probe that sends profiles.
+
+    Raises
+    ------
+    UsageError
+        If the profile samples no stacks, or the address is none.
+    """
+    from pyrometer.probes.push import PushProbe
+
+    if "stacks" not in profile.probes:
+        raise UsageError(
+            f"--push: profile {profile.name} samples no stacks", "--profile full or --profile cpu"
+        )
+    return PushProbe(url)
 
 
 def require(probes: Sequence[Probe]) -> list[Doubt]:

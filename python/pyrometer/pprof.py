@@ -17,7 +17,8 @@ _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = 1, 2, 3, 4, 5, 
 _TIME_NS, _DURATION_NS, _PERIOD_TYPE, _PERIOD, _COMMENT = 9, 10, 11, 12, 13
 # All frames have names already: no tool need look for symbols.
 _MAPPING_ID = 1
-_MAX_U64 = 1 << 64
+_MAX_U64 = (1 << 64) - 1
+_SHORT = [bytes((value,)) for value in range(0x80)]
 
 
 class Sink(Protocol):
@@ -42,10 +43,9 @@ def varint(value: int) -> bytes:
     >>> varint(1).hex(), varint(300).hex(), len(varint(-1))
     ('01', 'ac02', 10)
     """
-    if value < 0:
-        value += _MAX_U64
-    if value < 0x80:
-        return bytes((value,))
+    if 0 <= value < 0x80:
+        return _SHORT[value]
+    value &= _MAX_U64
     parts = bytearray()
     while value > 0x7F:
         parts.append(value & 0x7F | 0x80)
@@ -55,19 +55,19 @@ def varint(value: int) -> bytes:
 
 
 def delimited(field: int, content: bytes) -> bytes:
-    """Encode a field of bytes, text or a message.
+    """Encode a field of bytes, text or a message; its number is below 16.
 
     Examples
     --------
     >>> delimited(6, b"ab").hex()
     '32026162'
     """
-    return varint(field << 3 | 2) + varint(len(content)) + content
+    return _SHORT[field << 3 | 2] + varint(len(content)) + content
 
 
 def _number(field: int, value: int) -> bytes:
     """Encode a field that holds a number; 0 is what a missing one means."""
-    return varint(field << 3) + varint(value) if value else b""
+    return _SHORT[field << 3] + varint(value) if value else b""
 
 
 class PprofWriter:

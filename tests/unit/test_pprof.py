@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 
 import pytest
+from tests.support.profile_proto import read_profile
 
 from pyrometer.pprof import PprofWriter, ValueType
-from tests.support.profile_proto import read_profile
 
 DELAY = [ValueType("contentions", "count"), ValueType("delay", "nanoseconds")]
 

@@ -9,6 +9,7 @@ from typing import Any
 from pyrometer.analyse.counters import growth
 from pyrometer.analyse.model import Cpu, CpuRole, Instrument, Totals
 from pyrometer.analyse.scope import Scope
+from pyrometer.store.manifest import ProbeEntry
 
 NO_PROBE = "the OS probe delivered nothing for this window"
 NO_CLOCK = "no clock pair joins the probe's clock with the window"
@@ -91,12 +92,19 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
         whole = _reported_probe_cpu(scope)
         add("probe", whole, "whole run: its report" if whole is not None else NO_PROBE)
     add("launcher", *_launcher_cpu(scope))
+    pushed = _entry(scope, "push")
+    if pushed is not None:
+        add("push", pushed.own_cpu_ns, "whole run")
     return found
 
 
-def _launcher_cpu(scope: Scope) -> tuple[int | None, str | None]:
+def _entry(scope: Scope, name: str) -> ProbeEntry | None:
     entries = scope.run.manifest.probes if scope.run.manifest else []
-    entry = next((e for e in entries if e.name == "launcher"), None)
+    return next((entry for entry in entries if entry.name == name), None)
+
+
+def _launcher_cpu(scope: Scope) -> tuple[int | None, str | None]:
+    entry = _entry(scope, "launcher")
     if entry is None or entry.own_cpu_ns is None:
         return None, "not recorded in this run"
     marks = (entry.model_extra or {}).get("own_cpu_marks")

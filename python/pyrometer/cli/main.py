@@ -15,7 +15,19 @@ from pyrometer import __version__
 from pyrometer.cli import common
 from pyrometer.errors import PyrometerError
 
-VERBS = ("doctor", "workloads", "run", "study", "ingest", "export", "show", "ledger", "flame", "report")
+VERBS = (
+    "doctor",
+    "workloads",
+    "run",
+    "study",
+    "ingest",
+    "export",
+    "show",
+    "ledger",
+    "flame",
+    "report",
+    "push",
+)
 
 # What Typer makes of a KeyboardInterrupt.
 INTERRUPTED = 130

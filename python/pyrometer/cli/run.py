@@ -64,6 +64,12 @@ def run(
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Run directory: new, or empty."),
     ] = None,
+    push: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Send profiles to this Pyroscope server while the run goes on."
+        ),
+    ] = None,
     as_json: common.JsonOption = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
 ) -> None:
@@ -78,7 +84,7 @@ def run(
 
     # The parser swallows "--"; whether it stood there decides what the first word means.
     is_command = "--" in (context.obj or ())
-    trial = make_trial(what, is_command, setting, iterations, warmup, profile, scale, output)
+    trial = make_trial(what, is_command, setting, iterations, warmup, profile, scale, output, push)
     with Progress(trial) as progress:
         outcome = pipeline.run(trial, progress, report=not no_report)
     summarise(outcome)
@@ -97,6 +103,7 @@ def make_trial(
     profile: str,
     scale: str,
     output: Path | None,
+    push: str | None = None,
 ) -> Trial:
     """Turn the words of the command line into a trial.
 
@@ -127,6 +134,7 @@ def make_trial(
         warmup=0 if once else parse_warmup(warmup),
         scale=scale,
         run_dir=output,
+        push=push,
     )
 
 

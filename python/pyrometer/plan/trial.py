@@ -33,6 +33,8 @@ class Trial:
         ``test``, ``default``, ``seed`` or a number.
     run_dir : Path or None
         Where to write; ``None``: a new folder under ``./pyrometer-runs``.
+    push : str or None
+        Address of a Pyroscope server that gets the profiles while the application runs.
     """
 
     name: str | None = None
@@ -43,6 +45,7 @@ class Trial:
     warmup: int | Literal["auto"] = "auto"
     scale: str = "default"
     run_dir: Path | None = None
+    push: str | None = None
 
     def __post_init__(self) -> None:
         if bool(self.name) == bool(self.command):

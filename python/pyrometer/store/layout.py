@@ -93,6 +93,10 @@ class RunPaths:
         """Files of generated source ``codegen-<role>-<executor>-<pid>.ndjson``."""
         return _visible(self.codegen, "codegen-*.ndjson")
 
+    def push_accounts(self) -> list[Path]:
+        """What was sent: one file ``push-<server>.json`` per server."""
+        return _visible(self.raw, "push-*.json")
+
     def probe_threads(self) -> list[Path]:
         """Arrow IPC streams of table ``thread_counters``."""
         return _visible(self.raw, "probe-*-threads.arrows")

@@ -1,0 +1,162 @@
+"""``pyrometer push RUN``: profiles to a Pyroscope server, while the run goes on or afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.push.options import LABELS, TENANT, TOKEN_FILE, USER
+
+if TYPE_CHECKING:
+    from pyrometer.push.follower import Follower
+    from pyrometer.store.manifest import Manifest
+
+app = typer.Typer()
+
+EXAMPLES = """
+Examples:
+
+  pyrometer push pyrometer-runs/… --to http://localhost:4040\n
+  pyrometer push RUN --to http://localhost:4040 --follow --label cluster=blue\n
+  pyrometer push RUN --to https://profiles-prod-001.grafana.net --user 12345 --token-file token
+"""
+
+
+@app.command(epilog=EXAMPLES, no_args_is_help=True)
+def push(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run directory; it may still be growing.")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="URL", help="Address of the server.")],
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on as long as the run does.")
+    ] = False,
+    label: Annotated[
+        list[str],
+        typer.Option(
+            "--label", metavar="NAME=VALUE", envvar=LABELS,
+            help="Label of every profile; may be repeated. service_name=… in place of the"
+            " application's name.",
+        ),
+    ] = [],  # noqa: B006
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="Length of a period: 1s, 10s, 1m.")
+    ] = "10s",
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="What tells samples apart: some of stage,operator,sql,thread_role,state.",
+        ),
+    ] = "stage,operator,sql,thread_role,state",
+    tenant: Annotated[
+        str | None,
+        typer.Option(metavar="ID", envvar=TENANT, help="X-Scope-OrgID."),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", envvar=USER,
+            help="Name that goes with the token as password.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", envvar=TOKEN_FILE,
+            help="File that holds the token, which stands in no argument.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Send a run's profiles to a Pyroscope server, labelled by executor, stage and operator.
+
+    Each profile is sent once, however often the verb is called: what was sent is kept in the run
+    directory. Exit code 3 if the server did not take all.
+    """
+    from pyrometer.push.account import Account
+    from pyrometer.push.delivery import Delivery, Patience
+    from pyrometer.push.follower import Follower, Names
+    from pyrometer.push.options import make_server, read_settings
+    from pyrometer.store.layout import RunPaths
+    from pyrometer.store.manifest import read_manifest
+
+    server = make_server(to, tenant, user, token_file)
+    settings = read_settings(label, every, by)
+    manifest = read_manifest(run)
+    paths = RunPaths(run)
+    account = Account(paths.raw, server.address, tenant)
+    delivery = Delivery(server, account, Patience(), say)
+    workload = manifest.workload.name or (manifest.workload.command or ["spark"])[0]
+    names = Names(manifest.run_id, Path(workload).name)
+    follower = Follower(paths, names, delivery, settings)
+    try:
+        go(follower, manifest, follow)
+    except OSError as error:
+        raise UsageError(f"{error.filename or run}: {error.strerror}") from error
+    finally:
+        account.close()
+    finish(account.summary(), run, as_json)
+
+
+def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
+    """Send what there is, or all that comes until the run is over."""
+    from pyrometer.push.ending import is_over
+
+    if not follow:
+        follower.once()
+        return
+    # What we observe goes before us.
+    os.nice(10)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: follower.delivery.stop.set())
+    follower.follow(lambda: is_over(follower.paths, manifest.launcher))
+
+
+def say(text: str) -> None:
+    """Tell on stderr what the server does."""
+    from rich.markup import escape
+
+    err().print(escape(text), soft_wrap=True)
+
+
+def finish(summary: dict[str, Any], run: Path, as_json: bool) -> None:
+    """Print what was sent.
+
+    Raises
+    ------
+    CapabilityError
+        If the server did not take all.
+    """
+    from pyrometer import units
+
+    fates = summary["profiles"]
+    console = human(as_json)
+    console.print(
+        f"{fates['taken']} profiles of {summary['chunks_count']} chunks taken, "
+        f"{units.size(summary['sent_bytes'])}; own CPU {summary['own_cpu_ns'] / 1e9:.2f} s"
+    )
+    if as_json:
+        emit_json(summary)
+    missing = [f"{fates[fate]} {fate}" for fate in ("refused", "unsure") if fates[fate]]
+    if summary["unreadable_chunks_count"]:
+        missing.append(f"{summary['unreadable_chunks_count']} chunks unreadable")
+    if summary["open_bytes"]:
+        console.print(f"{units.size(summary['open_bytes'])} lie in chunks that are not complete")
+    left = summary["left_bytes"]
+    if left:
+        missing.append(f"{units.size(left)} of recordings not sent")
+    if missing:
+        raise CapabilityError(
+            f"{summary['to']}: {', '.join(missing)}"
+            + (f" ({summary['last_error']})" if summary["last_error"] else ""),
+            f"what was not sent goes with: pyrometer push {run} --to {summary['to']}"
+            if left
+            else None,
+        )

@@ -1,0 +1,109 @@
+"""Options of an upload, from the command line or the environment; none of them holds a secret."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyrometer.errors import UsageError
+from pyrometer.push.server import Server, parse_url
+from pyrometer.push.settings import BY, Settings
+
+__all__ = ["LABELS", "TENANT", "TOKEN_FILE", "USER", "from_environment", "make_server",
+           "read_settings"]  # fmt: skip
+
+LABELS = "PYROMETER_PUSH_LABELS"
+TENANT = "PYROMETER_PUSH_TENANT"
+USER = "PYROMETER_PUSH_USER"
+TOKEN_FILE = "PYROMETER_PUSH_TOKEN_FILE"  # noqa: S105
+
+# Labels that tell one run, executor or sample from another.
+OWN = ("app_id", "executor", "host", "role", "run_id", *BY)
+
+
+def from_environment(
+    url: str, environment: Mapping[str, str] = os.environ
+) -> tuple[Server, Settings]:
+    """Read what a process that is told no more than the address takes from its environment.
+
+    Raises
+    ------
+    UsageError
+        If a variable cannot be understood.
+    """
+    token_file = environment.get(TOKEN_FILE)
+    server = make_server(
+        url,
+        environment.get(TENANT),
+        environment.get(USER),
+        Path(token_file) if token_file else None,
+    )
+    return server, read_settings(environment.get(LABELS, "").split())
+
+
+def make_server(url: str, tenant: str | None, user: str | None, token_file: Path | None) -> Server:
+    """Read the address, and the token from its file.
+
+    Raises
+    ------
+    UsageError
+        If one of them cannot be used.
+    """
+    if user and token_file is None:
+        raise UsageError("--user goes with a token", "--token-file FILE")
+    return Server(parse_url(url), tenant or None, user or None, _token(token_file))
+
+
+def read_settings(labels: Sequence[str], every: str = "10s", by: str = ",".join(BY)) -> Settings:
+    """Read ``--label``, ``--every`` and ``--by``.
+
+    Raises
+    ------
+    UsageError
+        If one of them cannot be understood.
+
+    Examples
+    --------
+    >>> read_settings(["cluster=blue"], "1m", "stage").every_ns
+    60000000000
+    """
+    names = tuple(name.strip() for name in by.split(",") if name.strip())
+    for name in names:
+        if name not in BY:
+            raise UsageError(f"--by {name}: not one of {', '.join(BY)}")
+    return Settings(_nanoseconds(every), tuple(dict.fromkeys(names)), labels=_labels(labels))
+
+
+def _labels(given: Sequence[str]) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if not value or not re.fullmatch(r"(?!__)[A-Za-z_][A-Za-z0-9_]*", name):
+            raise UsageError(f"--label {text}: not NAME=VALUE", "--label cluster=blue")
+        if name in OWN:
+            raise UsageError(f"--label {text}: {name} is one of our own labels")
+        labels[name] = value
+    return labels
+
+
+def _nanoseconds(text: str) -> int:
+    match = re.fullmatch(r"(\d{1,4})(s|m)", text)
+    seconds = int(match[1]) * (60 if match[2] == "m" else 1) if match else 0
+    if not 1 <= seconds <= 3600:
+        raise UsageError(f"--every {text}: not a time from 1s to 60m", "--every 10s")
+    return seconds * 1_000_000_000
+
+
+def _token(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        token = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise UsageError(f"--token-file {path}: {reason}") from error
+    if not token:
+        raise UsageError(f"--token-file {path}: empty")
+    return token
