@@ -57,6 +57,19 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
         + ". The profiler's own stacks are `pyrometer` in any thread. A sample whose stack was "
         "lost with the recording's last chunk has none.",
         "",
+        "## Work of Python workers",
+        "",
+        "By the module of the frame nearest the leaf that a rule names (`import`: of any frame). "
+        "The standard library works for whoever calls it; `function` is any other module, the "
+        "application's own code and the libraries that it calls.",
+        "",
+        "| work | covers | modules |",
+        "|---|---|---|",
+        *(
+            f"| `{each['work']}` | {each['doc']} | {code([each['module']])} |"
+            for each in categories["python"]
+        ),
+        "",
         "## Wait classes",
         "",
         "Of sleeping wall-clock samples, by their Java stack; kernel stacks are not in them.",

@@ -63,6 +63,15 @@ class RoleRule:
     serves: str | None = None
 
 
+@dataclass(frozen=True)
+class PythonRule:
+    """What Python frames of modules that match do; ``anywhere``: so does all that they call."""
+
+    work: str
+    module: str
+    anywhere: bool
+
+
 def schema_folder() -> Path:
     """Folder of the declarations: inside the installed package, else in the source tree."""
     here = Path(__file__).resolve().parent
@@ -109,6 +118,15 @@ def role_rules() -> tuple[RoleRule, ...]:
     return tuple(
         RoleRule(rule["role"], rule.get("name"), rule.get("comm"), rule.get("serves"))
         for rule in _load("roles")["rule"]
+    )
+
+
+@cache
+def python_work() -> tuple[PythonRule, ...]:
+    """Rules that tell what a Python frame does, by its module; the first that matches wins."""
+    return tuple(
+        PythonRule(rule["work"], rule["module"], rule.get("anywhere", False))
+        for rule in _load("categories")["python"]
     )
 
 

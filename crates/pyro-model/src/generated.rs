@@ -409,7 +409,7 @@ tables! {
         t_ns: I64, null = true;
         #[doc = "mono or wall; null without a time"]
         clock: Dict, null = true;
-        #[doc = "async-profiler, probe, jfr, or the format of an imported profile: folded, perf-script, pprof, speedscope"]
+        #[doc = "async-profiler, probe, jfr, python (sampled inside Python processes: cpu weighs the time used since the sample before), or the format of an imported profile: folded, perf-script, pprof, speedscope"]
         source: Dict, null = false;
         #[doc = "cpu, wall, alloc, lock; in an imported profile the name of its own, for example inuse_space"]
         event: Dict, null = false;
@@ -475,15 +475,15 @@ tables! {
     FramesBuilder = "frames" {
         #[doc = "Id"]
         frame_id: I32, null = false;
-        #[doc = "Java class with dots, or null for native and kernel frames"]
+        #[doc = "Java class with dots, module of a Python frame, or null for native and kernel frames"]
         class_name: Dict, null = true;
         #[doc = "Method or symbol"]
         method: Str, null = false;
         #[doc = "Source line"]
         line: I32, null = true;
-        #[doc = "interpreted, c1, c2 (jit compiled), inlined, native, kernel, cpp, unknown"]
+        #[doc = "interpreted, c1, c2 (jit compiled), inlined, native, kernel, cpp, python, unknown"]
         kind: Dict, null = false;
-        #[doc = "Shared library of a native frame (libjvm.so, libsnappyjava.so); null for Java frames"]
+        #[doc = "Shared library of a native frame (libjvm.so, libsnappyjava.so), file of a Python frame; null for Java frames"]
         library: Dict, null = true;
     }
     #[doc = "Source of the classes that Spark generated, each distinct text once over all JVMs."]

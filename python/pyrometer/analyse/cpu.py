@@ -8,6 +8,7 @@ from typing import Any
 
 from pyrometer.analyse.counters import growth
 from pyrometer.analyse.model import Cpu, CpuRole, Instrument, Totals
+from pyrometer.analyse.python_workers import own_cpu_ns
 from pyrometer.analyse.scope import Scope
 from pyrometer.store.manifest import ProbeEntry
 
@@ -92,6 +93,9 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
         whole = _reported_probe_cpu(scope)
         add("probe", whole, "whole run: its report" if whole is not None else NO_PROBE)
     add("launcher", *_launcher_cpu(scope))
+    sampler = own_cpu_ns(scope)
+    if sampler is not None:
+        add("sampler in Python", sampler, "its own threads")
     pushed = _entry(scope, "push")
     if pushed is not None:
         add("push", pushed.own_cpu_ns, "whole run")

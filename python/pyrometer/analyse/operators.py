@@ -83,7 +83,7 @@ def across_executions(operators: Iterable[Operator]) -> list[Operator]:
     for o in operators:
         groups[(o.app_index, o.operator, o.node_id, o.node_text)].append(o)
     made = [_added(parts) if len(parts) > 1 else parts[0] for parts in groups.values()]
-    return sorted(made, key=lambda o: -(o.on_cpu_ns or 0))
+    return sorted(made, key=lambda o: -((o.on_cpu_ns or 0) + (o.python_cpu_ns or 0)))
 
 
 def _added(parts: Sequence[Operator]) -> Operator:
@@ -101,6 +101,8 @@ def _added(parts: Sequence[Operator]) -> Operator:
             "on_cpu_ns": cpu,
             "on_cpu": None,
             "samples_count": sum(o.samples_count for o in parts),
+            "python_cpu_ns": sum(o.python_cpu_ns or 0 for o in parts) or None,
+            "python_samples_count": sum(o.python_samples_count for o in parts),
             "share_of_task_cpu": sum(o.share_of_task_cpu or 0 for o in parts),
             "samples_by": dict(by),
             "expressions": sorted(

@@ -135,13 +135,14 @@ def _define_samples(tables: Tables) -> None:
         " g.frame.class_name AS generated_class, g.frame.method AS method, g.frame.line AS line,"
         # A wall sample may stand for several ticks of one sleep: hits counts ticks.
         " greatest(1, round(x.weight / (SELECT greatest(min(y.weight), 1) FROM samples y"
-        "  WHERE y.event = x.event)))::BIGINT AS hits"
+        "  WHERE y.event = x.event AND y.source IS DISTINCT FROM 'python')))::BIGINT AS hits"
         " FROM samples x JOIN w ON"
         "  x.t_ns >= CASE x.clock WHEN 'wall' THEN w.start_wall_ns ELSE w.start_mono_ns END AND"
         "  x.t_ns < CASE x.clock WHEN 'wall' THEN w.end_wall_ns ELSE w.end_mono_ns END"
         f" LEFT JOIN ({_APP_OF_PID}) a USING (pid)"
         " LEFT JOIN generated_methods g ON g.stack_id = x.java_stack"
-        " WHERE x.event IN ('cpu', 'wall')",
+        # Samples of Python processes are weighed, not counted: pyrometer.analyse.python_workers.
+        " WHERE x.event IN ('cpu', 'wall') AND x.source IS DISTINCT FROM 'python'",
     )
 
 

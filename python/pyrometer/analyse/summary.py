@@ -17,6 +17,13 @@ from pyrometer.analyse.ledger_core import core_view
 from pyrometer.analyse.ledger_slot import slot_view
 from pyrometer.analyse.model import Failed, Ledger, LedgerReport, RunFacts, Summary
 from pyrometer.analyse.operators import categories, operators, told
+from pyrometer.analyse.python_workers import (
+    asked,
+    define_python,
+    python,
+    with_python,
+    with_workers,
+)
 from pyrometer.analyse.resources import code, memory
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.spark import apps, iterations, sql, stages
@@ -28,6 +35,8 @@ from pyrometer.store import Run
 
 _FEW_SAMPLES = 100
 _OPEN_LEDGER = 0.05
+_PYTHON_SEEN = 0.8
+_PYTHON_WORTH_NS = 500_000_000
 
 
 def summary(run: Run, window: str | None = None) -> Summary:
@@ -49,6 +58,8 @@ def summary(run: Run, window: str | None = None) -> Summary:
     scope = open_scope(run, window)
     succeeded, failed = window_totals(scope)
     used, unmapped = operators(scope)
+    used = with_python(scope, used)
+    workers = python(scope)
     bytes_read, io_doubts = io(scope, succeeded, failed)
     process = cpu(scope, succeeded, failed)
     made = Summary(
@@ -66,12 +77,13 @@ def summary(run: Run, window: str | None = None) -> Summary:
         helpers=helpers(scope),
         told=told(attribution(scope)),
         too_large_to_compile=too_large_to_compile(scope),
-        categories=categories(scope),
+        categories=with_workers(categories(scope), workers.in_tasks_ns),
         cpu=process,
         io=bytes_read,
         gc=gc(scope),
         memory=memory(scope),
         code=code(scope),
+        python=workers,
         ledger=ledger(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],
@@ -101,6 +113,7 @@ def open_scope(run: Run, window: str | None) -> Scope:
     define_threads(scope)
     define_series(scope)
     define_pauses(scope)
+    define_python(scope)
     return scope
 
 
@@ -152,6 +165,16 @@ def own_doubts(scope: Scope, made: Summary) -> list[Doubt]:
     if scope.has("samples") and samples < _FEW_SAMPLES:
         message = f"{samples} CPU samples of operators in window {scope.window.name}"
         found.append(schema.doubt("samples_few", message))
+    workers = made.python
+    if (
+        asked(scope)
+        and (workers.counted_ns or 0) > _PYTHON_WORTH_NS
+        and (workers.seen_ratio or 0) < _PYTHON_SEEN
+    ):
+        share = units.percent(workers.seen_ratio or 0)
+        counted = units.duration(workers.counted_ns)
+        message = f"stacks tell {share} of the {counted} of CPU that Python processes used"
+        found.append(schema.doubt("python_unseen", message))
     if not scope.has("spans") and not scope.has("os_series"):
         found.append(schema.doubt("event_log_only", "no plugin and no probe ran"))
     elif not scope.has_mono:

@@ -22,6 +22,7 @@ GROUPS = (
     ("Pyrometer", ("package",)),
     ("What it measures", ("java", "spark", "run_directory")),
     ("Inside the JVM", ("eventlog", "plugin", "gc", "stacks")),
+    ("Inside Python", ("python",)),
     ("Kernel and machine", ("",)),
 )
 EPILOG = "Example:  pyrometer doctor --json | tail -1 | python -m json.tool"

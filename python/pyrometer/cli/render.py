@@ -28,6 +28,7 @@ from pyrometer.cli.drawing import (
 from pyrometer.cli.render_iterations import iteration_lines
 from pyrometer.cli.render_ledger import view_lines
 from pyrometer.cli.render_operators import category_lines, operator_lines
+from pyrometer.cli.render_python import python_lines
 from pyrometer.cli.render_resources import code_lines, memory_lines
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from operator_lines(s, look)
     yield from category_lines(s.categories, look)
     yield from code_lines(s.code, look)
+    yield from python_lines(s.python, look)
     yield from _cpu(s, look)
     yield from _io(s, look)
     yield from _gc(s)

@@ -24,7 +24,7 @@ _WORTH_A_LINE = 0.001
 
 
 def operator_lines(s: Summary, look: Look) -> Iterator[RenderableType]:
-    """Draw task CPU by operator."""
+    """Draw task CPU by operator, with that of the Python workers it drove below."""
     if not s.operators:
         return
     yield heading("Task CPU by operator")
@@ -70,6 +70,8 @@ def _operator(rows: Table, o: Operator, look: Look, several: bool) -> None:
         units.percent(o.share_of_task_cpu),
         interval(o.on_cpu_ns, *_ends(o.on_cpu)),
     )
+    if o.python_cpu_ns:
+        rows.add_row("[dim]  in Python workers[/]", "", "", units.duration(o.python_cpu_ns))
     if o.fused:
         rows.add_row(f"[dim]  {safe(', '.join(o.fused), 200)}[/]", "", "", "")
     whole = o.share_of_task_cpu or 0

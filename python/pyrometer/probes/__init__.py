@@ -10,6 +10,8 @@ def make_probes(profile: Profile) -> list[Probe]:
     from pyrometer.probes.gc import GcProbe
     from pyrometer.probes.os import OsProbe
     from pyrometer.probes.plugin import PluginProbe
+    from pyrometer.probes.profile import PYTHON_PERIOD
+    from pyrometer.probes.python_workers import PythonProbe
     from pyrometer.probes.stacks import StacksProbe
 
     every: dict[str, Probe] = {
@@ -18,6 +20,7 @@ def make_probes(profile: Profile) -> list[Probe]:
         "gc": GcProbe(),
         "os": OsProbe(),
         "stacks": StacksProbe(profile.stack_events),
+        "python": PythonProbe(profile.python_period or PYTHON_PERIOD),
     }
     chosen = [every[name] for name in profile.probes]
     if "plugin" not in profile.probes:

@@ -50,11 +50,17 @@ class Needs:
         For executor JVMs, appended to ``spark.executor.extraJavaOptions``.
     agent : mapping
         Keys of ``agent.properties`` (docs/reference/plugin.md).
+    environment : mapping
+        Variables that the application inherits.
+    python_path : tuple of str
+        Folders put in front of its ``PYTHONPATH``.
     """
 
     jvm_options: tuple[str, ...] = ()
     executor_options: tuple[str, ...] = ()
     agent: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    python_path: tuple[str, ...] = ()
 
 
 class Probe:
@@ -63,7 +69,7 @@ class Probe:
     Attributes
     ----------
     name : str
-        ``eventlog``, ``plugin``, ``gc``, ``stacks`` or ``os``.
+        ``eventlog``, ``plugin``, ``gc``, ``stacks``, ``python`` or ``os``.
     """
 
     name: str = ""
@@ -104,10 +110,14 @@ def merge_needs(probes: Iterable[Probe], paths: RunPaths) -> Needs:
     """Needs of all probes together; later probes win where an agent key is given twice."""
     jvm: list[str] = []
     executors: list[str] = []
+    python_path: list[str] = []
     agent: dict[str, str] = {}
+    environment: dict[str, str] = {}
     for probe in probes:
         needs = probe.needs(paths)
         jvm += [option for option in needs.jvm_options if option not in jvm]
         executors += [option for option in needs.executor_options if option not in executors]
         agent.update(needs.agent)
-    return Needs(tuple(jvm), tuple(executors), agent)
+        environment.update(needs.environment)
+        python_path += needs.python_path
+    return Needs(tuple(jvm), tuple(executors), agent, environment, tuple(python_path))

@@ -22,6 +22,7 @@ from pyrometer import __version__, _artifacts
 from pyrometer.errors import PyrometerError
 from pyrometer.probes import os as os_probe
 from pyrometer.probes.gc import GcProbe
+from pyrometer.probes.python_workers import PythonProbe
 from pyrometer.probes.stacks import StacksProbe, perf_event_paranoid
 from pyrometer.store.layout import RunPaths
 
@@ -79,6 +80,7 @@ def examine(folder: Path, env: Mapping[str, str]) -> list[Finding]:
         room,
         event_log(java_found, spark_found, room),
         *jvm_probes(java),
+        python_workers(),
         *kernel(),
         *operating_system(),
     ]
@@ -267,6 +269,24 @@ def _profile(java: str, library: Path, name: str, probe: StacksProbe, paths: Run
     return Finding(name, engine, True, "a JVM recorded with it")
 
 
+def python_workers() -> Finding:
+    """Start a Python with the sampler in it; a package of that name stands for pyspark."""
+    burn = "import pyspark, time\nwhile time.process_time() < 0.4: pass\ntime.sleep(0.1)"
+    with tempfile.TemporaryDirectory(prefix="pyrometer-doctor-") as folder:
+        paths = RunPaths(Path(folder))
+        paths.raw.mkdir()
+        (paths.root / "pyspark.py").touch()
+        needs = PythonProbe().needs(paths)
+        path = os.pathsep.join([*needs.python_path, folder])
+        environment = {**os.environ, **needs.environment, "PYTHONPATH": path}
+        done = _run([sys.executable, "-c", burn], environment)
+        entry = PythonProbe().report(paths)
+    if entry.got and not entry.reason:
+        return Finding("python", entry.tier, True, "a Python sampled itself; it needs no rights")
+    reason = entry.reason if entry.got else _first(done.stderr or str(entry.reason))
+    return Finding("python", None, False, reason or "no samples", "reinstall Pyrometer")
+
+
 def kernel() -> Iterator[Finding]:
     """Open a software event with and without the kernel, and see if kernel symbols are shown."""
     allowed, why = perf_open(exclude_kernel=False)
@@ -338,7 +358,9 @@ def _kernel_symbols_shown() -> bool:
         return False
 
 
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(
+    command: list[str], environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         capture_output=True,
@@ -347,6 +369,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
         stdin=subprocess.DEVNULL,
+        env=environment,
     )
 
 

@@ -23,7 +23,11 @@ STACK_EVENTS: Mapping[str, str] = {
 }
 _BYTE_EVENTS = ("alloc", "nativemem")
 CPU_ENGINES = ("cpu", "ctimer", "itimer")
-_FULL = ("cpu", "wall", "alloc", "lock")
+# Stacks of Python workers, which no profiler of the JVM sees.
+PYTHON = "python"
+PYTHON_PERIOD = "20ms"
+_PERIODS = {**STACK_EVENTS, PYTHON: PYTHON_PERIOD}
+_FULL = ("cpu", "wall", "alloc", "lock", PYTHON)
 _LIGHT_PROBES = ("eventlog", "plugin", "gc", "os")
 
 
@@ -41,12 +45,15 @@ class Profile:
         async-profiler events with their periods; empty without stacks.
     debug : bool
         Exact line numbers: ``DebugNonSafepoints`` and comments in generated source.
+    python_period : str, optional
+        How often stacks of Python workers are sampled; ``None``: they are not.
     """
 
     name: str
     probes: tuple[str, ...]
     stack_events: Mapping[str, str] = field(default_factory=dict)
     debug: bool = False
+    python_period: str | None = None
 
 
 def parse_profile(text: str) -> Profile:
@@ -65,6 +72,8 @@ def parse_profile(text: str) -> Profile:
     {'cpu': '10ms', 'lock': '10ms'}
     >>> parse_profile("cpu,alloc=512k").stack_events
     {'cpu': '10ms', 'alloc': '512k'}
+    >>> parse_profile("cpu,python=50ms").probes[-2:]
+    ('stacks', 'python')
     """
     if text == "off":
         return Profile(text, ("eventlog",))
@@ -74,19 +83,19 @@ def parse_profile(text: str) -> Profile:
     periods: dict[str, str] = {}
     for word in words:
         kind, equals, period = word.partition("=")
-        if kind not in STACK_EVENTS:
-            known = "off, light, full, or some of " + ", ".join(STACK_EVENTS)
+        if kind not in _PERIODS:
+            known = "off, light, full, or some of " + ", ".join(_PERIODS)
             raise UsageError(
                 f"unknown profile or event {kind!r}",
-                did_you_mean(kind, [*NAMED, *STACK_EVENTS]) or known,
+                did_you_mean(kind, [*NAMED, *_PERIODS]) or known,
             )
         units = "k|m|g" if kind in _BYTE_EVENTS else "ns|us|ms|s"
         if equals and not re.fullmatch(rf"[1-9][0-9]*({units})?", period):
             raise UsageError(
                 f"--profile {text}: {period!r} is no period of {kind}",
-                f"a number and a unit, as {kind}={STACK_EVENTS[kind]}",
+                f"a number and a unit, as {kind}={_PERIODS[kind]}",
             )
-        periods[kind] = period or STACK_EVENTS[kind]
+        periods[kind] = period or _PERIODS[kind]
     kinds = tuple(periods)
     if len([kind for kind in kinds if kind in CPU_ENGINES]) > 1:
         raise UsageError(
@@ -94,4 +103,6 @@ def parse_profile(text: str) -> Profile:
             "give one of them",
         )
     events = {kind: periods[kind] for kind in STACK_EVENTS if kind in periods}
-    return Profile(text, (*_LIGHT_PROBES, "stacks"), events, debug=True)
+    python = periods.get(PYTHON)
+    more = ("stacks",) * bool(events) + (PYTHON,) * bool(python)
+    return Profile(text, (*_LIGHT_PROBES, *more), events, debug=bool(events), python_period=python)

@@ -48,6 +48,14 @@ def add_submit_options(env: dict[str, str], options: list[str]) -> None:
     env["SPARK_SUBMIT_OPTS"] = " ".join(part for part in (own, ours) if part)
 
 
+def add_needs(env: dict[str, str], needs: Needs) -> None:
+    """Add what probes need in the environment; the user's own ``PYTHONPATH`` stays behind ours."""
+    env.update(needs.environment)
+    if needs.python_path:
+        own = env.get("PYTHONPATH")
+        env["PYTHONPATH"] = os.pathsep.join([*needs.python_path, *([own] if own else [])])
+
+
 def prepend_pyspark_arguments(env: dict[str, str], options: tuple[str, ...]) -> None:
     """Put Spark options in front of what PySpark gives to ``spark-submit``."""
     own = env.get("PYSPARK_SUBMIT_ARGS", "").strip() or "pyspark-shell"

@@ -17,6 +17,7 @@ from pyrometer.run import cgroup
 from pyrometer.run import command as commands
 from pyrometer.run.command import Command
 from pyrometer.run.environment import (
+    add_needs,
     add_submit_options,
     agent_keys,
     base_environment,
@@ -92,6 +93,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     command = commands.understand(trial.command)
     applied = apply_treatment(trial.treatment, command)
     env = {**base_environment(paths), **applied.env}
+    add_needs(env, needs)
     program = _program(command, env, trial.treatment)
     options = [*needs.jvm_options, *applied.jvm_options, *applied.driver_options]
     argv = [program, *command.argv[1:]]
@@ -155,6 +157,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     )
     env = {**base, **spec.env, **applied.env}
     if not process:
+        add_needs(env, needs)
         add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
     limits = registry.get(trial.name).limits(spec.workload)
     limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}

@@ -16,6 +16,7 @@ from pyrometer.doubt import Doubt
 from pyrometer.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.store import manifest as manifests
 from pyrometer.store.layout import RunPaths
+from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.tables import write_rows
 
 STAMP = "tables.json"
@@ -113,6 +114,9 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
         [*threads, *series],
         lambda: core.ingest_probe(_strings(threads), _strings(series), out),
     )
+    # Last: which node drove a worker is read from the tables of the others.
+    python = paths.python_files()
+    source("python", python, lambda: ingest_python(_strings(python), report.folder, host))
     for name, files, read in sources:
         if files:
             _guarded(report, name, files, read)

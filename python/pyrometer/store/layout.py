@@ -97,6 +97,10 @@ class RunPaths:
         """What was sent: one file ``push-<server>.json`` per server."""
         return _visible(self.raw, "push-*.json")
 
+    def python_files(self) -> list[Path]:
+        """Files ``python-<kind>-<pid>.ndjson`` of sampled Python processes."""
+        return _visible(self.raw, "python-*.ndjson")
+
     def probe_threads(self) -> list[Path]:
         """Arrow IPC streams of table ``thread_counters``."""
         return _visible(self.raw, "probe-*-threads.arrows")

@@ -22,7 +22,8 @@ class Tables:
     """Tables of one run directory.
 
     Every table of ``schema/tables.toml`` can be queried: one whose file is missing is empty, and a
-    column that an older file lacks is null. Nothing is ever written to the folder.
+    column that an older file lacks is null. Files ``<table>-<part>.parquet`` are more rows of a
+    table.
 
     Parameters
     ----------
@@ -59,11 +60,16 @@ class Tables:
 
     def _view(self, table: schema.Table) -> None:
         path = self.folder / f"{table.name}.parquet"
-        if not path.is_file():
+        files = [
+            *([path] if path.is_file() else []),
+            *sorted(self.folder.glob(f"{table.name}-*.parquet")),
+        ]
+        if not files:
             columns = ", ".join(f'NULL::{c.sql_type} AS "{c.name}"' for c in table.columns)
             self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} WHERE false")
             return
-        source = f"read_parquet({_literal(str(path))})"
+        names = ", ".join(literal(str(file)) for file in files)
+        source = f"read_parquet([{names}], union_by_name=true)"
         try:
             present = {
                 row[0]
@@ -191,10 +197,42 @@ def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path
                 f"INSERT INTO t VALUES ({holes})",
                 [[row.get(c.name) for c in columns] for row in rows],
             )
-        connection.execute(f"COPY t TO {_literal(str(temporary))} (FORMAT parquet)")
+        connection.execute(f"COPY t TO {literal(str(temporary))} (FORMAT parquet)")
     temporary.replace(target)
     return target
 
 
-def _literal(text: str) -> str:
+def write_part(
+    tables: Tables, table: str, part: str, sql: str, parameters: Sequence[object] = ()
+) -> int:
+    """Write the result of a query as one more file of a table, through a temporary name.
+
+    Parameters
+    ----------
+    tables : Tables
+        Where the query runs, and whose folder takes the file.
+    table, part : str
+        The file is ``<table>-<part>.parquet``; columns that it lacks are null.
+    sql : str
+        The query.
+    parameters : sequence
+        Its values.
+
+    Returns
+    -------
+    int
+        Rows written.
+    """
+    tables.define("written_part", sql, parameters)
+    target = tables.folder / f"{table}-{part}.parquet"
+    temporary = tables.folder / f".{target.name}.tmp"
+    tables.connection.execute(
+        f"COPY written_part TO {literal(str(temporary))} (FORMAT parquet, COMPRESSION zstd)"
+    )
+    temporary.replace(target)
+    return int(tables.scalar("SELECT count(*) FROM written_part"))
+
+
+def literal(text: str) -> str:
+    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"

@@ -17,6 +17,7 @@ from pyrometer.analyse.model.operators import (
     Told,
     Unmapped,
 )
+from pyrometer.analyse.model.python import Python, PythonFunction, PythonWork
 from pyrometer.analyse.model.resources import Allocation, Code, CodeKind, Faults, Memory, Swap
 from pyrometer.analyse.model.run import RunFacts, WindowFacts
 from pyrometer.analyse.model.source import HotSource, SourceLine, SourceReport
@@ -66,6 +67,9 @@ __all__ = [
     "NodeMetric",
     "Operator",
     "PageCache",
+    "Python",
+    "PythonFunction",
+    "PythonWork",
     "Row",
     "RunFacts",
     "SourceLine",

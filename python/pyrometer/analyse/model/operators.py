@@ -52,6 +52,9 @@ class Operator(BaseModel):
         ``method``, ``frames`` of a class that works for it alone.
     kind : str
         ``sql``; ``rdd`` for code outside SQL; ``task`` for what a task does besides.
+    python_cpu_ns : int or None
+        CPU of the Python workers that it drove, beside ``on_cpu_ns`` of the JVM's threads;
+        ``None`` where none was sampled.
     """
 
     app_index: int | None = None
@@ -68,6 +71,8 @@ class Operator(BaseModel):
     samples_count: int
     share_of_task_cpu: float | None = None
     samples_by: dict[By, int] = Field(default_factory=dict)
+    python_cpu_ns: int | None = None
+    python_samples_count: int = 0
     expressions: list[Expression] = Field(default_factory=list)
 
 
@@ -128,7 +133,7 @@ class Unmapped(BaseModel):
 
 
 class Category(BaseModel):
-    """What task threads were doing on the CPU."""
+    """What task threads, and Python workers for tasks, were doing on the CPU."""
 
     category: str
     on_cpu_ns: int | None = None

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from pyrometer.analyse.model.ledger import Check, Ledger, View
 from pyrometer.analyse.model.machine import Cpu, Gc, Instrument, Io
 from pyrometer.analyse.model.operators import Category, Helper, HugeMethod, Operator, Told, Unmapped
+from pyrometer.analyse.model.python import Python
 from pyrometer.analyse.model.resources import Code, Memory
 from pyrometer.analyse.model.run import RunFacts, WindowFacts
 from pyrometer.analyse.model.spark import App, Failed, Iteration, Sql, Stage, Totals
@@ -38,6 +39,7 @@ class Summary(BaseModel):
     gc: Gc = Field(default_factory=Gc)
     memory: Memory = Field(default_factory=Memory)
     code: Code = Field(default_factory=Code)
+    python: Python = Field(default_factory=Python)
     ledger: Ledger
     instruments: list[Instrument] = Field(default_factory=list)
     doubts: list[Doubt] = Field(default_factory=list)

@@ -1,0 +1,239 @@
+"""Samples of Python processes: raw lines to parts of tables ``samples``, ``stacks``, ``frames``.
+
+Which task a worker ran is in the line; the plugin's span of that task tells stage, query and
+iteration, and the plan which node drove the worker: the one that sent data to Python in that
+stage, or, of several, the one whose text names a function in the stack. A worker's time before
+its first task (it is forked, imports pyspark) is the task's that it was started for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyrometer.doubt import Severity
+from pyrometer.store.tables import Tables, literal, write_part
+
+SOURCE = "python"
+PART = "python"
+SHARED = "Python"
+OUTSIDE_SQL = "RDD Python"
+
+_COLUMNS = {
+    "k": "VARCHAR",
+    "kind": "VARCHAR",
+    "jvm": "BIGINT",
+    "pid": "BIGINT",
+    "since": "BIGINT",
+    "id": "BIGINT",
+    "cut": "BOOLEAN",
+    "frames": "STRUCT(m VARCHAR, f VARCHAR, s VARCHAR, l INTEGER)[]",
+    "own": "BIGINT",
+    "at": "BIGINT",
+    **dict.fromkeys(("t", "tid", "cpu", "off", "stack", "task"), "BIGINT[]"),
+    "message": "VARCHAR",
+}
+# Stacks that no line tells: CPU of threads without Python frames, and of the sampler itself.
+_MADE = {-1: "[threads of native libraries]", -2: "[Pyrometer's sampler]"}
+_LONGEST_LINE = 64 << 20
+
+_PROCESSES = """
+    SELECT pid, since, any_value(kind) AS kind,
+        CASE WHEN any_value(jvm) IN (SELECT pid FROM spans) THEN any_value(jvm)
+             -- A wrapper around Python stands between it and the JVM.
+             WHEN (SELECT count(DISTINCT pid) FROM spans) = 1 THEN (SELECT min(pid) FROM spans)
+        END AS jvm
+    FROM raw WHERE k = 'process' GROUP BY ALL
+"""
+
+_STACKS = f"""
+    WITH told AS (
+        SELECT pid, since, id, frames, cut FROM raw WHERE k = 'stack'
+        UNION ALL SELECT NULL, NULL, m.id, [{{m: NULL, f: m.f, s: NULL, l: NULL}}], false
+        FROM (VALUES {", ".join(f"({n}, {literal(text)})" for n, text in _MADE.items())}) m(id, f))
+    SELECT *, ? + dense_rank() OVER (ORDER BY frames, cut) AS stack_id FROM told
+"""
+
+_FRAMES = """
+    SELECT *, ? + row_number() OVER (ORDER BY m, f, s, l) AS frame_id
+    FROM (SELECT DISTINCT u.m, u.f, u.s, u.l
+          FROM (SELECT unnest(frames) AS u FROM (SELECT DISTINCT frames FROM told_stacks)))
+"""
+
+_LINKS = """
+    SELECT p.stack_id, list(f.frame_id ORDER BY p.place) AS frame_ids, any_value(p.cut) AS cut
+    FROM (SELECT stack_id, cut, unnest(frames) AS u, generate_subscripts(frames, 1) AS place
+          FROM (SELECT DISTINCT stack_id, frames, cut FROM told_stacks)) p
+    JOIN told_frames f ON f.m IS NOT DISTINCT FROM p.u.m AND f.f = p.u.f
+        AND f.s IS NOT DISTINCT FROM p.u.s AND f.l IS NOT DISTINCT FROM p.u.l
+    GROUP BY p.stack_id
+"""
+
+_TAKEN = """
+    WITH lines AS (
+        SELECT pid, since, unnest(t) AS t, unnest(tid) AS tid, unnest(cpu) AS cpu,
+            unnest("off") AS "off", unnest(stack) AS stack, unnest(task) AS task
+        FROM raw WHERE k = 'samples'
+    ), firsts AS (
+        SELECT pid, since, arg_min(task, t) AS task, min(t) AS t FROM lines
+        WHERE task IS NOT NULL GROUP BY ALL
+    )
+    SELECT l.* REPLACE (coalesce(l.task, CASE WHEN l.t < f.t THEN f.task END) AS task)
+    FROM lines l LEFT JOIN firsts f USING (pid, since)
+    UNION ALL
+    SELECT pid, since, "at", NULL, own, 0, -2, NULL FROM raw WHERE k = 'samples' AND own > 0
+"""
+
+_PLACED = """
+    SELECT x.*, p.kind, s.host, s.pid AS jvm, s.task_attempt_id, s.stage_id, s.stage_attempt,
+        s.job_id, s.sql_id, s.iteration, k.stack_id
+    FROM taken x JOIN processes_seen p USING (pid, since)
+    ASOF LEFT JOIN spans s
+        ON s.pid = p.jvm AND s.task_attempt_id = x.task AND s.start_mono_ns <= x.t
+    LEFT JOIN told_stacks k ON k.id = x.stack
+        AND (k.id < 0 OR (k.pid = x.pid AND k.since = x.since))
+"""
+
+# Nodes that may have driven workers of a stage: those that say so, else the only one of its kind.
+_DRIVERS = """
+    WITH of_jvm AS (
+        SELECT p.pid AS jvm, min(a.app_index) AS app_index
+        FROM processes p JOIN apps a USING (app_id) GROUP BY p.pid
+    ), final AS (
+        SELECT n.* FROM plan_nodes n LEFT JOIN plan_nodes up ON up.app_index = n.app_index
+            AND up.sql_id = n.sql_id AND up.plan_version = n.plan_version
+            AND up.node_id = n.parent_node_id
+        WHERE n.is_final AND coalesce(up.name, '') NOT LIKE 'Reused%'
+    ), places AS (
+        SELECT DISTINCT x.jvm, x.sql_id, x.stage_id,
+            coalesce(j.app_index, (SELECT min(app_index) FROM apps)) AS app_index
+        FROM placed x LEFT JOIN of_jvm j USING (jvm) WHERE x.sql_id IS NOT NULL
+    ), saying AS (
+        SELECT DISTINCT p.*, n.node_id, n.plan_version, n.name, n.simple_string
+        FROM places p JOIN node_metrics m USING (app_index, sql_id, stage_id)
+        JOIN final n USING (app_index, sql_id, plan_version, node_id)
+        WHERE m.metric = 'data sent to Python workers'
+    ), named AS (
+        SELECT p.*, n.node_id, n.plan_version, n.name, n.simple_string
+        FROM places p JOIN final n USING (app_index, sql_id)
+        WHERE regexp_matches(n.name, 'Python|InPandas|InArrow')
+        QUALIFY count(*) OVER (PARTITION BY p.jvm, p.sql_id, p.stage_id) = 1
+    )
+    SELECT * FROM saying
+    UNION ALL SELECT * FROM named ANTI JOIN saying USING (jvm, sql_id, stage_id)
+"""
+
+_OWNERS = f"""
+    WITH places AS (
+        SELECT DISTINCT jvm, sql_id, stage_id, stack_id FROM placed WHERE sql_id IS NOT NULL
+    ), functions AS (
+        SELECT DISTINCT stack_id, regexp_extract(u.f, '[^.]+$') AS f FROM (
+            SELECT stack_id, unnest(frames) AS u FROM told_stacks)
+        WHERE u.m IS NOT NULL AND u.m NOT LIKE 'pyspark.%'
+    ), fits AS (
+        SELECT DISTINCT p.*, d.node_id, d.plan_version, d.name, f.f IS NOT NULL AS told
+        FROM places p JOIN drivers d USING (jvm, sql_id, stage_id)
+        LEFT JOIN functions f ON f.stack_id = p.stack_id
+            AND contains(d.simple_string, f.f || '(')
+    ), counted AS (
+        SELECT jvm, sql_id, stage_id, stack_id, count(DISTINCT node_id) AS nodes,
+            count(DISTINCT node_id) FILTER (told) AS told, count(DISTINCT name) AS names,
+            any_value(node_id) AS node_id, any_value(node_id) FILTER (told) AS told_id,
+            any_value(name) AS name, any_value(name) FILTER (told) AS told_name,
+            any_value(plan_version) AS plan_version
+        FROM fits GROUP BY ALL
+    )
+    SELECT jvm, sql_id, stage_id, stack_id, plan_version,
+        CASE WHEN nodes = 1 THEN node_id WHEN told = 1 THEN told_id END AS node_id,
+        CASE WHEN names = 1 THEN name WHEN told = 1 THEN told_name ELSE '{SHARED}' END AS operator
+    FROM counted
+"""
+
+_SAMPLES = f"""
+    SELECT coalesce(x.host, ?) AS host, x.pid, x.tid, x.t AS t_ns, 'mono' AS clock,
+        '{SOURCE}' AS source, e.event, e.weight, 'ns' AS unit,
+        CASE e.event WHEN 'wall' THEN 'sleeping' END AS state,
+        CASE WHEN e.event = 'cpu' THEN e.role END AS category, e.role AS role,
+        'Python ' || x.kind AS thread_name, x.task_attempt_id, x.stage_id, x.stage_attempt,
+        x.job_id, x.sql_id, o.node_id,
+        CASE WHEN o.node_id IS NOT NULL THEN o.plan_version END AS plan_version,
+        CASE WHEN x.stage_id IS NULL THEN NULL
+             WHEN x.sql_id IS NULL THEN '{OUTSIDE_SQL}'
+             ELSE coalesce(split_part(o.operator, ' ', 1), '{SHARED}') END AS operator,
+        x.iteration, x.stack_id AS java_stack
+    FROM placed x
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN x.stack = -2 THEN 'pyrometer' ELSE 'python' END AS role, event, weight
+        FROM (VALUES ('cpu', x.cpu), ('wall', x."off")) v(event, weight) WHERE weight > 0) e
+    LEFT JOIN owners o ON o.jvm = x.jvm AND o.sql_id = x.sql_id AND o.stage_id = x.stage_id
+        AND o.stack_id IS NOT DISTINCT FROM x.stack_id
+"""
+
+
+def ingest_python(files: Sequence[str], folder: Path, host: str) -> str:
+    """Write parts of ``samples``, ``stacks`` and ``frames`` beside those of the JVM's profiler.
+
+    Parameters
+    ----------
+    files : sequence of str
+        ``raw/python-*.ndjson``.
+    folder : Path
+        Folder of the tables; those of event log, plugin and profiles are there already.
+    host : str
+        Host of processes whose task no plugin tells.
+
+    Returns
+    -------
+    str
+        What the native readers return: a JSON object of ``tables``, ``doubts`` and ``stats``.
+    """
+    with Tables(folder) as tables:
+        columns = ", ".join(f"'{name}': '{kind}'" for name, kind in _COLUMNS.items())
+        tables.define(
+            "raw",
+            f"SELECT * FROM read_ndjson([{', '.join(map(literal, files))}],"
+            f" columns={{{columns}}}, ignore_errors=true, maximum_object_size={_LONGEST_LINE})",
+        )
+        tables.define("processes_seen", _PROCESSES)
+        last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")
+        tables.define("told_stacks", _STACKS, [last])
+        last = tables.scalar("SELECT coalesce(max(frame_id), -1) FROM frames")
+        tables.define("told_frames", _FRAMES, [last])
+        tables.define("taken", _TAKEN)
+        tables.define("placed", _PLACED)
+        tables.define("drivers", _DRIVERS)
+        tables.define("owners", _OWNERS)
+        write_part(
+            tables, "stacks", PART, f"SELECT stack_id, frame_ids, cut AS truncated FROM ({_LINKS})"
+        )
+        write_part(
+            tables,
+            "frames",
+            PART,
+            "SELECT frame_id, m AS class_name, f AS method, l AS line, s AS library,"
+            " CASE WHEN m IS NULL THEN 'native' ELSE 'python' END AS kind FROM told_frames",
+        )
+        made = write_part(tables, "samples", PART, _SAMPLES, [host])
+        return json.dumps({"tables": {}, "doubts": _doubts(tables), "stats": {"samples": made}})
+
+
+def _doubts(tables: Tables) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+
+    def add(code: str, severity: Severity, message: str, count: int) -> None:
+        if count:
+            found.append({"code": code, "severity": severity, "message": message, "count": count})
+
+    broken = int(tables.scalar("SELECT count(*) FROM raw WHERE k IS NULL"))
+    add("python_line_unreadable", "warning", f"{broken} line(s) of Python samples", broken)
+    for message, count in tables.query(
+        "SELECT message, count(*) FROM raw WHERE k = 'error' GROUP BY ALL ORDER BY 1"
+    ):
+        add("python_sampler_stopped", "warning", f"{message} ({count} process(es))", count)
+    astray = int(
+        tables.scalar("SELECT count(*) FROM placed WHERE task IS NOT NULL AND stage_id IS NULL")
+    )
+    told = f"{astray} samples name a task that the plugin did not see"
+    add("python_task_unknown", "info", told, astray)
+    return found

@@ -1,0 +1,87 @@
+"""Python workers of real applications: their CPU at the operator that drove them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cli import pyrometer
+
+from pyrometer.store import Run
+from pyrometer.workload.spark import find_spark
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
+
+APP = """
+import sys, time
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+
+def spin(ms):
+    end = time.thread_time() + ms / 1000
+    while time.thread_time() < end:
+        sum(range(200))
+
+def slow(n):
+    spin(10)
+    return n
+
+def quick(n):
+    spin(4)
+    return n
+
+spark = (SparkSession.builder.appName("workers").master(sys.argv[1])
+         .config("spark.ui.enabled", "false").getOrCreate())
+frame = spark.range(0, 160, 1, 4).withColumn("a", udf(slow, "bigint")("id"))
+rows = frame.where("a >= 0").withColumn("b", udf(quick, "bigint")("a")).collect()
+total = spark.sparkContext.range(0, 100, 1, 2).map(lambda n: (spin(6), n)[1]).sum()
+print("rows", len(rows), total)
+spark.stop()
+"""
+SLOW_NS, QUICK_NS, RDD_NS = 1_600_000_000, 640_000_000, 600_000_000
+
+
+@pytest.mark.parametrize(
+    ("spark", "master"), [("4.x", "local-cluster[2,1,1024]"), ("3.5", "local[2]")]
+)
+def test_workers_cpu_is_at_their_operators(spark: str, master: str, tmp_path: Path) -> None:
+    if spark == "3.5" and not SPARK35.is_dir():
+        pytest.skip("the environment with Spark 3.5 is not set up (make setup-test)")
+    install = find_spark(SPARK35 if spark == "3.5" else None)
+    (tmp_path / "app.py").write_text(APP)
+    words = ("run", "--json", "--no-report", "-o", "run", "--", install.python, "app.py", master)
+    done = pyrometer(*words, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    assert "rows 160 4950" in done.stdout
+    shown = pyrometer("show", "run", "--json", "--window", "application", cwd=tmp_path).json
+
+    driven: dict[str, list[dict[str, Any]]] = {}
+    for o in shown["operators"]:
+        if o["python_cpu_ns"]:
+            driven.setdefault(o["operator"], []).append(o)
+    by_text = {(o["node_text"] or "")[:24]: o["python_cpu_ns"] for o in driven["BatchEvalPython"]}
+    slow = sum(ns for text, ns in by_text.items() if "slow(" in text)
+    quick = sum(ns for text, ns in by_text.items() if "quick(" in text)
+    assert slow == pytest.approx(SLOW_NS, rel=0.1)
+    assert quick == pytest.approx(QUICK_NS, rel=0.15)
+    (rdd,) = driven["RDD Python"]
+    assert rdd["python_cpu_ns"] > 0.9 * RDD_NS
+
+    python = shown["python"]
+    assert python["seen_ratio"] == pytest.approx(1, abs=0.15)
+    functions = {f["function"]: f["on_cpu_ns"] for f in python["functions"]}
+    assert functions["__main__.slow"] == pytest.approx(SLOW_NS, rel=0.1)
+    sampler = next(i for i in shown["instruments"] if i["name"] == "sampler in Python")
+    assert 0 < sampler["cpu_ns"] < 0.05 * python["workers_ns"]
+    assert {c["category"] for c in shown["categories"]} >= {"python"}
+    assert not {"python_unseen", "python_sampler_stopped"} & {d["code"] for d in shown["doubts"]}
+    with Run.open(tmp_path / "run") as run:
+        untold = run.tables.scalar(
+            "SELECT sum(weight) FILTER (stage_id IS NULL) / sum(weight) FROM samples"
+            " WHERE source = 'python' AND event = 'cpu' AND thread_name = 'Python worker'"
+            " AND role = 'python'"
+        )
+    assert untold < 0.05

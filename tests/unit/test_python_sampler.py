@@ -1,0 +1,161 @@
+"""The sampler inside Python processes, against what the kernel says that they used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrometer.probes.profile import parse_profile
+from pyrometer.probes.python_workers import HOOK, PythonProbe
+from pyrometer.store.layout import RunPaths
+
+# What the sampler knows of pyspark: a package of that name, and its task context.
+CONTEXT = """
+class TaskContext:
+    _taskContext = None
+    _taskAttemptId = None
+"""
+BURN = """
+import os, random, sys, time
+def burn(ms):
+    end = time.thread_time() + ms / 1000
+    while time.thread_time() < end:
+        sum(range(500))
+"""
+DAEMON = (
+    BURN
+    + """
+from pyspark.taskcontext import TaskContext
+if __name__ == "__main__":
+    if os.fork() == 0:
+        for task, ms in ((7, 300), (8, 150)):
+            TaskContext._taskContext = context = TaskContext()
+            context._taskAttemptId = task
+            burn(ms)
+            TaskContext._taskContext = None
+            time.sleep(0.1)
+        print("used", time.process_time_ns(), flush=True)
+        os._exit(0)
+    os.wait()
+    print("threads", len(os.listdir("/proc/self/task")), flush=True)
+"""
+)
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Path:
+    package = tmp_path / "lib" / "pyspark"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "taskcontext.py").write_text(CONTEXT)
+    (package / "daemon.py").write_text(DAEMON)
+    (tmp_path / "raw").mkdir()
+    return package.parent
+
+
+def run(spark: Path, *arguments: str, raw: str = "raw", **more: str) -> str:
+    needs = PythonProbe().needs(RunPaths(spark.parent))
+    folder = str(spark.parent / raw)
+    path = os.pathsep.join([*needs.python_path, str(spark)])
+    env = {**os.environ, **needs.environment, "PYTHONPATH": path, "PYROMETER_PYTHON_DIR": folder}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=env | more,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def lines(spark: Path, kind: str) -> list[dict[str, Any]]:
+    files = list((spark.parent / "raw").glob("python-*.ndjson"))
+    return [r for f in files for r in map(json.loads, f.open()) if r["k"] == kind]
+
+
+def test_a_workers_samples_add_up_to_its_cpu_time_by_task(spark: Path) -> None:
+    printed = dict(line.split() for line in run(spark, "-m", "pyspark.daemon").splitlines())
+    assert printed["threads"] == "1"  # the daemon itself forks without a thread beside it
+    (process,) = lines(spark, "process")
+    assert (process["kind"], process["jvm"]) == ("worker", os.getpid())
+    rows = [
+        row
+        for r in lines(spark, "samples")
+        for row in zip(r["cpu"], r["task"], r["stack"], strict=True)
+    ]
+    by_task = {task: sum(cpu for cpu, t, _ in rows if t == task) for task in (7, 8)}
+    assert by_task[7] == pytest.approx(300e6, abs=60e6)
+    assert by_task[8] == pytest.approx(150e6, abs=60e6)
+    own = sum(r["own"] for r in lines(spark, "samples"))
+    total = sum(cpu for cpu, _, _ in rows)
+    assert total + own == pytest.approx(int(printed["used"]), rel=0.1)
+    assert own < 0.1 * total
+    stacks = {r["id"]: [f["f"] for f in r["frames"]] for r in lines(spark, "stack")}
+    burning = sum(cpu for cpu, _, stack in rows if "burn" in stacks.get(stack, ()))
+    assert burning > 0.8 * total
+
+
+def test_the_driver_is_sampled_once_it_imports_pyspark(spark: Path) -> None:
+    run(spark, "-c", BURN + "burn(100)")
+    assert not lines(spark, "process")
+    script = BURN + "import pyspark\nburn(200)\ntime.sleep(0.2)\nprint(random.Random(1).random())"
+    run(spark, "-c", "import random\nrandom.seed(1)\n" + script)
+    (process,) = lines(spark, "process")
+    assert process["kind"] == "driver"
+    assert sum(sum(r["cpu"]) for r in lines(spark, "samples")) > 150e6
+
+
+def test_the_application_does_not_notice(spark: Path) -> None:
+    script = (
+        "import random, threading\nrandom.seed(5)\nimport pyspark, time\ntime.sleep(0.2)\n"
+        "print(random.random(), threading.active_count(), len(threading.enumerate()))"
+    )
+    import random
+
+    assert run(spark, "-c", script).split() == [str(random.Random(5).random()), "1", "1"]
+    (spark / "sitecustomize.py").write_text("HIDDEN = 'by none'")
+    script = "import pyspark, sitecustomize; print(sitecustomize.HIDDEN)"
+    assert run(spark, "-c", script) == "by none\n"
+    # Neither a folder that is not there nor one that cannot be written to is its problem.
+    assert run(spark, "-c", "import pyspark; print(1)", raw="away") == "1\n"
+    script = BURN + "import pyspark\nos.rmdir(os.environ['PYROMETER_PYTHON_DIR'])\nburn(700)"
+    (spark.parent / "gone").mkdir()
+    run(spark, "-c", script, raw="gone")
+
+
+def test_workers_of_limited_memory_are_left_alone(spark: Path) -> None:
+    run(spark, "-m", "pyspark.daemon", PYSPARK_EXECUTOR_MEMORY_MB="512")
+    assert not lines(spark, "samples")
+    (error,) = lines(spark, "error")
+    assert "spark.executor.pyspark.memory" in error["message"]
+    entry = PythonProbe().report(RunPaths(spark.parent))
+    assert entry.reason == error["message"]
+
+
+def test_the_probe_counts_what_came(spark: Path) -> None:
+    run(spark, "-m", "pyspark.daemon")
+    entry = PythonProbe("20ms").report(RunPaths(spark.parent))
+    samples = sum(len(r["t"]) for r in lines(spark, "samples"))
+    assert entry.got == f"{samples} samples of 1 Python process(es)"
+    assert entry.own_cpu_ns == sum(r["own"] for r in lines(spark, "samples"))
+    assert PythonProbe().check() == []
+
+
+def test_python_may_be_left_out_or_asked_for_alone() -> None:
+    assert "python" in parse_profile("full").probes
+    assert "python" not in parse_profile("cpu,wall,alloc,lock").probes
+    alone = parse_profile("python=5ms")
+    assert (alone.python_period, alone.stack_events) == ("5ms", {})
+    assert "stacks" not in alone.probes
+    assert PythonProbe("5ms").needs(RunPaths(Path("/r"))).environment[
+        "PYROMETER_PYTHON_PERIOD_NS"
+    ] == str(5_000_000)
+    assert (HOOK / "sitecustomize.py").is_file()
