@@ -9,7 +9,7 @@ export function cpuSection(summary) {
     el("div", { class: "three" }, categories(summary), operators(summary), roles(summary.cpu)));
 }
 
-function panel(title, text, list, reason) {
+export function panel(title, text, list, reason) {
   return el("div", { class: "panel" }, el("h3", null, title, help(text)), list.length ? el("div", { class: "hbars" }, list) : missing(reason));
 }
 
@@ -74,7 +74,7 @@ function roles(cpu) {
     ])), cpu?.reason ?? "The OS probe did not run, so only the task CPU that Spark counts is known.");
 }
 
-function row(name, value, share, most, estimate, colour, more = []) {
+export function row(name, value, share, most, estimate, colour, more = []) {
   const at = (amount) => `${Math.max(0, Math.min(100, (amount / most) * 100))}%`;
   const whisker = estimate?.low !== undefined && estimate?.low !== null && estimate.high !== estimate.low
     ? el("span", { class: "whisker", style: { left: at(estimate.low), width: `calc(${at(estimate.high)} - ${at(estimate.low)})` } }) : null;

@@ -9,6 +9,7 @@ import { heatMap } from "./heat.js";
 import { ledgerSection } from "./ledger.js";
 import { planSection } from "./plan.js";
 import { queriesSection } from "./queries.js";
+import { resourcesSection } from "./resources.js";
 import { makeSelection } from "./selection.js";
 import { stagesSection } from "./stages.js";
 import { STUDY_NAVIGATION, studyPage } from "./study.js";
@@ -16,7 +17,7 @@ import { doubts, figures, head, iterations, verdict } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { timelineSection } from "./timeline.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 const read = (id) => document.getElementById(id)?.textContent ?? "";
 
@@ -84,6 +85,7 @@ async function main() {
     guarded("Doubts", () => doubts(summary.doubts)),
     guarded("Where the time went", () => ledgerSection(summary.ledger)),
     guarded("CPU", () => cpuSection(summary)),
+    guarded("Memory and code", () => resourcesSection(summary)),
     guarded("Iterations", () => iterations(summary.iterations)),
     guarded("Queries", () => queriesSection(content.characterisation)),
     guarded("Stages", () => stagesSection(summary, content.cuts)),

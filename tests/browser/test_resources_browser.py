@@ -1,0 +1,71 @@
+"""Memory and code of a run in a real browser: values as they are, reasons where there are none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.browser.conftest import Browser
+from tests.support.report_fixture import manifest
+from tests.support.summary_fixture import summary
+
+from pyrometer.analyse.model.resources import Allocation, Code, CodeKind, Faults, Memory, Swap
+from pyrometer.estimate import Estimate
+from pyrometer.report.data import build
+
+pytestmark = pytest.mark.browser
+
+
+def page_of(browser: Browser, **blocks: Any) -> Browser:
+    return browser.open(build(summary() | blocks, manifest(), None))
+
+
+def rows(page: Browser) -> list[list[str]]:
+    found: list[list[str]] = page.js(
+        "return [...document.querySelectorAll('#resources tr')]"
+        ".map((row) => [...row.children].map((cell) => cell.textContent))"
+    )
+    return found
+
+
+def test_values_and_reasons(browser: Browser) -> None:
+    memory = Memory(
+        allocation=Allocation(allocated_bytes=55_823_219_456, bytes_per_s=567_356_778.4),
+        faults=Faults(minor_count=599_256, major_count=9),
+        swap=Swap(reason="the OS probe did not run"),
+    )
+    share = Estimate(value=4e9, low=3e9, high=5e9, level=0.95, n=900, method="wilson")
+    code = Code(
+        kinds=[
+            CodeKind(kind="interpreted", on_cpu_ns=4_000_000_000, estimate=share, share=0.2),
+            CodeKind(kind="c2", on_cpu_ns=16_000_000_000, share=0.8),
+        ]
+    )
+    page = page_of(browser, memory=memory.model_dump(), code=code.model_dump())
+    assert page.complaints() == []
+    assert rows(page) == [
+        ["Allocated by tasks ?", "55.8 GB", ""],
+        ["… per second ?", "567 MB/s", ""],
+        ["Minor page faults ?", "599,256", ""],
+        ["Major page faults ?", "9", ""],
+        ["In swap, at most ?", "–", "the OS probe did not run"],
+        ["Read from swap by the host ?", "–", "the OS probe did not run"],
+        ["Written to swap by the host ?", "–", "the OS probe did not run"],
+    ]
+    bars = page.all_texts("#resources .hbar")
+    assert bars == ["interpreted4.00 s20.0 %", "compiled by C216.0 s80.0 %"]
+    assert page.js("return document.querySelectorAll('#resources .whisker').length") == 1
+
+
+def test_without_profiler_and_probe(browser: Browser) -> None:
+    page = page_of(
+        browser,
+        memory=Memory(
+            allocation=Allocation(reason="no plugin"), faults=Faults(reason="no probe"),
+            swap=Swap(reason="no probe"),
+        ).model_dump(),
+        code=Code(reason="the profiler took no samples").model_dump(),
+    )  # fmt: skip
+    assert [row[1:] for row in rows(page)] == [["–", "no plugin"]] * 2 + [["–", "no probe"]] * 5
+    assert page.text("#resources .missing") == "the profiler took no samples"
+    assert page.complaints() == []
