@@ -19,7 +19,8 @@ __all__ = ["TaskLog"]
 
 _KIND = re.compile(rb'\{"k":"([a-z_]+)"')
 _TIME = re.compile(rb'"mono_ns":(\d+)')
-_BLOCK = 1 << 20
+# A sample of a thread that sleeps stands for the time until it woke, maybe since another chunk.
+_BEFORE_NS = 30_000_000_000
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -87,8 +88,8 @@ class TaskLog:
         return not runs(self.pid) if here else self.closed
 
     def write(self, start_mono_ns: int, target: Path) -> None:
-        """Write what a chunk that starts then needs; tasks that ended before are let go of."""
-        while self._ended and self._ended[0][0] < start_mono_ns:
+        """Write what a chunk that starts then needs; tasks that ended long before are let go of."""
+        while self._ended and self._ended[0][0] < start_mono_ns - _BEFORE_NS:
             self._ended.popleft()
         with target.open("wb") as out:
             out.writelines(self._process_lines)
@@ -107,18 +108,21 @@ class TaskLog:
         if kind not in (b"process", b"task_start", b"task", b"profiler", b"bye"):
             return
         try:
-            record = json.loads(line)
-        except ValueError:
+            self._record(kind, json.loads(line), line)
+        except (ValueError, KeyError, TypeError):
+            # The reader of all records counts those that cannot be read.
             return
+
+    def _record(self, kind: bytes, record: dict[str, Any], line: bytes) -> None:
         if kind == b"process":
             self._process(record, line)
         elif kind == b"task_start":
-            self._open[record["tid"], record["task"]] = line
             self._time_ns = max(self._time_ns, record["start_ns"])
+            self._open[record["tid"], record["task"]] = line
         elif kind == b"task":
+            self._time_ns = max(self._time_ns, record["end_ns"])
             self._open.pop((record["tid"], record["task"]), None)
             self._ended.append((record["end_ns"], line))
-            self._time_ns = max(self._time_ns, record["end_ns"])
         elif kind == b"profiler":
             self.alloc_bytes = alloc_bytes(str(record.get("options") or ""))
         else:
