@@ -10,6 +10,7 @@ run, so that filters, grouping and colours are chosen in the viewer without fold
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,15 +55,58 @@ def build_flame(
     """
     if not tables.has("samples"):
         return {"reason": "The run has no profiler samples."}
+    folded = fold(tables, most)
+    if folded is None:
+        return {"reason": "The profiler delivered no samples."}
+    return pack_flame(tables, folded, pack, axis)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Samples folded on a tree of stacks.
+
+    Attributes
+    ----------
+    facts : dict
+        As of `pyrometer.report.flame_facts.facts_of`.
+    tree : Tree
+        Of the stacks.
+    leaf : int64 array
+        The run of the tree that each fact ends with.
+    strings : list of str
+        Names that the frames of the tree are places in.
+    """
+
+    facts: dict[str, Any]
+    tree: Tree
+    leaf: Ints
+    strings: list[str]
+
+
+def fold(tables: Tables, most: int | None = None) -> Folded | None:
+    """Fold the samples of a run; None where there are none.
+
+    Parameters
+    ----------
+    tables : Tables
+        The run's tables.
+    most : int, optional
+        Bound of the facts of an event (see `pyrometer.report.flame_facts.facts_of`).
+    """
     facts = facts_of(tables, most)
     if not facts["stack"].size:
-        return {"reason": "The profiler delivered no samples."}
+        return None
     paths, path_of_fact, strings = _paths(tables, facts)
     tree = build_tree(paths)
-    made, rows = _pack(pack, facts, tree, tree.leaf[path_of_fact], strings)
+    return Folded(facts, tree, tree.leaf[path_of_fact], strings)
+
+
+def pack_flame(
+    tables: Tables, folded: Folded, pack: Pack, axis: Axis | None = None
+) -> dict[str, Any]:
+    """Put folded samples into ``pack``; parameters and result are those of `build_flame`."""
     hosts = int(tables.scalar("SELECT count(DISTINCT host) FROM spans"))
-    return made | {
-        "times": build_times(tables, axis, rows, pack),
+    return _pack(pack, folded, tables, axis) | {
         # Tasks that run at once are counted on one clock.
         "critical": list(CRITICAL) if hosts == 1 else None,
     }
@@ -148,14 +192,13 @@ class _Frames:
                        generate_subscripts(frame_ids, 1) AS place
                 FROM stacks WHERE stack_id >= {low} AND stack_id < {low + _BATCH}
                     AND stack_id IN ({used})
-                ORDER BY stack, place
                 """
             )
-            frame = integers(found["frame"])
+            stack, frame, place = _in_order(*(integers(found[name]) for name in found))
             frame[(frame < 0) | (frame >= rank_of.size)] = rank_of.size - 1
-            stack, size = np.unique(integers(found["stack"]), return_counts=True)
-            ids.append(stack)
-            sizes.append(size.astype(np.int64))
+            begins = np.flatnonzero(place == 1)
+            ids.append(stack[begins])
+            sizes.append(np.diff(begins, append=stack.size))
             ranks.append(rank_of[frame])
             kinds.append(kind_of[frame])
         self.rank, self.kind = np.concatenate(ranks), np.concatenate(kinds)
@@ -173,10 +216,17 @@ class _Frames:
         return self.rank[start:end], self.kind[start:end]
 
 
-def _pack(
-    pack: Pack, facts: dict[str, Any], tree: Tree, leaf: Ints, strings: list[str]
-) -> tuple[dict[str, Any], Ints]:
-    """Put tree and facts into the pack; also the row there of each fact."""
+def _in_order(stack: Ints, frame: Ints, place: Ints) -> tuple[Ints, Ints, Ints]:
+    """Keep frames of a stack together and in order, which the database does but never promised."""
+    goes_on = (stack[1:] == stack[:-1]) & (place[1:] == place[:-1] + 1)
+    if not (goes_on | (place[1:] == 1)).all():
+        order = np.lexsort((place, stack))
+        return stack[order], frame[order], place[order]
+    return stack, frame, place
+
+
+def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict[str, Any]:
+    facts, tree, leaf, strings = folded.facts, folded.tree, folded.leaf, folded.strings
     values = facts["values"]
     present = values["event"]
     events = [e for e in EVENTS if e in present] + sorted(set(present) - set(EVENTS))
@@ -211,7 +261,7 @@ def _pack(
         "dimensions": {name: values[name] for name in DIMENSIONS},
         "note": _note(facts),
     }
-    return made, rows
+    return made | {"times": build_times(tables, axis, rows, pack)}
 
 
 def _note(facts: dict[str, Any]) -> str | None:

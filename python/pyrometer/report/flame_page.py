@@ -10,7 +10,7 @@ from pyrometer.analyse.windows import APPLICATION, MEASURED, choose, windows
 from pyrometer.errors import UsageError
 from pyrometer.report.axis import find_axis
 from pyrometer.report.data import alone
-from pyrometer.report.flame import build_flame
+from pyrometer.report.flame import fold, pack_flame
 from pyrometer.report.flame_view import SCHEMA, Asked, FlameView, view_of
 from pyrometer.report.pack import Pack
 from pyrometer.report.page import write_page
@@ -44,21 +44,24 @@ def write_flame(
     asked = asked or Asked()
     with Run.open(run) as opened:
         tables = opened.tables
+        none = UsageError(
+            f"{run}: no profiler samples, so there is no flame graph",
+            "pyrometer run --profile full …",
+        )
         if tables is None or not tables.has("samples"):
-            raise UsageError(
-                f"{run}: no profiler samples, so there is no flame graph",
-                "pyrometer run --profile full …",
-            )
+            raise none
         window = next((w for w in windows(opened) if w.name == MEASURED), None)
         measured = window.iterations if window else ()
         define_told(Scope(opened, choose(opened, APPLICATION)))
         pack = Pack()
-        flame = build_flame(tables, pack, find_axis(tables, opened.facts()), MAX_FACTS)
+        folded = fold(tables, MAX_FACTS)
+        if folded is None:
+            raise none
+        flame = pack_flame(tables, folded, pack, find_axis(tables, opened.facts()))
         chosen = asked.settled(tables, measured)
         if asked != Asked():
             flame["opening"] = chosen.link(measured)
-        steps = {event: facts["step"] for event, facts in flame["events"].items()}
-        made = view_of(tables, chosen, str(run), steps, flame["note"])
+        made = view_of(tables, folded, chosen, str(run), flame["note"])
         apps = tables.records("SELECT app_name, spark_version FROM apps")
         summary = {"apps": apps, "window": window.facts().model_dump() if window else None}
         data = alone(SCHEMA, summary, opened.facts(), flame, pack)

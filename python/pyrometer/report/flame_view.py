@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.analyse.shares import LEVEL, wilson
 from pyrometer.analyse.windows import MEASURED
 from pyrometer.errors import UsageError
 from pyrometer.estimate import Estimate
+from pyrometer.report.flame import Folded
 from pyrometer.report.flame_facts import DIMENSIONS, EVENTS, FOLDED
+from pyrometer.report.flame_hottest import hottest
 from pyrometer.store.tables import Tables
 
 SCHEMA: Final = "pyrometer/flame/1"
@@ -138,6 +142,23 @@ class Chosen:
             return event
         return f"{event} AND iteration IN ({', '.join(map(str, self.iterations))})"
 
+    def facts(self, folded: Folded) -> npt.NDArray[np.bool_]:
+        """Tell which facts are meant, as `condition` does."""
+        facts = folded.facts
+
+        def having(name: str, wanted: Collection[object]) -> npt.NDArray[np.bool_]:
+            values = facts["values"][name]
+            found: npt.NDArray[np.bool_] = np.array([v in wanted for v in values])[facts[name]]
+            return found
+
+        if self.event == BOTH:
+            met = having("event", ("cpu",)) | (
+                having("event", ("wall",)) & ~having("state", ("running",))
+            )
+        else:
+            met = having("event", (self.event,))
+        return met if self.iterations is None else met & having("iteration", self.iterations)
+
     def link(self, measured: Sequence[int]) -> str:
         """Give the part of the page's address that opens it at this view."""
         words = {"event": self.event}
@@ -152,9 +173,9 @@ class Chosen:
 
 def view_of(
     tables: Tables,
+    folded: Folded,
     chosen: Chosen,
     run_dir: str,
-    steps: Mapping[str, float | None],
     note: str | None = None,
 ) -> FlameView:
     """Add up the chosen samples of a run, after `facts_of` has told them.
@@ -163,18 +184,18 @@ def view_of(
     ----------
     tables : Tables
         The run's tables, with the temporary ones of `facts_of`.
+    folded : Folded
+        Their samples.
     chosen : Chosen
-        Which samples.
+        Which of them.
     run_dir : str
         As it is printed.
-    steps : mapping
-        What a tick of the sampler weighs, by event.
     note : str, optional
         What bounds took.
     """
     tables.define("flame_chosen", f"SELECT * FROM {FOLDED} WHERE {chosen.condition}")
     # A tick of cpu and of wall weighs its event's step; of other events a sample is a tick.
-    ticks = "".join(f" WHEN '{event}' THEN {step}" for event, step in steps.items() if step)
+    ticks = "".join(f" WHEN '{event}' THEN {step}" for event, step in folded.facts["steps"].items())
     square = f"weight * CASE event{ticks} ELSE weight / n END" if ticks else "weight * weight / n"
     whole = tables.record(
         "SELECT coalesce(sum(weight), 0) AS weight, coalesce(sum(n), 0)::BIGINT AS n,"
@@ -208,14 +229,14 @@ def view_of(
         ],
         frames=[
             FlameFrame(
-                frame=row["frame"],
-                self_weight=row["own"],
-                self_share=share(row["own"]),
-                total_weight=row["total"],
-                total_share=share(row["total"]),
-                samples_count=row["n"],
+                frame=row.frame,
+                self_weight=row.own,
+                self_share=share(row.own),
+                total_weight=row.total,
+                total_share=share(row.total),
+                samples_count=row.n,
             )
-            for row in _frames(tables)
+            for row in hottest(folded, chosen.facts(folded), FRAMES_COUNT)
         ],
         note=note,
     )
@@ -228,40 +249,4 @@ def _groups(tables: Tables, by: Sequence[str]) -> list[dict[str, Any]]:
     return tables.records(
         f"SELECT {names}, sum(weight) AS weight, sum(n)::BIGINT AS n FROM flame_chosen"
         f" GROUP BY {names} ORDER BY weight DESC, {names} LIMIT {GROUPS_COUNT}"
-    )
-
-
-def _frames(tables: Tables) -> list[dict[str, Any]]:
-    """Give the frames that lead by self or by total."""
-    return tables.records(
-        f"""
-        WITH stacked AS (
-            SELECT kept AS stack, top_class, sum(weight) AS weight, sum(n) AS n
-            FROM flame_chosen GROUP BY ALL
-        ), placed AS (
-            SELECT k.stack, k.top_class, k.weight, k.n, unnest(s.frame_ids) AS frame_id,
-                   generate_subscripts(s.frame_ids, 1) = len(s.frame_ids) AS last
-            FROM stacked k JOIN stacks s ON s.stack_id = k.stack
-        ), named AS (
-            SELECT p.stack, p.top_class, p.weight, p.n, p.last AND p.top_class IS NULL AS last,
-                   CASE WHEN f.class_name IS NULL THEN f.method
-                        ELSE concat(f.class_name, '.', f.method) END AS frame
-            FROM placed p JOIN frames f USING (frame_id)
-            UNION ALL
-            SELECT stack, top_class, weight, n, true, top_class FROM stacked
-            WHERE top_class IS NOT NULL
-        ), once AS (  -- a recursive call counts once
-            SELECT frame, stack, top_class, any_value(weight) AS weight, any_value(n) AS n,
-                   bool_or(last) AS last
-            FROM named GROUP BY frame, stack, top_class
-        ), summed AS (
-            SELECT frame, coalesce(sum(weight) FILTER (last), 0) AS own, sum(weight) AS total,
-                   sum(n)::BIGINT AS n
-            FROM once GROUP BY frame
-        )
-        SELECT * FROM summed
-        QUALIFY row_number() OVER (ORDER BY own DESC, frame) <= {FRAMES_COUNT}
-            OR row_number() OVER (ORDER BY total DESC, frame) <= {FRAMES_COUNT}
-        ORDER BY own DESC, total DESC, frame
-        """
     )

@@ -53,6 +53,8 @@ class Tables:
                 "autoload_known_extensions": False,
             }
         )
+        # Its bar would land in the output of whoever asks.
+        self.connection.execute("SET enable_progress_bar = false")
         self._rows: dict[str, int] = {}
         self.defined: set[str] = set()
         for table in schema.tables().values():
