@@ -151,13 +151,14 @@ function graph(model) {
   function colour() {
     const { verdict } = model.sides[state.event];
     const key = (fill_, text) => el("span", null, el("i", { class: "swatch", style: { background: fill_ } }), text);
-    const range = (level) => (level === 0 ? `below ${time(steps[0])}` : level === steps.length ? `${time(steps[level - 1])} and more` : `${time(steps[level - 1])} – ${time(steps[level])}`);
+    const range = (level) => (level === 0 ? `< ${time(steps[0])}` : level === steps.length ? `≥ ${time(steps[level - 1])}` : interval(steps[level - 1], steps[level], "ns"));
     const levels = steps.length ? [...Array(steps.length + 1).keys()] : [];
     legend.replaceChildren(
-      el("b", null, state.swapped ? "A against B:" : "B against A:"),
-      ...levels.map((level) => key(LESS[level], `${range(level)} less`)).reverse(),
+      el("b", null, state.swapped ? "A less than B by" : "B less than A by"),
+      ...levels.map((level) => key(LESS[level], range(level))).reverse(),
       key(css("--mixed"), verdict.some((one) => model.verdicts[one] !== SAME) ? "no significant difference, or too few samples" : SAME),
-      ...levels.map((level) => key(MORE[level], `${range(level)} more`)));
+      el("b", null, "more by"),
+      ...levels.map((level) => key(MORE[level], range(level))));
     canvas.draw();
     tell(canvas.root);
   }

@@ -47,6 +47,8 @@ _COLUMNS: tuple[tuple[str, Justify], ...] = (
     ("share", "right"),
     ("", "left"),
 )
+_NARROW_COLUMNS = (_COLUMNS[0], *_COLUMNS[2:4])
+WIDE = 110  # a narrower terminal has no room for both times and the verdict, but for its colour
 _PACKAGE = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z$])")
 
 
@@ -121,23 +123,26 @@ def _rows(
     if not shown:
         return
     yield heading(title)
-    cells = [
-        [
-            safe(brief(name), 400),
-            f"{units.duration(c.a.value)} → {units.duration(c.b.value)}",
-            f"{_signed(c.change.value)} [dim]{_ends(c)}[/]",
-            f"{units.percent(c.share_a)} → {units.percent(c.share_b)}",
-            f"[{_COLOURS.get(c.verdict, 'dim')}]{c.verdict}[/]",
-        ]
-        for name, c in shown[:MAX_ROWS]
-    ]
-    yield indented(grid(look, _COLUMNS, cells))
+    wide = look.width >= WIDE
+    cells = [_cells(name, c, wide) for name, c in shown[:MAX_ROWS]]
+    yield indented(grid(look, _COLUMNS if wide else _NARROW_COLUMNS, cells))
     if len(shown) > MAX_ROWS:
         yield note(f"and {len(shown) - MAX_ROWS} more; --json has all")
 
 
 def _ends(c: Change) -> str:
     return escape(f"[{_signed(c.change.low)}, {_signed(c.change.high)}]")
+
+
+def _cells(name: str, c: Change, wide: bool) -> list[str]:
+    colour = _COLOURS.get(c.verdict, "dim")
+    change = f"{_signed(c.change.value)} [dim]{_ends(c)}[/]"
+    share = f"{units.percent(c.share_a)} → {units.percent(c.share_b)}"
+    shown = safe(brief(name), 400)
+    if not wide:
+        return [shown, f"[{colour}]{change}[/]", share]
+    times = f"{units.duration(c.a.value)} → {units.duration(c.b.value)}"
+    return [shown, times, change, share, f"[{colour}]{c.verdict}[/]"]
 
 
 def _signed(ns: float | None) -> str:
