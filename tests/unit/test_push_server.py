@@ -10,6 +10,8 @@ import pytest
 from tests.support.pyroscope import Fake, fake_pyroscope
 
 from pyrometer.errors import UsageError
+from pyrometer.pipeline import probes_of
+from pyrometer.plan import Trial
 from pyrometer.push.delivery import Patience
 from pyrometer.push.options import from_environment, make_server, read_settings
 from pyrometer.push.server import Answer, Server, message, parse_url
@@ -168,3 +170,25 @@ def test_pauses_double_at_most_and_are_drawn() -> None:
     assert max(patience.pause_s(0, None, denied=True) for _ in range(200)) > 20
     assert patience.pause_s(0, 45, denied=False) >= 45
     assert patience.pause_s(0, 1e9, denied=False) == 300
+
+
+@pytest.mark.parametrize(
+    ("url", "profile", "words"),
+    [
+        ("localhost:4040", "full", "not the address of a server"),
+        ("http://me:hush@h", "full", "a name or a password"),
+        ("http://h", "light", "samples no stacks"),
+    ],
+)
+def test_what_run_refuses_before_it_launches_anything(url: str, profile: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        probes_of(Trial(command=("true",), profile=profile, push=url))
+
+
+def test_a_server_that_cannot_be_reached_does_not_stop_a_run() -> None:
+    probe = probes_of(Trial(command=("true",), push="http://127.0.0.1:1"))[-1]
+    (problem,) = probe.check()
+    assert not problem.fatal
+    assert "cannot be reached" in problem.reason
+    with fake_pyroscope() as fake:
+        assert probes_of(Trial(command=("true",), push=fake.url))[-1].check() == []
