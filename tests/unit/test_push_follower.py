@@ -318,3 +318,25 @@ def test_when_a_run_is_over(run: GrowingRun, tmp_path: Path) -> None:
     run.executor(os.getpid())
     assert not is_over(run.paths, None)
     assert is_over(growing_run(tmp_path / "other").paths, None)
+
+
+def test_told_to_stop_with_much_left_ends_in_time(run: GrowingRun, fake: Fake) -> None:
+    run.grow(101, b"".join(map(chunk, range(6))))
+    fake.delay_s = 0.05
+    made = follower(run, fake, patience=Patience(0.01, 0.05, 0.3, stop_s=0.2))
+    thread = threading.Thread(target=made.follow, args=(lambda: False,))
+    thread.start()
+    until = time.monotonic() + 20
+    while not fake.taken and time.monotonic() < until:
+        time.sleep(0.01)
+    began = time.monotonic()
+    made.delivery.stop.set()
+    thread.join()
+    made.account.close()
+    assert time.monotonic() - began < 5
+    assert 0 < made.account.left_bytes < 6 * len(CHUNK)
+    # The rest may be sent later, and nothing is sent twice.
+    fake.delay_s = 0
+    sent = len(fake.taken)
+    assert once(run, fake)["profiles"] == {"taken": 6 * KINDS, "refused": 0, "unsure": 0}
+    assert len({pushed.uuid for pushed in fake.taken}) == 6 * KINDS > sent

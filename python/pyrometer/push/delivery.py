@@ -30,11 +30,14 @@ class Patience:
         https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
     last_s : float
         Without a profile taken, once nothing more is being recorded.
+    stop_s : float
+        In all, once we are told to stop.
     """
 
     first_pause_s: float = 1.0
     longest_pause_s: float = 30.0
     last_s: float = 10.0
+    stop_s: float = 12.0
 
     def pause_s(self, tries: int, reply_wait_s: float | None, denied: bool) -> float:
         """Length of the pause after so many tries; not shorter than the server asks for."""
@@ -61,7 +64,7 @@ class Delivery:
     Attributes
     ----------
     stop : threading.Event
-        Set: what lies on disk is still sent, while the server takes it.
+        Set: what lies on disk is still sent, in the time that there is for it.
     gave_up : bool
         It did not; nothing more is sent.
     """
@@ -71,6 +74,7 @@ class Delivery:
         self.stop = threading.Event()
         self.gave_up = False
         self._last_at: float | None = None
+        self._stop_at: float | None = None
         self._failing = False
 
     def last(self) -> None:
@@ -90,7 +94,7 @@ class Delivery:
         name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{where}/{profile.key}"))
         body = message({**labels, "__name__": profile.name}, profile.data, name)
         tries = 0
-        while not self.gave_up:
+        while not self._late():
             progress.sending = [profile.key, profile.event, profile.weight]
             try:
                 self.account.save()
@@ -110,6 +114,13 @@ class Delivery:
             tries += 1
         self.account.save()
         return False
+
+    def _late(self) -> bool:
+        now = time.monotonic()
+        if self.stop.is_set():
+            self._stop_at = self._stop_at or now + self.patience.stop_s
+        self.gave_up = self.gave_up or (self._stop_at is not None and now >= self._stop_at)
+        return self.gave_up
 
     def _settle(self, profile: Profile, answer: Answer, detail: str, size: int) -> None:
         account = self.account

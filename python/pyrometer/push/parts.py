@@ -27,7 +27,7 @@ class Kind:
     counted: bool = False
 
 
-# Names: docs/reference/pyroscope.md.
+# What they mean: docs/how-to/continuous-profiling.md.
 KINDS: Mapping[str, Kind] = {
     "cpu": Kind("process_cpu", (ValueType("cpu", NS),), ValueType("cpu", NS)),
     "wall": Kind("wall", (ValueType("wall", NS),), ValueType("wall", NS)),
