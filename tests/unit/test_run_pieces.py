@@ -287,6 +287,11 @@ def test_the_profilers_arguments() -> None:
     assert (
         StacksProbe({"wall": "50ms"}).command() == "start,wall=50ms,clock=monotonic,chunktime=10s"
     )
+    live = StacksProbe(parse_profile("cpu,live=512k,nativemem").stack_events).command()
+    assert live.startswith("start,event=cpu,interval=10ms,live,")
+    assert {"alloc=512k", "nativemem=512k"} <= set(live.split(","))
+    with pytest.raises(UsageError, match="of one period"):
+        parse_profile("alloc=8m,live=512k")
 
 
 def test_generated_sources_and_their_losses_are_told(paths: RunPaths) -> None:

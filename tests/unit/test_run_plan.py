@@ -104,7 +104,7 @@ def test_profiles_are_as_documented() -> None:
     assert parse_profile("off").probes == ("eventlog",)
     full = parse_profile("full")
     assert full.stack_events == {"cpu": "10ms", "wall": "50ms", "alloc": "8m", "lock": "10ms"}
-    assert full.probes == ("eventlog", "plugin", "gc", "os", "stacks", "python")
+    assert full.probes == ("eventlog", "plugin", "gc", "jit", "os", "stacks", "python")
     with pytest.raises(UsageError, match="three ways"):
         parse_profile("cpu,ctimer")
 

@@ -43,7 +43,7 @@ def test_roles_with_a_category_exist() -> None:
     assert set(load("categories.toml")["role"]) == roles - {"task"}
 
 
-@pytest.mark.parametrize("folder", ["gclog", "jfr"])
+@pytest.mark.parametrize("folder", ["gclog", "jfr", "jitlog"])
 def test_doubts_that_the_readers_raise_are_declared(folder: str) -> None:
     declared = {name for name in load("doubts.toml") if name != "version"}
     raised = set()

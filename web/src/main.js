@@ -5,6 +5,7 @@ import { cpuSection } from "./cpu.js";
 import { environmentSection } from "./environment.js";
 import { DIFFERENCE_NAVIGATION, differencePage } from "./flame-difference.js";
 import { flameSection } from "./flame.js";
+import { jvmSection } from "./jvm.js";
 import { heatMap } from "./heat.js";
 import { ledgerSection } from "./ledger.js";
 import { planSection } from "./plan.js";
@@ -17,7 +18,7 @@ import { doubts, figures, head, iterations, verdict } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { timelineSection } from "./timeline.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["jvm", "JVM"], ["resources", "Memory"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 const read = (id) => document.getElementById(id)?.textContent ?? "";
 
@@ -85,6 +86,7 @@ async function main() {
     guarded("Doubts", () => doubts(summary.doubts)),
     guarded("Where the time went", () => ledgerSection(summary.ledger)),
     guarded("CPU", () => cpuSection(summary)),
+    guarded("JVM", () => jvmSection(summary)),
     guarded("Memory and code", () => resourcesSection(summary)),
     guarded("Iterations", () => iterations(summary.iterations)),
     guarded("Queries", () => queriesSection(content.characterisation)),

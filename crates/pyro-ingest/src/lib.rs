@@ -3,6 +3,7 @@ pub mod codegen;
 pub mod eventlog;
 pub mod gclog;
 pub mod jfr;
+pub mod jitlog;
 mod jobs;
 pub mod plugin;
 pub mod probe;

@@ -70,6 +70,12 @@ mod _core {
         report(py, |_| pyro_ingest::gclog::ingest_gc(&paths, out))
     }
 
+    /// Reads JIT logs into the tables of `out`.
+    #[pyfunction]
+    fn ingest_jit(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
+        report(py, |_| pyro_ingest::jitlog::ingest_jit(&paths, out))
+    }
+
     /// Reads the plugin's records into the tables of `out`.
     #[pyfunction]
     fn ingest_plugin(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyrometer.analyse.counters import growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
 from pyrometer.analyse.model import Allocation, Code, CodeKind, Faults, Memory, Swap
+from pyrometer.analyse.sampled_bytes import allocated, live_heap, native_memory
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.shares import part_of
 
@@ -15,14 +16,22 @@ _OURS = f"scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
 
 
 def memory(scope: Scope) -> Memory:
-    """Tell what tasks allocated, and page faults and swap of the application.
+    """Tell what tasks allocated, what was in use, and page faults and swap of the application.
 
     Parameters
     ----------
     scope : Scope
         A run cut to a window, with ``w_series``.
     """
-    return Memory(allocation=_allocation(scope), faults=_faults(scope), swap=_swap(scope))
+    allocation = _allocation(scope)
+    allocation.sampled = allocated(scope, allocation.allocated_bytes)
+    return Memory(
+        allocation=allocation,
+        live_heap=live_heap(scope),
+        native=native_memory(scope),
+        faults=_faults(scope),
+        swap=_swap(scope),
+    )
 
 
 def _allocation(scope: Scope) -> Allocation:

@@ -13,6 +13,7 @@ from pyrometer.analyse.gc import define_pauses, gc
 from pyrometer.analyse.helpers import helpers
 from pyrometer.analyse.huge_methods import too_large_to_compile
 from pyrometer.analyse.io import io
+from pyrometer.analyse.jvm import jvm
 from pyrometer.analyse.ledger_core import core_view
 from pyrometer.analyse.ledger_slot import slot_view
 from pyrometer.analyse.model import Failed, Ledger, LedgerReport, RunFacts, Summary
@@ -83,6 +84,7 @@ def summary(run: Run, window: str | None = None) -> Summary:
         gc=gc(scope),
         memory=memory(scope),
         code=code(scope),
+        jvm=jvm(scope),
         python=workers,
         ledger=ledger(scope),
         instruments=instruments(scope, process.process_cpu_ns),

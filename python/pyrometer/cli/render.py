@@ -26,6 +26,7 @@ from pyrometer.cli.drawing import (
     words,
 )
 from pyrometer.cli.render_iterations import iteration_lines
+from pyrometer.cli.render_jvm import jvm_lines
 from pyrometer.cli.render_ledger import view_lines
 from pyrometer.cli.render_operators import category_lines, operator_lines
 from pyrometer.cli.render_python import python_lines
@@ -60,6 +61,7 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from _cpu(s, look)
     yield from _io(s, look)
     yield from _gc(s)
+    yield from jvm_lines(s.jvm, look)
     yield from memory_lines(s.memory)
     yield heading("Ledger: what the task slots' time went to")
     yield from view_lines(s.ledger.slot_view, look)

@@ -14,7 +14,7 @@ from pyrometer.cli.drawing import Look, bar, bars, heading, indented, interval
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pyrometer.analyse.model import Code, Memory
+    from pyrometer.analyse.model import Code, Memory, SampledBytes
 
 
 def code_lines(code: Code, look: Look) -> Iterator[RenderableType]:
@@ -35,6 +35,28 @@ def code_lines(code: Code, look: Look) -> Iterator[RenderableType]:
     yield indented(rows)
 
 
+def _sampled(memory: Memory) -> Iterator[str]:
+    """Tell bytes by samples, as far as there are any, with the classes of most of them."""
+    parts: tuple[tuple[str, SampledBytes], ...] = (
+        ("allocated by tasks, by samples", memory.allocation.sampled),
+        ("in use at the end, by samples", memory.live_heap),
+        ("native memory not given back, by samples", memory.native),
+    )
+    for what, part in parts:
+        if part.bytes is None or part.estimate is None:
+            continue
+        ends = " – ".join(units.size(end) for end in (part.estimate.low, part.estimate.high))
+        line = f"{what}: {units.size(part.bytes)} ({ends}, n {units.count(part.samples_count)})"
+        if part.ratio is not None:
+            low, high = units.percent(part.ratio.low), units.percent(part.ratio.high)
+            line += f", {units.percent(part.ratio.value)} ({low} – {high}) of the JVM's count"
+        yield line
+        if part.by_class:
+            yield "  most of it: " + ", ".join(
+                f"{one.class_name} {units.percent(one.share)}" for one in part.by_class[:4]
+            )
+
+
 def memory_lines(memory: Memory) -> Iterator[RenderableType]:
     """Tell what tasks allocated, page faults and swap, as far as it is known."""
     lines = []
@@ -44,6 +66,7 @@ def memory_lines(memory: Memory) -> Iterator[RenderableType]:
         if allocation.bytes_per_s is not None:
             line += f", {units.size(allocation.bytes_per_s)} a second"
         lines.append(f"{line} ({allocation.reason})" if allocation.reason else line)
+    lines += _sampled(memory)
     if faults.minor_count is not None:
         lines.append(
             f"page faults of its processes: {units.count(faults.minor_count)} minor,"

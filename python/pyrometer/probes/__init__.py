@@ -8,6 +8,7 @@ def make_probes(profile: Profile) -> list[Probe]:
     """Make the probes of a profile. The agent is always there: it carries the overlay."""
     from pyrometer.probes.eventlog import EventLogProbe
     from pyrometer.probes.gc import GcProbe
+    from pyrometer.probes.jit import JitProbe
     from pyrometer.probes.os import OsProbe
     from pyrometer.probes.plugin import PluginProbe
     from pyrometer.probes.profile import PYTHON_PERIOD
@@ -18,6 +19,7 @@ def make_probes(profile: Profile) -> list[Probe]:
         "eventlog": EventLogProbe(),
         "plugin": PluginProbe(),
         "gc": GcProbe(),
+        "jit": JitProbe(),
         "os": OsProbe(),
         "stacks": StacksProbe(profile.stack_events),
         "python": PythonProbe(profile.python_period or PYTHON_PERIOD),

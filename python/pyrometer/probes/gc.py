@@ -6,7 +6,7 @@ from pyrometer.probes.base import Needs, Probe
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
 
-WHAT = "gc*,safepoint"
+WHAT = "gc*,gc+age=trace,safepoint"
 DECORATORS = "timenanos,uptimenanos,tid,level,tags"
 
 

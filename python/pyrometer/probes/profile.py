@@ -18,17 +18,18 @@ STACK_EVENTS: Mapping[str, str] = {
     "itimer": "10ms",
     "wall": "50ms",
     "alloc": "8m",
+    "live": "8m",
     "lock": "10ms",
     "nativemem": "512k",
 }
-_BYTE_EVENTS = ("alloc", "nativemem")
+_BYTE_EVENTS = ("alloc", "live", "nativemem")
 CPU_ENGINES = ("cpu", "ctimer", "itimer")
 # Stacks of Python workers, which no profiler of the JVM sees.
 PYTHON = "python"
 PYTHON_PERIOD = "20ms"
 _PERIODS = {**STACK_EVENTS, PYTHON: PYTHON_PERIOD}
 _FULL = ("cpu", "wall", "alloc", "lock", PYTHON)
-_LIGHT_PROBES = ("eventlog", "plugin", "gc", "os")
+_LIGHT_PROBES = ("eventlog", "plugin", "gc", "jit", "os")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def parse_profile(text: str) -> Profile:
     Examples
     --------
     >>> parse_profile("light").probes
-    ('eventlog', 'plugin', 'gc', 'os')
+    ('eventlog', 'plugin', 'gc', 'jit', 'os')
     >>> parse_profile("cpu,lock").stack_events
     {'cpu': '10ms', 'lock': '10ms'}
     >>> parse_profile("cpu,alloc=512k").stack_events
@@ -101,6 +102,11 @@ def parse_profile(text: str) -> Profile:
         raise UsageError(
             f"--profile {text}: cpu, ctimer and itimer are three ways to sample the same",
             "give one of them",
+        )
+    if periods.get("alloc", periods.get("live")) != periods.get("live", periods.get("alloc")):
+        raise UsageError(
+            f"--profile {text}: live objects are those of alloc's samples, of one period",
+            f"live={periods['live']} is enough: it gives both",
         )
     events = {kind: periods[kind] for kind in STACK_EVENTS if kind in periods}
     python = periods.get(PYTHON)

@@ -49,7 +49,13 @@ class StacksProbe(Probe):
 
     def asked(self) -> str:
         """Say the events with their periods."""
-        words = {"wall": "wall {} on task threads", "lock": "lock > {}", "alloc": "alloc / {}"}
+        words = {
+            "wall": "wall {} on task threads",
+            "alloc": "alloc / {}",
+            "live": "live objects / {}",
+            "lock": "lock / {}",
+            "nativemem": "nativemem / {}",
+        }
         return ", ".join(
             words.get(kind, kind + " {}").format(period) for kind, period in self.events.items()
         )
@@ -60,7 +66,12 @@ class StacksProbe(Probe):
         words = ["start"]
         if engine:
             words += [f"event={engine}", f"interval={self.events[engine]}"]
-        words += [f"{k}={v}" for k, v in self.events.items() if k not in CPU_ENGINES]
+        events = dict(self.events)
+        if "live" in events:
+            # Objects of alloc's samples that are in use at the end: the profiler's word is a flag.
+            events["alloc"] = events.pop("live")
+            words.append("live")
+        words += [f"{k}={v}" for k, v in events.items() if k not in CPU_ENGINES]
         # A chunk every 10 s: what is on disk stays readable if the JVM is killed.
         return ",".join([*words, "clock=monotonic", "chunktime=10s"])
 

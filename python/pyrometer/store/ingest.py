@@ -106,6 +106,9 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     source("gc log", gc, lambda: core.ingest_gc(_strings(gc), out))
     profiles = paths.profiles()
     source("profile", profiles, lambda: core.ingest_jfr(_strings(profiles), plugin, out, host))
+    # After the recordings: where both know compilations, the log's replace theirs.
+    jit = paths.jit_logs()
+    source("jit log", jit, lambda: core.ingest_jit(_strings(jit), out))
     generated = paths.codegen_files()
     source("generated code", generated, lambda: core.ingest_codegen(_strings(generated), out))
     threads, series = paths.probe_threads(), paths.probe_series()

@@ -81,6 +81,10 @@ class RunPaths:
         """Unified-logging files ``gc-<pid>.log``."""
         return _visible(self.raw, "gc-*.log*")
 
+    def jit_logs(self) -> list[Path]:
+        """Unified-logging files ``jit-<pid>.log``."""
+        return _visible(self.raw, "jit-*.log*")
+
     def profiles(self) -> list[Path]:
         """JFR files ``profile-<role>-<pid>.jfr``."""
         return _visible(self.raw, "profile-*.jfr")

@@ -18,6 +18,8 @@ pub struct Decorations {
     pub single_ns: Option<i64>,
     /// Process, where both pid and tid are written.
     pub pid: Option<i64>,
+    /// Thread; where only one of pid and tid is written, that number.
+    pub tid: Option<i64>,
     /// A level was among them, so the line is HotSpot's beyond doubt.
     pub has_level: bool,
 }
@@ -71,8 +73,9 @@ pub fn split(line: &str) -> Option<(Decorations, &str)> {
         [single, _] => found.single_ns = single,
     }
     found.uptime_ns = found.uptime_ns.or(seconds_uptime);
-    if let [Some(pid), Some(_)] = numbers {
-        found.pid = Some(pid);
+    match numbers {
+        [Some(pid), Some(tid)] => (found.pid, found.tid) = (Some(pid), Some(tid)),
+        [single, _] => found.tid = single,
     }
     Some((found, rest.trim()))
 }
@@ -176,6 +179,7 @@ mod tests {
             (Some(1_362_526_967_286), Some(49_992_946))
         );
         assert_eq!((d.wall_ns, d.pid, d.has_level), (None, None, true));
+        assert_eq!(d.tid, Some(12_164));
         assert_eq!(message, "GC(0) Pause");
     }
 

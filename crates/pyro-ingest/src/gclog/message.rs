@@ -16,6 +16,28 @@ pub enum Message<'a> {
         /// As logged.
         cause: &'a str,
     },
+    /// Sizes of a part of the heap, before and after a collection.
+    Space {
+        /// `GC(n)`.
+        gc_id: i64,
+        /// Which part.
+        space: Space,
+        /// Before and after: bytes, or regions of G1.
+        sizes: (i64, i64),
+    },
+    /// Survivors of one age.
+    Age {
+        /// `GC(n)`.
+        gc_id: i64,
+        /// Collections survived.
+        age: i32,
+        /// Bytes of that age.
+        bytes: i64,
+    },
+    /// A phase beside the running application has ended.
+    Concurrent(Concurrent),
+    /// Bytes of a region of G1.
+    RegionSize(i64),
     /// A safepoint, JDK 13 and later.
     Safepoint(Safepoint<'a>),
     /// `Entering safepoint region: …`, before JDK 13: names the next stop.
@@ -31,6 +53,34 @@ pub enum Message<'a> {
     Broken,
     /// Anything else.
     Other,
+}
+
+/// A part of the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    /// Young generation, bytes.
+    Young,
+    /// Old generation, bytes.
+    Old,
+    /// G1's eden, regions.
+    EdenRegions,
+    /// G1's survivors, regions.
+    SurvivorRegions,
+    /// G1's old generation, regions.
+    OldRegions,
+    /// G1's humongous objects, regions.
+    HumongousRegions,
+}
+
+/// A concurrent phase.
+#[derive(Debug, PartialEq)]
+pub struct Concurrent {
+    /// `GC(n)`.
+    pub gc_id: i64,
+    /// The collector's words in lower case.
+    pub phase: String,
+    /// Length.
+    pub duration_ns: i64,
 }
 
 /// A pause line that carries its length.
@@ -76,6 +126,13 @@ pub fn parse(text: &str) -> Message<'_> {
     {
         return stopped(rest).unwrap_or(Message::Broken);
     }
+    // JDK 11 writes it in lower case.
+    let sized = text
+        .strip_prefix("Heap Region Size: ")
+        .or_else(|| text.strip_prefix("Heap region size: "));
+    if let Some(bytes) = sized.and_then(size) {
+        return Message::RegionSize(bytes);
+    }
     let named = text
         .strip_prefix("Using ")
         .or_else(|| text.strip_prefix("Initializing "));
@@ -119,7 +176,69 @@ fn numbered(rest: &str) -> Option<Message<'_>> {
         let cause = text.strip_suffix(')').filter(|cause| !cause.contains("->"));
         return Some(cause.map_or(Message::Other, |cause| Message::Cycle { gc_id, cause }));
     }
-    Some(Message::Other)
+    if let Some(text) = text.strip_prefix("Concurrent ") {
+        return Some(concurrent(gc_id, generation, text).unwrap_or(Message::Other));
+    }
+    if let Some(text) = text.strip_prefix("- age ") {
+        return Some(age(gc_id, text).unwrap_or(Message::Other));
+    }
+    Some(space(gc_id, text).unwrap_or(Message::Other))
+}
+
+/// `Mark (0.283s, 0.285s) 2.1ms`, `reset 23M->23M(64M) 0.2ms`; the line that announces a phase has
+/// no length.
+fn concurrent<'a>(gc_id: i64, generation: &str, text: &str) -> Option<Message<'a>> {
+    let (head, last) = text.rsplit_once(' ')?;
+    let duration_ns = decimal(last.strip_suffix("ms")?, 6)?;
+    let plain = |word: &&str| !word.starts_with('(') && !word.contains("->");
+    let words: Vec<&str> = head.split_whitespace().take_while(plain).collect();
+    let phase = format!("{generation}{}", words.join(" ").to_lowercase());
+    Some(Message::Concurrent(Concurrent {
+        gc_id,
+        phase,
+        duration_ns,
+    }))
+}
+
+/// `  1:    1147960 bytes,    1147960 total`.
+fn age<'a>(gc_id: i64, text: &str) -> Option<Message<'a>> {
+    let (age, rest) = text.split_once(':')?;
+    let (bytes, _) = rest.split_once(" bytes")?;
+    Some(Message::Age {
+        gc_id,
+        age: age.trim().parse().ok()?,
+        bytes: bytes.trim().parse().ok().filter(|bytes| *bytes >= 0)?,
+    })
+}
+
+/// `Eden regions: 51->0(52)` of G1; `DefNew: 28903K(29504K)->2489K(29504K) Eden: …` of the
+/// others, before JDK 14 without the first parenthesis.
+fn space<'a>(gc_id: i64, text: &str) -> Option<Message<'a>> {
+    let (name, rest) = text.split_once(": ")?;
+    let (space, in_regions) = match name {
+        "Eden regions" => (Space::EdenRegions, true),
+        "Survivor regions" => (Space::SurvivorRegions, true),
+        "Old regions" => (Space::OldRegions, true),
+        "Humongous regions" => (Space::HumongousRegions, true),
+        "DefNew" | "PSYoungGen" | "ParNew" => (Space::Young, false),
+        "Tenured" | "ParOldGen" | "PSOldGen" | "CMS" => (Space::Old, false),
+        _ => return None,
+    };
+    let (before, rest) = rest.split_once("->")?;
+    let amount = |text: &str| {
+        let text = text.split('(').next()?.trim();
+        if in_regions {
+            text.parse::<u32>().ok().map(i64::from)
+        } else {
+            size(text)
+        }
+    };
+    let sizes = (amount(before)?, amount(rest)?);
+    Some(Message::Space {
+        gc_id,
+        space,
+        sizes,
+    })
 }
 
 /// `Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.456ms`. The line that announces a pause
@@ -421,6 +540,92 @@ mod tests {
             parse("Entering safepoint region: RevokeBias"),
             Message::Entering("RevokeBias")
         );
+    }
+
+    #[test]
+    fn generations_of_every_collector() {
+        const KIB: i64 = 1 << 10;
+        let cases = [
+            ("GC(5) Eden regions: 51->0(52)", Space::EdenRegions, (51, 0)),
+            ("GC(5) Old regions: 4->7", Space::OldRegions, (4, 7)),
+            (
+                "GC(5) DefNew: 28903K(29504K)->2489K(29504K) Eden: 26240K(26240K)->0K(26240K) From: 2663K(3264K)->2489K(3264K)",
+                Space::Young,
+                (28903 * KIB, 2489 * KIB),
+            ),
+            (
+                "GC(5) Tenured: 7098K(65536K)->11323K(65536K)",
+                Space::Old,
+                (7098 * KIB, 11323 * KIB),
+            ),
+            (
+                "GC(5) PSYoungGen: 28641K->4065K(24576K)",
+                Space::Young,
+                (28641 * KIB, 4065 * KIB),
+            ),
+            (
+                "GC(5) ParOldGen: 6092K(65536K)->7454K(65536K)",
+                Space::Old,
+                (6092 * KIB, 7454 * KIB),
+            ),
+        ];
+        for (text, space, sizes) in cases {
+            let expected = Message::Space {
+                gc_id: 5,
+                space,
+                sizes,
+            };
+            assert_eq!(parse(text), expected, "{text}");
+        }
+        for text in [
+            "GC(5) Metaspace: 143K(384K)->143K(384K)",
+            "GC(5) Old regions: 4",
+            "GC(5) Old regions: -4->7",
+        ] {
+            assert_eq!(parse(text), Message::Other, "{text}");
+        }
+    }
+
+    #[test]
+    fn ages_regions_and_concurrent_phases() {
+        assert_eq!(
+            parse("GC(5) - age   2:    1401072 bytes,    2549032 total"),
+            Message::Age {
+                gc_id: 5,
+                age: 2,
+                bytes: 1_401_072
+            }
+        );
+        for text in ["Heap Region Size: 2M", "Heap region size: 2M"] {
+            assert_eq!(parse(text), Message::RegionSize(2 << 20));
+        }
+        let cases = [
+            (
+                "GC(6) Concurrent Mark Cycle 20.5ms",
+                "mark cycle",
+                20_500_000,
+            ),
+            (
+                "GC(6) Concurrent Mark (0.283s, 0.285s) 2.125ms",
+                "mark",
+                2_125_000,
+            ),
+            (
+                "GC(6) Concurrent reset 23M->23M(64M) 0.211ms",
+                "reset",
+                211_000,
+            ),
+            ("GC(6) O: Concurrent Mark 7.000ms", "old mark", 7_000_000),
+        ];
+        for (text, phase, duration_ns) in cases {
+            let expected = Message::Concurrent(Concurrent {
+                gc_id: 6,
+                phase: phase.to_owned(),
+                duration_ns,
+            });
+            assert_eq!(parse(text), expected, "{text}");
+        }
+        assert_eq!(parse("GC(6) Concurrent Mark Cycle"), Message::Other);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! GC and safepoint logs of HotSpot's unified logging (JDK 9 and later) → tables
-//! `gc_pauses` and `safepoints`.
+//! `gc_pauses`, `gc_ages`, `gc_concurrent` and `safepoints`.
 //!
 //! Any decorations, any of G1, Parallel, Serial, CMS, ZGC (generational or not) and
 //! Shenandoah. A pause is written when it ends, so its start is the line's stamp less the
 //! length. Nothing is dropped in silence: lines that should have been understood and were
 //! not become one doubt per file, with the first line and byte.
 
-mod decorations;
+pub(crate) mod decorations;
 mod message;
+mod spaces;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -15,24 +16,28 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use decorations::Decorations;
-use message::{Message, Pause, Safepoint};
+use message::{Concurrent, Message, Pause, Safepoint};
 use pyro_model::{
-    Doubt, Error, GcPausesBuilder, IngestReport, ParquetSink, Result, SafepointsBuilder, Severity,
+    Doubt, Error, GcAgesBuilder, GcConcurrentBuilder, GcPausesBuilder, IngestReport, ParquetSink,
+    Result, SafepointsBuilder, Severity,
 };
+use spaces::Spaces;
 
 /// Longest line that is read whole; what exceeds it is counted as unreadable.
-const MAX_LINE_BYTES: u64 = 64 << 10;
+pub(crate) const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// A log whose first `…ns` stamp is below this was stamped since JVM start, else since boot.
 const UPTIME_BELOW_NS: i64 = 60_000_000_000;
 
-/// Reads GC and safepoint logs, rotated ones in any order, and writes both tables to `out`.
+/// Reads GC and safepoint logs, rotated ones in any order, and writes their tables to `out`.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
 pub fn ingest_gc(paths: &[String], out: &str) -> Result<IngestReport> {
     let mut sinks = Sinks {
         pauses: ParquetSink::create(out)?,
+        ages: ParquetSink::create(out)?,
+        concurrent: ParquetSink::create(out)?,
         safepoints: ParquetSink::create(out)?,
     };
     let mut report = IngestReport::default();
@@ -60,6 +65,9 @@ pub fn ingest_gc(paths: &[String], out: &str) -> Result<IngestReport> {
         }
     }
     report.tables.insert("gc_pauses", sinks.pauses.finish()?);
+    report.tables.insert("gc_ages", sinks.ages.finish()?);
+    let concurrent = sinks.concurrent.finish()?;
+    report.tables.insert("gc_concurrent", concurrent);
     report
         .tables
         .insert("safepoints", sinks.safepoints.finish()?);
@@ -69,7 +77,7 @@ pub fn ingest_gc(paths: &[String], out: &str) -> Result<IngestReport> {
 }
 
 /// Files of each process, oldest first: `gc-7.log.0` … before `gc-7.log`, which is being written.
-fn by_process(paths: &[String]) -> Vec<(Option<i64>, Vec<&str>)> {
+pub(crate) fn by_process(paths: &[String]) -> Vec<(Option<i64>, Vec<&str>)> {
     let mut groups: BTreeMap<(Option<i64>, String), Vec<&str>> = BTreeMap::new();
     for path in paths {
         let (stem, _) = rotation(path);
@@ -124,11 +132,15 @@ struct Process {
     collector: Option<&'static str>,
     entering: Option<String>,
     causes: HashMap<i64, String>,
+    region_bytes: Option<i64>,
+    spaces: Spaces,
     single_ns_is_uptime: Option<bool>,
 }
 
 struct Sinks {
     pauses: ParquetSink<GcPausesBuilder>,
+    ages: ParquetSink<GcAgesBuilder>,
+    concurrent: ParquetSink<GcConcurrentBuilder>,
     safepoints: ParquetSink<SafepointsBuilder>,
 }
 
@@ -145,14 +157,14 @@ impl From<Error> for LogError {
 
 /// First place and number of a kind of trouble.
 #[derive(Default)]
-struct Trouble {
-    count: u64,
-    line: u64,
-    byte: u64,
+pub(crate) struct Trouble {
+    pub count: u64,
+    pub line: u64,
+    pub byte: u64,
 }
 
 impl Trouble {
-    fn note(&mut self, line: u64, byte: u64) {
+    pub fn note(&mut self, line: u64, byte: u64) {
         if self.count == 0 {
             (self.line, self.byte) = (line, byte);
         }
@@ -283,6 +295,20 @@ fn read_line(
             sinks.pause(process, stamps, &pause)?;
             return Ok(Taken::Row);
         }
+        Message::Space {
+            gc_id,
+            space,
+            sizes,
+        } => process.spaces.note(gc_id, space, sizes),
+        Message::Age { gc_id, age, bytes } => {
+            sinks.age(process, stamps, gc_id, (age, bytes))?;
+            return Ok(Taken::Row);
+        }
+        Message::Concurrent(phase) => {
+            sinks.concurrent(process, stamps, &phase)?;
+            return Ok(Taken::Row);
+        }
+        Message::RegionSize(bytes) => process.region_bytes = Some(bytes),
         Message::Safepoint(safepoint) => {
             sinks.safepoint(process, stamps, &safepoint)?;
             return Ok(Taken::Row);
@@ -350,7 +376,51 @@ impl Sinks {
             .append_option(pause.heap_bytes.map(|heap| heap.1));
         rows.heap_total_bytes
             .append_option(pause.heap_bytes.map(|heap| heap.2));
+        let parts = process.spaces.bytes(pause.gc_id, process.region_bytes);
+        let (young, old, humongous) = (parts.young, parts.old, parts.humongous);
+        rows.young_before_bytes.append_option(young.map(|b| b.0));
+        rows.young_after_bytes.append_option(young.map(|b| b.1));
+        rows.old_before_bytes.append_option(old.map(|b| b.0));
+        rows.old_after_bytes.append_option(old.map(|b| b.1));
+        rows.humongous_before_bytes
+            .append_option(humongous.map(|b| b.0));
+        rows.humongous_after_bytes
+            .append_option(humongous.map(|b| b.1));
+        rows.resolution_bytes.append_option(parts.resolution);
         self.pauses.row_done()
+    }
+
+    fn age(
+        &mut self,
+        process: &Process,
+        stamps: Decorations,
+        gc_id: i64,
+        (age, bytes): (i32, i64),
+    ) -> Result<()> {
+        let rows = &mut self.ages.rows;
+        rows.pid.append_option(process.pid);
+        rows.gc_id.append_value(gc_id);
+        rows.t_mono_ns.append_option(stamps.mono_ns);
+        rows.age.append_value(age);
+        rows.bytes.append_value(bytes);
+        self.ages.row_done()
+    }
+
+    fn concurrent(
+        &mut self,
+        process: &Process,
+        stamps: Decorations,
+        phase: &Concurrent,
+    ) -> Result<()> {
+        let before = |end: Option<i64>| end.and_then(|end| end.checked_sub(phase.duration_ns));
+        let rows = &mut self.concurrent.rows;
+        rows.pid.append_option(process.pid);
+        rows.gc_id.append_value(phase.gc_id);
+        rows.start_mono_ns.append_option(before(stamps.mono_ns));
+        rows.start_uptime_ns.append_option(before(stamps.uptime_ns));
+        rows.duration_ns.append_value(phase.duration_ns);
+        rows.phase.append_value(&phase.phase);
+        self.concurrent.row_done()
     }
 
     fn safepoint(

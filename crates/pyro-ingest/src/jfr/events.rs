@@ -17,6 +17,14 @@ pub enum Kind {
     Allocation,
     /// Time spent waiting for a lock.
     Lock,
+    /// The same for a lock of native code.
+    NativeLock,
+    /// A sampled object that was in use at the end.
+    Live,
+    /// A call of the native allocator.
+    Malloc,
+    /// Its memory given back.
+    Free,
     /// A JIT compilation.
     Compilation,
     /// A setting of the recording.
@@ -74,7 +82,7 @@ impl<'a> Record<'a> {
 }
 
 /// Event name, kind, and the name of the field for each slot, in the order of [`Slot`].
-const EVENTS: [(&str, Kind, [&str; SLOTS]); 15] = [
+const EVENTS: [(&str, Kind, [&str; SLOTS]); 18] = [
     (
         "jdk.ExecutionSample",
         Kind::Execution,
@@ -195,6 +203,57 @@ const EVENTS: [(&str, Kind, [&str; SLOTS]); 15] = [
         ],
     ),
     (
+        "profiler.LiveObject",
+        Kind::Live,
+        [
+            "startTime",
+            "",
+            "eventThread",
+            "stackTrace",
+            "",
+            "",
+            "",
+            "objectClass",
+            "allocationSize",
+            "",
+            "",
+        ],
+    ),
+    (
+        "profiler.Malloc",
+        Kind::Malloc,
+        [
+            "startTime",
+            "",
+            "eventThread",
+            "stackTrace",
+            "",
+            "address",
+            "",
+            "",
+            "size",
+            "",
+            "",
+        ],
+    ),
+    (
+        "profiler.Free",
+        Kind::Free,
+        [
+            "startTime",
+            "",
+            "",
+            "",
+            "",
+            "address",
+            "",
+            "",
+            "",
+            "",
+            "",
+        ],
+    ),
+    (
         "jdk.JavaMonitorEnter",
         Kind::Lock,
         [
@@ -230,7 +289,7 @@ const EVENTS: [(&str, Kind, [&str; SLOTS]); 15] = [
     ),
     (
         "profiler.NativeLock",
-        Kind::Lock,
+        Kind::NativeLock,
         [
             "startTime",
             "duration",

@@ -7,7 +7,9 @@
 //!
 //! Weights: a CPU sample weighs the recording's interval, a wall sample the interval times its
 //! batch, an allocation the bytes it stands for (TLAB size, or the size outside TLABs: sampled,
-//! not exact), a lock its waiting time.
+//! not exact), a lock its waiting time. async-profiler takes a lock, a live object or a call of the
+//! native allocator each time that an interval of their sum is full: one that is smaller than
+//! the interval stands for the whole of it.
 
 mod bytes;
 mod chunk;
@@ -19,6 +21,7 @@ mod recording;
 mod rows;
 mod samples;
 mod spans;
+mod unfreed;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -70,6 +73,7 @@ pub fn ingest_recordings(
     for path in paths {
         let mut recording = Recording::new(host, pid_of(path), spans, rules);
         read_file(path, &mut recording, &mut output, &mut report, &mut totals)?;
+        recording.unfreed.write(&mut output.samples)?;
         report.doubts.extend(doubts(path, &recording));
         let settings = &recording.settings;
         totals.cpu_interval_ns = totals.cpu_interval_ns.or(settings.cpu_interval_ns);
@@ -80,8 +84,7 @@ pub fn ingest_recordings(
         }
     }
     let tallies = output.samples.tallies;
-    let by_event = [Event::Cpu, Event::Wall, Event::Alloc, Event::Lock]
-        .map(|event| (event.name(), tallies[event as usize]));
+    let by_event = Event::ALL.map(|event| (event.name(), tallies[event as usize]));
     report.tables.insert("samples", output.samples.finish()?);
     report.tables.insert("jit", output.jit.finish()?);
     let (frames, stacks) = output.dictionary.finish()?;
@@ -192,6 +195,13 @@ fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
         Severity::Warning,
         foreign,
         format!("{foreign} samples of event {event} were left out: their weight is not time"),
+    );
+    let left_out = recording.unfreed.left_out;
+    add(
+        "jfr_events_ignored",
+        Severity::Warning,
+        left_out,
+        format!("{left_out} calls of the native allocator were left out: too many at once"),
     );
     let misnamed = seen.misnamed.len() as u64;
     add(

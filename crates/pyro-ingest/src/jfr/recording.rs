@@ -13,6 +13,7 @@ use super::pools::{KeyMap, Named, Pools};
 use super::rows::Label;
 use super::samples::{Event, Origin, Sample, SampleSink, ThreadFacts};
 use super::spans::{SpanIndex, covering, split_batch};
+use super::unfreed::{Call, Unfreed};
 
 /// Type ids that the format fixes.
 const METADATA: u64 = 0;
@@ -47,6 +48,14 @@ pub struct Settings {
     pub wall_interval_ns: Option<i64>,
     /// Period of `NativeMethodSample`.
     native_interval_ns: Option<i64>,
+    /// Sum of which async-profiler takes one lock, ns.
+    lock_interval_ns: Option<i64>,
+    /// The same of native locks.
+    native_lock_interval_ns: Option<i64>,
+    /// The same of the heap, bytes.
+    alloc_interval_bytes: Option<i64>,
+    /// The same of the native allocator, bytes.
+    malloc_interval_bytes: Option<i64>,
     /// Process, where the recording says.
     pub pid: Option<i64>,
 }
@@ -78,6 +87,8 @@ pub struct Recording<'a> {
     pub settings: Settings,
     /// Counts.
     pub seen: Seen,
+    /// Native memory, until the recording's end tells what was not given back.
+    pub unfreed: Unfreed<'a>,
     rules: &'static Rules,
 }
 
@@ -95,6 +106,7 @@ impl<'a> Recording<'a> {
             spans,
             settings: Settings::default(),
             seen: Seen::default(),
+            unfreed: Unfreed::default(),
             rules,
         }
     }
@@ -160,6 +172,7 @@ impl<'a> Recording<'a> {
                 None => *ignored.entry(event.class).or_default() += 1,
             }
         }
+        self.unfreed.next_chunk();
         for (class, count) in ignored {
             let name = metadata
                 .get(class)
@@ -206,6 +219,14 @@ impl Settings {
             }
             ("jdk.ExecutionSample", "wall") => self.wall_interval_ns = or_default(DEFAULT_WALL_NS),
             ("jdk.ExecutionSample", "period") => self.cpu_interval_ns = period_ns(value),
+            ("jdk.JavaMonitorEnter", "lock") => self.lock_interval_ns = value.parse().ok(),
+            ("profiler.NativeLock", "nativelock") => {
+                self.native_lock_interval_ns = value.parse().ok()
+            }
+            ("jdk.ObjectAllocationInNewTLAB", "alloc") => {
+                self.alloc_interval_bytes = value.parse().ok()
+            }
+            ("profiler.Malloc", "nativemem") => self.malloc_interval_bytes = value.parse().ok(),
             ("jdk.NativeMethodSample", "period") => self.native_interval_ns = period_ns(value),
             _ => {}
         }
@@ -250,7 +271,7 @@ struct Reading<'r, 'a, 'c> {
     sleeping: KeyMap<u64, Option<bool>>,
 }
 
-impl Reading<'_, '_, '_> {
+impl<'a> Reading<'_, 'a, '_> {
     fn event(
         &mut self,
         reader: &Reader,
@@ -262,6 +283,8 @@ impl Reading<'_, '_, '_> {
         let settings = &self.recording.settings;
         let duration = |slot| self.chunk.duration_ns(record.number(slot) as i64);
         let bytes = record.number(Slot::Bytes) as i64;
+        // Taken each time that an interval is full: with probability value ÷ interval below it.
+        let stands_for = |value: i64, interval: Option<i64>| value.max(interval.unwrap_or(0));
         match reader.kind {
             Kind::Execution => match settings.execution() {
                 Some((event, weight)) => self.sample(event, weight, record, output),
@@ -279,7 +302,28 @@ impl Reading<'_, '_, '_> {
                 self.sample(Event::Wall, weight, record, output)
             }
             Kind::Allocation => self.sample(Event::Alloc, bytes, record, output),
-            Kind::Lock => self.sample(Event::Lock, duration(Slot::Duration), record, output),
+            Kind::Lock => {
+                let weight = stands_for(duration(Slot::Duration), settings.lock_interval_ns);
+                self.sample(Event::Lock, weight, record, output)
+            }
+            Kind::NativeLock => {
+                let interval = settings.native_lock_interval_ns;
+                let weight = stands_for(duration(Slot::Duration), interval);
+                self.sample(Event::Lock, weight, record, output)
+            }
+            Kind::Live => {
+                let weight = stands_for(bytes, settings.alloc_interval_bytes);
+                self.sample(Event::Live, weight, record, output)
+            }
+            Kind::Malloc => {
+                let weight = stands_for(bytes, settings.malloc_interval_bytes);
+                self.sample(Event::NativeMem, weight, record, output)
+            }
+            Kind::Free => {
+                let (address, at) = (record.number(Slot::Count), record.number(Slot::Start));
+                self.recording.unfreed.free(address, at);
+                Ok(())
+            }
             Kind::Compilation => self.compilation(record, output),
             Kind::Setting | Kind::Recording | Kind::Jvm => Ok(()),
         }
@@ -324,6 +368,7 @@ impl Reading<'_, '_, '_> {
         };
         self.know_thread(record.number(Slot::Thread), output);
         let (thread, spans) = &self.threads[&record.number(Slot::Thread)];
+        let spans: &'a [TaskSpan] = spans;
         let origin = Origin {
             host: self.host,
             pid,
@@ -353,8 +398,23 @@ impl Reading<'_, '_, '_> {
             class,
         };
         if event != Event::Wall {
-            sample.span = join(t_ns).and_then(|mono_ns| covering(spans, mono_ns));
-            return output.samples.push(origin, &sample);
+            let span = join(t_ns).and_then(|mono_ns| covering(spans, mono_ns));
+            if event != Event::NativeMem {
+                sample.span = span;
+                return output.samples.push(origin, &sample);
+            }
+            let call = Call {
+                origin,
+                t_ns,
+                ticks: start as u64,
+                weight,
+                stack,
+                thread: thread.clone(),
+                span,
+            };
+            let address = record.number(Slot::Count);
+            self.recording.unfreed.call(address, call);
+            return Ok(());
         }
         let span_ns = self.chunk.duration_ns(record.number(Slot::Span) as i64);
         for piece in split_batch(spans, t_ns, span_ns, record.number(Slot::Count), join) {
@@ -450,6 +510,9 @@ impl Reading<'_, '_, '_> {
             .append_option(record.get(Slot::Bytes).number().map(|bytes| bytes as i64));
         rows.succeeded
             .append_option(record.get(Slot::State).number().map(|flag| flag != 0));
+        rows.compile_id.append_null();
+        rows.osr.append_null();
+        rows.bytecode_bytes.append_null();
         output.jit.row_done()
     }
 }

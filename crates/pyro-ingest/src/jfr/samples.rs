@@ -16,9 +16,23 @@ pub enum Event {
     Alloc,
     /// Time waiting for a lock.
     Lock,
+    /// Bytes allocated that were in use at the end.
+    Live,
+    /// Bytes asked of the native allocator and not given back.
+    NativeMem,
 }
 
 impl Event {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] = [
+        Self::Cpu,
+        Self::Wall,
+        Self::Alloc,
+        Self::Lock,
+        Self::Live,
+        Self::NativeMem,
+    ];
+
     /// Name in table samples.
     pub fn name(self) -> &'static str {
         match self {
@@ -26,11 +40,16 @@ impl Event {
             Self::Wall => "wall",
             Self::Alloc => "alloc",
             Self::Lock => "lock",
+            Self::Live => "live",
+            Self::NativeMem => "nativemem",
         }
     }
 
     fn unit(self) -> &'static str {
-        if self == Self::Alloc { "bytes" } else { "ns" }
+        match self {
+            Self::Cpu | Self::Wall | Self::Lock => "ns",
+            Self::Alloc | Self::Live | Self::NativeMem => "bytes",
+        }
     }
 }
 
@@ -102,7 +121,7 @@ pub struct SampleSink {
     sink: ParquetSink<SampleRows>,
     rules: &'static Rules,
     /// Counts by event, in the order of [`Event`].
-    pub tallies: [Tally; 4],
+    pub tallies: [Tally; Event::ALL.len()],
 }
 
 impl SampleSink {

@@ -5,6 +5,24 @@ be had; a ``reason`` or a doubt then says why.
 """
 
 from pyrometer.analyse.model.breakdown import Breakdown, BreakdownRow, Component
+from pyrometer.analyse.model.jvm import (
+    Age,
+    Cause,
+    CodeCache,
+    CodeCachePart,
+    Collections,
+    Compilation,
+    CompilerCpu,
+    Deoptimisations,
+    HeapFlow,
+    Jit,
+    JvmWork,
+    Operation,
+    Phase,
+    Reason,
+    Safepoints,
+    Tier,
+)
 from pyrometer.analyse.model.ledger import Check, Ledger, Method, Row, View
 from pyrometer.analyse.model.machine import Cpu, CpuRole, Gc, GcKind, Instrument, Io
 from pyrometer.analyse.model.operators import (
@@ -18,7 +36,16 @@ from pyrometer.analyse.model.operators import (
     Unmapped,
 )
 from pyrometer.analyse.model.python import Python, PythonFunction, PythonWork
-from pyrometer.analyse.model.resources import Allocation, Code, CodeKind, Faults, Memory, Swap
+from pyrometer.analyse.model.resources import (
+    Allocation,
+    ClassBytes,
+    Code,
+    CodeKind,
+    Faults,
+    Memory,
+    SampledBytes,
+    Swap,
+)
 from pyrometer.analyse.model.run import RunFacts, WindowFacts
 from pyrometer.analyse.model.source import HotSource, SourceLine, SourceReport
 from pyrometer.analyse.model.spark import (
@@ -36,42 +63,59 @@ from pyrometer.analyse.model.spark import (
 from pyrometer.analyse.model.summary import LedgerReport, Summary
 
 __all__ = [
+    "Age",
     "Allocation",
     "App",
     "Breakdown",
     "BreakdownRow",
     "By",
     "Category",
+    "Cause",
     "Check",
+    "ClassBytes",
     "Code",
+    "CodeCache",
+    "CodeCachePart",
     "CodeKind",
+    "Collections",
+    "Compilation",
+    "CompilerCpu",
     "Component",
     "Cpu",
     "CpuRole",
+    "Deoptimisations",
     "Expression",
     "Failed",
     "Faults",
     "Gc",
     "GcKind",
+    "HeapFlow",
     "Helper",
     "HotSource",
     "HugeMethod",
     "Instrument",
     "Io",
     "Iteration",
+    "Jit",
+    "JvmWork",
     "Ledger",
     "LedgerReport",
     "Memory",
     "Method",
     "Node",
     "NodeMetric",
+    "Operation",
     "Operator",
     "PageCache",
+    "Phase",
     "Python",
     "PythonFunction",
     "PythonWork",
+    "Reason",
     "Row",
     "RunFacts",
+    "Safepoints",
+    "SampledBytes",
     "SourceLine",
     "SourceReport",
     "Sql",
@@ -79,6 +123,7 @@ __all__ = [
     "Summary",
     "Swap",
     "TaskTime",
+    "Tier",
     "Told",
     "Totals",
     "Unmapped",

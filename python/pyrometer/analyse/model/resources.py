@@ -7,11 +7,40 @@ from pydantic import BaseModel, Field
 from pyrometer.estimate import Estimate
 
 
+class ClassBytes(BaseModel):
+    """Sampled bytes of one class."""
+
+    class_name: str
+    bytes: int
+    share: float
+    samples_count: int
+
+
+class SampledBytes(BaseModel):
+    """Bytes by the profiler's samples.
+
+    Attributes
+    ----------
+    estimate : Estimate or None
+        ``bytes`` with its interval.
+    ratio : Estimate or None
+        To the JVM's own count of the same, where there is one.
+    """
+
+    bytes: int | None = None
+    estimate: Estimate | None = None
+    ratio: Estimate | None = None
+    samples_count: int | None = None
+    by_class: list[ClassBytes] = Field(default_factory=list)
+    reason: str | None = None
+
+
 class Allocation(BaseModel):
     """What the threads of tasks allocated on the heap; the rate is per second of the window."""
 
     allocated_bytes: int | None = None
     bytes_per_s: float | None = None
+    sampled: SampledBytes = Field(default_factory=SampledBytes)
     reason: str | None = None
 
 
@@ -39,6 +68,8 @@ class Memory(BaseModel):
     """What tasks and processes did with memory."""
 
     allocation: Allocation = Field(default_factory=Allocation)
+    live_heap: SampledBytes = Field(default_factory=SampledBytes)
+    native: SampledBytes = Field(default_factory=SampledBytes)
     faults: Faults = Field(default_factory=Faults)
     swap: Swap = Field(default_factory=Swap)
 

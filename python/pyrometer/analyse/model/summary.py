@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
+from pyrometer.analyse.model.jvm import JvmWork
 from pyrometer.analyse.model.ledger import Check, Ledger, View
 from pyrometer.analyse.model.machine import Cpu, Gc, Instrument, Io
 from pyrometer.analyse.model.operators import Category, Helper, HugeMethod, Operator, Told, Unmapped
@@ -39,6 +40,7 @@ class Summary(BaseModel):
     gc: Gc = Field(default_factory=Gc)
     memory: Memory = Field(default_factory=Memory)
     code: Code = Field(default_factory=Code)
+    jvm: JvmWork = Field(default_factory=JvmWork)
     python: Python = Field(default_factory=Python)
     ledger: Ledger
     instruments: list[Instrument] = Field(default_factory=list)

@@ -30,7 +30,7 @@ final class Jvm {
     recorder.start();
     // First of all, whose records these are; the plugin says later which application it is.
     recorder.offer(new ProcessFacts(role, executorId, Map.of()));
-    GcLog.start(settings, folder, recorder);
+    VmLog.startAll(settings, folder, recorder);
     String profiled = role.equals("driver") ? role : role + safe(executorId);
     profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));
     Runtime.getRuntime().addShutdownHook(new Thread(recorder::farewell, "pyrometer-farewell"));

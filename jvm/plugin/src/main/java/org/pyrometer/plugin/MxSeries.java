@@ -30,6 +30,8 @@ final class MxSeries {
   private final String[] gcCounts = new String[collectors.size()];
   private final String[] gcTimes = new String[collectors.size()];
   private final String[] poolNames = new String[pools.size()];
+  // Of the parts of the code cache only: null for other pools.
+  private final String[] poolLimits = new String[pools.size()];
 
   MxSeries() {
     for (int i = 0; i < collectors.size(); i++) {
@@ -37,7 +39,9 @@ final class MxSeries {
       gcTimes[i] = "gc_time_ns/" + collectors.get(i).getName();
     }
     for (int i = 0; i < pools.size(); i++) {
-      poolNames[i] = "pool_used_bytes/" + pools.get(i).getName();
+      String pool = pools.get(i).getName();
+      poolNames[i] = "pool_used_bytes/" + pool;
+      poolLimits[i] = pool.startsWith("Code") ? "pool_max_bytes/" + pool : null;
     }
   }
 
@@ -79,6 +83,9 @@ final class MxSeries {
       MemoryUsage usage = pools.get(i).getUsage();
       if (usage != null) {
         json.value(poolNames[i], usage.getUsed());
+        if (poolLimits[i] != null) {
+          json.value(poolLimits[i], usage.getMax());
+        }
       }
     }
     json.value("pyrometer_cpu_ns", ownCpuNs);

@@ -12,21 +12,35 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class GcLogTest {
+class VmLogTest {
+  private static final Map<String, String> ASKED =
+      Map.of("gclog.what", "gc*,safepoint", "jitlog.what", "jit+compilation=debug");
+
   @Test
   void isSwitchedOnFromInside(@TempDir Path folder) throws IOException {
     Path raw = Files.createDirectory(folder.resolve("a, b=c"));
     ByteArrayOutputStream written = new ByteArrayOutputStream();
-    Settings settings = Settings.of(Map.of("gclog.what", "gc*,safepoint"));
+    Settings settings = Settings.of(ASKED);
     Recorder recorder = new Recorder(written::write, settings);
     recorder.start();
-    GcLog.start(settings, raw, recorder);
+    VmLog.startAll(settings, raw, recorder);
     System.gc();
     recorder.farewell();
-    assertEquals(-1, written.toString(UTF_8).indexOf("gc_log"), written.toString(UTF_8));
+    assertEquals(-1, written.toString(UTF_8).indexOf("_log"), written.toString(UTF_8));
     String log = Files.readString(raw.resolve("gc-" + ProcessHandle.current().pid() + ".log"));
     assertTrue(log.contains("Pause Full (System.gc())"), log);
     // [monotonic ns][uptime ns][tid][level][tags]
     assertTrue(log.lines().findFirst().orElse("").matches("\\[\\d+ns\\]\\[\\d+ns\\]\\[\\d+\\].*"));
+    assertTrue(Files.exists(raw.resolve("jit-" + ProcessHandle.current().pid() + ".log")));
+  }
+
+  @Test
+  void asksForReasonsOnlyWhereTheJvmKnowsTheTag() {
+    Settings settings = Settings.of(ASKED);
+    assertEquals("jit+compilation=debug", VmLog.what("jit", settings, 17));
+    assertEquals(
+        "jit+compilation=debug,deoptimization=debug", VmLog.what("jit", settings, 21));
+    assertEquals("gc*,safepoint", VmLog.what("gc", settings, 21));
+    assertEquals("", VmLog.what("jit", Settings.of(Map.of()), 21));
   }
 }

@@ -1,0 +1,168 @@
+//! Native memory that was asked for and not given back: calls of the allocator whose address no
+//! later call frees.
+//!
+//! Within a chunk events stand in the order of threads' buffers, not of time: a call may come
+//! after the one that frees its address. Times decide.
+
+use std::collections::HashMap;
+
+use pyro_model::{Result, TaskSpan};
+use pyro_stacks::Verdict;
+
+use super::samples::{Event, Origin, Sample, SampleSink, ThreadFacts};
+
+/// Calls that are kept, at most.
+const MAX_CALLS: usize = 1 << 18;
+/// Frees of a chunk that are kept in case their call comes later, at most.
+const MAX_FREES: usize = 1 << 20;
+
+/// A sampled call, ready to become a row.
+pub struct Call<'a> {
+    /// What is the same for all samples of its recording.
+    pub origin: Origin,
+    /// Time, on the recording's clock.
+    pub t_ns: i64,
+    /// Time in ticks, for the order.
+    pub ticks: u64,
+    /// Bytes that it stands for.
+    pub weight: i64,
+    /// Stack, where it could be resolved.
+    pub stack: Option<(i32, Verdict)>,
+    /// Thread.
+    pub thread: ThreadFacts,
+    /// Task that the thread was running.
+    pub span: Option<&'a TaskSpan>,
+}
+
+/// Calls by address.
+#[derive(Default)]
+pub struct Unfreed<'a> {
+    calls: HashMap<u64, Call<'a>>,
+    frees: HashMap<u64, u64>,
+    /// Calls that there was no room for.
+    pub left_out: u64,
+}
+
+impl<'a> Unfreed<'a> {
+    /// Takes a call in.
+    pub fn call(&mut self, address: u64, call: Call<'a>) {
+        if self.frees.get(&address).is_some_and(|at| *at >= call.ticks) {
+            return;
+        }
+        match self.calls.get(&address) {
+            // The earlier of two calls with one address was freed in between.
+            Some(held) if held.ticks >= call.ticks => {}
+            None if self.calls.len() >= MAX_CALLS => self.left_out += 1,
+            _ => {
+                self.calls.insert(address, call);
+            }
+        }
+    }
+
+    /// Takes the return of an address in.
+    pub fn free(&mut self, address: u64, ticks: u64) {
+        if let Some(held) = self.calls.get(&address)
+            && held.ticks <= ticks
+        {
+            self.calls.remove(&address);
+        } else if self.frees.len() < MAX_FREES {
+            let at = self.frees.entry(address).or_default();
+            *at = ticks.max(*at);
+        }
+    }
+
+    /// Forgets the frees of a chunk: the next one is later.
+    pub fn next_chunk(&mut self) {
+        self.frees.clear();
+    }
+
+    /// Writes what was never freed.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub fn write(&mut self, samples: &mut SampleSink) -> Result<()> {
+        let mut calls: Vec<Call<'a>> = self.calls.drain().map(|(_, call)| call).collect();
+        calls.sort_by_key(|call| (call.t_ns, call.thread.tid));
+        for call in &calls {
+            let sample = Sample {
+                event: Event::NativeMem,
+                t_ns: call.t_ns,
+                weight: call.weight,
+                asleep: None,
+                stack: call.stack,
+                thread: &call.thread,
+                span: call.span,
+                class: None,
+            };
+            samples.push(call.origin, &sample)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(ticks: u64) -> Call<'static> {
+        Call {
+            origin: Origin {
+                host: 0,
+                pid: 1,
+                clock: "mono",
+                source: "async-profiler",
+            },
+            t_ns: ticks as i64,
+            ticks,
+            weight: 1,
+            stack: None,
+            thread: ThreadFacts {
+                tid: 1,
+                name: None,
+                role: "other",
+            },
+            span: None,
+        }
+    }
+
+    fn held(unfreed: &Unfreed<'_>) -> Vec<(u64, u64)> {
+        let mut held: Vec<_> = unfreed.calls.iter().map(|(a, c)| (*a, c.ticks)).collect();
+        held.sort_unstable();
+        held
+    }
+
+    #[test]
+    fn what_is_freed_later_goes_whatever_the_order_in_the_file() {
+        let mut unfreed = Unfreed::default();
+        unfreed.call(7, call(10));
+        unfreed.free(7, 20);
+        unfreed.free(8, 20);
+        unfreed.call(8, call(10));
+        assert_eq!(held(&unfreed), []);
+    }
+
+    #[test]
+    fn an_address_is_used_again() {
+        let mut unfreed = Unfreed::default();
+        unfreed.call(7, call(30));
+        unfreed.free(7, 20);
+        unfreed.call(7, call(10));
+        assert_eq!(held(&unfreed), [(7, 30)]);
+        unfreed.next_chunk();
+        unfreed.call(7, call(40));
+        assert_eq!(held(&unfreed), [(7, 40)]);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_was_left_out_is_counted() {
+        let mut unfreed = Unfreed::default();
+        for address in 0..MAX_CALLS as u64 + 5 {
+            unfreed.call(address, call(1));
+        }
+        assert_eq!((unfreed.calls.len(), unfreed.left_out), (MAX_CALLS, 5));
+        for address in 0..MAX_FREES as u64 + 5 {
+            unfreed.free(1 << 32 | address, 1);
+        }
+        assert_eq!(unfreed.frees.len(), MAX_FREES);
+    }
+}
