@@ -239,19 +239,7 @@ const EVENTS: [(&str, Kind, [&str; SLOTS]); 18] = [
     (
         "profiler.Free",
         Kind::Free,
-        [
-            "startTime",
-            "",
-            "",
-            "",
-            "",
-            "address",
-            "",
-            "",
-            "",
-            "",
-            "",
-        ],
+        ["startTime", "", "", "", "", "address", "", "", "", "", ""],
     ),
     (
         "jdk.JavaMonitorEnter",
