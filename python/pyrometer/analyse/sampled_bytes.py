@@ -1,4 +1,4 @@
-"""Bytes by samples: allocated on the heap, still in use at the end, native memory not given back."""
+"""Bytes by samples: allocated on the heap, in use at the end, native memory not given back."""
 
 from __future__ import annotations
 
