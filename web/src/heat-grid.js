@@ -1,24 +1,24 @@
 // Cells of the heat map: time and row of each, and what it weighs.
 import { count, words } from "./format.js";
 import { groupName } from "./flame-boxes.js";
-import { heaviest, rowsOf, scaleFor, spread, touched } from "./heat-model.js";
+import { heaviest, scaleFor, spread, touched } from "./heat-model.js";
 
 export const WITHIN = "within"; // rows are parts of a column's time
 const MOST_ROWS = 24;
 const NARROWEST = 3; // of a column, px
 
-// The grid for a query and a width in px: rows are parts of a second, or values of dimension `by`.
-export function makeGrid(model, times, query, by, width) {
+// The grid for facts `taken` (see `rowsOf`) and a width in px: rows are parts of a second, or values
+// of dimension `by`.
+export function makeGrid(model, times, taken, by, width, critical) {
   const most = Math.max(1, width / NARROWEST);
-  const critical = query.weight === "critical";
-  return by === WITHIN ? parts(model, times, query, critical, most) : values(model, times, query, critical, by, most);
+  return by === WITHIN ? parts(times, taken, critical, most) : values(model, times, taken, critical, by, most);
 }
 
-function parts(model, times, query, critical, most) {
+function parts(times, taken, critical, most) {
   const [columnMs, rowMs] = scaleFor(times, most);
   const duration = times.count * times.bucketMs;
   const rows = Math.round(columnMs / rowMs);
-  const { cells } = spread(times, rowsOf(model, query), 1, Math.round(rowMs / times.bucketMs), critical);
+  const { cells } = spread(times, taken, 1, Math.round(rowMs / times.bucketMs), critical);
   const cell = ({ column, row }) => column * rows + row;
   return {
     within: true, columns: Math.ceil(duration / columnMs), rows, columnMs, cellMs: rowMs, most: heaviestOf(cells),
@@ -36,12 +36,12 @@ function parts(model, times, query, critical, most) {
   };
 }
 
-function values(model, times, query, critical, by, most) {
-  const { rows, rowOfValue } = heaviest(model, query, by, MOST_ROWS);
+function values(model, times, taken, critical, by, most) {
+  const { rows, rowOf } = heaviest(model, taken, by, MOST_ROWS, critical);
   const per = Math.max(1, Math.ceil(times.count / most));
   const duration = times.count * times.bucketMs;
   const cellMs = per * times.bucketMs;
-  const { cells, columns } = spread(times, rowsOf(model, query, by, rowOfValue), Math.max(1, rows.length), per, critical);
+  const { cells, columns } = spread(times, rowOf, Math.max(1, rows.length), per, critical);
   return {
     within: false, columns, rows: Math.max(1, rows.length), columnMs: cellMs, cellMs, most: heaviestOf(cells),
     at: (column, row) => cells[row * columns + column],

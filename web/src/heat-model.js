@@ -75,38 +75,44 @@ export function spread(times, rowOf, rows, per, critical = false) {
     }
   }
   for (let row = 0; row < rows; row += 1) {
-    for (let column = 0, sum = 0; column < columns; column += 1) {
+    for (let column = 0, sum = 0, peak = 0; column < columns; column += 1) {
       sum += gained[row * (columns + 1) + column];
+      peak = Math.max(peak, sum);
       // What differences of floats leave where nothing lasts is no weight.
-      if (sum > 1e-3) cells[row * columns + column] += sum;
+      if (sum > peak * 1e-9) cells[row * columns + column] += sum;
     }
   }
   return { cells, columns };
 }
 
-// Facts that a query takes: its event, filters and weight.
-export function rowsOf(model, query, dimension, rowOfValue) {
+// Row 0 for facts that a query's event and filters take, -1 for all others.
+export function rowsOf(model, query) {
   const shown = isShown(model, query.event);
-  const filters = Object.entries(query.filters ?? {}).filter(([, allowed]) => allowed).map(([name, allowed]) => [model.dimension[name], new Set(allowed)]);
-  const values = dimension ? model.dimension[dimension] : null;
-  const rows = new Int32Array(model.event.length).fill(-1);
-  for (let f = 0; f < rows.length; f += 1) {
-    if (shown(f) && filters.every(([column, allowed]) => allowed.has(column[f]))) rows[f] = values ? rowOfValue[values[f]] : 0;
+  const rows = new Int32Array(model.event.length);
+  for (const [name, allowed] of Object.entries(query.filters ?? {})) {
+    if (!allowed) continue;
+    const column = model.dimension[name];
+    const refused = new Uint8Array(model.meta.dimensions[name].length).fill(1);
+    for (const index of allowed) refused[index] = 0;
+    for (let f = 0; f < rows.length; f += 1) if (refused[column[f]]) rows[f] = -1;
   }
+  for (let f = 0; f < rows.length; f += 1) if (rows[f] === 0 && !shown(f)) rows[f] = -1;
   return rows;
 }
 
-// Values of a dimension by weight, heaviest first, at most `most`; what is beyond shares a last row.
-export function heaviest(model, query, dimension, most) {
+// Facts `taken` (rows of `rowsOf`) by values of a dimension: {rows, rowOf}. Values stand heaviest
+// first, at most `most` of them; what is beyond shares a last row.
+export function heaviest(model, taken, dimension, most, critical = false) {
   const totals = new Float64Array(model.meta.dimensions[dimension].length);
-  const weight = query.weight === "critical" ? model.critical : model.weight;
-  const chosen = rowsOf(model, query, null);
-  for (let f = 0; f < chosen.length; f += 1) if (chosen[f] === 0) totals[model.dimension[dimension][f]] += weight[f];
+  const weight = critical ? model.critical : model.weight;
+  const values = model.dimension[dimension];
+  for (let f = 0; f < taken.length; f += 1) if (taken[f] === 0) totals[values[f]] += weight[f];
   const order = [...totals.keys()].filter((index) => totals[index] > 0).sort((a, b) => totals[b] - totals[a]);
   const kept = order.length > most ? order.slice(0, most - 1) : order;
   const rowOfValue = new Int32Array(totals.length).fill(kept.length);
   kept.forEach((index, row) => { rowOfValue[index] = row; });
-  return { rows: kept.map((index) => [index]).concat(order.length > kept.length ? [order.slice(kept.length)] : []), rowOfValue };
+  const rowOf = taken.map((row, f) => (row < 0 ? -1 : rowOfValue[values[f]]));
+  return { rows: kept.map((index) => [index]).concat(order.length > kept.length ? [order.slice(kept.length)] : []), rowOf };
 }
 
 // Lengths of a column and of a row within it, ms: a second in parts of 20 ms, as in FlameScope, or

@@ -8,7 +8,7 @@ import { makeGrid, WITHIN } from "./heat-grid.js";
 import { loadTimes, rowsOf, weightsIn } from "./heat-model.js";
 import { coloured, GUTTER, paintHeat, placeOf, scaleLegend } from "./heat-picture.js";
 import { labelOf, rangesFromText, rangesToText } from "./selection.js";
-import { facts, hideTip, showTip } from "./tip.js";
+import { facts, help, hideTip, showTip } from "./tip.js";
 import { onTheme } from "./theme.js";
 
 const HELP = "Columns are time, colour is how much was spent in a cell. Drag to select a time, with Ctrl another one beside it; a drag over some of the rows restricts the selection to these, too. Keys: arrows move, with Shift they select, Enter selects the cell, Escape clears.";
@@ -22,7 +22,7 @@ export function heatMap(model, columns, selection, marks = []) {
   const times = loadTimes(meta, columns);
   if (!times) return { element: el("p", { class: "note" }, `No heat map, and no time to select: ${meta.times?.reason ?? "this page was made without times of samples."}`), part: () => ({}), linked: () => ({}), restore: () => {}, onChange: () => {} };
 
-  const state = { by: WITHIN, query: null, grid: null, cursor: null, anchor: null, drag: null };
+  const state = { by: WITHIN, query: null, taken: null, grid: null, cursor: null, anchor: null, drag: null };
   const canvas = el("canvas", { tabindex: "0", role: "application", id: "heat-canvas", "aria-label": `Heat map of samples. ${HELP}` });
   const status = el("p", { class: "flame-status", "aria-live": "polite", id: "heat-status" });
   const legend = el("div", { class: "legend", id: "heat-legend" });
@@ -35,7 +35,7 @@ export function heatMap(model, columns, selection, marks = []) {
 
   function measure() {
     if (!state.query) return;
-    state.grid = makeGrid(model, times, state.query, state.by, (canvas.clientWidth || 1200) - GUTTER);
+    state.grid = makeGrid(model, times, state.taken, state.by, (canvas.clientWidth || 1200) - GUTTER, state.query.weight === "critical");
     colour();
   }
 
@@ -73,11 +73,10 @@ export function heatMap(model, columns, selection, marks = []) {
     return [span(grid.range(cell, cell)), [["row", grid.name(cell.row)], ["weight", unit(grid.at(cell.column, cell.row), unitName())]]];
   }
 
-  // Weight and samples of the selected time that a query takes.
-  function sums(query) {
-    const chosen = rowsOf(model, query);
+  // Weight and samples of the selected time in chosen facts.
+  function sums(chosen) {
     const found = weights();
-    const weight = query.weight === "critical" ? found.critical : found.weight;
+    const weight = state.query.weight === "critical" ? found.critical : found.weight;
     let [sum, n] = [0, 0];
     for (let f = 0; f < chosen.length; f += 1) if (chosen[f] === 0 && weight[f] > 0) [sum, n] = [sum + weight[f], n + found.n[f]];
     return [sum, n];
@@ -100,8 +99,8 @@ export function heatMap(model, columns, selection, marks = []) {
   function selectedText() {
     const { ranges } = selection;
     const own = selection.filters(meta.dimensions);
-    const [sum, n] = sums({ ...state.query, filters: { ...state.query.filters, ...own } });
-    const rest = sum ? 0 : sums({ ...state.query, filters: own })[0];
+    const [sum, n] = sums(selection.focus ? rowsOf(model, { ...state.query, filters: { ...state.query.filters, ...own } }) : state.taken);
+    const rest = sum ? 0 : sums(rowsOf(model, { ...state.query, filters: own }))[0];
     const length = ranges.reduce((whole, [from, to]) => whole + to - from, 0);
     const where = ranges.length > 3 ? `${count(ranges.length)} ranges` : ranges.map(span).join(", ");
     const what = labelOf(selection.restriction(meta.dimensions));
@@ -182,17 +181,19 @@ export function heatMap(model, columns, selection, marks = []) {
     measure();
     draw();
   }).observe(canvas);
-  selection.onChange(() => { tell(); draw(); });
   onTheme(() => { colour(); draw(); });
   addEventListener("beforeprint", paint);
 
   return {
-    element: el("div", { class: "heat" }, el("p", { class: "controls" }, el("b", null, "Heat map of samples"), el("label", null, "Rows ", by), clear), canvas, legend, status),
+    element: el("div", { class: "heat" }, el("p", { class: "controls" }, el("b", null, "Heat map of samples"), help(HELP), el("label", null, "Rows ", by), clear), canvas, legend, status),
     // The heat map is of all that the query asks for, whatever is selected of it.
     part(query) {
       const same = state.query && ["event", "weight", "filters"].every((name) => JSON.stringify(query[name]) === JSON.stringify(state.query[name]));
       state.query = { ...query, filters: { ...query.filters } };
-      if (!same) measure();
+      if (!same) {
+        state.taken = rowsOf(model, query);
+        measure();
+      }
       tell();
       draw();
       return { weights: weights(), filters: { ...query.filters, ...selection.filters(meta.dimensions) } };

@@ -91,12 +91,13 @@ const MODEL = {
 };
 
 test("rows are the facts of the event and filters, the lightest values in one", () => {
-  assert.deepEqual([...rowsOf(MODEL, { event: "cpu" }, null)], [0, 0, -1, 0]);
-  assert.deepEqual([...rowsOf(MODEL, { event: "cpu", filters: { role: [1] } }, null)], [0, -1, -1, -1]);
-  const found = heaviest(MODEL, { event: "cpu" }, "role", 2);
+  const taken = rowsOf(MODEL, { event: "cpu" });
+  assert.deepEqual([...taken], [0, 0, -1, 0]);
+  assert.deepEqual([...rowsOf(MODEL, { event: "cpu", filters: { role: [1], stage: null } })], [0, -1, -1, -1]);
+  const found = heaviest(MODEL, taken, "role", 2);
   assert.deepEqual(found.rows, [[1], [2, 0]]);
-  assert.deepEqual([...rowsOf(MODEL, { event: "cpu" }, "role", found.rowOfValue)], [0, 1, -1, 1]);
-  assert.deepEqual(heaviest(MODEL, { event: "cpu", weight: "critical" }, "role", 9).rows, [[0]]);
+  assert.deepEqual([...found.rowOf], [0, 1, -1, 1]);
+  assert.deepEqual(heaviest(MODEL, taken, "role", 9, true).rows, [[0]]);
 });
 
 test("columns are seconds where they fit, and rows whole buckets", () => {

@@ -25,7 +25,7 @@ from pyrometer.report.flame_facts import DIMENSIONS, FOLDED, SAMPLES
 from pyrometer.report.pack import Pack, smallest_uint
 from pyrometer.store.tables import Tables
 
-MAX_ENTRIES = 500_000
+MAX_ENTRIES = 1_000_000
 MAX_BUCKETS = 500_000
 # Each divides the next. The first is the row height of FlameScope's heat maps, 50 to the second.
 WIDTHS_MS = (20, 100, 200, 1_000, 5_000, 10_000, 60_000, 600_000, 3_600_000)
