@@ -5,20 +5,32 @@ export function links(depth) {
   const size = depth.length;
   const parent = new Int32Array(size).fill(-1);
   const end = new Uint32Array(size).fill(size);
-  const open = [];
+  let open = -1; // the latest entry whose subtree may go on
   for (let i = 0; i < size; i += 1) {
-    while (open.length && depth[open.at(-1)] >= depth[i]) end[open.pop()] = i;
-    if (open.length) parent[i] = open.at(-1);
-    open.push(i);
+    const level = depth[i];
+    while (open >= 0 && depth[open] >= level) {
+      end[open] = i;
+      open = parent[open];
+    }
+    parent[i] = open;
+    open = i;
   }
   return { parent, end };
+}
+
+// The same column with room for twice as much.
+export function doubled(column) {
+  const wider = new column.constructor(column.length * 2);
+  wider.set(column);
+  return wider;
 }
 
 // Samples of one weight that would tell shares as well as these do (Kish 1965, Survey Sampling,
 // 11.7): ticks of the CPU and of waiting differ in weight. Equal weights: their number.
 export function effective(facts, weight, ticks) {
   let [sum, squares] = [0, 0];
-  for (const fact of facts) {
+  for (let k = 0; k < facts.length; k += 1) {
+    const fact = facts[k];
     sum += weight[fact];
     squares += (weight[fact] * weight[fact]) / (ticks(fact) || 1);
   }
@@ -26,11 +38,12 @@ export function effective(facts, weight, ticks) {
 }
 
 // A view of boxes {size, depth, x, total, self, n, id}; `of` tells of box i its group (index of the
-// dimension's value, -1: a frame), frame, kind and the ranges of facts that it is made of.
+// dimension's value, -1: a frame), frame, kind and the ranges of facts that it is made of; boxes of
+// one key(i) have the same, and what is found of them is kept in `known`.
 export function drawn(view, boxes, of) {
   const { model, runs, groups, unit } = view;
   const names = model.strings.length;
-  const known = new Map();
+  const { known = new Map(), key = (i) => i } = of;
   const frame = (i) => (of.group(i) < 0 ? of.frame(i) : names);
   return {
     ...boxes, ...links(boxes.depth), model, runs, unit, frame,
@@ -44,7 +57,7 @@ export function drawn(view, boxes, of) {
     // Value of a dimension that has most weight in box i: {index, share}; -1 where there is none.
     dominant: (i, dimension) => {
       const cache = known.get(dimension) ?? known.set(dimension, new Map()).get(dimension);
-      return cache.get(i) ?? cache.set(i, heaviest(view, of.ranges(i), dimension)).get(i);
+      return cache.get(key(i)) ?? cache.set(key(i), heaviest(view, of.ranges(i), dimension)).get(key(i));
     },
   };
 }

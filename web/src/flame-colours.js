@@ -47,13 +47,24 @@ export function colouring(view, mode, mixed) {
   return byDimension(view, mode, mixed);
 }
 
+const orders = new WeakMap(); // of the runs of a view, by dimension
+
+// Values of a dimension, heaviest first.
+function orderOf({ model, runs }, dimension) {
+  const known = orders.get(runs) ?? orders.set(runs, {}).get(runs);
+  if (known[dimension]) return known[dimension];
+  const column = model.dimension[dimension];
+  const weights = new Float64Array(model.meta.dimensions[dimension].length);
+  for (let k = 0; k < runs.facts.length; k += 1) weights[column[runs.facts[k]]] += runs.weight[runs.facts[k]];
+  known[dimension] = [...weights.keys()].filter((index) => weights[index] > 0).sort((a, b) => weights[b] - weights[a]);
+  return known[dimension];
+}
+
 function byDimension(view, mode, mixed) {
-  const { model, runs } = view;
+  const { model } = view;
   const column = model.dimension[mode];
   const values = model.meta.dimensions[mode];
-  const weights = new Float64Array(values.length);
-  for (const fact of runs.facts) weights[column[fact]] += runs.weight[fact];
-  const order = [...values.keys()].filter((index) => weights[index] > 0).sort((a, b) => weights[b] - weights[a]);
+  const order = orderOf(view, mode);
   const rank = new Map(order.filter((index) => values[index] !== null).map((index, place) => [index, place]));
   const plain = (index) => values[index] === null;
   const fill = (key) => {

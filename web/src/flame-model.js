@@ -8,7 +8,7 @@
 // arrays, whatever the number of stacks.
 import { stringTable } from "./packed.js";
 import { inverted } from "./flame-merge.js";
-import { drawn, effective, links } from "./flame-boxes.js";
+import { doubled, drawn, effective, links } from "./flame-boxes.js";
 
 // Above this number of frames, boxes lighter than this share of the part in view are left out.
 const MANY = 300_000;
@@ -64,13 +64,17 @@ export function makeView(model, query) {
   const weight = query.weight === "critical" ? own.critical : own.weight;
   const shown = isShown(model, query.event);
   const filters = Object.entries(query.filters ?? {}).filter(([, allowed]) => allowed).map(([name, allowed]) => [model.dimension[name], new Set(allowed)]);
-  const chosen = [];
-  for (let place = 0; place < model.node.length; place += 1) {
+  const chosen = new Uint32Array(model.node.length);
+  let count = 0;
+  for (let place = 0; place < chosen.length; place += 1) {
     const fact = model.inOrder ? model.inOrder[place] : place;
-    if (weight[fact] > 0 && shown(fact) && filters.every(([column, allowed]) => allowed.has(column[fact]))) chosen.push(fact);
+    if (weight[fact] > 0 && shown(fact) && filters.every(([column, allowed]) => allowed.has(column[fact]))) {
+      chosen[count] = fact;
+      count += 1;
+    }
   }
   const groups = query.groups ?? [];
-  const runs = sums(model, { groups, weight, own }, chosen);
+  const runs = sums(model, { groups, weight, own }, chosen.subarray(0, count));
   const unit = model.meta.events[query.event === BOTH ? "cpu" : query.event]?.unit ?? "ns";
   const view = { model, runs, groups, unit, query };
   return query.inverted ? inverted(view) : whole(view);
@@ -80,12 +84,14 @@ export function makeView(model, query) {
 function sums(model, { groups, weight, own }, chosen) {
   const facts = new Uint32Array(chosen.length);
   const seen = new Uint32Array(model.run.length);
-  const [source, depth, start] = [[], [], []];
-  let [placed, parts] = [0, 0];
+  let [source, depth, start] = [new Int32Array(1024), new Uint16Array(1024), new Uint32Array(1024)];
+  let [size, placed, parts] = [0, 0, 0];
   const add = (from, at) => {
-    source.push(from);
-    depth.push(at);
-    start.push(placed);
+    if (size + 1 === source.length) [source, depth, start] = [source, depth, start].map(doubled);
+    source[size] = from;
+    depth[size] = at;
+    start[size] = placed;
+    size += 1;
   };
   const grow = (list, level) => {
     if (level < groups.length) {
@@ -96,33 +102,43 @@ function sums(model, { groups, weight, own }, chosen) {
       return;
     }
     parts += 1;
+    const { node, parent, depth: depths } = model;
     const path = [];
-    for (const fact of list) {
-      for (let run = model.node[fact]; run >= 0 && seen[run] !== parts; run = model.parent[run]) {
+    for (let k = 0; k < list.length; k += 1) {
+      const fact = list[k];
+      for (let run = node[fact]; run >= 0 && seen[run] !== parts; run = parent[run]) {
         seen[run] = parts;
         path.push(run);
       }
       while (path.length) {
         const run = path.pop();
-        add(run, model.depth[run] + level);
+        add(run, depths[run] + level);
       }
       facts[placed] = fact;
       placed += 1;
     }
   };
   grow(chosen, 0);
-  start.push(placed);
-  const runs = { size: source.length, source: Int32Array.from(source), depth: Uint16Array.from(depth), start: Uint32Array.from(start), facts, weight };
-  return Object.assign(runs, links(runs.depth), summed(model, runs, own));
+  start[size] = placed;
+  const runs = { size, source: source.subarray(0, size), depth: depth.subarray(0, size), start: start.subarray(0, size + 1), facts, weight };
+  Object.assign(runs, links(runs.depth));
+  return Object.assign(runs, summed(model, runs, own));
 }
 
+// Facts by their value of a dimension, in the order that they had, heaviest first.
 function split(chosen, dimension, weight) {
   const groups = new Map();
-  for (const fact of chosen) {
-    const key = dimension[fact];
-    const group = groups.get(key) ?? groups.set(key, { key, facts: [], total: 0 }).get(key);
-    group.facts.push(fact);
-    group.total += weight[fact];
+  for (let k = 0; k < chosen.length; k += 1) {
+    const key = dimension[chosen[k]];
+    const group = groups.get(key) ?? groups.set(key, { key, count: 0, total: 0 }).get(key);
+    group.count += 1;
+    group.total += weight[chosen[k]];
+  }
+  for (const group of groups.values()) Object.assign(group, { facts: new Uint32Array(group.count), count: 0 });
+  for (let k = 0; k < chosen.length; k += 1) {
+    const group = groups.get(dimension[chosen[k]]);
+    group.facts[group.count] = chosen[k];
+    group.count += 1;
   }
   return [...groups.values()].sort((a, b) => b.total - a.total);
 }
@@ -133,9 +149,8 @@ function ticksOf({ meta, event }, own) {
   return (fact) => (steps[event[fact]] ? own.weight[fact] / steps[event[fact]] : own.n[fact]);
 }
 
-function summed(model, { size, source, start, facts, weight, depth }, own) {
+function summed(model, { size, source, start, facts, weight, parent }, own) {
   const { n } = own;
-  const { parent } = links(depth);
   const [self, selfN] = [new Float64Array(size), new Float64Array(size)];
   const rows = new Uint16Array(size);
   const begin = new Int32Array(size); // place of the run's first frame; -1 - key of a group
@@ -176,10 +191,13 @@ function whole(view) {
   const offset = new Float64Array(runs.size + 1); // number of the first box of each run
   for (let i = 0; i < runs.size; i += 1) offset[i + 1] = frames += runs.rows[i];
   const many = frames > MANY;
+  const known = new Map();
   const make = (root) => {
     const found = expand(runs, offset, root, many ? LIGHT : 0);
     const at = (i) => runs.begin[found.run[i]] + found.row[i];
     return drawn(view, found, {
+      known,
+      key: (i) => found.run[i],
       group: (i) => (runs.source[found.run[i]] < 0 ? -1 - runs.source[found.run[i]] : -1),
       frame: (i) => model.frame[at(i)],
       kind: (i) => model.kind[at(i)],

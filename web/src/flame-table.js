@@ -40,19 +40,22 @@ function shown(view, hit, root) {
 
 // Of all runs, drawn or not.
 function covered(view, matches, wanted, root) {
-  const { runs, model, query } = view;
+  const { runs: { source, rows, begin, depth, total, end }, model, query } = view;
+  const { frame } = model;
+  // Names of all frames of a large tree are few beside the frames.
+  const met = Uint8Array.from({ length: view.frames - 1 }, (_, name) => Number(matches(name, () => view.name(name))));
   const [first, last] = rangeOf(view, root);
   let [matched, frames, beyond] = [0, 0, 0];
   for (let run = first; run < last; run += 1) {
-    for (let row = run === first && root >= 0 ? view.row[root] : 0; row < runs.rows[run]; row += 1) {
-      const frame = model.frame[runs.begin[run] + row];
-      const met = runs.source[run] < 0
-        ? wanted.test(groupName(model, query.groups[runs.depth[run]], -1 - runs.source[run]))
-        : matches(frame, () => view.name(frame));
-      if (!met) continue;
-      frames += 1;
-      if (run >= beyond) [matched, beyond] = [matched + runs.total[run], runs.end[run]];
+    let hits = 0;
+    if (source[run] < 0) hits = Number(wanted.test(groupName(model, query.groups[depth[run]], -1 - source[run])));
+    else {
+      const stop = begin[run] + rows[run];
+      for (let at = begin[run] + (run === first && root >= 0 ? view.row[root] : 0); at < stop; at += 1) hits += met[frame[at]];
     }
+    if (!hits) continue;
+    frames += hits;
+    if (run >= beyond) [matched, beyond] = [matched + total[run], end[run]];
   }
   return { matched, frames };
 }
@@ -69,22 +72,23 @@ export function hottest(view, root = -1) {
   const names = model.strings.length;
   const [self, total] = [new Float64Array(names), new Float64Array(names)];
   const [n, selfN] = [new Float64Array(names), new Float64Array(names)];
-  const beyond = new Float64Array(names); // where the outermost box of the name ends
+  const beyond = new Uint32Array(names); // where the outermost box of the name ends
   const place = new Int32Array(names).fill(-1);
   const [first, last] = rangeOf(view, root);
+  const { source, rows, begin, end, total: weights, n: counts } = runs;
+  const { frame: frames } = model;
   for (let run = first; run < last; run += 1) {
-    if (runs.source[run] < 0) continue;
-    const rows = runs.rows[run];
-    for (let row = run === first && root >= 0 && view.row ? view.row[root] : 0; row < rows; row += 1) {
-      const at = runs.begin[run] + row;
-      const frame = model.frame[at];
+    if (source[run] < 0) continue;
+    const [weight, count, reach, stop] = [weights[run], counts[run], end[run], begin[run] + rows[run]];
+    for (let at = begin[run] + (run === first && root >= 0 && view.row ? view.row[root] : 0); at < stop; at += 1) {
+      const frame = frames[at];
       place[frame] = at;
       if (run < beyond[frame]) continue;
-      total[frame] += runs.total[run];
-      n[frame] += runs.n[run];
-      beyond[frame] = runs.end[run];
+      total[frame] += weight;
+      n[frame] += count;
+      beyond[frame] = reach;
     }
-    const leaf = model.frame[runs.begin[run] + rows - 1];
+    const leaf = frames[stop - 1];
     self[leaf] += runs.self[run];
     selfN[leaf] += runs.selfN[run];
   }
