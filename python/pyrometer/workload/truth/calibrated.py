@@ -42,8 +42,9 @@ class Calibrated(NumberedRows):
     program: ClassVar[str] = "Calibrated"
     tolerance: ClassVar[float] = 0.05
     description = (
-        "Each row takes 10 ms of a task: a declared share for the cause, the rest for useful "
-        "work, in turns of about a millisecond that the thread measures itself."
+        "A row takes 10 ms of a task on average: a declared share for the cause, the rest for "
+        "useful work, in turns of about a millisecond that the thread measures itself. Rows and "
+        "turns vary in length, lest they keep in step with a profiler."
     )
     variants: ClassVar = {
         CAUSE: with_cause("the cause takes its share", "the useful work alone"),
@@ -111,8 +112,8 @@ class Serialisation(Calibrated):
     name = "truth-serialisation"
     summary = "Serialisation of objects takes a declared share of the CPU"
     description = (
-        "Each row takes 10 ms of a task's CPU: in turns of about a millisecond a list of 32 "
-        "records goes through Spark's serialiser and back, or useful work is done. The share is "
+        "A row takes 10 ms of a task's CPU on average: in turns of about a millisecond a list of "
+        "32 records goes through Spark's serialiser and back, or useful work is done. The share is "
         "declared for either serialiser; Kryo gets more lists through in it."
     )
     expectation = "Category serialisation has the share of task CPU; udf has the rest."

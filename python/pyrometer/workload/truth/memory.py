@@ -43,7 +43,8 @@ class Gc(Calibrated):
         "Tasks allocate small linked objects, of which the last 131 072 stay alive, until the "
         "JVM's own clock of collections has taken their share; the rest of the time is useful "
         "work. The young generation has 4 MiB and the collector is the serial one, so that "
-        "nearly all of the time of allocation goes into copying what survives."
+        "nearly all of the time of allocation goes into copying what survives. A share above "
+        "five sevenths is more than allocation brings about: collections are asked for then."
     )
     expectation = "Row task/gc_pause has the share of task time."
     cause, path, of = "gc", "task/gc_pause", "task"
@@ -116,9 +117,9 @@ class PageFaults(Calibrated):
     name = "truth-page-faults"
     summary = "First touches of pages take a declared share of the CPU"
     description = (
-        "Each row takes 10 ms of a task's CPU: in turns of about a millisecond it touches fresh "
-        "pages of a mapping outside the heap, 64 at a time and each once, or does useful work. "
-        "A page is a page fault, unless the kernel gives huge pages unasked."
+        "A row takes 10 ms of a task's CPU on average: in turns of about a millisecond it touches "
+        "fresh pages of a mapping outside the heap, 64 at a time and each once, or does useful "
+        "work. A page is a page fault, unless the kernel gives huge pages unasked."
     )
     expectation = "Category memory has the share of task CPU; udf has the rest."
     cause, path, of = "page_faults", "task/on_cpu/memory", "task/on_cpu"

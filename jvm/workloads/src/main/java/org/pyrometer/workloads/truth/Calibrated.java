@@ -10,7 +10,7 @@ import java.util.zip.Inflater;
  * Work of a known duration, called for a row by {@code java_method}: a share of the time goes to a
  * cause, the rest to useful work, in turns that the thread measures itself, by its CPU clock or,
  * where the cause sleeps, by the monotonic clock. So the share holds on any machine. The length of
- * a turn varies around a millisecond, lest turns and samples keep in step.
+ * rows and turns varies, lest they and samples keep in step.
  */
 public final class Calibrated {
   private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -54,14 +54,24 @@ public final class Calibrated {
     String useful = cause.equals("udf") ? "decompression" : "udf";
     boolean wall = cause.equals("sleep");
     double[] owed = OWED.get();
-    owed[CAUSE] += causeNs;
-    owed[USEFUL] += usefulNs;
+    double size = size(id);
+    owed[CAUSE] += size * causeNs;
+    owed[USEFUL] += size * usefulNs;
     while (owed[CAUSE] > 0 || owed[USEFUL] > 0) {
       // Whichever is further behind in proportion: the two end together.
       boolean causesTurn = owed[CAUSE] * usefulNs > owed[USEFUL] * causeNs || owed[USEFUL] <= 0;
       owed[causesTurn ? CAUSE : USEFUL] -= turn(causesTurn ? cause : useful, wall, id);
     }
     return mix(id);
+  }
+
+  /**
+   * How much of its time a row takes: a half to one and a half, one on average. Rows of one length
+   * would keep in step with a profiler whose interval is a multiple of it, which then sees the same
+   * part of every row.
+   */
+  static double size(long id) {
+    return 0.5 + (mix(id) & 1023) / 1023.0;
   }
 
   private static long turn(String kind, boolean wall, long seed) {
@@ -146,15 +156,30 @@ public final class Calibrated {
     return (z ^ (z >>> 31)) >>> 1;
   }
 
-  /** A user's function, as far as a profiler can tell. */
+  /**
+   * A user's function, as far as a profiler can tell. It has more than 325 bytes of bytecode, so
+   * that it is never inlined (FreqInlineSize): in the arithmetic of a loop the compiler keeps no
+   * debug information, and a profiler takes the nearest, which may be that of another branch of the
+   * same compiled method.
+   */
   static final class UserFunction {
     static void spin(long seed) {
       long value = seed;
-      for (int i = 0; i < 20_000; i++) {
-        value = mix(value);
+      for (int i = 0; i < 182; i++) {
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
+        value = mix(mix(mix(mix(mix(mix(mix(mix(mix(mix(value))))))))));
       }
-      if (value < 0) {
-        throw new IllegalStateException("mix has a sign");
+      if (value == seed) {
+        throw new IllegalStateException("mix has a cycle");
       }
     }
   }

@@ -32,8 +32,9 @@ public final class Endured {
   public static long row(String cause, long causeNs, long usefulNs, long id) {
     Pressure pressure = pressure(cause);
     double[] owed = OWED.get();
-    owed[CAUSE] += causeNs;
-    owed[USEFUL] += usefulNs;
+    double size = Calibrated.size(id);
+    owed[CAUSE] += size * causeNs;
+    owed[USEFUL] += size * usefulNs;
     long then = System.nanoTime();
     long enduredThen = pressure.enduredNs();
     while (owed[CAUSE] > 0 || owed[USEFUL] > 0) {
@@ -83,6 +84,7 @@ public final class Endured {
     static final Garbage ONLY = new Garbage();
     private static final int HELD = 1 << 17;
     private static final int STEP = 1 << 12;
+    private static final double MOST_BY_ALLOCATION = 2.5;
     private static final ThreadLocal<Node[]> RING = ThreadLocal.withInitial(() -> new Node[HELD]);
     private static final ThreadLocal<int[]> AT = ThreadLocal.withInitial(() -> new int[1]);
     private final List<GarbageCollectorMXBean> collectors =
@@ -99,6 +101,11 @@ public final class Endured {
 
     @Override
     public void bring(double strength) {
+      if (strength > MOST_BY_ALLOCATION) {
+        // Allocating would itself take more time than is left beside the share.
+        System.gc();
+        return;
+      }
       Node[] ring = RING.get();
       int[] at = AT.get();
       for (int i = 0; i < STEP; i++) {
