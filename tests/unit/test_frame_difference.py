@@ -139,6 +139,19 @@ def test_one_iteration_each_is_a_doubt(tmp_path):
     assert made.whole[0].total.change.high > 0
 
 
+def test_profiles_of_other_tools_are_compared_as_one_iteration(tmp_path):
+    sides = [world(900), world(1800)]
+    for made in sides:
+        rows = made.rows
+        made.rows = {name: rows[name] for name in ("samples", "stacks", "frames")}
+        for row in made.rows["samples"]:
+            row.update(t_ns=None, clock=None, host=None, pid=None, tid=None, iteration=None)
+    made = compared(tmp_path, *sides)
+    assert (made.a.iterations_count, made.verdict) == (1, "different")
+    assert of(made.whole, "cpu").total.a.value == pytest.approx(3 * 4 * 630e6)
+    assert of(made.frames, "WholeStageCodegen[*].processNext").total.verdict == "slower"
+
+
 def test_runs_without_samples_are_refused(tmp_path):
     empty = World([StageSpec([900])])
     empty.rows["samples"] = []

@@ -17,6 +17,7 @@ const MORE = ["#feda8b", "#fdb366", "#f67e4b", "#a50026"];
 const WIDTHS = { b: "B", a: "A", both: "A + B" };
 const EVENTS = { cpu: ["CPU", "Time on a CPU, sampled."], wall: ["Wall", "Wall time of task threads, running or waiting, sampled."] };
 const SAME = "no significant difference";
+const UNTOLD = [SAME, "too few samples"];
 const TEXT = "Stacks of both sides in one tree. Width is time per iteration, colour its change: blue took less, red more, grey is no significant difference. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
 
 export function differencePage(content, columns) {
@@ -104,7 +105,7 @@ function graph(model) {
 
   function fill(i) {
     const { change, verdict } = changeOf(model, state.event, i, state.swapped);
-    if (verdict === SAME || verdict === "too few samples") return css("--mixed");
+    if (UNTOLD.includes(verdict)) return css("--mixed");
     return (change > 0 ? MORE : LESS)[steps.filter((step) => Math.abs(change) >= step).length];
   }
 
@@ -128,7 +129,7 @@ function graph(model) {
   function rebuild() {
     state.back = [];
     const side = model.sides[state.event];
-    steps = bounds(side.a.reduce((most, a, i) => Math.max(most, model.verdicts[side.verdict[i]] === SAME ? 0 : Math.abs(side.b[i] - a)), 0));
+    steps = bounds(side.a.reduce((most, a, i) => Math.max(most, UNTOLD.includes(model.verdicts[side.verdict[i]]) ? 0 : Math.abs(side.b[i] - a)), 0));
     go(-1, differenceView(model, state.event, state.width));
     colour();
   }
@@ -156,7 +157,7 @@ function graph(model) {
     legend.replaceChildren(
       el("b", null, state.swapped ? "A less than B by" : "B less than A by"),
       ...levels.map((level) => key(LESS[level], range(level))).reverse(),
-      key(css("--mixed"), verdict.some((one) => model.verdicts[one] !== SAME) ? "no significant difference, or too few samples" : SAME),
+      key(css("--mixed"), verdict.some((one) => !UNTOLD.includes(model.verdicts[one])) ? "no significant difference, or too few samples" : SAME),
       el("b", null, "more by"),
       ...levels.map((level) => key(MORE[level], range(level))));
     canvas.draw();
@@ -224,7 +225,7 @@ function operators({ operators: found, expressions }) {
 }
 
 function frames({ frames: found, flame }) {
-  const own = found.filter((row) => row.self.verdict !== "too few samples");
+  const own = found.filter((row) => row.self.verdict !== UNTOLD[1]);
   const part = (rows, of) => table([eventColumn, { label: "Frame", value: (row) => row.name, show: (row) => el("bdi", null, row.name), class: "frame" }, ...changes(of, "")], rows, { first: 15, sort: { column: 4, down: true }, empty: "None had samples enough." });
   return section("frames", "Frames", "Numbers that a JVM or the code generator hands out are left out of names (*), and lines are no part of them.",
     el("h3", null, "Themselves"), part(own, (row) => row.self),

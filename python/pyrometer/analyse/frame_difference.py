@@ -133,16 +133,17 @@ def compared(a: Sequence[Sampled], b: Sequence[Sampled]) -> Compared:
 
 def _rows(a: Sequence[Sampled], b: Sequence[Sampled]) -> tuple[dict[Key, int], list[str]]:
     """Give everything that is compared a row; and the events that only one side has."""
-    present = [{str(e) for run in side for e in run.sums["event"]} for side in (a, b)]
+    in_a, in_b = ({str(e) for run in side for e in run.sums["event"]} for side in (a, b))
+    common = in_a & in_b
     rows: dict[Key, int] = {}
     for run in (*a, *b):
         for key in _keys(run):
-            if key[1] not in present[0] & present[1]:
+            if key[1] not in common:
                 continue
             rows.setdefault(key, len(rows))
             if key[0] == "total":
                 rows.setdefault(("self", *key[1:]), len(rows))
-    return rows, sorted(present[0] ^ present[1])
+    return rows, sorted(in_a ^ in_b)
 
 
 def _keys(run: Sampled) -> list[Key]:

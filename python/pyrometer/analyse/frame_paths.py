@@ -31,8 +31,9 @@ def define_paths(scope: Scope) -> None:
     """Define the tables above for the window of a run."""
     define_told(scope)
     define_frame_names(scope.tables)
-    _define_cluster_labels(scope)
     tables = scope.tables
+    tables.define("sampled", _sampled(scope))
+    _define_cluster_labels(scope)
     tables.define("placed", _placed())
     # Executions that repeat a plan share its labels, and so its paths.
     tables.define(
@@ -76,27 +77,45 @@ _PATH_TEXTS = f"""
 """
 
 
+def _sampled(scope: Scope) -> str:
+    """Give samples their iteration; take all of them where a run does not know its own time.
+
+    Threads that serve no task take the iteration that went on when they ran.
+    """
+    # The monotonic clock is far from the other: a time is of one of them alone.
+    when = "(x.t_ns >= {0}.start_mono_ns AND x.t_ns < {0}.end_mono_ns) OR (x.t_ns >="
+    when += " {0}.start_wall_ns AND x.t_ns < {0}.end_wall_ns)"
+    window = f"SEMI JOIN w ON {when.format('w')}" if scope.window.intervals else ""
+    return f"""
+        SELECT x.*, i.iteration, a.app_index
+        FROM (SELECT t_ns, pid, sql_id, stage_id, event, category, operator, weight,
+                  coalesce(java_stack, native_stack, kernel_stack) AS java_stack,
+                  coalesce(role, 'unknown') AS role
+              FROM samples WHERE event IN {EVENTS} AND unit = 'ns') x
+        {window}
+        LEFT JOIN iterations i ON {when.format("i")}
+        LEFT JOIN (SELECT pid, min(app_index) AS app_index FROM w_samples GROUP BY pid) a
+            ON a.pid = x.pid
+    """
+
+
 def _placed() -> str:
     """Sum samples by stack and by what its clusters are called."""
     told = " AND ".join(
         f"t.{key} IS NOT DISTINCT FROM "
-        + (f"coalesce(w.category = '{CONVERSION}', false)" if key == "converts" else f"w.{key}")
+        + (f"coalesce(x.category = '{CONVERSION}', false)" if key == "converts" else f"x.{key}")
         for key in KEY
     )
     return f"""
-        SELECT w.java_stack, w.role, l.labels, w.event,
-            coalesce(i.iteration, {WHOLE_WINDOW}) AS iteration,
-            CASE WHEN w.role = 'task' THEN coalesce(t.operator, w.operator) END AS operator,
+        SELECT x.java_stack, x.role, l.labels, x.event,
+            coalesce(x.iteration, {WHOLE_WINDOW}) AS iteration,
+            CASE WHEN x.role = 'task' THEN coalesce(t.operator, x.operator) END AS operator,
             t.expression,
-            sum(w.weight)::DOUBLE AS weight, sum(w.weight::DOUBLE * w.weight) AS squares,
+            sum(x.weight)::DOUBLE AS weight, sum(x.weight::DOUBLE * x.weight) AS squares,
             count(*) AS n
-        FROM w_samples w
+        FROM sampled x
         LEFT JOIN told t ON {told}
-        LEFT JOIN stack_labels l ON {_same("l", "w", ("java_stack", *_PLACE))}
-        LEFT JOIN iterations i  -- one clock is far from the other
-            ON (w.t_ns >= i.start_mono_ns AND w.t_ns < i.end_mono_ns)
-            OR (w.t_ns >= i.start_wall_ns AND w.t_ns < i.end_wall_ns)
-        WHERE w.event IN {EVENTS}
+        LEFT JOIN stack_labels l ON {_same("l", "x", ("java_stack", *_PLACE))}
         GROUP BY ALL
     """
 
@@ -104,12 +123,11 @@ def _placed() -> str:
 def _define_cluster_labels(scope: Scope) -> None:
     """Define ``stack_labels``: what the clusters are called whose iterators stand in a stack."""
     tables = scope.tables
-    place = ", ".join(f"w.{name}" for name in _PLACE)
+    place = ", ".join(f"x.{name}" for name in _PLACE)
     tables.define(
         "stack_clusters",
-        f"SELECT DISTINCT w.java_stack, {place}, f.cluster FROM"
-        f" (SELECT DISTINCT java_stack, {', '.join(_PLACE)} FROM w_samples"
-        f"  WHERE event IN {EVENTS}) w"
+        f"SELECT DISTINCT x.java_stack, {place}, f.cluster FROM"
+        f" (SELECT DISTINCT java_stack, {', '.join(_PLACE)} FROM sampled) x"
         " JOIN (SELECT stack_id AS java_stack, unnest(frame_ids) AS frame_id FROM stacks) s"
         "  USING (java_stack)"
         " JOIN frame_names f ON f.frame_id = s.frame_id AND f.cluster IS NOT NULL",
