@@ -90,6 +90,13 @@ def test_an_exchange_is_read_by_the_generated_code_above_it() -> None:
     found = {number: node.node_id if node else None for number, node in readers.items()}
     assert found == {None: None, 1: 6, 2: 11, 3: None}
     aggregates = (PlanNode(0, "SortAggregate", None, "", frozenset({1})),)
+    projects = (
+        PlanNode(0, "Project", None, "", frozenset()),
+        PlanNode(1, "WholeStageCodegen (1)", 1, "", frozenset(), 0),
+        PlanNode(2, "Project", 1, "", frozenset(), 1),
+    )
+    interpreted = match(projects, "Projection", 1, None)
+    assert interpreted is not None and interpreted.node_id == 0
     shared = match(aggregates, "Aggregate", 1, None)
     assert shared is not None and shared.node_id == 0
 

@@ -34,6 +34,7 @@ _ALIASES = {
     "aqeshuffleread": ("aqeshuffleread", "customshufflereader"),
     # AggregationIterator: what iterators of both share.
     "aggregate": ("hashaggregate", "sortaggregate"),
+    "projection": ("project",),
 }
 
 
@@ -184,6 +185,9 @@ def match(
     wanted = _ALIASES.get(name, (name,))
     plan = {n.node_id: n for n in nodes}
     fits = [n for n in plan.values() if plain(n.name) in wanted]
+    if name == "projection":
+        # Within a cluster there is no class of its own that projects.
+        fits = [n for n in fits if n.codegen_stage_id is None]
     if name == plain(CLUSTER) and codegen is not None:
         fits = [n for n in fits if n.codegen_stage_id == codegen]
     for narrower in (
