@@ -96,9 +96,11 @@ def test_an_exchange_is_read_by_the_generated_code_above_it() -> None:
         PlanNode(2, "Project", 1, "", frozenset(), 1),
     )
     interpreted = match(projects, "Projection", 1, None)
-    assert interpreted is not None and interpreted.node_id == 0
+    assert interpreted is not None
+    assert interpreted.node_id == 0
     shared = match(aggregates, "Aggregate", 1, None)
-    assert shared is not None and shared.node_id == 0
+    assert shared is not None
+    assert shared.node_id == 0
 
 
 JOIN = (
