@@ -40,6 +40,11 @@ if __name__ == "__main__":
             burn(ms)
             TaskContext._taskContext = None
             time.sleep(0.1)
+        if os.fork() == 0:
+            burn(120)
+            time.sleep(0.1)
+            os._exit(0)
+        os.wait()
         print("used", time.process_time_ns(), flush=True)
         os._exit(0)
     os.wait()
@@ -82,23 +87,35 @@ def lines(spark: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def test_a_workers_samples_add_up_to_its_cpu_time_by_task(spark: Path) -> None:
-    printed = dict(line.split() for line in run(spark, "-m", "pyspark.daemon").splitlines())
+    # The daemon of Spark 4 is told the module of its workers, too.
+    words = run(spark, "-m", "pyspark.daemon", "pyspark.worker").splitlines()
+    printed = dict(line.split() for line in words)
     assert printed["threads"] == "1"  # the daemon itself forks without a thread beside it
-    (process,) = lines(spark, "process")
-    assert (process["kind"], process["jvm"]) == ("worker", os.getpid())
-    rows = [
-        row
-        for r in lines(spark, "samples")
-        for row in zip(r["cpu"], r["task"], r["stack"], strict=True)
-    ]
+    processes = lines(spark, "process")
+    assert {(p["kind"], p["jvm"]) for p in processes} == {("worker", os.getpid())}
+    worker, child = sorted({p["pid"] for p in processes})
+    told = {
+        pid: [
+            row
+            for r in lines(spark, "samples")
+            if r["pid"] == pid
+            for row in zip(r["cpu"], r["task"], r["stack"], strict=True)
+        ]
+        for pid in (worker, child)
+    }
+    # What the daemon used up to the fork is the worker's; what the worker used is not its child's.
+    assert [cpu > 0 for cpu, _, stack in told[worker] if stack == -3] == [True]
+    assert sum(cpu for cpu, *_ in told[child]) == pytest.approx(120e6, abs=50e6)
+    rows = [row for row in told[worker] if row[2] != -3]
     by_task = {task: sum(cpu for cpu, t, _ in rows if t == task) for task in (7, 8)}
     assert by_task[7] == pytest.approx(300e6, abs=60e6)
     assert by_task[8] == pytest.approx(150e6, abs=60e6)
-    own = sum(r["own"] for r in lines(spark, "samples"))
+    own = sum(r["own"] for r in lines(spark, "samples") if r["pid"] == worker)
     total = sum(cpu for cpu, _, _ in rows)
     assert total + own == pytest.approx(int(printed["used"]), rel=0.1)
     assert own < 0.1 * total
-    stacks = {r["id"]: [f["f"] for f in r["frames"]] for r in lines(spark, "stack")}
+    known = (r for r in lines(spark, "stack") if r["pid"] == worker)
+    stacks = {r["id"]: [f["f"] for f in r["frames"]] for r in known}
     burning = sum(cpu for cpu, _, stack in rows if "burn" in stacks.get(stack, ()))
     assert burning > 0.8 * total
 
@@ -144,7 +161,7 @@ def test_the_probe_counts_what_came(spark: Path) -> None:
     run(spark, "-m", "pyspark.daemon")
     entry = PythonProbe("20ms").report(RunPaths(spark.parent))
     samples = sum(len(r["t"]) for r in lines(spark, "samples"))
-    assert entry.got == f"{samples} samples of 1 Python process(es)"
+    assert entry.got == f"{samples} samples in 1 file(s)"
     assert entry.own_cpu_ns == sum(r["own"] for r in lines(spark, "samples"))
     assert PythonProbe().check() == []
 

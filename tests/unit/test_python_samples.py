@@ -114,17 +114,17 @@ def test_cpu_of_workers_goes_to_the_node_that_drove_them(tmp_path: Path) -> None
     one = world()
     node(one, 5, "BatchEvalPython", "BatchEvalPython [slow(id#0L)#2], [pythonUDF0#5]")
     made = account(tmp_path, one, worker(77, ROWS))
-    # What comes before the first task was done to start it; what comes between tasks is no one's.
-    assert of(made) == {("BatchEvalPython", 5): 80, ("RDD Python", None): 20}
+    # What comes before the first task was done to start it; what comes after one was for it.
+    assert of(made) == {("BatchEvalPython", 5): 85, ("RDD Python", None): 20}
     python = made.python
-    assert (python.workers_count, python.workers_ns, python.in_tasks_ns) == (1, 105 * MS, 100 * MS)
+    assert (python.workers_count, python.workers_ns, python.in_tasks_ns) == (1, 105 * MS, 105 * MS)
     work = {w.work: w.on_cpu_ns // MS for w in python.work}
     assert work == {"serialisation": 40, "import": 30, "function": 35}
     functions = {f.function: f.on_cpu_ns // MS for f in python.functions}
     assert functions == {"__main__.<lambda>": 25, "__main__.run.<locals>.slow": 10}
     assert sum(c.share or 0 for c in made.categories) == pytest.approx(1)
     (category,) = (c for c in made.categories if c.category == "python")
-    assert category.on_cpu_ns == 100 * MS
+    assert category.on_cpu_ns == 105 * MS
     (sampler,) = (i for i in made.instruments if i.name == "sampler in Python")
     assert sampler.cpu_ns == 2 * MS
 
@@ -133,9 +133,25 @@ def test_of_several_nodes_the_functions_name_tells(tmp_path: Path) -> None:
     two = world()
     node(two, 5, "BatchEvalPython", "BatchEvalPython [slow(id#0L)#2], [pythonUDF0#5]")
     node(two, 6, "ArrowEvalPython", "ArrowEvalPython [<lambda>(id#0L)#2], [pythonUDF0#5], 200")
-    rows: list[tuple[int, int, int, int | None]] = [(150, 10, 0, 0), (160, 7, 1, 0), (170, 3, 2, 0)]
-    assert placed(tmp_path, two, worker(77, rows)) == {
-        ("BatchEvalPython", 5): 10, ("ArrowEvalPython", 6): 7, ("Python", None): 3,
+    # A worker serves one node: its other stacks of that task are for the same.
+    lines = worker(77, [(150, 10, 0, 0), (170, 3, 2, 0)])
+    lines += worker(78, [(150, 7, 1, 0)]) + worker(79, [(150, 1, 2, 0)])
+    assert placed(tmp_path, two, lines) == {
+        ("BatchEvalPython", 5): 13, ("ArrowEvalPython", 6): 7, ("Python", None): 1,
+    }  # fmt: skip
+
+
+def test_of_nodes_that_share_a_function_the_one_that_names_no_more_than_was_seen(
+    tmp_path: Path,
+) -> None:
+    two = world()
+    both = "BatchEvalPython [slow(id#0L)#2, <lambda>(slow(id#0L)#2)#3], [pythonUDF0#5]"
+    node(two, 5, "BatchEvalPython", both)
+    node(two, 6, "BatchEvalPython", "BatchEvalPython [slow(id#0L)#2], [pythonUDF0#5]")
+    lines = worker(77, [(150, 10, 0, 0), (170, 3, 1, 0)]) + worker(78, [(150, 7, 0, 0)])
+    lines += worker(79, [(150, 2, 2, 0)])
+    assert placed(tmp_path, two, lines) == {
+        ("BatchEvalPython", 5): 13, ("BatchEvalPython", 6): 7, ("BatchEvalPython", None): 2,
     }  # fmt: skip
 
 
@@ -194,4 +210,4 @@ def test_what_cannot_be_read_or_placed_is_told(tmp_path: Path) -> None:
 
 def test_a_wrapper_between_python_and_the_jvm(tmp_path: Path) -> None:
     lines = [line.replace(f'"jvm": {PID}', '"jvm": 999') for line in worker(77, ROWS)]
-    assert sum(placed(tmp_path, world(), lines).values()) == 100
+    assert sum(placed(tmp_path, world(), lines).values()) == 105

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
 PERIOD_NS = 20_000_000
-# An idle process is looked at this many times less often.
-IDLE_GAPS = 2
+# An idle process is looked at less and less often, down to this many times.
+IDLE_GAPS = 4
+# Numbers that stand for stacks: threads without Python frames, the daemon that forks workers.
+NATIVE_STACK = -1
+DAEMON_STACK = -3
 FLUSH_NS = 250_000_000
 MAX_DEPTH = 256
 # Code that unpickled functions bring comes under ever new names: forget, rather than grow.
@@ -35,6 +38,8 @@ MAX_STACKS = 20_000
 # Below this nothing but the clock itself ran.
 QUIET_NS = 50_000
 ERRORS = 3
+# What the JVM tells a daemon or a worker that it starts.
+OF_WORKERS = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR")
 LIMITED = "memory of workers is limited (spark.executor.pyspark.memory): not sampled"
 
 
@@ -46,21 +51,40 @@ def begin(folder: str) -> None:
     folder : str
         Where the samples go.
     """
-    words = _command_line()
-    if "pyspark.worker" in words and not _is_limited():
-        _start(folder, "worker", os.getppid())
-    elif "PYTHON_WORKER_FACTORY_SECRET" in os.environ or "pyspark.daemon" in words:
-        jvm = os.getppid()
-        if _is_limited():
-            Sampler(folder, "daemon", jvm).give_up(LIMITED)
-            return
-
-        def in_child() -> None:
-            _start(folder, "worker", jvm)
-
-        os.register_at_fork(after_in_child=in_child)
-    else:
+    module = _module()
+    by_jvm = any(name in os.environ for name in OF_WORKERS)
+    if not by_jvm and module not in ("pyspark.daemon", "pyspark.worker"):
         _start(folder, "driver", None)
+        return
+    jvm = os.getppid()
+    if _is_limited():
+        Sampler(folder, "worker", jvm).give_up(LIMITED)
+    elif module.startswith("pyspark.") and not module.endswith("daemon"):
+        _start(folder, "worker", jvm)
+    else:
+        _start_in_children(folder, jvm)
+
+
+def _module() -> str:
+    """Give the module that runs as a program; the daemon's arguments name that of its workers."""
+    with open("/proc/self/cmdline", "rb") as words:
+        told = words.read().decode("utf-8", "replace").split("\0")
+    return told[told.index("-m") + 1] if "-m" in told[:-1] else ""
+
+
+def _start_in_children(folder: str, jvm: int) -> None:
+    daemon = os.getpid()
+    used = [0, 0]
+
+    def before() -> None:
+        # A worker may fork, too: what it used is in its own samples.
+        used[:] = [used[1], time.process_time_ns()] if os.getpid() == daemon else [0, 0]
+
+    def in_child() -> None:
+        # What the daemon used since the fork before, it used for this worker.
+        _start(folder, "worker", jvm, used[1] - used[0])
+
+    os.register_at_fork(before=before, after_in_child=in_child)
 
 
 def _is_limited() -> bool:
@@ -69,15 +93,12 @@ def _is_limited() -> bool:
     return any(limit != "-1" for limit in limits)
 
 
-def _command_line() -> list[str]:
-    with open("/proc/self/cmdline", "rb") as words:
-        return words.read().decode("utf-8", "replace").split("\0")
-
-
-def _start(folder: str, kind: str, jvm: int | None) -> None:
+def _start(folder: str, kind: str, jvm: int | None, parents_ns: int = 0) -> None:
     """Start the thread, deaf to signals: they belong to the application's main thread."""
     with contextlib.suppress(Exception):
         sampler = Sampler(folder, kind, jvm)
+        if parents_ns:
+            sampler.samples.append((sampler.since, 0, parents_ns, 0, DAEMON_STACK, None))
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             _thread.start_new_thread(sampler.run, ())
@@ -127,7 +148,7 @@ class Sampler:
             # Uneven gaps: even ones could keep step with what the program does.
             time.sleep(gap * self.random.uniform(0.5, 1.5))
             try:
-                gap = period if self.look() else IDLE_GAPS * period
+                gap = period if self.look() else min(2 * gap, IDLE_GAPS * period)
             except Exception as error:
                 errors += 1
                 if errors == ERRORS:
@@ -149,6 +170,8 @@ class Sampler:
         ran = (process - self.process_ns) - (own - self.own_ns)
         task = _task()
         if ran < QUIET_NS and task is None:
+            # CPU time goes on to the next sample; being idle without a task is no one's.
+            self.looked_ns = now
             if self.samples:
                 self._flush(now)
             return False
@@ -165,7 +188,7 @@ class Sampler:
             known += cpu
         # Threads of native libraries have no Python frames; their CPU time is the process's.
         if ran - known >= QUIET_NS:
-            self.samples.append((now, 0, ran - known, 0, -1, task))
+            self.samples.append((now, 0, ran - known, 0, NATIVE_STACK, task))
         self.process_ns, self.own_ns, self.looked_ns = process, own, now
         if now - self.flushed_ns > FLUSH_NS:
             self._flush(now)

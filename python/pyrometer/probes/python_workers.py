@@ -88,7 +88,7 @@ class PythonProbe(Probe):
             name=self.name,
             tier="in-process" if files else None,
             asked=self.asked(),
-            got=f"{samples} samples of {len(files)} Python process(es)" if files else None,
+            got=f"{samples} samples in {len(files)} file(s)" if files else None,
             own_cpu_ns=own if files else None,
             reason="; ".join(errors) or (None if files else "no Python that uses pyspark was seen"),
         )

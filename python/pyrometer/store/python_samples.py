@@ -2,8 +2,9 @@
 
 Which task a worker ran is in the line; the plugin's span of that task tells stage, query and
 iteration, and the plan which node drove the worker: the one that sent data to Python in that
-stage, or, of several, the one whose text names a function in the stack. A worker's time before
-its first task (it is forked, imports pyspark) is the task's that it was started for.
+stage, or, of several, the one whose text names the functions in its stacks. A worker's time before
+its first task (it is forked, imports pyspark) is the task's that it was started for, its time
+after a task that task's.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyrometer.doubt import Severity
+from pyrometer.store.python_nodes import DRIVERS, OWNERS, SHARED
 from pyrometer.store.tables import Tables, literal, write_part
 
 SOURCE = "python"
 PART = "python"
-SHARED = "Python"
 OUTSIDE_SQL = "RDD Python"
 
 _COLUMNS = {
@@ -34,8 +35,13 @@ _COLUMNS = {
     **dict.fromkeys(("t", "tid", "cpu", "off", "stack", "task"), "BIGINT[]"),
     "message": "VARCHAR",
 }
-# Stacks that no line tells: CPU of threads without Python frames, and of the sampler itself.
-_MADE = {-1: "[threads of native libraries]", -2: "[Pyrometer's sampler]"}
+# Stacks that no line tells: CPU of threads without Python frames, of the sampler itself, and of the
+# daemon until it forked the worker.
+_MADE = {
+    -1: (None, "[threads of native libraries]"),
+    -2: (None, "[Pyrometer's sampler]"),
+    -3: ("pyspark.daemon", "[imports, forks workers]"),
+}
 _LONGEST_LINE = 64 << 20
 
 _PROCESSES = """
@@ -47,11 +53,24 @@ _PROCESSES = """
     FROM raw WHERE k = 'process' GROUP BY ALL
 """
 
+
+def _made() -> str:
+    return ", ".join(
+        f"({n}, {'NULL' if m is None else literal(m)}, {literal(f)})" for n, (m, f) in _MADE.items()
+    )
+
+
 _STACKS = f"""
     WITH told AS (
-        SELECT pid, since, id, frames, cut FROM raw WHERE k = 'stack'
-        UNION ALL SELECT NULL, NULL, m.id, [{{m: NULL, f: m.f, s: NULL, l: NULL}}], false
-        FROM (VALUES {", ".join(f"({n}, {literal(text)})" for n, text in _MADE.items())}) m(id, f))
+        SELECT pid, since, id, list_transform(frames, x -> struct_pack(
+            -- The daemon is run as a program: its own name says nothing.
+            m := CASE WHEN x.m = '__main__' AND contains(x.s, '/pyspark/') THEN 'pyspark.'
+                || replace(regexp_extract(x.s, '/pyspark/([^.]*)[.]py$', 1), '/', '.')
+                ELSE x.m END,
+            f := x.f, s := x.s, l := x.l)) AS frames, cut
+        FROM raw WHERE k = 'stack'
+        UNION ALL SELECT NULL, NULL, made.id, [{{m: made.m, f: made.f, s: NULL, l: NULL}}], false
+        FROM (VALUES {_made()}) made(id, m, f))
     SELECT *, ? + dense_rank() OVER (ORDER BY frames, cut) AS stack_id FROM told
 """
 
@@ -76,11 +95,12 @@ _TAKEN = """
             unnest("off") AS "off", unnest(stack) AS stack, unnest(task) AS task
         FROM raw WHERE k = 'samples'
     ), firsts AS (
-        SELECT pid, since, arg_min(task, t) AS task, min(t) AS t FROM lines
+        SELECT pid, since, arg_min(task, t) AS task FROM lines
         WHERE task IS NOT NULL GROUP BY ALL
     )
-    SELECT l.* REPLACE (coalesce(l.task, CASE WHEN l.t < f.t THEN f.task END) AS task)
+    SELECT l.* REPLACE (coalesce(last_value(l.task IGNORE NULLS) OVER earlier, f.task) AS task)
     FROM lines l LEFT JOIN firsts f USING (pid, since)
+    WINDOW earlier AS (PARTITION BY pid, since ORDER BY l.t)
     UNION ALL
     SELECT pid, since, "at", NULL, own, 0, -2, NULL FROM raw WHERE k = 'samples' AND own > 0
 """
@@ -93,61 +113,6 @@ _PLACED = """
         ON s.pid = p.jvm AND s.task_attempt_id = x.task AND s.start_mono_ns <= x.t
     LEFT JOIN told_stacks k ON k.id = x.stack
         AND (k.id < 0 OR (k.pid = x.pid AND k.since = x.since))
-"""
-
-# Nodes that may have driven workers of a stage: those that say so, else the only one of its kind.
-_DRIVERS = """
-    WITH of_jvm AS (
-        SELECT p.pid AS jvm, min(a.app_index) AS app_index
-        FROM processes p JOIN apps a USING (app_id) GROUP BY p.pid
-    ), final AS (
-        SELECT n.* FROM plan_nodes n LEFT JOIN plan_nodes up ON up.app_index = n.app_index
-            AND up.sql_id = n.sql_id AND up.plan_version = n.plan_version
-            AND up.node_id = n.parent_node_id
-        WHERE n.is_final AND coalesce(up.name, '') NOT LIKE 'Reused%'
-    ), places AS (
-        SELECT DISTINCT x.jvm, x.sql_id, x.stage_id,
-            coalesce(j.app_index, (SELECT min(app_index) FROM apps)) AS app_index
-        FROM placed x LEFT JOIN of_jvm j USING (jvm) WHERE x.sql_id IS NOT NULL
-    ), saying AS (
-        SELECT DISTINCT p.*, n.node_id, n.plan_version, n.name, n.simple_string
-        FROM places p JOIN node_metrics m USING (app_index, sql_id, stage_id)
-        JOIN final n USING (app_index, sql_id, plan_version, node_id)
-        WHERE m.metric = 'data sent to Python workers'
-    ), named AS (
-        SELECT p.*, n.node_id, n.plan_version, n.name, n.simple_string
-        FROM places p JOIN final n USING (app_index, sql_id)
-        WHERE regexp_matches(n.name, 'Python|InPandas|InArrow')
-        QUALIFY count(*) OVER (PARTITION BY p.jvm, p.sql_id, p.stage_id) = 1
-    )
-    SELECT * FROM saying
-    UNION ALL SELECT * FROM named ANTI JOIN saying USING (jvm, sql_id, stage_id)
-"""
-
-_OWNERS = f"""
-    WITH places AS (
-        SELECT DISTINCT jvm, sql_id, stage_id, stack_id FROM placed WHERE sql_id IS NOT NULL
-    ), functions AS (
-        SELECT DISTINCT stack_id, regexp_extract(u.f, '[^.]+$') AS f FROM (
-            SELECT stack_id, unnest(frames) AS u FROM told_stacks)
-        WHERE u.m IS NOT NULL AND u.m NOT LIKE 'pyspark.%'
-    ), fits AS (
-        SELECT DISTINCT p.*, d.node_id, d.plan_version, d.name, f.f IS NOT NULL AS told
-        FROM places p JOIN drivers d USING (jvm, sql_id, stage_id)
-        LEFT JOIN functions f ON f.stack_id = p.stack_id
-            AND contains(d.simple_string, f.f || '(')
-    ), counted AS (
-        SELECT jvm, sql_id, stage_id, stack_id, count(DISTINCT node_id) AS nodes,
-            count(DISTINCT node_id) FILTER (told) AS told, count(DISTINCT name) AS names,
-            any_value(node_id) AS node_id, any_value(node_id) FILTER (told) AS told_id,
-            any_value(name) AS name, any_value(name) FILTER (told) AS told_name,
-            any_value(plan_version) AS plan_version
-        FROM fits GROUP BY ALL
-    )
-    SELECT jvm, sql_id, stage_id, stack_id, plan_version,
-        CASE WHEN nodes = 1 THEN node_id WHEN told = 1 THEN told_id END AS node_id,
-        CASE WHEN names = 1 THEN name WHEN told = 1 THEN told_name ELSE '{SHARED}' END AS operator
-    FROM counted
 """
 
 _SAMPLES = f"""
@@ -166,8 +131,8 @@ _SAMPLES = f"""
     CROSS JOIN LATERAL (
         SELECT CASE WHEN x.stack = -2 THEN 'pyrometer' ELSE 'python' END AS role, event, weight
         FROM (VALUES ('cpu', x.cpu), ('wall', x."off")) v(event, weight) WHERE weight > 0) e
-    LEFT JOIN owners o ON o.jvm = x.jvm AND o.sql_id = x.sql_id AND o.stage_id = x.stage_id
-        AND o.stack_id IS NOT DISTINCT FROM x.stack_id
+    LEFT JOIN owners o ON o.pid = x.pid AND o.since = x.since AND o.task = x.task
+        AND o.stage_id = x.stage_id
 """
 
 
@@ -202,8 +167,8 @@ def ingest_python(files: Sequence[str], folder: Path, host: str) -> str:
         tables.define("told_frames", _FRAMES, [last])
         tables.define("taken", _TAKEN)
         tables.define("placed", _PLACED)
-        tables.define("drivers", _DRIVERS)
-        tables.define("owners", _OWNERS)
+        tables.define("drivers", DRIVERS)
+        tables.define("owners", OWNERS)
         write_part(
             tables, "stacks", PART, f"SELECT stack_id, frame_ids, cut AS truncated FROM ({_LINKS})"
         )
