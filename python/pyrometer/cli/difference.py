@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pyrometer.cli.common import emit_json, human
+from pyrometer.cli.common import emit_json, err, human
+from pyrometer.errors import UsageError
 
 AGAINST = "--against"
 AgainstOption = Annotated[
@@ -47,8 +48,22 @@ class SeveralAgainst(TyperCommand):
     """A command whose ``--against`` takes all words up to the next option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse, with the option repeated for each of its words."""
-        return super().parse_args(ctx, list(repeated(args, AGAINST)))
+        """Parse, with the option repeated for each of its words.
+
+        Raises
+        ------
+        UsageError
+            If a run stands behind ``--against`` and yet another option: on neither side.
+        """
+        before = args[: args.index(AGAINST)] if AGAINST in args else args
+        rest = super().parse_args(ctx, list(repeated(args, AGAINST)))
+        for run in ctx.params.get("run") or ():
+            if str(run) not in before and str(run) in args:
+                raise UsageError(
+                    f"{run}: on which side is it? It stands behind {AGAINST} and another option",
+                    f"pyrometer flame RUN… {AGAINST} RUN… -o FILE",
+                )
+        return rest
 
 
 def print_difference(
@@ -61,7 +76,8 @@ def print_difference(
     from pyrometer.cli.render_difference import show_difference
     from pyrometer.report.flame_difference import write_difference
 
-    made = frame_difference(a, b) if output is None else write_difference(a, b, output)
+    with err().status("comparing profiles"):
+        made = frame_difference(a, b) if output is None else write_difference(a, b, output)
     console = human(as_json)
     show_difference(console, made)
     if output is not None:
