@@ -3,7 +3,8 @@
 ``python -m benchmarks.truth --shares 10,30,50,70,90`` runs every workload of group ``truth`` that
 has a variant ``workload.share`` and a truth that some instrument measures, once for each share, and
 fits a line: measured = intercept + slope × declared. A right instrument has slope 1 and intercept
-0; the 95 % interval of the slope is Student's t with n − 2 degrees of freedom.
+0; the 95 % interval of the slope is Student's t with n − 2 degrees of freedom. Where one operator
+of the plan has all the work, the least share of the tasks' CPU that a run gave to it stands beside.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Point:
     declared: float
     measured: float | None
     reason: str | None = None
+    operator_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,25 @@ def sweep(name: str, shares: Sequence[int], scale: str, show: Show) -> list[Poin
             points.append(Point(truth.value, None, f"the run failed: exit code {error.returncode}"))
             continue
         found = measured(truth, shown)
-        points.append(Point(truth.value, found.value, found.reason))
+        told = operator_share(shown, truth.operator) if truth.operator else None
+        points.append(Point(truth.value, found.value, found.reason, told))
     return points
+
+
+def operator_share(shown: dict[str, Any], operator: str) -> float | None:
+    """Share of an operator's nodes in the CPU of all tasks; ``None`` without samples.
+
+    Examples
+    --------
+    >>> operators = [{"operator": "Project", "node_id": 1, "on_cpu_ns": 9}]
+    >>> operator_share({"operators": [*operators, {"operator": "Task start", "node_id": None,
+    ...     "on_cpu_ns": 1}], "unmapped": {"on_cpu_ns": 0}}, "Project")
+    0.9
+    """
+    rows = shown["operators"]
+    total = sum(row["on_cpu_ns"] for row in rows) + (shown["unmapped"]["on_cpu_ns"] or 0)
+    own = [r["on_cpu_ns"] for r in rows if r["operator"] == operator and r["node_id"] is not None]
+    return sum(own) / total if total else None
 
 
 def programs() -> list[str]:
@@ -101,15 +120,19 @@ def programs() -> list[str]:
     return found
 
 
-def table(fits: Iterable[tuple[str, Fit]]) -> str:
+def table(fits: Iterable[tuple[str, Fit, Sequence[Point]]]) -> str:
     """One line for each program."""
-    lines = [f"{'program':28} {'slope':>7} {'95 % interval':>18} {'intercept':>10}"]
-    for name, line in fits:
+    head = f"{'program':28} {'slope':>7} {'95 % interval':>18} {'intercept':>10} {'operator':>9}"
+    lines = [head]
+    for name, line, points in fits:
         if line.slope is None:
             lines.append(f"{name:28} {'–':>7} {line.reason}")
             continue
         interval = f"[{line.low:.3f}, {line.high:.3f}]"
-        lines.append(f"{name:28} {line.slope:7.3f} {interval:>18} {line.intercept:10.3f}")
+        told = [point.operator_share for point in points if point.operator_share is not None]
+        least = f"{100 * min(told):7.1f} %" if told else ""
+        figures = f"{line.slope:7.3f} {interval:>18} {line.intercept:10.3f} {least:>9}"
+        lines.append(f"{name:28} {figures}".rstrip())
     return "\n".join(lines)
 
 
@@ -154,12 +177,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fits = []
     for name in chosen.only or known:
         points = sweep(name, [int(word) for word in words], chosen.scale, show)
-        fits.append((name, fit(points)))
+        fits.append((name, fit(points), points))
         results[name] = {"points": [asdict(p) for p in points], "fit": asdict(fits[-1][1])}
         if chosen.output:
             write(chosen.output, {"schema": "pyrometer/truth/1", "programs": results})
     print(table(fits))
-    return 0 if all(line.slope is not None for _, line in fits) else 1
+    return 0 if all(line.slope is not None for _, line, _ in fits) else 1
 
 
 def write(path: Path, value: dict[str, Any]) -> None:

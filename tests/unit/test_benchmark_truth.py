@@ -91,7 +91,13 @@ def test_interval_of_the_slope_covers_the_truth_as_often_as_it_says():
 
 
 def test_table_says_why_there_is_no_slope():
-    text = table([("a", Fit(1.02, 0.98, 1.06, -0.01)), ("b", Fit(None, reason="no probe"))])
+    text = table(
+        [
+            ("a", Fit(1.02, 0.98, 1.06, -0.01), [Point(0.1, 0.1, None, 0.97), Point(0.9, 0.9)]),
+            ("b", Fit(None, reason="no probe"), []),
+        ]
+    )
+    assert "97.0 %" in text
     assert "1.020     [0.980, 1.060]     -0.010" in text
     assert "no probe" in text
 

@@ -251,6 +251,9 @@ class Truth:
         The same of what a share is taken of, or of what it is counted per.
     reason : str, optional
         Why nothing measures it, where `measured_by` is None.
+    operator : str, optional
+        The operator of the plan that has all CPU of the tasks but what starting and ending them
+        takes, where the program is made so.
     """
 
     quantity: str
@@ -261,6 +264,7 @@ class Truth:
     measured_by: str | None = None
     of: str | None = None
     reason: str | None = None
+    operator: str | None = None
 
     def __post_init__(self) -> None:
         if (self.measured_by is None) == (self.reason is None):

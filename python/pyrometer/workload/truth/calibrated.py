@@ -61,6 +61,7 @@ class Calibrated(NumberedRows):
             tolerance=self.tolerance,
             measured_by=slots(self.path),
             of=slots(self.of),
+            operator="Project",
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
