@@ -98,7 +98,7 @@ def in_buckets(row: dict[str, Any], width_ms: int, count: int) -> dict[int, floa
     return dict.fromkeys(range(first, last + 1), row["weight"] / (last - first + 1))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(SAMPLES, st.sampled_from([1, 4, 500_000]))
 def test_buckets_hold_what_the_facts_hold(rows: list[dict[str, Any]], most: int) -> None:
     with TemporaryDirectory() as folder, patch.object(flame_times, "MAX_ENTRIES", most):

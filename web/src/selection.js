@@ -18,7 +18,7 @@ export function makeSelection() {
     add: (range) => selection.set([...selection.ranges, range]),
     clear: () => selection.set([]),
     // The first restriction that the samples' dimensions can tell, or null.
-    restriction: (dimensions) => selection.focus?.find((one) => Object.keys(one).every((name) => dimensions[name]?.some((value) => value !== null))) ?? null,
+    restriction: (dimensions) => selection.focus?.find((one) => Object.keys(one).every((name) => Array.isArray(dimensions[name]) && dimensions[name].some((value) => value !== null))) ?? null,
     // The same as filters of a query: indices of values.
     filters(dimensions) {
       const chosen = Object.entries(selection.restriction(dimensions) ?? {});

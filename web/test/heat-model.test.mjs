@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { heaviest, loadTimes, rowsOf, scaleFor, spread, touched, weightsIn } from "../src/heat-model.js";
+import { fromLink, toLink } from "../src/flame-link.js";
 import { labelOf, makeSelection, merged, rangesFromText, rangesToText } from "../src/selection.js";
 
 // Times of facts from lists of [bucket, span, weight] per fact; buckets of 20 ms.
@@ -131,11 +132,22 @@ test("a selection tells who listens, and forgets its focus with its time", () =>
   assert.deepEqual(selection.filters({ task: [5], stage: [3] }), { task: [] });
   assert.deepEqual(selection.filters({ task: [null], stage: [null, 3] }), { stage: [1] });
   assert.deepEqual(selection.filters({ role: ["gc"] }), {});
-  assert.equal(labelOf(selection.restriction({ task: [7] })), "task 7");
+  selection.set([[0, 10]], [JSON.parse('{"__proto__": [1]}'), { constructor: [1] }]);
+  assert.equal(selection.restriction({ role: ["gc"] }), null);
+  assert.equal(labelOf({ task: [7] }), "task 7");
   assert.equal(labelOf({ thread: ["a", "b"], role: [null] }), "2 values of thread, role unknown");
   selection.add([5, 20]);
   assert.deepEqual([selection.ranges, selection.focus], [[[0, 20]], null]);
   selection.clear();
   assert.ok(selection.empty);
-  assert.equal(told, 3);
+  assert.equal(told, 4);
+});
+
+test("a link holds the selected time, and nothing of it where there is none", () => {
+  const meta = { event_names: ["cpu"], dimensions: { task: [7] } };
+  const state = { event: "cpu", groups: [], filters: {}, weight: "time", colour: "what", text: "", at: -1 };
+  const hash = toLink({ ...state, time: "1.5-2", only: '[{"task":[7]}]' }, meta, []);
+  const { time, only } = fromLink(hash, meta, []);
+  assert.deepEqual([time, only], ["1.5-2", '[{"task":[7]}]']);
+  assert.ok(!/time|only/.test(toLink({ ...state, time: "", only: "" }, meta, [])));
 });
