@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from pyrometer.cli.flame import app
 from pyrometer.errors import UsageError
+from pyrometer.report.flame_asked import Asked
 from pyrometer.report.flame_page import write_flame
-from pyrometer.report.flame_view import Asked
 
 ROWS = run_rows()
 

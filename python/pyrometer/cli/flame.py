@@ -77,8 +77,8 @@ def flame(
             f"{len(run)} runs, of one there is a flame graph", "pyrometer flame RUN… --against RUN…"
         )
     from pyrometer.cli.render_flame import show_flame
+    from pyrometer.report.flame_asked import Asked
     from pyrometer.report.flame_page import write_flame
-    from pyrometer.report.flame_view import Asked
 
     names = tuple(name.strip() for name in by.split(",") if name.strip())
     made = write_flame(run[0], output, Asked(event, names, iteration))

@@ -11,7 +11,8 @@ from pyrometer.errors import UsageError
 from pyrometer.report.axis import find_axis
 from pyrometer.report.data import alone
 from pyrometer.report.flame import fold, pack_flame
-from pyrometer.report.flame_view import SCHEMA, Asked, FlameView, view_of
+from pyrometer.report.flame_asked import Asked
+from pyrometer.report.flame_view import SCHEMA, FlameView, view_of
 from pyrometer.report.pack import Pack
 from pyrometer.report.page import write_page
 from pyrometer.store import Run

@@ -1,0 +1,104 @@
+"""The flame graph as a page of its own, in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from tests.browser.conftest import Browser
+from tests.support.report_fixture import manifest, run_rows, write_tables
+
+from pyrometer.report.flame_asked import Asked
+from pyrometer.report.flame_page import write_flame
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("run")
+    write_tables(run / "tables", run_rows())
+    (run / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))
+    write_flame(run, run / "flame.html", Asked("both", ("state",), "measured"))
+    return run / "flame.html"
+
+
+@pytest.fixture
+def flame(browser: Browser, page: Path) -> Iterator[Browser]:
+    opened = browser.go(page)
+    opened.until(lambda: opened.all_texts("#flame [data-frame]"))
+    yield opened
+    assert opened.complaints() == []
+    assert opened.requests() == []
+
+
+def choose(page: Browser, name: str, text: str) -> None:
+    path = f"//select[@data-name='{name}']/option[contains(text(), '{text}')]"
+    page.driver.find_element(By.XPATH, path).click()
+
+
+def test_it_opens_at_what_was_asked_for(flame: Browser) -> None:
+    assert flame.text("h1") == "parquet-scan"
+    assert flame.text("[data-event=both][aria-pressed=true]") == "CPU + waiting"
+    assert flame.js("return !document.getElementById('flame-both').hidden")
+    group = flame.driver.find_element(By.CSS_SELECTOR, "select[data-name=group0]")
+    assert group.get_attribute("value") == "state"
+    canvas = flame.driver.find_element(By.ID, "flame-canvas")
+    canvas.send_keys(Keys.ARROW_DOWN)
+    assert flame.text("#flame-status").startswith("on CPU · total")
+    # The root below: what stood above is reached by the other key.
+    choose(flame, "upright", "upwards")
+    canvas.send_keys(Keys.ESCAPE + Keys.ARROW_UP + Keys.ARROW_UP)
+    assert flame.text("#flame-status").startswith("java.lang.Thread.run · total")
+
+
+def test_a_frame_stands_between_its_callers_and_callees(flame: Browser) -> None:
+    box = flame.driver.find_element(By.ID, "flame-find")
+    box.send_keys("readBatch$")
+    rows = flame.all_texts("#flame [data-frame]")
+    assert len(rows) == 1
+    row = flame.driver.find_element(By.CSS_SELECTOR, "#flame [data-frame]")
+    row.send_keys(Keys.ENTER)
+    assert flame.js("return !document.querySelector('.flame-around').hidden")
+    assert "in it and what it calls" in flame.text("#flame-around-status")
+    assert flame.text(".flame-around b") == rows[0]
+    callees = flame.driver.find_element(By.ID, "flame-callees")
+    callees.send_keys(Keys.ARROW_DOWN + Keys.ARROW_DOWN)
+    told = flame.text("#flame-around-status")
+    callees.send_keys(Keys.ENTER)
+    chosen = flame.text(".flame-around b")
+    assert chosen != rows[0]
+    assert told.startswith(chosen)
+    flame.driver.find_element(By.ID, "flame-callers").send_keys(Keys.ARROW_UP + Keys.ARROW_UP)
+    assert flame.text("#flame-around-status").startswith(rows[0])
+    ActionChains(flame.driver).send_keys(Keys.ESCAPE).perform()
+    assert flame.js("return document.querySelector('.flame-around').hidden")
+
+
+def test_a_colour_of_the_legend_highlights_its_boxes(flame: Browser) -> None:
+    choose(flame, "colour", "kind of code")
+    for key in flame.driver.find_elements(By.CSS_SELECTOR, ".legend .key"):
+        if key.text == "kernel":
+            key.click()
+            assert key.get_attribute("aria-pressed") == "true"
+    share = flame.text("#flame-share")
+    assert share.endswith("% highlighted")
+    assert 0 < float(share.split()[0]) < 20
+    flame.driver.find_element(By.ID, "flame-search").send_keys("ksys_read|filemap")
+    assert "matched (2 frames)" in flame.text("#flame-share")
+
+
+def test_colours_and_dimensions_of_every_kind_draw(flame: Browser) -> None:
+    for name in ("colour", "group0", "group1"):
+        select = flame.driver.find_element(By.CSS_SELECTOR, f"select[data-name={name}]")
+        for option in select.find_elements(By.TAG_NAME, "option"):
+            option.click()
+    choose(flame, "inverted", "from the leaf")
+    canvas = flame.driver.find_element(By.ID, "flame-canvas")
+    canvas.send_keys(Keys.ARROW_DOWN * 4)
+    assert "self" in flame.text("#flame-status")
