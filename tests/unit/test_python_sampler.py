@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from pyrometer.probes.base import Needs
 from pyrometer.probes.profile import parse_profile
 from pyrometer.probes.python_workers import HOOK, PythonProbe
+from pyrometer.run.environment import add_needs
 from pyrometer.store.layout import RunPaths
 
 # What the sampler knows of pyspark: a package of that name, and its task context.
@@ -164,6 +166,18 @@ def test_the_probe_counts_what_came(spark: Path) -> None:
     assert entry.got == f"{samples} samples in 1 file(s)"
     assert entry.own_cpu_ns == sum(r["own"] for r in lines(spark, "samples"))
     assert PythonProbe().check() == []
+
+
+def test_the_users_own_path_stays_behind_ours() -> None:
+    needs = PythonProbe().needs(RunPaths(Path("/r")))
+    env = {"PYTHONPATH": "/theirs:/more"}
+    add_needs(env, needs)
+    assert env["PYTHONPATH"] == f"{HOOK}:/theirs:/more"
+    bare: dict[str, str] = {}
+    add_needs(bare, Needs())
+    assert bare == {}
+    add_needs(bare, needs)
+    assert bare["PYTHONPATH"] == str(HOOK)
 
 
 def test_python_may_be_left_out_or_asked_for_alone() -> None:

@@ -16,7 +16,6 @@ import contextlib
 import json
 import os
 import random
-import signal
 import sys
 import threading
 import time
@@ -38,72 +37,6 @@ MAX_STACKS = 20_000
 # Below this nothing but the clock itself ran.
 QUIET_NS = 50_000
 ERRORS = 3
-# What the JVM tells a daemon or a worker that it starts.
-OF_WORKERS = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR")
-LIMITED = "memory of workers is limited (spark.executor.pyspark.memory): not sampled"
-
-
-def begin(folder: str) -> None:
-    """Sample this process; the daemon of workers stays without a thread, its children have one.
-
-    Parameters
-    ----------
-    folder : str
-        Where the samples go.
-    """
-    module = _module()
-    by_jvm = any(name in os.environ for name in OF_WORKERS)
-    if not by_jvm and module not in ("pyspark.daemon", "pyspark.worker"):
-        _start(folder, "driver", None)
-        return
-    jvm = os.getppid()
-    if _is_limited():
-        Sampler(folder, "worker", jvm).give_up(LIMITED)
-    elif module.startswith("pyspark.") and not module.endswith("daemon"):
-        _start(folder, "worker", jvm)
-    else:
-        _start_in_children(folder, jvm)
-
-
-def _module() -> str:
-    """Give the module that runs as a program; the daemon's arguments name that of its workers."""
-    with open("/proc/self/cmdline", "rb") as words:
-        told = words.read().decode("utf-8", "replace").split("\0")
-    return told[told.index("-m") + 1] if "-m" in told[:-1] else ""
-
-
-def _start_in_children(folder: str, jvm: int) -> None:
-    daemon = os.getpid()
-    used = [0, 0]
-
-    def before() -> None:
-        # A worker may fork, too: what it used is in its own samples.
-        used[:] = [used[1], time.process_time_ns()] if os.getpid() == daemon else [0, 0]
-
-    def in_child() -> None:
-        # What the daemon used since the fork before, it used for this worker.
-        _start(folder, "worker", jvm, used[1] - used[0])
-
-    os.register_at_fork(before=before, after_in_child=in_child)
-
-
-def _is_limited() -> bool:
-    """Whether workers may have so much address space only: a thread more takes of it."""
-    limits = (v for k, v in os.environ.items() if k.startswith("PYSPARK_") and "MEMORY_MB" in k)
-    return any(limit != "-1" for limit in limits)
-
-
-def _start(folder: str, kind: str, jvm: int | None, parents_ns: int = 0) -> None:
-    """Start the thread, deaf to signals: they belong to the application's main thread."""
-    with contextlib.suppress(Exception):
-        sampler = Sampler(folder, kind, jvm)
-        if parents_ns:
-            sampler.samples.append((sampler.since, 0, parents_ns, 0, DAEMON_STACK, None))
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        try:
-            _thread.start_new_thread(sampler.run, ())
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Sampler:
@@ -156,6 +89,10 @@ class Sampler:
                     with contextlib.suppress(Exception):
                         self.give_up(f"{type(error).__name__}: {error}")
                     return
+
+    def take_over(self, daemon_ns: int) -> None:
+        """Count CPU time of the daemon that forked this worker as the worker's."""
+        self.samples.append((self.since, 0, daemon_ns, 0, DAEMON_STACK, None))
 
     def give_up(self, message: str) -> None:
         """Say why there are no more samples."""

@@ -27,8 +27,9 @@ def _watch() -> None:
             try:
                 sys.meta_path.remove(self)
                 import pyrometer_sampler  # type: ignore[import-not-found]
+                import pyrometer_start  # type: ignore[import-not-found]
 
-                pyrometer_sampler.begin(folder)
+                pyrometer_start.begin(pyrometer_sampler.Sampler, folder)
             except BaseException:  # noqa: S110 - whatever went wrong, the application goes on
                 pass
 

@@ -17,7 +17,7 @@ from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
 
 HOOK = Path(__file__).parent.parent / "injected"
-_FILES = ("sitecustomize.py", "pyrometer_sampler.py")
+_FILES = ("sitecustomize.py", "pyrometer_start.py", "pyrometer_sampler.py")
 _UNIT_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 # A sample costs about 0.1 ms, the waking of its thread included: shorter periods would show.
 SHORTEST_NS = 1_000_000
