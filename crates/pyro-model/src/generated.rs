@@ -407,7 +407,7 @@ tables! {
         tid: I64, null = true;
         #[doc = "Time of the sample, on the clock named beside it; null in imported profiles that are sums"]
         t_ns: I64, null = true;
-        #[doc = "mono or wall; null without a time"]
+        #[doc = "mono or wall; perf: perf's own, of an imported perf script; null without a time"]
         clock: Dict, null = true;
         #[doc = "async-profiler, probe, jfr, python (sampled inside Python processes: cpu weighs the time used since the sample before), or the format of an imported profile: folded, perf-script, pprof, speedscope"]
         source: Dict, null = false;
