@@ -152,6 +152,16 @@ def test_profiles_of_other_tools_are_compared_as_one_iteration(tmp_path):
     assert of(made.frames, "WholeStageCodegen[*].processNext").total.verdict == "slower"
 
 
+def test_where_no_iteration_was_measured_the_application_is_one(tmp_path):
+    sides = [world(900), world(1800)]
+    for made in sides:
+        for row in made.rows["iterations"]:
+            row["warmup"] = True
+    made = compared(tmp_path, *sides)
+    assert made.a.iterations_count == 1
+    assert of(made.whole, "cpu").total.b.value == pytest.approx(3 * 4 * 1260e6)
+
+
 def test_runs_without_samples_are_refused(tmp_path):
     empty = World([StageSpec([900])])
     empty.rows["samples"] = []

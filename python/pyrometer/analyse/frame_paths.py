@@ -86,6 +86,7 @@ def _sampled(scope: Scope) -> str:
     when = "(x.t_ns >= {0}.start_mono_ns AND x.t_ns < {0}.end_mono_ns) OR (x.t_ns >="
     when += " {0}.start_wall_ns AND x.t_ns < {0}.end_wall_ns)"
     window = f"SEMI JOIN w ON {when.format('w')}" if scope.window.intervals else ""
+    measured = "true" if scope.window.iterations else "false"
     return f"""
         SELECT x.*, i.iteration, a.app_index
         FROM (SELECT t_ns, pid, sql_id, stage_id, event, category, operator, weight,
@@ -93,7 +94,7 @@ def _sampled(scope: Scope) -> str:
                   coalesce(role, 'unknown') AS role
               FROM samples WHERE event IN {EVENTS} AND unit = 'ns') x
         {window}
-        LEFT JOIN iterations i ON {when.format("i")}
+        LEFT JOIN (SELECT * FROM iterations WHERE {measured}) i ON {when.format("i")}
         LEFT JOIN (SELECT pid, min(app_index) AS app_index FROM w_samples GROUP BY pid) a
             ON a.pid = x.pid
     """
