@@ -1,0 +1,91 @@
+"""How many trials it takes, and what can be seen with those there are."""
+
+from __future__ import annotations
+
+import math
+
+from scipy import stats
+
+ALPHA = 0.05
+POWER = 0.8
+MOST = 100_000
+
+
+def power(difference: float, sd: float, n: int, alpha: float = ALPHA) -> float:
+    """Chance that a two-sided t test of two lists of `n` finds `difference`.
+
+    Parameters
+    ----------
+    difference, sd : float
+        Of logarithms: a change by 5 % is ``log(1.05)``, a coefficient of variation about its sd.
+    n : int
+        Trials of each treatment.
+
+    Examples
+    --------
+    >>> round(power(0.05, 0.05, 17), 2)
+    0.81
+    """
+    if n < 2 or sd <= 0:
+        return float(sd <= 0 and difference != 0)
+    freedom = 2 * n - 2
+    shift = abs(difference) / sd * math.sqrt(n / 2)
+    critical = float(stats.t.ppf(1 - alpha / 2, freedom))
+    upper = float(stats.nct.sf(critical, freedom, shift))
+    lower = float(stats.nct.cdf(-critical, freedom, shift))
+    # The far tail underflows where the difference is many deviations wide.
+    return min(1.0, upper + (0.0 if math.isnan(lower) else lower))
+
+
+def needed(
+    difference: float, sd: float | None, alpha: float = ALPHA, wanted: float = POWER
+) -> int | None:
+    """Fewest trials of each treatment with which `difference` is found with chance `wanted`.
+
+    ``None`` where the noise is not known, or more than 100 000 would be needed.
+
+    Examples
+    --------
+    >>> [needed(0.05, cv) for cv in (0.01, 0.03, 0.05, 0.1)]
+    [3, 7, 17, 64]
+    """
+    if sd is None or difference == 0:
+        return None
+    low, high = 2, 2
+    while power(difference, sd, high, alpha) < wanted:
+        low, high = high, high * 2
+        if high > MOST:
+            return None
+    while low < high:
+        middle = (low + high) // 2
+        if power(difference, sd, middle, alpha) >= wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def detectable(
+    n: int, sd: float | None, alpha: float = ALPHA, wanted: float = POWER
+) -> float | None:
+    """Give the smallest relative change that `n` trials of each find with chance `wanted`.
+
+    Examples
+    --------
+    >>> f"{100 * detectable(5, 0.04):.0f} %"
+    '8 %'
+    """
+    if sd is None or n < 2:
+        return None
+    low, high = 0.0, 1e-6
+    while power(high, sd, n, alpha) < wanted:
+        low, high = high, high * 2
+        if high > 50:
+            return None
+    for _ in range(60):
+        middle = (low + high) / 2
+        if power(middle, sd, n, alpha) >= wanted:
+            high = middle
+        else:
+            low = middle
+    return math.expm1(high)
