@@ -166,6 +166,9 @@ def test_the_probe_counts_what_came(spark: Path) -> None:
     assert entry.got == f"{samples} samples in 1 file(s)"
     assert entry.own_cpu_ns == sum(r["own"] for r in lines(spark, "samples"))
     assert PythonProbe().check() == []
+    # An application without Python lacks nothing.
+    other = PythonProbe().report(RunPaths(spark.parent / "other"))
+    assert (other.got, other.reason) == ("no Python that uses pyspark", None)
 
 
 def test_the_users_own_path_stays_behind_ours() -> None:

@@ -281,10 +281,10 @@ def python_workers() -> Finding:
         environment = {**os.environ, **needs.environment, "PYTHONPATH": path}
         done = _run([sys.executable, "-c", burn], environment)
         entry = PythonProbe().report(paths)
-    if entry.got and not entry.reason:
+    if entry.tier and not entry.reason:
         return Finding("python", entry.tier, True, "a Python sampled itself; it needs no rights")
-    reason = entry.reason if entry.got else _first(done.stderr or str(entry.reason))
-    return Finding("python", None, False, reason or "no samples", "reinstall Pyrometer")
+    reason = entry.reason or _first(done.stderr)
+    return Finding("python", None, False, reason, "reinstall Pyrometer")
 
 
 def kernel() -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from pyrometer.store.manifest import ProbeEntry
 
 HOOK = Path(__file__).parent.parent / "injected"
 _FILES = ("sitecustomize.py", "pyrometer_start.py", "pyrometer_sampler.py")
+NONE_SEEN = "no Python that uses pyspark"
 _UNIT_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 # A sample costs about 0.1 ms, the waking of its thread included: shorter periods would show.
 SHORTEST_NS = 1_000_000
@@ -88,9 +89,10 @@ class PythonProbe(Probe):
             name=self.name,
             tier="in-process" if files else None,
             asked=self.asked(),
-            got=f"{samples} samples in {len(files)} file(s)" if files else None,
+            # Most applications have no Python: that nothing came is then all there was.
+            got=f"{samples} samples in {len(files)} file(s)" if files else NONE_SEEN,
             own_cpu_ns=own if files else None,
-            reason="; ".join(errors) or (None if files else "no Python that uses pyspark was seen"),
+            reason="; ".join(errors) or None,
         )
 
 
