@@ -90,7 +90,7 @@ def test_a_colour_of_the_legend_highlights_its_boxes(flame: Browser) -> None:
     assert share.endswith("% highlighted")
     assert 0 < float(share.split()[0]) < 20
     flame.driver.find_element(By.ID, "flame-search").send_keys("ksys_read|filemap")
-    assert "matched (2 frames)" in flame.text("#flame-share")
+    assert "matched (4 frames)" in flame.text("#flame-share")
 
 
 def test_colours_and_dimensions_of_every_kind_draw(flame: Browser) -> None:

@@ -230,6 +230,13 @@ def test_tables_sort_by_value_not_by_text(full: Browser) -> None:
     assert column()[-1] == "16.3 s"
 
 
+def press(page: Browser, selector: str) -> None:
+    """Click on what may stand under the page's sticky head."""
+    button = page.driver.find_element(By.CSS_SELECTOR, selector)
+    page.js("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+
+
 def test_search_tells_the_share_of_what_matched(full: Browser) -> None:
     box = full.driver.find_element(By.ID, "flame-search")
     box.send_keys("rawUncompress|InternalUncompress")
@@ -257,13 +264,13 @@ def test_click_zooms_back_and_reset_return(full: Browser) -> None:
     assert full.text("#flame-status").startswith("copy_page_to_iter · total")
     zoomed = full.text("#flame-status")
     assert zoomed != whole
-    full.driver.find_element(By.ID, "flame-back").click()
+    press(full, "#flame-back")
     assert full.text("#flame-status") != zoomed
     assert full.js("return document.getElementById('flame-back').disabled")
     ActionChains(full.driver).move_to_element(
         full.driver.find_element(By.ID, "flame-canvas")
     ).click().perform()
-    full.driver.find_element(By.ID, "flame-reset").click()
+    press(full, "#flame-reset")
     assert full.js("return document.getElementById('flame-reset').disabled")
 
 
@@ -313,7 +320,7 @@ def test_a_link_brings_back_the_view(full: Browser) -> None:
     canvas = full.driver.find_element(By.ID, "flame-canvas")
     canvas.send_keys(Keys.ARROW_DOWN + Keys.ARROW_DOWN + Keys.ENTER)
     shown = full.text("#flame-status")
-    full.driver.find_element(By.CSS_SELECTOR, "[data-keep=link]").click()
+    press(full, "[data-keep=link]")
     assert "#flame?event=wall&by=role%2Cstage" in full.driver.current_url
     full.driver.refresh()
     full.until(lambda: full.js("return document.documentElement.dataset.ready"))
