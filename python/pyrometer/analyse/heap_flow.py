@@ -136,14 +136,14 @@ def _promotion(scope: Scope) -> HeapFlow:
         "SELECT sum(greatest(0, old_after_bytes - old_before_bytes))"
         f" FILTER (kind IN ({young}))::BIGINT AS bytes,"
         f" count(old_after_bytes) FILTER (kind IN ({young})) AS n,"
+        f" count(*) FILTER (kind IN ({young})) AS young,"
         " count(*) FILTER (kind = 'mixed') AS mixed,"
         f" sqrt(sum(resolution_bytes::DOUBLE ** 2 * {_ROUNDED_VARIANCE})"
         f" FILTER (kind IN ({young}))) AS error FROM w_heap_steps WHERE in_window"
     )
     if not found["n"]:
-        return HeapFlow(
-            reason="no young pause of this window says how large the old generation was"
-        )
+        why = "the GC log does not say how large the old generation was" if found["young"] else None
+        return HeapFlow(reason=why or "no young pause in this window")
     flow = _flow(scope, found)
     if found["mixed"]:
         flow.reason = f"without {found['mixed']} mixed pauses, which free old memory as well"
