@@ -25,6 +25,7 @@ VERBS = (
     "show",
     "ledger",
     "flame",
+    "compare",
     "report",
     "push",
 )

@@ -128,8 +128,14 @@ def compare(
     margin: float = MARGIN,
     level: float = LEVEL,
     seed: int = 0,
+    permutations: int = PERMUTATIONS,
 ) -> Comparison:
     """Compare two lists of positive times, one a trial, that have no blocks in common.
+
+    Parameters
+    ----------
+    permutations : int
+        Permutations of labels drawn for ``permutation_p``; 0 leaves it out.
 
     Raises
     ------
@@ -153,7 +159,7 @@ def compare(
         b=mean_of(b, level),
         change=change,
         p=None if tested is None else tested.p,
-        permutation_p=permutation(x, y, seed=seed),
+        permutation_p=permutation(x, y, seed=seed, resamples=permutations),
         g=hedges(x, y, level=level),
         delta=cliff(a, b, level=level),
         margin=margin,
@@ -196,15 +202,17 @@ def equivalence(a: Sequence[float], b: Sequence[float], *, margin: float) -> flo
     return float(max(stats.t.sf(lower, found.df), stats.t.sf(upper, found.df)))
 
 
-def permutation(a: Sequence[float], b: Sequence[float], *, seed: int) -> float | None:
+def permutation(
+    a: Sequence[float], b: Sequence[float], *, seed: int, resamples: int = PERMUTATIONS
+) -> float | None:
     """Two-sided p of the difference of means under exchange of labels; exact where few."""
-    if len(a) < 2 or len(b) < 2:
+    if len(a) < 2 or len(b) < 2 or not resamples:
         return None
     found = stats.permutation_test(
         (np.asarray(a), np.asarray(b)),
         lambda x, y, axis: np.mean(y, axis=axis) - np.mean(x, axis=axis),
         permutation_type="independent",
-        n_resamples=PERMUTATIONS,
+        n_resamples=resamples,
         vectorized=True,
         rng=np.random.default_rng(seed),
     )

@@ -1,0 +1,188 @@
+"""``pyrometer compare``: whether they differ, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.cli.difference import SeveralAgainst
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.compare.account import CompareReport, PairReport
+    from pyrometer.estimate import Estimate
+
+app = typer.Typer()
+
+EXAMPLES = """\b
+Examples:
+  pyrometer compare RUN_A RUN_B
+  pyrometer compare RUN RUN RUN --against RUN RUN RUN
+  pyrometer compare --csv times.csv --value seconds --treatment kernel,heap --control "base, 52"
+  pyrometer compare --csv times.csv --value seconds --treatment codec --block block --margin 2%
+"""
+
+
+@app.command(cls=SeveralAgainst, epilog=EXAMPLES)
+def compare(
+    run: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RUN…]", help="Two runs, or those of side A.", show_default=False),
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option("--against", metavar="RUN…", help="The runs of side B.", show_default=False),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Compare lists: one row a trial, in order."),
+    ] = None,
+    value: Annotated[str, typer.Option(metavar="COLUMN", help="Its column of times.")] = "value",
+    treatment: Annotated[
+        str,
+        typer.Option(metavar="COLUMN,…", help="Its columns that name the treatment."),
+    ] = "treatment",
+    block: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Its column that names the block of a trial."),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(metavar="TREATMENT", help="Compare the others with this one, not all pairs."),
+    ] = None,
+    margin: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Differences below it count as none.")
+    ] = "2%",
+    as_json: JsonOption = False,
+) -> None:
+    """Compare runs, groups of runs or lists of times: change with interval, and a verdict."""
+    from pyrometer.analyse.compare.account import account
+
+    least = _margin(margin)
+    if table is not None:
+        if run or against:
+            raise UsageError("runs or --csv, not both")
+        from pyrometer.analyse.compare.account import Trial
+        from pyrometer.store.trials_csv import read_trials
+
+        columns = [name.strip() for name in treatment.split(",") if name.strip()]
+        rows = read_trials(table, value=value, treatment=columns, block=block)
+        made = account(
+            [Trial(*row) for row in rows],
+            what=f"{value} of {table.name}", unit="as given", margin=least, control=control,
+        )  # fmt: skip
+    else:
+        made = _of_runs(run or [], against or [], least)
+    show(human(as_json), made)
+    if as_json:
+        emit_json(made)
+
+
+def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
+    from pyrometer.analyse.compare.account import account
+    from pyrometer.analyse.compare.runs import times_of, trials_of
+    from pyrometer.store import Run
+
+    if not b and len(a) == 2:
+        a, b = a[:1], a[1:]
+    if not a or not b:
+        raise UsageError(
+            "two sides are needed",
+            "pyrometer compare RUN_A RUN_B, or RUN… --against RUN…, or --csv FILE",
+        )
+    sides = []
+    for paths in (a, b):
+        times = []
+        for path in paths:
+            with Run.open(path) as opened:
+                times.append(times_of(opened))
+        sides.append(times)
+    trials, doubts = trials_of(*sides)
+    made = account(trials, what="time of an iteration", unit="s", margin=margin)
+    # Runs of two sides are given side by side: their order in time is not known.
+    made.order.fixed = False
+    made.doubts = [*doubts, *(one for one in made.doubts if one.code == "few_trials")]
+    return made
+
+
+def _margin(text: str) -> float:
+    try:
+        found = float(text.removesuffix("%")) / 100
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 0.5:
+        raise UsageError(f"--margin {text}: a percentage above 0 and below 50", "--margin 2%")
+    return found
+
+
+def show(console: Any, made: CompareReport) -> None:
+    """Print treatments, pairs with their verdicts, and doubts."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    unit = "" if made.unit == "as given" else f" {made.unit}"
+    treatments = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("treatment", "trials", "mean", "95 %"):
+        treatments.add_column(title, justify="left" if title == "treatment" else "right")
+    for one in made.treatments:
+        treatments.add_row(
+            Text(one.name), str(one.mean.n), f"{one.mean.value:.5g}{unit}", _interval(one.mean, 1)
+        )
+    console.print(treatments)
+    console.print()
+    pairs = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("from", "to", "change", "95 %", "p", "verdict"):
+        number = title in ("change", "95 %", "p")
+        pairs.add_column(title, justify="right" if number else "left", no_wrap=number)
+    for pair in made.pairs:
+        pairs.add_row(
+            Text(pair.a), Text(pair.b), _percent(pair.change.value), _interval(pair.change, 100),
+            _p(pair), _verdict(pair),
+        )  # fmt: skip
+    console.print(pairs)
+    console.print(
+        f"\n[dim]{escape(made.what)}; {_design(made)}; the same: within"
+        f" ± {100 * made.pairs[0].margin:g} %.[/]"
+    )
+    for doubt in made.doubts:
+        console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
+        if doubt.remedy:
+            console.print(f"  → {escape(doubt.remedy)}")
+
+
+def _design(made: CompareReport) -> str:
+    how = "within blocks" if made.design == "blocks" else "independent trials (Welch on logarithms)"
+    many = "; p after Holm" if len(made.pairs) > 1 else ""
+    return how + many
+
+
+def _verdict(pair: PairReport) -> str:
+    if pair.verdict != "cannot tell":
+        return pair.verdict
+    words = "cannot tell"
+    if pair.detectable is not None:
+        words += f": below {100 * pair.detectable:.2g} % these trials see nothing"
+    if pair.trials_needed is not None:
+        words += f", {100 * pair.margin:g} % takes {pair.trials_needed} trials each"
+    return words
+
+
+def _p(pair: PairReport) -> str:
+    p = pair.adjusted_p if pair.adjusted_p is not None else pair.p
+    return "–" if p is None else f"{p:.2g}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:+.2f} %".replace("-", "−")
+
+
+def _interval(one: Estimate, factor: float) -> str:
+    if one.low is None or one.high is None:
+        return "–"
+    if factor == 100:
+        return f"{_percent(one.low)} … {_percent(one.high)}"
+    return f"{one.low:.5g} … {one.high:.5g}"

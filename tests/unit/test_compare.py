@@ -1,0 +1,187 @@
+"""Verdicts, blocks, many treatments and the verb, on lists with known answers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from pyrometer.analyse.compare.account import Trial, account
+from pyrometer.analyse.compare.blocks import autocorrelation, drift, order_fixed, paired
+from pyrometer.analyse.compare.many import adjusted, all_pairs, beside_control
+from pyrometer.analyse.compare.power import detectable, power
+from pyrometer.analyse.compare.suite import geometric_mean
+from pyrometer.analyse.compare.two import cliff, compare, hedges, welch
+from pyrometer.cli.main import run_verb
+from pyrometer.errors import UsageError
+
+DRAW = np.random.default_rng(20_241_122)
+
+
+def times(mean, cv, n):
+    return list(mean * np.exp(DRAW.normal(0, cv, n)))
+
+
+def test_an_interval_of_95_per_cent_covers_so_often():
+    covered = wrong = 0
+    for _ in range(300):
+        found = compare(times(10, 0.03, 5), times(10.5, 0.06, 8), permutations=0)
+        covered += found.change.low <= 0.05 <= found.change.high
+        wrong += found.verdict in ("faster", "same")
+    assert 272 <= covered <= 297
+    assert wrong <= 6
+
+
+def test_equal_treatments_are_rarely_called_different():
+    different = sum(
+        compare(times(10, 0.05, 6), times(10, 0.05, 6), permutations=0).verdict
+        in ("faster", "slower")
+        for _ in range(200)
+    )
+    assert different <= 20
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "margin", "verdict"),
+    [
+        ([10, 10.1, 9.9], [9, 9.1, 8.9], 0.02, "faster"),
+        ([9, 9.1, 8.9], [10, 10.1, 9.9], 0.02, "slower"),
+        ([10, 10.001, 9.999], [10.01, 10.011, 10.009], 0.02, "same"),
+        ([10, 10.001, 9.999], [10.01, 10.011, 10.009], 0.0005, "slower"),
+        ([10, 12, 8], [10, 12.1, 8.2], 0.02, "cannot tell"),
+        ([10], [12], 0.02, "cannot tell"),
+    ],
+)
+def test_verdicts(a, b, margin, verdict):
+    found = compare(a, b, margin=margin)
+    assert found.verdict == verdict
+    assert (found.trials_needed is not None) == (verdict == "cannot tell" and len(a) > 1)
+
+
+def test_effect_sizes():
+    a, b = [1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0]
+    # Pooled sd sqrt(5/3), correction 1 - 3/23.
+    assert hedges(a, b).value == pytest.approx((1 - 3 / 23) / math.sqrt(5 / 3))
+    assert cliff(a, b).value == pytest.approx((10 - 3) / 16)
+    assert cliff(a, [9, 9, 9, 9]).high == 1
+    with pytest.raises(ValueError, match="positive"):
+        compare([1, 0], [1, 2])
+
+
+def test_blocks_take_away_what_the_machine_does_slowly():
+    wave = 10 * np.exp(0.2 * np.sin(np.arange(12)))
+    a = list(wave * np.exp(DRAW.normal(0, 0.005, 12)))
+    b = list(1.02 * wave * np.exp(DRAW.normal(0, 0.005, 12)))
+    inside = paired(a, b, margin=0.005)
+    assert inside.verdict == "slower"
+    assert inside.sd_ratio < 0.1
+    assert compare(a, b).verdict == "cannot tell"
+    with pytest.raises(ValueError, match="2 blocks on one side"):
+        paired([1, 2], [1])
+
+
+def test_order_tells_of_drift():
+    assert order_fixed(["a", "a", "b", "b", "c", "c"])
+    assert not order_fixed(["a", "b", "a", "b"])
+    assert not order_fixed(["a", "b"])
+    assert drift(list(np.arange(10.0)))[1]
+    assert drift([1.0, 2.0])[0] is None
+    assert autocorrelation([1, 2, 3, 4, 5, 6, 7, 8]) == pytest.approx(0.625)
+    assert autocorrelation([1, 1, 1, 1]) is None
+
+
+def test_many_pairs_are_corrected():
+    values = {"a": times(10, 0.01, 6), "b": times(10, 0.01, 6), "c": times(12, 0.01, 6)}
+    pairs = {(one.a, one.b): one for one in all_pairs(values)}
+    assert set(pairs) == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert pairs["a", "c"].change.low < 0.2 < pairs["a", "c"].change.high
+    assert pairs["a", "c"].p < 0.001 < 0.05 < pairs["a", "b"].p
+    against = {one.b: one for one in beside_control(values, "a")}
+    assert set(against) == {"b", "c"}
+    assert against["c"].change.value == pytest.approx(pairs["a", "c"].change.value)
+    with pytest.raises(ValueError, match="no treatment"):
+        beside_control(values, "z")
+    assert adjusted([0.02, 0.02, 0.02]) == pytest.approx([0.06, 0.06, 0.06])
+
+
+def test_power_and_what_can_be_detected_agree():
+    smallest = detectable(5, 0.04)
+    assert power(math.log1p(smallest), 0.04, 5) == pytest.approx(0.8, abs=1e-6)
+    assert detectable(1, 0.04) is None
+
+
+def test_a_suite_is_the_geometric_mean_of_its_queries():
+    a = {"q1": times(10, 0.02, 8), "q2": times(1, 0.02, 8), "only here": [1.0]}
+    b = {"q1": times(5, 0.02, 8), "q2": times(2.2, 0.02, 8)}
+    found = geometric_mean(a, b)
+    assert found.low < math.sqrt(0.5 * 2.2) - 1 < found.high
+    assert found == geometric_mean(a, b)
+
+
+def test_one_account_of_blocks_and_order():
+    names = ["x", "y", "y", "x", "x", "y", "y", "x"]
+    trials = [
+        Trial(name, 10 * (1.1 if name == "y" else 1) * (1 + 0.001 * at), str(at // 2))
+        for at, name in enumerate(names)
+    ]
+    found = account(trials, what="time", unit="s", margin=0.02)
+    assert (found.design, found.pairs[0].verdict) == ("blocks", "slower")
+    assert found.pairs[0].second_test == "wilcoxon"
+    assert not found.order.fixed
+    lists = account(trials[:7], what="time", unit="s", margin=0.02)
+    assert lists.design == "independent"
+    apart = sorted(trials, key=lambda trial: trial.treatment)
+    codes = [one.code for one in account(apart, what="time", unit="s", margin=0.02).doubts]
+    assert codes == ["order_fixed"]
+    with pytest.raises(UsageError, match="two treatments are needed"):
+        account(trials[:1], what="time", unit="s", margin=0.02)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "times.csv"
+    rows = [("a", 10 + 0.01 * n, n) for n in range(5)] + [("b", 8 + 0.01 * n, n) for n in range(5)]
+    path.write_text("what,s,round\n" + "\n".join(f"{a},{b},{c}" for a, b, c in rows) + "\n")
+    return path
+
+
+def test_the_verb_compares_a_file(table, capsys):
+    words = ["compare", "--csv", str(table), "--value", "s", "--treatment", "what"]
+    assert run_verb([*words, "--json"]) == 0
+    out, err = capsys.readouterr()
+    made = json.loads(out)
+    assert made["schema"] == "pyrometer/compare/1"
+    assert made["pairs"][0]["verdict"] == "faster"
+    assert made["pairs"][0]["change"]["value"] == pytest.approx(-0.2, abs=0.001)
+    assert [one["code"] for one in made["doubts"]] == ["order_fixed"]
+    assert "faster" in err
+    assert run_verb([*words, "--block", "round", "--control", "a"]) == 0
+    assert "within blocks" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--value", "x"], "no column x"),
+        (["--value", "what"], "times.csv:2: what is 'a', no number"),
+        (["--treatment", "round", "--control", "9"], "no treatment is called 9"),
+        (["--margin", "200%"], "above 0 and below 50"),
+    ],
+)
+def test_bad_input_is_told_with_its_place(table, words, said, capsys):
+    base = ["compare", "--csv", str(table), "--value", "s", "--treatment", "what"]
+    assert run_verb([*base, *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_two_sides_are_needed(capsys):
+    assert run_verb(["compare"]) == 2
+    assert "two sides are needed" in capsys.readouterr().err
+
+
+def test_no_variation_is_no_division_by_zero():
+    assert compare([2, 2, 2], [3, 3, 3]).verdict == "slower"
+    assert compare([2, 2, 2], [2, 2, 2]).verdict == "same"
+    assert welch([1], [2, 3]) is None
