@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from pyrometer.cli.flame import app
 from pyrometer.errors import UsageError
+from pyrometer.report import flame as report_flame
 from pyrometer.report.flame_asked import Asked
 from pyrometer.report.flame_page import write_flame
 
@@ -85,6 +87,27 @@ def test_allocations_end_in_their_class(run_dir: Path, tmp_path: Path) -> None:
     row = next(f for f in made.frames if f.frame == "byte[]")
     found = [s for s in ROWS["samples"] if s.get("top_class") == "byte[]"]
     assert (made.unit, row.self_weight) == ("bytes", weight(found))
+
+
+def test_frames_of_light_runs_come_apart(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def frames(name: str) -> tuple[int, int]:
+        write_flame(run_dir, tmp_path / name)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        content = re.search(r'id="content">(.*?)</script>', text)
+        assert content
+        flame = json.loads(content[1])["flame"]
+        deep = flame["deep"].get("deep.frame", {"length": 0})
+        return flame["columns"]["flame.frame"]["length"], deep["length"]
+
+    whole, none = frames("whole.html")
+    assert none == 0
+    monkeypatch.setattr(report_flame, "MANY_FRAMES", 0)
+    monkeypatch.setattr(report_flame, "LIGHT", 0.05)
+    first, later = frames("apart.html")
+    assert first + later == whole
+    assert 0 < first < whole
 
 
 @pytest.mark.parametrize(

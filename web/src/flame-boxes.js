@@ -45,14 +45,15 @@ export function drawn(view, boxes, of) {
   const names = model.strings.length;
   const { known = new Map(), key = (i) => i } = of;
   const frame = (i) => (of.group(i) < 0 ? of.frame(i) : names);
+  const name = (index) => (index < 0 ? "…" : model.strings.get(index)); // … : comes later
   return {
     ...boxes, ...links(boxes.depth), model, runs, unit, frame,
     query: view.query,
     sum: view.sum ?? runs.sum, samples: view.samples ?? runs.samples, effective: runs.effective,
     zoom: of.zoom ?? (() => null),
     frames: names + 1,
-    name: (index) => model.strings.get(index),
-    label: (i) => (of.group(i) < 0 ? model.strings.get(of.frame(i)) : groupName(model, groups[boxes.depth[i]], of.group(i))),
+    name,
+    label: (i) => (of.group(i) < 0 ? name(of.frame(i)) : groupName(model, groups[boxes.depth[i]], of.group(i))),
     kind: (i) => (of.group(i) < 0 ? model.meta.kinds[of.kind(i)] : "group"),
     // Value of a dimension that has most weight in box i: {index, share}; -1 where there is none.
     dominant: (i, dimension) => {

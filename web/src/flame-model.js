@@ -22,18 +22,42 @@ export function loadFlame(meta, columns) {
   const column = (name) => columns[`flame.${name}`];
   const depth = column("depth");
   const run = column("run");
-  const first = new Uint32Array(run.length + 1);
-  for (let i = 0; i < run.length; i += 1) first[i + 1] = first[i] + run[i];
   const node = column("node");
-  return {
+  const model = {
     meta,
     strings: stringTable(column("strings.ends"), column("strings.bytes")),
-    frame: column("frame"), kind: column("kind"), run, first, depth,
+    ...frames(run, column("deep"), column("frame"), column("kind")), run, depth,
     parent: links(depth).parent,
     node, inOrder: ordered(node),
     event: column("event"), weight: column("weight"), critical: column("critical"), n: column("n"),
     dimension: Object.fromEntries(Object.keys(meta.dimensions).map((name) => [name, column(name)])),
   };
+  // The frames of light runs, where they come later: after that, `there` counts all frames.
+  model.deepen = (later) => {
+    model.frame.set(later["deep.frame"], model.there);
+    model.kind.set(later["deep.kind"], model.there);
+    model.there = model.frame.length;
+  };
+  return model;
+}
+
+// Frames and kinds, room for all of them, and where those of each run begin: runs that are deep
+// behind the others, as their frames come later. `there`: how many have come.
+function frames(run, deep, frame, kind) {
+  const first = new Uint32Array(run.length);
+  let all = 0;
+  for (const later of deep ? [0, 1] : [0]) {
+    for (let i = 0; i < run.length; i += 1) {
+      if (deep && deep[i] !== later) continue;
+      first[i] = all;
+      all += run[i];
+    }
+  }
+  if (!deep) return { frame, kind, first, there: all };
+  const room = { frame: new frame.constructor(all), kind: new kind.constructor(all) };
+  room.frame.set(frame);
+  room.kind.set(kind);
+  return { ...room, first, there: frame.length };
 }
 
 // Places of facts in the order of their runs; null where they stand so.
@@ -199,7 +223,7 @@ function whole(view) {
       known,
       key: (i) => found.run[i],
       group: (i) => (runs.source[found.run[i]] < 0 ? -1 - runs.source[found.run[i]] : -1),
-      frame: (i) => model.frame[at(i)],
+      frame: (i) => (at(i) < model.there ? model.frame[at(i)] : -1),
       kind: (i) => model.kind[at(i)],
       ranges: (i) => [[runs.start[found.run[i]], runs.start[runs.end[found.run[i]]]]],
       // The same view with the boxes that are worth drawing where box number `id` fills the width.

@@ -21,10 +21,10 @@ const BOTH_TEXT = "Time on a CPU is told by samples of the CPU, all other time o
 export function flameSection(meta, columns, window, timeOf = null) {
   if (!meta || meta.reason || !meta.nodes_count) return section("flame", "Flame graph", TEXT, missing(meta?.reason ?? "The profiler delivered no samples."));
   const model = loadFlame(meta, columns);
-  return section("flame", "Flame graph", TEXT, flameGraph(model, window, timeOf?.(model)));
+  return section("flame", "Flame graph", TEXT, flameGraph(model, window, timeOf?.(model), columns.more));
 }
 
-export function flameGraph(model, window, time = null) {
+export function flameGraph(model, window, time = null, more = null) {
   const { meta } = model;
   // at: number of the box that fills the width (-1: all); back: those before it.
   const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, upright: false, colour: "what", at: -1, back: [], lit: null, text: "" };
@@ -99,12 +99,24 @@ export function flameGraph(model, window, time = null) {
   function rebuild() {
     const groups = state.groups.filter((name, level) => name && state.groups.indexOf(name) === level);
     const weight = meta.critical && (state.event === BOTH || meta.critical.includes(state.event)) ? state.weight : "time";
-    const query = { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted };
+    const query = { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted && complete() };
     all = makeView(model, { ...query, ...time?.part(query) });
     Object.assign(state, { at: -1, back: [], lit: null });
     note.hidden = state.event !== BOTH;
     go();
     drawLegend();
+  }
+
+  const complete = () => model.there === model.frame.length;
+
+  // Frames that come later: until then nothing is sought, turned over or listed.
+  async function deepen(more) {
+    model.deepen(await more());
+    if (state.inverted) rebuild();
+    else {
+      look();
+      drawFrames();
+    }
   }
 
   // Draw what `state.at` says.
@@ -124,7 +136,7 @@ export function flameGraph(model, window, time = null) {
 
   function look(redraw = true) {
     const { view, root } = picture;
-    const wanted = pattern(state.text);
+    const wanted = complete() && pattern(state.text);
     found = wanted && view.size ? search(view, wanted, root) : null;
     const lit = state.lit === null ? null : picture.look.colours.share(state.lit, root);
     share.textContent = found ? `${percent(found.share)} matched (${count(found.frames)} frames)` : lit === null ? "" : `${percent(lit)} highlighted`;
@@ -193,7 +205,7 @@ export function flameGraph(model, window, time = null) {
   let waiting = 0;
   function drawFrames() {
     clearTimeout(waiting);
-    waiting = setTimeout(() => frames.show(picture.view, picture.root), 60);
+    waiting = setTimeout(() => complete() && frames.show(picture.view, picture.root), 60);
   }
 
   onTheme(() => {
@@ -226,6 +238,7 @@ export function flameGraph(model, window, time = null) {
   if (root >= 0) zoom(root);
   if (location.hash && linked.event) setTimeout(() => picture.canvas.scrollIntoView());
   time?.onChange(rebuild);
+  if (!complete()) requestAnimationFrame(() => setTimeout(() => deepen(more), 0));
 
   return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, time?.element, note, legend, picture.node, status, el("h3", null, "Frames"), frames.node);
 }

@@ -18,7 +18,7 @@ import { doubts, figures, head, iterations, verdict } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { timelineSection } from "./timeline.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["jvm", "JVM"], ["resources", "Memory"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 const read = (id) => document.getElementById(id)?.textContent ?? "";
 
@@ -71,6 +71,7 @@ async function main() {
   // Time can be selected where it is known when samples were taken.
   const selection = content.flame?.times && !content.flame.times.reason ? makeSelection() : null;
   const timeOf = (model) => heatMap(model, columns.flame, selection ?? makeSelection(), content.timeline?.marks);
+  if (columns.flame) columns.flame.more = () => unpack(read("pack-flame-deep"), content.flame.deep);
   if (isFlame) {
     replace(document.getElementById("main"),
       guarded("Head", () => head(content)),
@@ -86,8 +87,8 @@ async function main() {
     guarded("Doubts", () => doubts(summary.doubts)),
     guarded("Where the time went", () => ledgerSection(summary.ledger)),
     guarded("CPU", () => cpuSection(summary)),
-    guarded("JVM", () => jvmSection(summary)),
     guarded("Memory and code", () => resourcesSection(summary)),
+    guarded("JVM", () => jvmSection(summary)),
     guarded("Iterations", () => iterations(summary.iterations)),
     guarded("Queries", () => queriesSection(content.characterisation)),
     guarded("Stages", () => stagesSection(summary, content.cuts)),

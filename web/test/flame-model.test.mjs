@@ -213,6 +213,25 @@ test("of a large tree the boxes worth drawing are made, and more of them on zoom
   assert.equal(makeView(loaded, { event: "cpu", inverted: true }).sum, size);
 });
 
+test("frames of light runs come later", () => {
+  const bytes = new TextEncoder().encode("abcd");
+  const one = { dimensions: { what: ["x"] }, event_names: ["cpu"], events: { cpu: { unit: "ns" } }, kinds: ["unknown", "c2"] };
+  // a 10 › b c (light) 1, d 5
+  const loaded = loadFlame(one, {
+    "flame.strings.ends": Uint8Array.from([1, 2, 3, 4]), "flame.strings.bytes": bytes,
+    "flame.deep": Uint8Array.from([0, 1, 0]), "flame.frame": Uint8Array.from([0, 3]), "flame.kind": Uint8Array.from([1, 1]),
+    "flame.run": Uint8Array.from([1, 2, 1]), "flame.depth": Uint8Array.from([0, 1, 0]),
+    "flame.node": Uint8Array.from([0, 1, 2]), "flame.event": new Uint8Array(3), "flame.weight": Float64Array.from([10, 1, 5]), "flame.critical": new Float64Array(3), "flame.n": new Uint8Array(3).fill(1), "flame.what": new Uint8Array(3) });
+  const view = makeView(loaded, { event: "cpu" });
+  assert.deepEqual([...Array(view.size).keys()].map(view.label), ["a", "…", "…", "d"]);
+  assert.equal(view.sum, 16);
+  assert.notEqual(loaded.there, loaded.frame.length);
+  loaded.deepen({ "deep.frame": Uint8Array.from([1, 2]), "deep.kind": new Uint8Array(2) });
+  assert.deepEqual([...Array(view.size).keys()].map(view.label), ["a", "b", "c", "d"]);
+  assert.deepEqual(hottest(view).map(({ name, self, total, kind }) => [name, self, total, kind]), [["a", 10, 11, "c2"], ["b", 0, 1, "unknown"], ["c", 1, 1, "unknown"], ["d", 5, 5, "c2"]]);
+  assert.equal(loaded.there, loaded.frame.length);
+});
+
 test("names of missing groups", () => {
   const loaded = model(LINES);
   const none = loaded.meta.dimensions.stage.indexOf(null);

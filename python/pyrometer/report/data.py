@@ -94,6 +94,7 @@ def alone(
     manifest: Mapping[str, Any],
     flame: Mapping[str, Any],
     pack: Pack,
+    deep: Pack,
 ) -> ReportData:
     """Give the flame graph as a page of its own.
 
@@ -105,8 +106,8 @@ def alone(
         ``apps`` and ``window``, as in a summary.
     manifest : mapping
         ``manifest.json`` of the run; empty where there is none.
-    flame, pack
-        What `pyrometer.report.flame.build_flame` gave and filled.
+    flame, pack, deep
+        What `pyrometer.report.flame.pack_flame` gave and filled.
     """
     title = _title(summary, manifest)
     content: dict[str, Any] = {
@@ -114,9 +115,10 @@ def alone(
         "title": title,
         "summary": dict(summary),
         "manifest": _environment(manifest),
-        "flame": {**flame, "columns": pack.directory},
+        "flame": {**flame, "columns": pack.directory, "deep": deep.directory},
     }
-    return ReportData(title, _finite(content), {"flame": pack.encoded()})
+    packs = {"flame": pack.encoded(), "flame-deep": deep.encoded()}
+    return ReportData(title, _finite(content), packs)
 
 
 def _title(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:

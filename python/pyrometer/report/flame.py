@@ -27,6 +27,10 @@ from pyrometer.store.tables import Tables
 REST = "[lightest stacks, left out]"
 NO_STACK = "[no stack]"
 MISSING = "[frame missing]"
+# Above this number of frames, those of runs with less than this share of every event's samples,
+# too light to be drawn at first, are packed apart.
+MANY_FRAMES = 2_000_000
+LIGHT = 1 / 20_000
 # Stacks whose frames are fetched at a time.
 _BATCH = 50_000
 
@@ -102,10 +106,19 @@ def fold(tables: Tables, most: int | None = None) -> Folded | None:
 
 
 def pack_flame(
-    tables: Tables, folded: Folded, pack: Pack, axis: Axis | None = None
+    tables: Tables,
+    folded: Folded,
+    pack: Pack,
+    axis: Axis | None = None,
+    deep: Pack | None = None,
 ) -> dict[str, Any]:
-    """Put folded samples into ``pack``; parameters and result are those of `build_flame`."""
+    """Put folded samples into ``pack``; parameters and result are those of `build_flame`.
+
+    Of a large tree, frames of runs too light to be seen at first go into ``deep``, if given: the
+    page opens without them and has them a moment later.
+    """
     hosts = int(tables.scalar("SELECT count(DISTINCT host) FROM spans"))
+    _pack_frames(folded, pack, deep)
     return _pack(pack, folded, tables, axis) | {
         # Tasks that run at once are counted on one clock.
         "critical": list(CRITICAL) if hosts == 1 else None,
@@ -236,8 +249,6 @@ def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict
     def summed(name: str) -> npt.NDArray[np.float64]:
         return np.bincount(rows, weights=facts[name]).astype(np.float64)
 
-    pack.add("flame.frame", smallest_uint(tree.frame))
-    pack.add("flame.kind", tree.kind)
     pack.add("flame.run", smallest_uint(tree.run))
     pack.add("flame.depth", smallest_uint(tree.depth))
     pack.add_text("flame.strings", strings)
@@ -262,6 +273,27 @@ def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict
         "note": _note(facts),
     }
     return made | {"times": build_times(tables, axis, rows, pack)}
+
+
+def _pack_frames(folded: Folded, pack: Pack, deep: Pack | None) -> None:
+    tree = folded.tree
+    frame = smallest_uint(tree.frame)
+    if deep is None or frame.size <= MANY_FRAMES:
+        pack.add("flame.frame", frame)
+        pack.add("flame.kind", tree.kind)
+        return
+    light = np.ones(tree.run.size, np.bool_)
+    for event in range(len(folded.facts["values"]["event"])):
+        of_event = folded.facts["event"] == event
+        n = folded.facts["n"][of_event]
+        seen = tree.under(np.bincount(folded.leaf[of_event], n, tree.run.size))
+        light &= seen < n.sum() * LIGHT
+    lies_deep = np.repeat(light, tree.run)
+    pack.add("flame.deep", light.astype(np.uint8))
+    pack.add("flame.frame", frame[~lies_deep])
+    pack.add("flame.kind", tree.kind[~lies_deep])
+    deep.add("deep.frame", frame[lies_deep])
+    deep.add("deep.kind", tree.kind[lies_deep])
 
 
 def _note(facts: dict[str, Any]) -> str | None:

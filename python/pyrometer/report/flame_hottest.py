@@ -40,15 +40,12 @@ def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[Ho
     tree, facts, names = folded.tree, folded.facts, len(folded.strings)
     size, leaf = tree.run.size, folded.leaf[chosen]
     weight, n = facts["weight"][chosen], facts["n"][chosen]
-    ends = subtree_ends(tree.depth)
     own = np.bincount(leaf, weight, size)
-    under, samples = (
-        _sums(np.bincount(leaf, column, size).astype(np.float64), ends) for column in (weight, n)
-    )
+    under, samples = (tree.under(np.bincount(leaf, column, size)) for column in (weight, n))
     last = tree.frame[np.cumsum(tree.run) - 1]
     self_of = np.bincount(last, own, names)
     total_of, n_of = np.zeros(names), np.zeros(names)
-    for frame, run in _outermost(tree.frame, tree.run, ends, under > 0, names):
+    for frame, run in _outermost(tree.frame, tree.run, tree.ends, under > 0, names):
         total_of += np.bincount(frame, under[run], names)
         n_of += np.bincount(frame, samples[run], names)
     leading = {
@@ -62,24 +59,6 @@ def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[Ho
         for i in leading
     ]
     return sorted(found, key=lambda row: (-row.own, -row.total, row.frame))
-
-
-def subtree_ends(depth: Ints) -> Ints:
-    """For each run in pre-order the first one that is not under it."""
-    depths = depth.tolist()
-    ends = [len(depths)] * len(depths)
-    above: list[int] = []
-    for run, level in enumerate(depths):
-        while above and depths[above[-1]] >= level:
-            ends[above.pop()] = run
-        above.append(run)
-    return np.array(ends, np.int64)
-
-
-def _sums(own: npt.NDArray[np.float64], ends: Ints) -> npt.NDArray[np.float64]:
-    """Add up what is in each run and under it."""
-    before = np.concatenate(([0.0], np.cumsum(own)))
-    return before[ends] - before[:-1]
 
 
 def _outermost(

@@ -54,17 +54,17 @@ def write_flame(
         window = next((w for w in windows(opened) if w.name == MEASURED), None)
         measured = window.iterations if window else ()
         define_told(Scope(opened, choose(opened, APPLICATION)))
-        pack = Pack()
+        pack, deep = Pack(), Pack()
         folded = fold(tables, MAX_FACTS)
         if folded is None:
             raise none
-        flame = pack_flame(tables, folded, pack, find_axis(tables, opened.facts()))
+        flame = pack_flame(tables, folded, pack, find_axis(tables, opened.facts()), deep)
         chosen = asked.settled(tables, measured)
         if asked != Asked():
             flame["opening"] = chosen.link(measured)
         made = view_of(tables, folded, chosen, str(run), flame["note"])
         apps = tables.records("SELECT app_name, spark_version FROM apps")
         summary = {"apps": apps, "window": window.facts().model_dump() if window else None}
-        data = alone(SCHEMA, summary, opened.facts(), flame, pack)
+        data = alone(SCHEMA, summary, opened.facts(), flame, pack, deep)
     size = write_page(data, target)
     return made.model_copy(update={"page": str(target), "size_bytes": size})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,23 @@ class Tree:
     run: Ints
     depth: Ints
     leaf: Ints
+
+    @cached_property
+    def ends(self) -> Ints:
+        """For each run the first one that is not under it."""
+        depths = self.depth.tolist()
+        ends = [len(depths)] * len(depths)
+        above: list[int] = []
+        for run, level in enumerate(depths):
+            while above and depths[above[-1]] >= level:
+                ends[above.pop()] = run
+            above.append(run)
+        return np.array(ends, np.int64)
+
+    def under(self, own: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Add up what is in each run and under it."""
+        before = np.concatenate(([0.0], np.cumsum(own.astype(np.float64))))
+        return before[self.ends] - before[:-1]
 
 
 def build_tree(paths: Paths) -> Tree:
