@@ -24,29 +24,31 @@ function categories(summary) {
 
 function operators(summary) {
   const list = byName(summary.operators ?? []).slice(0, 14);
-  const most = list[0]?.estimate?.high ?? list[0]?.on_cpu_ns ?? 1;
+  const most = Math.max(1, ...list.map((item) => Math.max(item.estimate.high ?? item.on_cpu_ns, item.python_cpu_ns)));
   const rows = list.map((item) => [
     row(item.name, item.on_cpu_ns, item.share, most, item.estimate, "var(--accent)", [
       ["samples of it", item.hits], ["stages", item.stages.join(", ")], ["SQL executions", item.executions.join(", ")], ["waiting", item.off_cpu_ns ? time(item.off_cpu_ns) : null],
     ]),
+    item.python_cpu_ns > 0 && row("… in Python workers", item.python_cpu_ns, null, most, null, named("python")),
     item.expressions.slice(0, 3).map((part) => el("p", { class: "expression" }, el("code", null, part.expression), ` ${time(part.on_cpu_ns)} · ${percent(part.share)}`)),
   ]);
   const unmapped = summary.unmapped?.on_cpu_ns;
   if (list.length && unmapped) rows.push(row("no operator", unmapped, summary.unmapped.ratio, most, null, "#a9adb3"));
-  return panel("By SQL operator", "Samples whose stack tells the operator that they ran for, over all SQL executions of the window. What could not be told is “no operator”.", rows, NO_SAMPLES);
+  return panel("By SQL operator", "Samples whose stack tells the operator that they ran for, over all SQL executions of the window. What could not be told is “no operator”. CPU of the Python workers that an operator drove is measured apart, by the kernel's clocks.", rows, NO_SAMPLES);
 }
 
 // Operators of the same name in all executions of the window, as one: the plans tell them apart.
 export function byName(operators) {
   const found = new Map();
   for (const item of operators) {
-    if (!item.on_cpu_ns) continue;
-    const sum = found.get(item.operator) ?? found.set(item.operator, { name: item.operator, on_cpu_ns: 0, off_cpu_ns: 0, share: 0, hits: 0, n: item.on_cpu?.n, stages: new Set(), executions: new Set(), expressions: new Map() }).get(item.operator);
-    sum.on_cpu_ns += item.on_cpu_ns;
+    if (!item.on_cpu_ns && !item.python_cpu_ns) continue;
+    const sum = found.get(item.operator) ?? found.set(item.operator, { name: item.operator, on_cpu_ns: 0, python_cpu_ns: 0, off_cpu_ns: 0, share: 0, hits: 0, n: item.on_cpu?.n, stages: new Set(), executions: new Set(), expressions: new Map() }).get(item.operator);
+    sum.on_cpu_ns += item.on_cpu_ns ?? 0;
+    sum.python_cpu_ns += item.python_cpu_ns ?? 0;
     sum.off_cpu_ns += item.off_cpu_ns ?? 0;
     sum.share += item.share_of_task_cpu ?? 0;
     sum.hits += item.samples_count ?? 0;
-    if (item.on_cpu?.n !== sum.n) sum.n = null;
+    if (item.on_cpu_ns && item.on_cpu?.n !== sum.n) sum.n = null;
     for (const stage of item.stage_ids ?? []) sum.stages.add(stage);
     if (item.sql_id !== null && item.sql_id !== undefined) sum.executions.add(item.sql_id);
     // Each execution numbers its columns anew.
@@ -55,7 +57,8 @@ export function byName(operators) {
       sum.expressions.set(text, (sum.expressions.get(text) ?? 0) + part.on_cpu_ns);
     }
   }
-  return [...found.values()].sort((a, b) => b.on_cpu_ns - a.on_cpu_ns).map((sum) => {
+  const both = (sum) => sum.on_cpu_ns + sum.python_cpu_ns;
+  return [...found.values()].sort((a, b) => both(b) - both(a)).map((sum) => {
     // The share's interval, by the samples of all of them among the same n.
     const [low, high] = sum.n && sum.share ? wilson(sum.hits, sum.n).map((p) => (p * sum.on_cpu_ns) / sum.share) : [null, null];
     return {

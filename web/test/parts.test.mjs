@@ -94,6 +94,16 @@ test("operators of one name are summed, with the interval of their samples toget
   assert.deepEqual(scan.expressions, [{ expression: "cast", on_cpu_ns: 25, share: 0.5 }]);
 });
 
+test("CPU of Python workers stands apart from that of the JVM, and counts in the order", () => {
+  const found = byName([
+    { operator: "Scan", on_cpu_ns: 50, samples_count: 5 },
+    { operator: "BatchEvalPython", on_cpu_ns: 10, python_cpu_ns: 70, samples_count: 1 },
+    { operator: "BatchEvalPython", on_cpu_ns: null, python_cpu_ns: 5, samples_count: 0 },
+    { operator: "MapInPandas", on_cpu_ns: null, python_cpu_ns: 9, samples_count: 0 },
+  ]);
+  assert.deepEqual(found.map((o) => [o.name, o.on_cpu_ns, o.python_cpu_ns]), [["BatchEvalPython", 10, 75], ["Scan", 50, 0], ["MapInPandas", 0, 9]]);
+});
+
 test("brief names keep class and method", () => {
   for (const [name, text] of [
     ["org.apache.spark.sql.Foo$Bar.run", "Foo$Bar.run"],
