@@ -8,9 +8,14 @@ Raw data and R output: "mm: multigenerational LRU: Apache Spark", Linux kernel m
 from __future__ import annotations
 
 import math
+import os
+import re
+import statistics
+from pathlib import Path
 
 import pytest
 
+from pyrometer.analyse.compare.account import Trial, account
 from pyrometer.analyse.compare.power import needed
 from pyrometer.analyse.compare.two import percent_of_first, welch
 
@@ -102,3 +107,40 @@ def test_what_is_seen_without_noise():
     assert needed(0.05, 0.0) == 2
     assert needed(0.05, None) is None
     assert math.isclose(welch([1, 1], [1, 1]).p, 1)
+
+
+def corpus(name):
+    root = os.environ.get("PYROMETER_CORPUS")
+    if not root:
+        pytest.skip("PYROMETER_CORPUS is not set: the published measurements are not here")
+    return Path(root) / "measurements" / "cern" / name
+
+
+def test_five_builds_of_the_jdk_on_one_scan():
+    """Three runs of each of five JDKs, three iterations a run, in the same order every time."""
+    first, trials = {}, []
+    for number in (1, 2, 3):
+        text = corpus(f"test_spark350_20231124_{number}.txt").read_text()
+        for part in text.split("Testing with: ")[1:]:
+            name = part.split()[0].removeprefix("JDK/")
+            times = [float(x) for x in re.findall(r"\(elapsed time\) = ([\d.]+) sec", part)]
+            first.setdefault(name, []).append(times[0] / statistics.fmean(times[1:]))
+            trials.append(Trial(name, statistics.fmean(times[1:])))
+    made = account(trials, what="scan", unit="s", margin=0.02)
+    assert len(made.treatments) == 5
+    assert {one.mean.n for one in made.treatments} == {3}
+    verdicts = {(pair.a, pair.b): pair for pair in made.pairs}
+    seventeen = [one.name for one in made.treatments if one.name.startswith("jdk-17")]
+    eight = next(one.name for one in made.treatments if "8u" in one.name)
+    assert len(seventeen) == 2
+    assert verdicts[tuple(seventeen)].verdict == "cannot tell"
+    assert verdicts[eight, seventeen[0]].verdict == "faster"
+    assert "order_fixed" in [doubt.code for doubt in made.doubts]
+    # The first iteration of a JVM takes so much longer than the others.
+    assert {name: round(statistics.fmean(ratios), 2) for name, ratios in first.items()} == {
+        "jdk8u392-b08": 1.07,
+        "jdk-11.0.21+9": 1.12,
+        "jdk-17.0.9+9": 1.13,
+        "jdk-17.0.9": 1.12,
+        "graalvm-jdk-17.0.9+11.1": 1.33,
+    }

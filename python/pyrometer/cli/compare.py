@@ -137,7 +137,9 @@ def show(console: Any, made: CompareReport) -> None:
     pairs = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("from", "to", "change", "95 %", "p", "verdict"):
         number = title in ("change", "95 %", "p")
-        pairs.add_column(title, justify="right" if number else "left", no_wrap=number)
+        pairs.add_column(
+            title, justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
     for pair in made.pairs:
         pairs.add_row(
             Text(pair.a), Text(pair.b), _percent(pair.change.value), _interval(pair.change, 100),

@@ -216,8 +216,8 @@ def _doubts(report: CompareReport) -> list[Doubt]:
         found.append(
             doubt(
                 "order_fixed",
-                "Treatments ran one after the other, each in one piece: what the machine did "
-                "meanwhile looks like an effect",
+                "Treatments ran each in one piece, or in the same order in every round: what the "
+                "machine did meanwhile looks like an effect",
             )
         )
     if report.order.drift_p is not None and report.order.drift_p < 0.01:

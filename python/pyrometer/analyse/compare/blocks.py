@@ -142,18 +142,27 @@ def autocorrelation(values: Sequence[float]) -> float | None:
 
 
 def order_fixed(treatments: Sequence[str]) -> bool:
-    """Whether treatments ran in stretches: each in one piece, one after the other.
+    """Whether treatments ran each in one piece, or in the same order in every round.
 
-    Then whatever the machine did meanwhile looks like an effect (Abedi and Brecht 2017).
+    Then whatever the machine did meanwhile, or what one treatment left to the next, looks like an
+    effect (Abedi and Brecht 2017).
 
     Examples
     --------
     >>> order_fixed(["a", "a", "b", "b"]), order_fixed(["a", "b", "b", "a"])
     (True, False)
+    >>> order_fixed(["a", "b", "c", "a", "b", "c"])
+    True
     """
-    stretches = 1 + sum(x != y for x, y in pairwise(treatments))
     names = len(set(treatments))
-    return names > 1 and stretches == names and len(treatments) > names
+    if names < 2 or len(treatments) == names:
+        return False
+    pieces = 1 + sum(x != y for x, y in pairwise(treatments))
+    round_ = treatments[:names]
+    in_rounds = len(set(round_)) == names and all(
+        one == round_[at % names] for at, one in enumerate(treatments)
+    )
+    return pieces == names or in_rounds
 
 
 def residuals(values: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
