@@ -71,13 +71,12 @@ def write_firefox(stacks: Stacks, out: BinaryIO) -> None:
             "--by does not go with Firefox Profiler: its tracks are threads, tasks are markers",
             "--format speedscope, pprof or svg take --by",
         )
-    start = stacks.first_ns
-    if start is None:
+    if stacks.clock is None:
         raise UsageError(
             f"{stacks.run.paths.root}: these samples have no times",
             "--format speedscope, pprof, folded and svg need none",
         )
-    writer = _Writer(stacks, start)
+    writer = _Writer(stacks)
     out.write(b'{"meta":' + _json(writer.meta()) + b',"libs":[],"threads":[')
     comma = b""
     for thread in writer.threads():
@@ -87,9 +86,9 @@ def write_firefox(stacks: Stacks, out: BinaryIO) -> None:
 
 
 class _Writer:
-    def __init__(self, stacks: Stacks, start_ns: int) -> None:
+    def __init__(self, stacks: Stacks) -> None:
         self.stacks = stacks
-        self.start_ns = start_ns
+        self.start_ns = stacks.first_ns
         self.strings = Names()
         self.tree = _Tree()
         self.frames = list(stacks.frames.values())
@@ -98,10 +97,12 @@ class _Writer:
         self.more: dict[str, int] = {}  # classes, and what stands for a missing stack
 
     def meta(self) -> dict[str, Any]:
-        wall = self.stacks.offset_ns
+        after, offset = self.stacks.after_mono_ns, self.stacks.offset_ns
+        known = self.stacks.clock == "wall" or (after is not None and offset is not None)
+        wall = self.start_ns + (offset or 0) - (after or 0)
         return {
             "interval": (self.stacks.period or _NS) / _NS,
-            "startTime": (self.start_ns + wall) / _NS if wall is not None else 0,
+            "startTime": wall / _NS if known else 0,
             "processType": 0,
             "product": "Pyrometer",
             "importedFrom": f"Pyrometer {__version__}",
@@ -162,7 +163,13 @@ class _Writer:
         return made | {"markers": self._markers(tasks)}
 
     def _empty(self, host: str | None, pid: int | None, tid: Any, name: str) -> dict[str, Any]:
-        samples = {"stack": [], "time": [], "weight": None, "weightType": "samples", "length": 0}
+        samples: dict[str, Any] = {
+            "stack": [],
+            "time": [],
+            "weight": None,
+            "weightType": "samples",
+            "length": 0,
+        }
         return {
             "processType": "default",
             "processStartupTime": 0,

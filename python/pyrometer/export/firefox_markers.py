@@ -1,4 +1,4 @@
-"""What went on beside the samples: tasks, GC pauses, stages, as intervals on CLOCK_MONOTONIC."""
+"""What went on beside the samples: tasks, GC pauses, stages, as intervals on the samples' clock."""
 
 from __future__ import annotations
 
@@ -59,9 +59,12 @@ Thread = tuple[str | None, int | None, int | None]
 
 def task_markers(stacks: Stacks) -> dict[Thread, list[Marker]]:
     """Give the tasks of each thread: a row per task attempt of the run (and iteration)."""
+    after = stacks.after_mono_ns
+    if after is None:
+        return {}
     sql = f"""
-        SELECT host, pid, tid, start_mono_ns, end_mono_ns, stage_id, stage_attempt,
-            task_attempt_id, status
+        SELECT host, pid, tid, start_mono_ns + {after}, end_mono_ns + {after},
+            stage_id, stage_attempt, task_attempt_id, status
         FROM spans WHERE end_mono_ns IS NOT NULL {_only(stacks)} ORDER BY start_mono_ns
     """
     found: dict[Thread, list[Marker]] = defaultdict(list)
@@ -75,22 +78,25 @@ def process_markers(stacks: Stacks) -> dict[int | None, list[Marker]]:
     """Give the GC pauses of each process, and the stages, where both clocks are known."""
     tables = stacks.run.tables
     found: dict[int | None, list[Marker]] = defaultdict(list)
-    pauses = """
-        SELECT pid, start_mono_ns, start_mono_ns + duration_ns, collector, kind, cause,
-            heap_before_bytes, heap_after_bytes
+    after = stacks.after_mono_ns
+    if after is None:
+        return found
+    pauses = f"""
+        SELECT pid, start_mono_ns + {after}, start_mono_ns + duration_ns + {after},
+            collector, kind, cause, heap_before_bytes, heap_after_bytes
         FROM gc_pauses WHERE start_mono_ns IS NOT NULL ORDER BY start_mono_ns
     """
     for pid, start, end, collector, kind, cause, before, after in tables.query(pauses):
         data = {"collector": collector, "kind": kind, "cause": cause or "no cause logged"}
         sizes = {"before": before, "after": after}
         found[pid].append(Marker("GC pause", start, end, {"type": "GC pause", **data, **sizes}))
-    stages = list(_stages(stacks))
+    stages = list(_stages(stacks, after))
     for (pid,) in tables.query("SELECT DISTINCT pid FROM samples"):
         found[pid] += stages
     return found
 
 
-def _stages(stacks: Stacks) -> Iterator[Marker]:
+def _stages(stacks: Stacks, after: int) -> Iterator[Marker]:
     offset = stacks.offset_ns
     if offset is None:
         return
@@ -101,7 +107,7 @@ def _stages(stacks: Stacks) -> Iterator[Marker]:
     """
     for start, end, stage, text in stacks.run.tables.query(sql):
         data = {"type": "Stage", "stage": stage, "text": text or ""}
-        yield Marker("Stage", start - offset, end - offset, data)
+        yield Marker("Stage", start - offset + after, end - offset + after, data)
 
 
 def _only(stacks: Stacks) -> str:

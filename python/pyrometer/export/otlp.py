@@ -135,10 +135,10 @@ class _Writer:
             yield delimited(1, _number(4, self.strings.of(library)))
         yield delimited(4, b"") + delimited(6, b"")
         for key, value in self.attributes:
-            text = delimited(2, delimited(1, value.encode()))
-            yield delimited(6, _number(1, self.strings.of(f"pyrometer.{key}")) + text)
-        for text_of in self.strings:
-            yield delimited(5, text_of.encode())
+            content = delimited(2, delimited(1, value.encode()))
+            yield delimited(6, _number(1, self.strings.of(f"pyrometer.{key}")) + content)
+        for string in self.strings:
+            yield delimited(5, string.encode())
 
 
 def _number(field: int, value: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from typing import BinaryIO
 
 from pyrometer import __version__
@@ -53,6 +54,6 @@ def write_speedscope(stacks: Stacks, out: BinaryIO) -> None:
     out.write(b'],"endValue":%d}],"shared":{"frames":[%s]}}\n' % (total, frames.encode()))
 
 
-def _open(values: dict[str, object]) -> bytes:
+def _open(values: Mapping[str, object]) -> bytes:
     """Encode an object without its closing brace."""
     return json.dumps(values, separators=(",", ":"))[:-1].encode()

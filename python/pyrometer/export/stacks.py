@@ -170,10 +170,24 @@ class Stacks:
             yield Sum(groups, row[0] or (), leaf, row[1], row[2], row[last + 1 :])
 
     @cached_property
-    def first_ns(self) -> int | None:
-        """Time of the first sample on CLOCK_MONOTONIC; `None` where samples have no such time."""
-        found = self.run.tables.scalar(f"SELECT min(t_ns) FROM {CHOSEN} WHERE clock = 'mono'")
-        return None if found is None else int(found)
+    def clock(self) -> str | None:
+        """Clock of the samples' times, of most of them; `None` where they have no times."""
+        found = self.run.tables.query(
+            f"SELECT clock FROM {CHOSEN} WHERE t_ns IS NOT NULL"
+            " GROUP BY clock ORDER BY count(*) DESC, clock LIMIT 1"
+        )
+        return str(found[0][0]) if found else None
+
+    @cached_property
+    def first_ns(self) -> int:
+        """Time of the first sample on `clock`; 0 without times."""
+        sql = f"SELECT min(t_ns) FROM {CHOSEN} WHERE clock = ?"
+        return int(self.run.tables.scalar(sql, [self.clock]) or 0)
+
+    @property
+    def after_mono_ns(self) -> int | None:
+        """What `clock` is ahead of CLOCK_MONOTONIC; `None` where that is not known."""
+        return {"mono": 0, "wall": self.offset_ns}.get(self.clock or "")
 
     @cached_property
     def offset_ns(self) -> int | None:
@@ -181,19 +195,20 @@ class Stacks:
         return clock_offset_ns(self.run)
 
     def timed(self) -> Iterator[Timed]:
-        """Give single samples by process, thread and time."""
+        """Give single samples with times by process, thread and time."""
         only = "" if self.iteration is None else f" AND {_iteration(self.iteration)}"
         sql = f"""
             SELECT host, pid, tid, thread_name, t_ns, stack_id, frame_ids,
                 CASE WHEN event IN ('alloc', 'lock') THEN top_class END, weight
             FROM samples LEFT JOIN stacks
                 ON stack_id = coalesce(java_stack, native_stack, kernel_stack)
-            WHERE event = ? AND clock = 'mono'{only}
+            WHERE event = ? AND clock = ?{only}
             ORDER BY host, pid, tid, t_ns
         """
-        for *thread, stack, frames, leaf, weight in self.run.tables.batches(sql, [self.event]):
+        for row in self.run.tables.batches(sql, [self.event, self.clock]):
+            host, pid, tid, thread, t_ns, stack, frames, leaf, weight = row
             shown = leaf if frames else leaf or NO_STACK
-            yield Timed(*thread, stack, frames or (), shown, weight)
+            yield Timed(host, pid, tid, thread, t_ns, stack, frames or (), shown, weight)
 
 
 def _iteration(number: int) -> str:
