@@ -140,9 +140,10 @@ def test_the_application_does_not_notice(spark: Path) -> None:
     import random
 
     assert run(spark, "-c", script).split() == [str(random.Random(5).random()), "1", "1"]
-    (spark / "sitecustomize.py").write_text("HIDDEN = 'by none'")
-    script = "import pyspark, sitecustomize; print(sitecustomize.HIDDEN)"
-    assert run(spark, "-c", script) == "by none\n"
+    theirs = "import sys\nHIDDEN = 'by none'\nsys.path.append('/theirs')"
+    (spark / "sitecustomize.py").write_text(theirs)
+    script = "import pyspark, sys, sitecustomize as s; print(s.HIDDEN, sys.path[-1], sys.path[1])"
+    assert run(spark, "-c", script) == f"by none /theirs {HOOK}\n"
     # Neither a folder that is not there nor one that cannot be written to is its problem.
     assert run(spark, "-c", "import pyspark; print(1)", raw="away") == "1\n"
     script = BURN + "import pyspark\nos.rmdir(os.environ['PYROMETER_PYTHON_DIR'])\nburn(700)"
