@@ -40,13 +40,16 @@ def test_push_and_its_failures(tmp_path: Path) -> None:
     assert "is not a run directory" in nowhere.stderr
 
 
-def test_follow_ends_with_the_run_and_when_told(tmp_path: Path) -> None:
+def test_follow_ends_when_told_even_by_a_parent_that_holds_signals_back(tmp_path: Path) -> None:
     run = growing_run(tmp_path / "run")
     run.executor(os.getpid())
     run.grow(os.getpid(), chunk(0))
     with fake_pyroscope() as fake:
         # This process is the JVM: while it lives the run goes on.
-        with start("push", "run", "--to", fake.url, "--follow", "--every", "2s", cwd=tmp_path) as p:
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        p = start("push", "run", "--to", fake.url, "--follow", "--every", "2s", cwd=tmp_path)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        with p:
             until = time.monotonic() + 60
             while len(fake.taken) < 4 and time.monotonic() < until:
                 time.sleep(0.05)

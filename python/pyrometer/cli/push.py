@@ -114,8 +114,11 @@ def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
         return
     # What we observe goes before us.
     os.nice(10)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    for number in stopping:
         signal.signal(number, lambda *_: follower.delivery.stop.set())
+    # Who keeps the run holds these back, and its children inherit that.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping)
     follower.follow(lambda: is_over(follower.paths, manifest.launcher))
 
 
