@@ -188,7 +188,7 @@ def test_the_command_prints_the_changes_and_writes_the_page(tmp_path, capsys):
     made = json.loads(out.splitlines()[-1])
     assert made["schema"] == "pyrometer/frame-difference/1"
     assert [len(made[side]["runs"]) for side in "ab"] == [2, 2]
-    assert "slower" in err
+    assert re.search(r"CPU .*\+2\.52 s \[\+\d", err)
     assert "false discovery rate" in err
     html = page.read_text(encoding="utf-8")
     content = json.loads(re.search(r'id="content">(.*?)</script>', html)[1])
