@@ -1,16 +1,15 @@
 //! Which job a stage ran for: the plugin cannot know it, the event log does.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, RecordBatch};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use pyro_model::{Error, Result};
+use pyro_model::Result;
 use rustc_hash::FxHashMap;
+
+use crate::read_table::read_table;
 
 /// Jobs by stage and attempt, of each application of a run.
 #[derive(Debug, Default)]
@@ -26,7 +25,8 @@ impl StageJobs {
     pub fn read(out: impl AsRef<Path>) -> Result<Self> {
         let mut ids: FxHashMap<i32, Arc<str>> = FxHashMap::default();
         let mut jobs = Self::default();
-        rows(out.as_ref(), "apps", &["app_index", "app_id"], |batch| {
+        let table = |name: &str| out.as_ref().join(format!("{name}.parquet"));
+        read_table(&table("apps"), &["app_index", "app_id"], |batch| {
             let (index, id) = (
                 batch["app_index"].as_primitive::<Int32Type>(),
                 &batch["app_id"],
@@ -35,9 +35,10 @@ impl StageJobs {
             for row in (0..batch.num_rows()).filter(|&row| !id.is_null(row)) {
                 ids.insert(index.value(row), id.value(row).into());
             }
+            Ok(())
         })?;
         let columns = ["app_index", "stage_id", "stage_attempt", "job_id"];
-        rows(out.as_ref(), "stages", &columns, |batch| {
+        read_table(&table("stages"), &columns, |batch| {
             let long = |name| batch[name].as_primitive::<Int64Type>();
             let int = |name| batch[name].as_primitive::<Int32Type>();
             let (stage, job) = (long("stage_id"), long("job_id"));
@@ -49,6 +50,7 @@ impl StageJobs {
                     app.insert(key, job.value(row));
                 }
             }
+            Ok(())
         })?;
         Ok(jobs)
     }
@@ -62,27 +64,4 @@ impl StageJobs {
         };
         stages.get(&(stage, attempt)).copied()
     }
-}
-
-/// Hands every batch of some columns of a table to `take`.
-fn rows(
-    folder: &Path,
-    table: &str,
-    columns: &[&str],
-    mut take: impl FnMut(&RecordBatch),
-) -> Result<()> {
-    let path = folder.join(format!("{table}.parquet"));
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io(&path, error)),
-    };
-    let bad = |error: &dyn std::fmt::Display| Error::Table(format!("{}: {error}", path.display()));
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| bad(&error))?;
-    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
-    let reader = builder.with_projection(mask).build();
-    for batch in reader.map_err(|error| bad(&error))? {
-        take(&batch.map_err(|error| bad(&error))?);
-    }
-    Ok(())
 }

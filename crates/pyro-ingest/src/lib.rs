@@ -1,9 +1,14 @@
 //! See the crate's description.
 pub mod codegen;
+mod dictionary;
 pub mod eventlog;
+pub mod folded;
 pub mod gclog;
+pub mod imported;
 pub mod jfr;
 pub mod jitlog;
 mod jobs;
 pub mod plugin;
 pub mod probe;
+mod read_table;
+mod sample_rows;

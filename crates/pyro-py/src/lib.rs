@@ -5,6 +5,9 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyro_model::{Error, IngestReport};
 
+mod folded;
+mod imported;
+
 /// Runs `work` without the interpreter's lock and gives its report as JSON.
 ///
 /// `work` may ask now and then whether to go on: no, once a signal handler has raised.
@@ -49,6 +52,12 @@ fn python_error(error: Error) -> PyErr {
 #[pymodule]
 mod _core {
     use super::*;
+
+    #[pymodule_export]
+    use super::imported::{import_pprof, import_speedscope};
+
+    #[pymodule_export]
+    use super::folded::{fold, import_folded, import_perf_script, render_svg};
 
     /// Version of the native core; compared with the Python package at start.
     #[pyfunction]

@@ -24,6 +24,18 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Interpreted,
+        Self::C1,
+        Self::C2,
+        Self::Inlined,
+        Self::Native,
+        Self::Cpp,
+        Self::Kernel,
+        Self::Unknown,
+    ];
+
     /// The kind that a recording describes so.
     pub fn from_description(text: &str) -> Self {
         match text {
@@ -50,6 +62,12 @@ impl FrameKind {
             Self::Cpp => "cpp",
             Self::Unknown => "unknown",
         }
+    }
+
+    /// The kind with this name in table frames.
+    pub fn from_name(name: &str) -> Self {
+        let known = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        known.unwrap_or(Self::Unknown)
     }
 
     /// Whether the frame is outside Java.

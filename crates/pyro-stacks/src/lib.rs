@@ -8,10 +8,12 @@
 //! dictionary entry, never per sample.
 
 pub mod codegen;
+pub mod folded;
 mod frame;
 mod patterns;
 mod roles;
 mod rules;
+pub mod svg;
 mod thread_name;
 
 pub use frame::{Frame, FrameKind, java_class_name};

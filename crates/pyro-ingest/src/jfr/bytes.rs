@@ -4,6 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
+/// Set in all bytes of a compressed integer but the last.
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
 /// Result of reading bytes.
 pub type Read<T> = Result<T, Malformed>;
 
@@ -96,12 +99,34 @@ impl<'a> Cursor<'a> {
     /// A compressed integer: 7 bits a byte, lowest first; a ninth byte gives 8.
     #[inline]
     pub fn varint(&mut self) -> Read<u64> {
-        let first = self.byte()?;
-        if first < 0x80 {
-            return Ok(u64::from(first));
+        let Some(word) = self.word() else {
+            return self.varint_at_end();
+        };
+        let ends = !word & HIGH_BITS;
+        if ends == 0 {
+            return self.varint_at_end();
         }
-        let mut value = u64::from(first & 0x7f);
-        for shift in (7..56).step_by(7) {
+        let length = ends.trailing_zeros() / 8 + 1;
+        self.at += length as usize;
+        // Bits above the last byte out, then the groups of 7 together: by twos, fours, eights.
+        let bits = word & (u64::MAX >> (64 - 8 * length)) & !HIGH_BITS;
+        let bits = (bits & 0x007f_007f_007f_007f) | (bits & 0x7f00_7f00_7f00_7f00) >> 1;
+        let bits = (bits & 0x0000_3fff_0000_3fff) | (bits & 0x3fff_0000_3fff_0000) >> 2;
+        Ok((bits & 0x0fff_ffff) | (bits >> 4 & 0xff_ffff_f000_0000))
+    }
+
+    /// The next 8 bytes.
+    #[inline]
+    fn word(&self) -> Option<u64> {
+        let bytes = self.bytes.get(self.at..)?.first_chunk::<8>()?;
+        Some(u64::from_le_bytes(*bytes))
+    }
+
+    /// The same near the end of the bytes, or of nine bytes.
+    #[cold]
+    fn varint_at_end(&mut self) -> Read<u64> {
+        let mut value = 0;
+        for shift in (0..56).step_by(7) {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
@@ -109,6 +134,24 @@ impl<'a> Cursor<'a> {
             }
         }
         Ok(value | u64::from(self.byte()?) << 56)
+    }
+
+    /// Passes over compressed integers without reading them: their last bytes are counted, eight
+    /// bytes at a time.
+    #[inline]
+    pub fn skip_varints(&mut self, mut count: usize) -> Read<()> {
+        while count >= 8 {
+            let ends = !self.word().unwrap_or(u64::MAX) & HIGH_BITS;
+            if ends == 0 {
+                self.varint_at_end()?;
+                count -= 1;
+            } else {
+                // What follows the last end belongs to an integer that is still to be counted.
+                self.at += 8 - ends.leading_zeros() as usize / 8;
+                count -= ends.count_ones() as usize;
+            }
+        }
+        (0..count).try_for_each(|_| self.varint().map(|_| ()))
     }
 
     /// A count of things that each take at least one byte.
@@ -178,6 +221,35 @@ mod tests {
         assert_eq!(read(&[0xff; 9]), Ok(u64::MAX));
         assert_eq!(read(&[0xff; 8]), Err(Malformed));
         assert_eq!(read(&[]), Err(Malformed));
+    }
+
+    fn written(mut value: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() < 8 && value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn varints_are_read_and_passed_over_alike(
+            shifts in proptest::collection::vec((proptest::num::u64::ANY, 0_u32..64), 0..40),
+        ) {
+            let values: Vec<u64> = shifts.iter().map(|(value, shift)| value >> shift).collect();
+            let bytes: Vec<u8> = values.iter().flat_map(|&value| written(value)).collect();
+            let mut cursor = Cursor::new(&bytes);
+            for (at, &value) in values.iter().enumerate() {
+                let mut skipping = Cursor::new(&bytes);
+                skipping.skip_varints(at).unwrap();
+                proptest::prop_assert_eq!(skipping.position(), cursor.position());
+                proptest::prop_assert_eq!(cursor.varint(), Ok(value));
+            }
+            let mut skipping = Cursor::new(&bytes);
+            proptest::prop_assert_eq!(skipping.skip_varints(values.len() + 1), Err(Malformed));
+        }
     }
 
     #[test]

@@ -41,12 +41,19 @@ pub enum ChunkError {
     NotAChunk,
 }
 
-/// Reads the next chunk whole: a recording is read in memory bounded by its largest chunk.
+/// Bytes set aside for a chunk at once: an unfinished one claims more than there is.
+const RESERVED: u64 = 16 << 20;
+
+/// Reads the next chunk whole, into memory of the one before: a recording is read in memory
+/// bounded by its largest chunk.
 ///
 /// # Errors
 /// If reading fails or what follows is no chunk.
-pub fn next(input: &mut impl std::io::Read) -> Result<Option<Chunk>, ChunkError> {
-    let mut bytes = Vec::with_capacity(HEADER_BYTES);
+pub fn next(
+    input: &mut impl std::io::Read,
+    mut bytes: Vec<u8>,
+) -> Result<Option<Chunk>, ChunkError> {
+    bytes.clear();
     input
         .by_ref()
         .take(HEADER_BYTES as u64)
@@ -57,6 +64,7 @@ pub fn next(input: &mut impl std::io::Read) -> Result<Option<Chunk>, ChunkError>
     }
     let header = header(&bytes).map_err(|Malformed| ChunkError::NotAChunk)?;
     let rest = header.size.saturating_sub(HEADER_BYTES as u64);
+    bytes.reserve(rest.min(RESERVED) as usize);
     input
         .by_ref()
         .take(rest)

@@ -67,6 +67,12 @@ const SLOTS: usize = 11;
 /// Fields of one event.
 pub struct Record<'a>([Value<'a>; SLOTS]);
 
+impl Default for Record<'_> {
+    fn default() -> Self {
+        Self([Value::Absent; SLOTS])
+    }
+}
+
 impl<'a> Record<'a> {
     /// The field of a slot.
     #[inline]
@@ -364,10 +370,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads an event.
+    /// Reads an event into `record`; false if its bytes are too short.
     #[inline]
-    pub fn read<'a>(&self, body: &'a [u8]) -> Option<Record<'a>> {
-        self.shape.read(&mut Cursor::new(body)).ok().map(Record)
+    pub fn read<'a>(&self, body: &'a [u8], record: &mut Record<'a>) -> bool {
+        record.0.fill(Value::Absent);
+        self.shape
+            .read_into(&mut Cursor::new(body), &mut record.0)
+            .is_ok()
     }
 }
 

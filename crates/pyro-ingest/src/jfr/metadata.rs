@@ -236,7 +236,9 @@ pub fn skip(cursor: &mut Cursor<'_>, steps: &[Step]) -> Read<()> {
             }
             Step::Array(inner) => {
                 let count = cursor.count()?;
-                if !inner.is_empty() {
+                if inner.iter().all(|step| *step == Step::Varint) {
+                    cursor.skip_varints(count.checked_mul(inner.len()).ok_or(Malformed)?)?;
+                } else {
                     (0..count).try_for_each(|_| skip(cursor, inner))?;
                 }
             }
@@ -303,6 +305,16 @@ impl<const N: usize> Shape<N> {
     #[inline]
     pub fn read<'a>(&self, cursor: &mut Cursor<'a>) -> Read<[Value<'a>; N]> {
         let mut values = [Value::Absent; N];
+        self.read_into(cursor, &mut values)?;
+        Ok(values)
+    }
+
+    /// The same in place; values of fields that the type lacks stay as they are.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    #[inline]
+    pub fn read_into<'a>(&self, cursor: &mut Cursor<'a>, values: &mut [Value<'a>; N]) -> Read<()> {
         for (slot, steps) in &self.fields {
             let Some(slot) = *slot else {
                 skip(cursor, steps)?;
@@ -314,6 +326,6 @@ impl<const N: usize> Shape<N> {
                 _ => Value::Text(cursor.text()?),
             };
         }
-        Ok(values)
+        Ok(())
     }
 }

@@ -13,12 +13,11 @@
 
 mod bytes;
 mod chunk;
-mod dictionary;
 mod events;
+mod lookup;
 mod metadata;
 mod pools;
 mod recording;
-mod rows;
 mod samples;
 mod spans;
 mod unfreed;
@@ -28,9 +27,10 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use crate::dictionary::Dictionary;
 use crate::plugin::{read_clocks, read_spans};
 use chunk::ChunkError;
-use dictionary::Dictionary;
+use lookup::Lookup;
 use pyro_model::{Doubt, Error, IngestReport, ParquetSink, Result, Severity};
 use pyro_stacks::Rules;
 use recording::{Output, Recording};
@@ -67,6 +67,7 @@ pub fn ingest_recordings(
         samples: SampleSink::create(rules, out)?,
         jit: ParquetSink::create(out)?,
         dictionary: Dictionary::create(rules, out)?,
+        lookup: Lookup::default(),
     };
     let mut report = IngestReport::default();
     let mut totals = Totals::default();
@@ -129,8 +130,9 @@ fn read_file(
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
     let mut input = BufReader::new(file);
     let mut offset = 0;
+    let mut bytes = Vec::new();
     loop {
-        let chunk = match chunk::next(&mut input) {
+        let chunk = match chunk::next(&mut input, bytes) {
             Ok(Some(chunk)) => chunk,
             Ok(None) => return Ok(()),
             Err(ChunkError::Io(error)) => return Err(Error::io(path, error)),
@@ -159,6 +161,7 @@ fn read_file(
             );
         }
         offset += chunk.bytes.len() as u64;
+        bytes = chunk.bytes;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Constant pools of a chunk: where each value of interest begins, read when it is needed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -42,15 +43,6 @@ pub type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
 
 /// Offsets of values in the chunk, by key.
 type Offsets = KeyMap<u64, u32>;
-
-/// A method as the pools have it: names not yet decoded.
-#[derive(Debug, Clone, Default)]
-pub struct Method {
-    /// Class with slashes, library of a native frame, or empty.
-    pub class: String,
-    /// Method or symbol.
-    pub name: String,
-}
 
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -118,7 +110,13 @@ struct StackShape {
     before_frames: Vec<(bool, Vec<Step>)>,
     /// Fields of a frame: which of method, line and type they are.
     frame: Vec<(Option<usize>, Step)>,
+    /// Where each field is a compressed integer, as it commonly is: their number, and which of
+    /// them are method, line and type.
+    plain: Option<(usize, [usize; 3])>,
 }
+
+/// Fields of a frame, at most, that are read as plain integers; one more stays 0.
+const PLAIN_FIELDS: usize = 7;
 
 impl StackShape {
     fn compile(metadata: &Metadata) -> Option<Self> {
@@ -140,9 +138,16 @@ impl StackShape {
                 frame.push((slot, step));
             }
         }
+        let all_varints = frame.iter().all(|(_, step)| *step == Step::Varint);
+        let place = |slot| frame.iter().position(|(found, _)| *found == Some(slot));
+        let plain = (all_varints && frame.len() <= PLAIN_FIELDS).then(|| {
+            let places = [0, 1, 2].map(|slot| place(slot).unwrap_or(PLAIN_FIELDS));
+            (frame.len(), places)
+        });
         Some(Self {
             before_frames,
             frame,
+            plain,
         })
     }
 }
@@ -240,36 +245,46 @@ impl<'a> Pools<'a> {
 
     /// The string itself, also where it is in the pool of strings.
     pub fn text(&self, text: Text<'_>) -> Option<String> {
+        self.direct(text)?.decode()
+    }
+
+    fn direct<'t>(&self, text: Text<'t>) -> Option<Text<'t>>
+    where
+        'a: 't,
+    {
         match text {
-            Text::Pooled(key) => self.cursor(&self.strings, key)?.text().ok()?.decode(),
-            other => other.decode(),
+            Text::Pooled(key) => self.cursor(&self.strings, key)?.text().ok(),
+            other => Some(other),
         }
     }
 
-    fn symbol(&self, key: u64) -> Option<String> {
+    /// Bytes of a symbol, UTF-8 or what should be.
+    fn symbol(&self, key: u64) -> Option<Cow<'a, [u8]>> {
         match self.values(&self.shapes.symbol, &self.symbols, key)? {
-            [Value::Text(text)] => self.text(text),
+            [Value::Text(text)] => match self.direct(text)? {
+                Text::Utf8(bytes) => Some(Cow::Borrowed(bytes)),
+                other => other.decode().map(|text| Cow::Owned(text.into_bytes())),
+            },
             _ => None,
         }
     }
 
     /// Name of a class, with slashes.
-    pub fn class(&self, key: u64) -> Option<String> {
+    pub fn class_bytes(&self, key: u64) -> Option<Cow<'a, [u8]>> {
         let [name] = self.values(&self.shapes.class, &self.classes, key)?;
         self.symbol(name.number()?)
     }
 
-    /// A method.
-    pub fn method(&self, key: u64) -> Option<Method> {
+    /// The same as text.
+    pub fn class(&self, key: u64) -> Option<String> {
+        let bytes = self.class_bytes(key)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// A method: key of its class (or of the library of a native frame), and its name.
+    pub fn method(&self, key: u64) -> Option<(u64, Cow<'a, [u8]>)> {
         let [class, name] = self.values(&self.shapes.method, &self.methods, key)?;
-        let class = class
-            .number()
-            .and_then(|key| self.class(key))
-            .unwrap_or_default();
-        Some(Method {
-            class,
-            name: self.symbol(name.number()?)?,
-        })
+        Some((class.number().unwrap_or(0), self.symbol(name.number()?)?))
     }
 
     /// A thread. async-profiler uses the OS thread id as the key.
@@ -310,7 +325,23 @@ impl<'a> Pools<'a> {
                 skip(cursor, steps).ok()?;
             }
         }
-        for _ in 0..cursor.count().ok()? {
+        let count = cursor.count().ok()?;
+        if let Some((width, places)) = shape.plain {
+            let mut fields = [0; PLAIN_FIELDS + 1];
+            for _ in 0..count {
+                for field in &mut fields[..width] {
+                    *field = cursor.varint().ok()?;
+                }
+                let [method, line, kind] = places.map(|place| fields[place]);
+                frames.push(RawFrame {
+                    method,
+                    line: line as i32,
+                    kind,
+                });
+            }
+            return Some(truncated);
+        }
+        for _ in 0..count {
             let mut values = [0; 3];
             for (slot, step) in &shape.frame {
                 let value = match step {

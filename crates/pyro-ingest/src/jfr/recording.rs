@@ -6,14 +6,15 @@ use pyro_model::{JitBuilder, ParquetSink, Result, TaskSpan};
 use pyro_stacks::{Rules, java_class_name, task_of_thread};
 
 use super::chunk::{Chunk, Event as RawEvent};
-use super::dictionary::{ChunkCache, Dictionary};
 use super::events::{Kind, Reader, Record, Slot, readers};
+use super::lookup::Lookup;
 use super::metadata::{Metadata, Value};
 use super::pools::{KeyMap, Named, Pools};
-use super::rows::Label;
 use super::samples::{Event, Origin, Sample, SampleSink, ThreadFacts};
 use super::spans::{SpanIndex, covering, split_batch};
 use super::unfreed::{Call, Unfreed};
+use crate::dictionary::Dictionary;
+use crate::sample_rows::Label;
 
 /// Type ids that the format fixes.
 const METADATA: u64 = 0;
@@ -31,6 +32,8 @@ pub struct Output {
     pub jit: ParquetSink<JitBuilder>,
     /// Tables frames and stacks.
     pub dictionary: Dictionary,
+    /// What was looked up in constant pools.
+    pub lookup: Lookup,
 }
 
 /// What a recording says about itself; the first chunk says it for all.
@@ -137,21 +140,22 @@ impl<'a> Recording<'a> {
         }
         let readers = readers(&metadata);
         let whole = |event: &RawEvent<'_>| event.class > CHECKPOINT;
+        let mut record = Record::default();
         for event in chunk.events().filter(whole) {
             if let Some(reader) = readers.get(&event.class)
                 && matches!(reader.kind, Kind::Setting | Kind::Recording | Kind::Jvm)
-                && let Some(record) = reader.read(event.body)
+                && reader.read(event.body, &mut record)
             {
                 self.settings.learn(reader.kind, &record, &pools, &metadata);
             }
         }
+        output.lookup.begin_chunk();
         let mut ignored: KeyMap<u64, u64> = KeyMap::default();
         let mut reading = Reading {
             host: output.samples.label(self.host),
             recording: self,
             chunk,
             pools: &pools,
-            cache: ChunkCache::default(),
             threads: KeyMap::default(),
             classes: KeyMap::default(),
             sleeping: KeyMap::default(),
@@ -163,12 +167,10 @@ impl<'a> Recording<'a> {
                     kind: Kind::Setting | Kind::Recording | Kind::Jvm,
                     ..
                 }) => {}
-                Some(reader) => match reader.read(event.body) {
-                    Some(record) => {
-                        reading.event(reader, &record, output, &mut ignored, event.class)?
-                    }
-                    None => reading.recording.seen.broken += 1,
-                },
+                Some(reader) if reader.read(event.body, &mut record) => {
+                    reading.event(reader, &record, output, &mut ignored, event.class)?
+                }
+                Some(_) => reading.recording.seen.broken += 1,
                 None => *ignored.entry(event.class).or_default() += 1,
             }
         }
@@ -265,7 +267,6 @@ struct Reading<'r, 'a, 'c> {
     host: Label,
     chunk: &'c Chunk,
     pools: &'c Pools<'c>,
-    cache: ChunkCache,
     threads: KeyMap<u64, (ThreadFacts, &'a [TaskSpan])>,
     classes: KeyMap<u64, Option<Label>>,
     sleeping: KeyMap<u64, Option<bool>>,
@@ -358,7 +359,8 @@ impl<'a> Reading<'_, 'a, '_> {
             None
         };
         let key = record.number(Slot::Stack);
-        let stack = output.dictionary.stack(self.pools, &mut self.cache, key)?;
+        let lookup = &mut output.lookup;
+        let stack = lookup.stack(self.pools, &mut output.dictionary, key)?;
         let stack = stack.map(|stack| (stack, output.dictionary.verdict(stack)));
         let class_key = record.number(Slot::Class);
         let class = if class_key == 0 {
@@ -491,7 +493,13 @@ impl<'a> Reading<'_, 'a, '_> {
         } else {
             self.recording.spans.mono_ns(pid, self.chunk.wall_ns(start))
         };
-        let method = self.pools.method(record.number(Slot::Class));
+        let pools = self.pools;
+        let method = pools
+            .method(record.number(Slot::Class))
+            .map(|(class, name)| {
+                let class = java_class_name(&pools.class(class).unwrap_or_default());
+                format!("{class}.{}", String::from_utf8_lossy(&name))
+            });
         let compiler = record
             .get(Slot::Name)
             .number()
@@ -504,8 +512,7 @@ impl<'a> Reading<'_, 'a, '_> {
         rows.compiler.append_option(compiler);
         rows.level
             .append_option(record.get(Slot::Count).number().map(|level| level as i32));
-        rows.method
-            .append_option(method.map(|m| format!("{}.{}", java_class_name(&m.class), m.name)));
+        rows.method.append_option(method);
         rows.code_bytes
             .append_option(record.get(Slot::Bytes).number().map(|bytes| bytes as i64));
         rows.succeeded

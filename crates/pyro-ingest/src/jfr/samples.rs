@@ -3,7 +3,7 @@
 use pyro_model::{ParquetSink, Result, TaskSpan};
 use pyro_stacks::{Rules, Verdict};
 
-use super::rows::{Label, Row, SampleRows};
+use crate::sample_rows::{Label, Row, SampleRows};
 
 /// What a sample is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,36 +193,30 @@ impl SampleSink {
             .map(|asleep| if asleep { "sleeping" } else { "running" });
         let mut fixed = |text: Option<&'static str>| text.map(|text| rows.fixed(text));
         let row = Row {
-            labels: [
-                Some(origin.host),
-                fixed(Some(origin.clock)),
-                fixed(Some(origin.source)),
-                fixed(Some(event.name())),
-                fixed(Some(event.unit())),
-                fixed(state),
-                fixed(wait_class),
-                fixed(category),
-                fixed(Some(role)),
-                thread.name,
-                fixed(operator),
-                sample.class,
-            ],
-            longs: [
-                Some(origin.pid),
-                Some(thread.tid),
-                Some(sample.t_ns),
-                Some(sample.weight),
-                span.map(|span| span.task_attempt_id),
-                span.map(|span| span.stage_id),
-                span.and_then(|span| span.job_id),
-                span.and_then(|span| span.sql_id),
-            ],
-            ints: [
-                span.map(|span| span.stage_attempt),
-                verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id),
-                span.and_then(|span| span.iteration),
-                sample.stack.map(|(stack, _)| stack),
-            ],
+            host: Some(origin.host),
+            clock: fixed(Some(origin.clock)),
+            source: fixed(Some(origin.source)),
+            event: fixed(Some(event.name())),
+            unit: fixed(Some(event.unit())),
+            state: fixed(state),
+            wait_class: fixed(wait_class),
+            category: fixed(category),
+            role: fixed(Some(role)),
+            thread_name: thread.name,
+            operator: fixed(operator),
+            top_class: sample.class,
+            pid: Some(origin.pid),
+            tid: Some(thread.tid),
+            t_ns: Some(sample.t_ns),
+            weight: Some(sample.weight),
+            task_attempt_id: span.map(|span| span.task_attempt_id),
+            stage_id: span.map(|span| span.stage_id),
+            job_id: span.and_then(|span| span.job_id),
+            sql_id: span.and_then(|span| span.sql_id),
+            stage_attempt: span.map(|span| span.stage_attempt),
+            codegen_stage_id: verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id),
+            iteration: span.and_then(|span| span.iteration),
+            java_stack: sample.stack.map(|(stack, _)| stack),
         };
         rows.push(&row);
         self.sink.row_done()

@@ -255,6 +255,12 @@ fn what_has_no_operator_has_a_place_or_a_category_all_the_same() {
             Some("Pyrometer"),
             "kernel!clear_page_erms kernel!asm_exc_page_fault libasyncProfiler.so!WallClock::signalHandler libc.so.6!__restore_rt",
         ),
+        // every park passes through the profiler
+        (
+            "scheduler",
+            None,
+            "kernel!futex_wait kernel!do_futex libc.so.6!___pthread_cond_timedwait libjvm.so!Parker::park libjvm.so!Unsafe_Park libasyncProfiler.so!LockTracer::UnsafeParkHook jdk.internal.misc.Unsafe.park java.util.concurrent.locks.LockSupport.parkNanos java.lang.Thread.run",
+        ),
         (
             "scheduler",
             Some("Task upkeep"),

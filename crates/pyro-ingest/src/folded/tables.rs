@@ -1,0 +1,176 @@
+//! The tables that an imported profile fills: `samples`, `stacks`, `frames`.
+
+use pyro_model::{IngestReport, ParquetSink, Result};
+use pyro_stacks::folded::FrameName;
+use pyro_stacks::{Frame, Rules};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::dictionary::Dictionary;
+use crate::sample_rows::{Label, Row, SampleRows};
+
+/// Event of time on CPU.
+const CPU: &str = "cpu";
+/// Stamps of perf: the kernel's scheduler clock, unless it was told otherwise (`perf record -k`).
+const PERF_CLOCK: &str = "perf";
+
+/// What a sample tells besides its stack.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sample<'a> {
+    /// In the event's unit.
+    pub weight: i64,
+    /// Number of the event.
+    pub event: usize,
+    /// Process.
+    pub pid: Option<i64>,
+    /// Thread.
+    pub tid: Option<i64>,
+    /// Time on perf's clock.
+    pub t_ns: Option<i64>,
+    /// Name of the thread, empty if unknown.
+    pub thread: &'a str,
+}
+
+/// An event of the profile, with what was counted of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Event {
+    event: String,
+    /// As the profile calls it.
+    name: String,
+    unit: String,
+    samples: u64,
+    weight: i64,
+    #[serde(skip)]
+    labels: [Label; 2],
+}
+
+impl Event {
+    /// Whether its samples are time on CPU.
+    pub fn is_cpu(&self) -> bool {
+        self.event == CPU
+    }
+}
+
+/// Writes the three tables.
+pub(super) struct ProfileTables {
+    rules: &'static Rules,
+    samples: ParquetSink<SampleRows>,
+    dictionary: Dictionary,
+    /// Events so far.
+    pub events: Vec<Event>,
+    threads: FxHashMap<String, (Option<Label>, &'static str)>,
+    host: Option<Label>,
+    source: Label,
+}
+
+impl ProfileTables {
+    /// Starts the tables in folder `out`.
+    ///
+    /// # Errors
+    /// If they cannot be created.
+    pub fn create(source: &str, host: Option<&str>, out: &str) -> Result<Self> {
+        let rules = Rules::embedded();
+        let mut samples = ParquetSink::<SampleRows>::create(out)?;
+        Ok(Self {
+            rules,
+            host: host.map(|host| samples.rows.label(host)),
+            source: samples.rows.label(source),
+            samples,
+            dictionary: Dictionary::create(rules, out)?,
+            events: Vec::new(),
+            threads: FxHashMap::default(),
+        })
+    }
+
+    /// Adds an event, which gets the next number; `name` is the profile's own.
+    pub fn event(&mut self, event: &str, name: &str, unit: &str) {
+        self.events.push(Event {
+            labels: [event, unit].map(|text| self.samples.rows.label(text)),
+            event: event.to_owned(),
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            samples: 0,
+            weight: 0,
+        });
+    }
+
+    /// Number of a frame.
+    ///
+    /// # Errors
+    /// If the table cannot be written.
+    pub fn frame(&mut self, name: &FrameName<'_>) -> Result<u32> {
+        let frame = Frame {
+            place: &name.place,
+            method: name.method,
+            kind: name.kind,
+        };
+        let method = self.dictionary.method(&frame);
+        self.dictionary
+            .frame(method, name.line.unwrap_or(0), name.kind)
+    }
+
+    /// Adds a sample with its stack of frames, root first.
+    ///
+    /// # Errors
+    /// If a table cannot be written.
+    pub fn push(&mut self, sample: &Sample<'_>, root_first: &[u32]) -> Result<()> {
+        let event = &mut self.events[sample.event];
+        event.samples += 1;
+        event.weight = event.weight.saturating_add(sample.weight);
+        let stack = match root_first {
+            [] => None,
+            frames => Some(self.dictionary.stack(frames, false)?),
+        };
+        let verdict = stack.map(|stack| self.dictionary.verdict(stack));
+        let rows = &mut self.samples.rows;
+        let (thread, role) = match self.threads.get(sample.thread) {
+            Some(&known) => known,
+            None => {
+                let role = self.rules.roles().of(sample.thread);
+                let label = (!sample.thread.is_empty()).then(|| rows.label(sample.thread));
+                let known = (label, role);
+                self.threads.insert(sample.thread.to_owned(), known);
+                known
+            }
+        };
+        let category = verdict
+            .filter(|_| event.is_cpu())
+            .map(|verdict| self.rules.category(role, &verdict));
+        let operator = verdict.and_then(|verdict| self.rules.operator(&verdict));
+        let row = Row {
+            host: self.host,
+            clock: sample.t_ns.map(|_| rows.fixed(PERF_CLOCK)),
+            source: Some(self.source),
+            event: Some(event.labels[0]),
+            unit: Some(event.labels[1]),
+            category: category.map(|category| rows.fixed(category)),
+            role: Some(rows.fixed(role)),
+            thread_name: thread,
+            operator: operator.map(|operator| rows.fixed(operator)),
+            pid: sample.pid,
+            tid: sample.tid,
+            t_ns: sample.t_ns,
+            weight: Some(sample.weight),
+            java_stack: stack,
+            ..Row::default()
+        };
+        rows.push(&row);
+        self.samples.row_done()
+    }
+
+    /// Writes the tables to the end.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn finish(self) -> Result<IngestReport> {
+        let mut report = IngestReport::default();
+        report.tables.insert("samples", self.samples.finish()?);
+        let (frames, stacks) = self.dictionary.finish()?;
+        report.tables.insert("frames", frames);
+        report.tables.insert("stacks", stacks);
+        report
+            .stats
+            .insert("events", serde_json::json!(self.events));
+        Ok(report)
+    }
+}

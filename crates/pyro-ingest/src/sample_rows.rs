@@ -1,0 +1,214 @@
+//! Rows of table `samples`, held as columns of numbers.
+//!
+//! A busy recording has a million samples and a few hundred distinct strings. All string columns
+//! share one list of labels, so that a row costs no hashing of text.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array as _, ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray,
+    new_null_array,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow_schema::{Field, SchemaRef};
+use pyro_model::{Error, Result, SamplesBuilder, Table};
+use pyro_stacks::folded::Names;
+use rustc_hash::FxHashMap;
+
+/// Number of a string.
+pub(crate) type Label = i32;
+
+/// Strings that are found without hashing; a power of two.
+const RECENT: usize = 64;
+
+/// The strings of all columns.
+struct Labels {
+    names: Names,
+    fixed: FxHashMap<(usize, usize), Label>,
+    /// Of the same, some that came last.
+    recent: [Option<(usize, usize, Label)>; RECENT],
+    array: Option<Arc<StringArray>>,
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self {
+            names: Names::default(),
+            fixed: FxHashMap::default(),
+            recent: [None; RECENT],
+            array: None,
+        }
+    }
+}
+
+impl Labels {
+    fn of(&mut self, text: &str) -> Label {
+        self.names.number(text.as_bytes()) as Label
+    }
+
+    /// The same for text that lives for ever, told by its address.
+    #[inline]
+    fn of_fixed(&mut self, text: &'static str) -> Label {
+        let (address, length) = (text.as_ptr() as usize, text.len());
+        let place = (address ^ address >> 6) % RECENT;
+        match self.recent[place] {
+            Some((a, l, label)) if a == address && l == length => label,
+            _ => {
+                let known = self.fixed.get(&(address, length)).copied();
+                let label = known.unwrap_or_else(|| self.of(text));
+                self.fixed.insert((address, length), label);
+                self.recent[place] = Some((address, length, label));
+                label
+            }
+        }
+    }
+
+    fn array(&mut self) -> Arc<StringArray> {
+        let known = self.array.as_ref().map(|array| array.len());
+        if known != Some(self.names.len()) {
+            let texts = (0..self.names.len() as u32).map(|number| self.names.get(number));
+            let texts = texts.map(|text| std::str::from_utf8(text).ok());
+            self.array = Some(Arc::new(texts.collect()));
+        }
+        self.array.clone().expect("made above")
+    }
+}
+
+/// Values of a column; the smallest stands for a missing one.
+trait Value: Copy + PartialEq {
+    const MISSING: Self;
+}
+impl Value for i32 {
+    const MISSING: Self = i32::MIN;
+}
+impl Value for i64 {
+    const MISSING: Self = i64::MIN;
+}
+
+/// Takes the values out of a column, with what is missing of them.
+fn taken<T: Value>(values: &mut Vec<T>, field: &Field) -> (Vec<T>, Option<NullBuffer>) {
+    let capacity = values.len();
+    let values = std::mem::replace(values, Vec::with_capacity(capacity));
+    if !field.is_nullable() || !values.contains(&T::MISSING) {
+        return (values, None);
+    }
+    let known = BooleanBuffer::collect_bool(values.len(), |row| values[row] != T::MISSING);
+    (values, Some(NullBuffer::new(known)))
+}
+
+/// Declares what of table `samples` a profile can fill, by the columns' names.
+macro_rules! columns {
+    (
+        labels { $($label:ident)* }
+        longs { $($long:ident)* }
+        ints { $($int:ident)* }
+    ) => {
+        /// One row; what is absent is null.
+        #[derive(Debug, Clone, Copy, Default)]
+        #[allow(missing_docs, reason = "described in schema/tables.toml")]
+        pub(crate) struct Row {
+            $(pub $label: Option<Label>,)*
+            $(pub $long: Option<i64>,)*
+            $(pub $int: Option<i32>,)*
+        }
+
+        /// Columns of table `samples`; those that no profile can fill are null.
+        #[derive(Default)]
+        pub(crate) struct SampleRows {
+            labels: Labels,
+            rows: usize,
+            $($label: Vec<Label>,)*
+            $($long: Vec<i64>,)*
+            $($int: Vec<i32>,)*
+        }
+
+        /// Bytes of a row.
+        const ROW_BYTES: usize = 4 * [$(stringify!($label)),*].len()
+            + 8 * [$(stringify!($long)),*].len()
+            + 4 * [$(stringify!($int)),*].len();
+
+        impl SampleRows {
+            /// Appends a row.
+            #[inline]
+            pub fn push(&mut self, row: &Row) {
+                self.rows += 1;
+                $(self.$label.push(row.$label.unwrap_or(Label::MISSING));)*
+                $(self.$long.push(row.$long.unwrap_or(i64::MISSING));)*
+                $(self.$int.push(row.$int.unwrap_or(i32::MISSING));)*
+            }
+
+            fn column(&mut self, field: &Field) -> Result<ArrayRef> {
+                let rows = self.rows;
+                match field.name().as_str() {
+                    $(stringify!($label) => {
+                        let (keys, nulls) = taken(&mut self.$label, field);
+                        self.labelled(keys, nulls)
+                    })*
+                    $(stringify!($long) => {
+                        let (values, nulls) = taken(&mut self.$long, field);
+                        Ok(Arc::new(Int64Array::new(ScalarBuffer::from(values), nulls)))
+                    })*
+                    $(stringify!($int) => {
+                        let (values, nulls) = taken(&mut self.$int, field);
+                        Ok(Arc::new(Int32Array::new(ScalarBuffer::from(values), nulls)))
+                    })*
+                    _ => Ok(new_null_array(field.data_type(), rows)),
+                }
+            }
+        }
+    };
+}
+columns! {
+    labels {
+        host clock source event unit state wait_class category role thread_name operator top_class
+    }
+    longs { pid tid t_ns weight task_attempt_id stage_id job_id sql_id }
+    ints { stage_attempt codegen_stage_id iteration java_stack }
+}
+
+impl SampleRows {
+    /// Number of a string.
+    pub fn label(&mut self, text: &str) -> Label {
+        self.labels.of(text)
+    }
+
+    /// Number of a string that lives for ever: cheaper.
+    #[inline]
+    pub fn fixed(&mut self, text: &'static str) -> Label {
+        self.labels.of_fixed(text)
+    }
+
+    fn labelled(&mut self, mut keys: Vec<Label>, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        if nulls.is_some() {
+            // A key counts even where there is no value.
+            keys.iter_mut().for_each(|key| *key = (*key).max(0));
+        }
+        let keys = Int32Array::new(ScalarBuffer::from(keys), nulls);
+        let array = DictionaryArray::try_new(keys, self.labels.array()).map_err(Error::from)?;
+        Ok(Arc::new(array))
+    }
+}
+
+impl Table for SampleRows {
+    const NAME: &'static str = SamplesBuilder::NAME;
+
+    fn schema() -> SchemaRef {
+        SamplesBuilder::schema()
+    }
+
+    fn len(&self) -> usize {
+        self.rows
+    }
+
+    fn approx_bytes(&self) -> usize {
+        self.rows * ROW_BYTES
+    }
+
+    fn finish(&mut self) -> Result<RecordBatch> {
+        let schema = Self::schema();
+        let columns = schema.fields().iter().map(|field| self.column(field));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        self.rows = 0;
+        Ok(RecordBatch::try_new(schema, columns)?)
+    }
+}

@@ -1,0 +1,402 @@
+//! Frames of call chains: `address symbol+offset (object)`.
+
+use std::borrow::Cow;
+use std::hash::Hasher;
+
+use memchr::memrchr;
+use rustc_hash::FxHasher;
+
+use crate::folded::interner::Interner;
+use crate::folded::name::{FrameName, frame_of, java, native_kind};
+use crate::frame::FrameKind;
+
+/// A frame as perf writes it, without address and offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RawFrame<'a> {
+    symbol: &'a [u8],
+    /// The object that holds the code; empty where the line has none.
+    object: &'a [u8],
+    inlined: bool,
+}
+
+/// Reads a frame that begins with an address from a line without blanks around it.
+#[inline]
+pub(super) fn parse(text: &[u8]) -> Option<RawFrame<'_>> {
+    let digits = text
+        .iter()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    if !(1..=16).contains(&digits) || !matches!(text.get(digits), None | Some(b' ')) {
+        return None;
+    }
+    let mut frame = named(&text[digits..]);
+    if frame.symbol.is_empty() {
+        // Without addresses (`-F sym,dso`) a short symbol may look like one: `add (libx.so)`.
+        let is_address = digits >= 8 || text[..digits].iter().all(u8::is_ascii_digit);
+        let is_symbol = !is_address && !frame.object.is_empty();
+        frame.symbol = if is_symbol {
+            &text[..digits]
+        } else {
+            b"[unknown]"
+        };
+    }
+    Some(frame)
+}
+
+/// Reads a frame without an address, which then must have an object: `main (/bin/x)`.
+pub(super) fn parse_without_address(text: &[u8]) -> Option<RawFrame<'_>> {
+    let frame = named(text);
+    let is_frame = !frame.symbol.is_empty() && (frame.inlined || !frame.object.is_empty());
+    is_frame.then_some(frame)
+}
+
+#[inline]
+fn named(text: &[u8]) -> RawFrame<'_> {
+    let (symbol, object) = split_object(text.trim_ascii_start());
+    let inlined = object == b"inlined";
+    RawFrame {
+        symbol: without_offset(symbol),
+        object: if inlined { b"" } else { object },
+        inlined,
+    }
+}
+
+/// Parts `symbol (object)`. Objects may hold parentheses themselves: `(/lib/x.so (deleted))`.
+#[inline]
+fn split_object(text: &[u8]) -> (&[u8], &[u8]) {
+    let Some(inside) = text.strip_suffix(b")") else {
+        return (text, b"");
+    };
+    let mut open = memrchr(b'(', inside);
+    if inside.ends_with(b")") {
+        let mut depth = 1;
+        open = inside.iter().rposition(|byte| {
+            match byte {
+                b')' => depth += 1,
+                b'(' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+    }
+    match open {
+        Some(0) => (b"", &inside[1..]),
+        Some(at) if inside[at - 1] == b' ' => (text[..at].trim_ascii_end(), &inside[at + 1..]),
+        _ => (text, b""),
+    }
+}
+
+/// `main+0x1c` → `main`.
+#[inline]
+fn without_offset(symbol: &[u8]) -> &[u8] {
+    let digits = symbol
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
+    let head = &symbol[..symbol.len() - digits];
+    match head.strip_suffix(b"+0x") {
+        Some(name) if digits > 0 => name,
+        _ => symbol,
+    }
+}
+
+/// Distinct symbols, each with its object.
+#[derive(Debug, Default)]
+pub struct Symbols {
+    numbers: Interner,
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: usize,
+    symbol_len: usize,
+    object_len: usize,
+    inlined: bool,
+}
+
+impl Symbols {
+    /// Distinct symbols.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none was met yet.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Number of a symbol.
+    #[inline]
+    pub(super) fn number(&mut self, frame: &RawFrame<'_>) -> u32 {
+        let mut hasher = FxHasher::default();
+        hasher.write(frame.symbol);
+        hasher.write(frame.object);
+        hasher.write_u8(u8::from(frame.inlined));
+        let (entries, bytes) = (&self.entries, &self.bytes);
+        let same = |known: u32| {
+            let entry = entries[known as usize];
+            let (symbol, object) = entry.parts(bytes);
+            symbol == frame.symbol && object == frame.object && entry.inlined == frame.inlined
+        };
+        self.numbers
+            .find(hasher.finish(), same)
+            .unwrap_or_else(|new| {
+                self.entries.push(Entry {
+                    start: self.bytes.len(),
+                    symbol_len: frame.symbol.len(),
+                    object_len: frame.object.len(),
+                    inlined: frame.inlined,
+                });
+                self.bytes.extend_from_slice(frame.symbol);
+                self.bytes.extend_from_slice(frame.object);
+                new
+            })
+    }
+
+    /// A symbol by its number.
+    pub fn get(&self, number: u32) -> Symbol<'_> {
+        let entry = self.entries[number as usize];
+        let (symbol, object) = entry.parts(&self.bytes);
+        Symbol {
+            name: String::from_utf8_lossy(symbol),
+            object: String::from_utf8_lossy(object),
+            inlined: entry.inlined,
+        }
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn parts<'a>(&self, bytes: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        bytes[self.start..self.start + self.symbol_len + self.object_len].split_at(self.symbol_len)
+    }
+}
+
+/// A symbol and the object that holds its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Symbol<'a> {
+    name: Cow<'a, str>,
+    object: Cow<'a, str>,
+    inlined: bool,
+}
+
+impl Symbol<'_> {
+    /// The frames that it names, root first: more than one where a map of JIT-compiled code lists
+    /// what was inlined (`caller->callee`).
+    pub fn frames(&self) -> Vec<FrameName<'_>> {
+        if !self.is_jit() {
+            return vec![self.native()];
+        }
+        let mut parts = self.name.split("->");
+        let outer = parts.next().map(|name| jit_frame(name, FrameKind::C2));
+        let inlined = parts.map(|name| jit_frame(name, FrameKind::Inlined));
+        outer.into_iter().chain(inlined).collect()
+    }
+
+    /// Code that was made while the program ran, named by a map file or a jitdump.
+    fn is_jit(&self) -> bool {
+        let name = base(&self.object);
+        (name.starts_with("perf-") && name.ends_with(".map"))
+            || (name.starts_with("jitted-") && name.ends_with(".so"))
+            || name.starts_with("[JIT]")
+            || (self.object == "//anon" && java(&self.name).is_some())
+    }
+
+    fn native(&self) -> FrameName<'_> {
+        let known = |place, method, kind| FrameName {
+            place: Cow::Borrowed(place),
+            method,
+            line: None,
+            kind,
+        };
+        let object = self
+            .object
+            .strip_suffix(" (deleted)")
+            .unwrap_or(&self.object);
+        if is_kernel(object) {
+            return known("kernel", &self.name, FrameKind::Kernel);
+        }
+        if object.is_empty() || object == "[unknown]" {
+            let mut frame = frame_of(&self.name);
+            if self.inlined && frame.kind == FrameKind::Unknown && !frame.place.is_empty() {
+                frame.kind = FrameKind::Inlined;
+            }
+            return frame;
+        }
+        known(base(object), &self.name, native_kind(&self.name))
+    }
+}
+
+fn base(object: &str) -> &str {
+    object.rsplit('/').next().unwrap_or(object)
+}
+
+/// The kernel itself, or a module of it: `[kernel.kallsyms]`, `[nf_tables]`, `vmlinux`, `x.ko.zst`.
+fn is_kernel(object: &str) -> bool {
+    const USER: [&str; 7] = [
+        "unknown", "vdso", "vsyscall", "vvar", "stack", "heap", "uprobes",
+    ];
+    let name = base(object);
+    if let Some(inside) = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.split(']').next())
+    {
+        return !USER.contains(&inside) && !inside.starts_with("anon");
+    }
+    let module = name.split(".ko").nth(1);
+    name == "vmlinux"
+        || name.starts_with("vmlinux-")
+        || name.starts_with("bpf_prog_")
+        || module.is_some_and(|rest| matches!(rest, "" | ".xz" | ".gz" | ".zst"))
+}
+
+/// A name from a map of JIT-compiled code. The JVM writes methods with their signature:
+/// `void java.lang.Thread.run()`.
+fn jit_frame(name: &str, kind: FrameKind) -> FrameName<'_> {
+    let bare = name.split('(').next().unwrap_or(name);
+    let bare = bare.rsplit(' ').next().unwrap_or(bare);
+    if let Some((place, method)) = java(name).or_else(|| java(bare)) {
+        return FrameName {
+            place,
+            method,
+            line: None,
+            kind,
+        };
+    }
+    let kind = if name == "Interpreter" {
+        FrameKind::Interpreted
+    } else {
+        FrameKind::Unknown
+    };
+    FrameName {
+        place: Cow::Borrowed(""),
+        method: name,
+        line: None,
+        kind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Option<(String, String, bool)> {
+        let text = text.as_bytes();
+        let frame = parse(text).or_else(|| parse_without_address(text))?;
+        let utf8 = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some((utf8(frame.symbol), utf8(frame.object), frame.inlined))
+    }
+
+    #[test]
+    fn frames_of_many_layouts() {
+        for (text, symbol, object, inlined) in [
+            ("7f12 main+0x1c (/bin/x)", "main", "/bin/x", false),
+            (
+                "7f12 f(int, g(*)())+0xff (/lib/a b.so (deleted))",
+                "f(int, g(*)())",
+                "/lib/a b.so (deleted)",
+                false,
+            ),
+            (
+                "ffffffff8104f45a native_write_msr ([kernel.kallsyms])",
+                "native_write_msr",
+                "[kernel.kallsyms]",
+                false,
+            ),
+            ("1234 std::move<int> (inlined)", "std::move<int>", "", true),
+            ("7f12 operator()", "operator()", "", false),
+            (
+                "7f12 [unknown] ([unknown])",
+                "[unknown]",
+                "[unknown]",
+                false,
+            ),
+            ("7f12 (/bin/x)", "7f12", "/bin/x", false),
+            ("7f1200000000 (/bin/x)", "[unknown]", "/bin/x", false),
+            ("7f12", "[unknown]", "", false),
+            ("add (libx.so)", "add", "libx.so", false),
+            ("main (/bin/x)", "main", "/bin/x", false),
+            ("7f12 a+0xzz (x)", "a+0xzz", "x", false),
+        ] {
+            let expected = (symbol.to_owned(), object.to_owned(), inlined);
+            assert_eq!(raw(text), Some(expected), "{text}");
+        }
+        for text in [
+            "main.c:12",
+            "0x12/0x13/P/-/-/0",
+            "file.c",
+            "12345678901234567 x",
+            "(x)",
+        ] {
+            assert_eq!(raw(text), None, "{text}");
+        }
+    }
+
+    fn told(text: &str) -> Vec<(String, String, &'static str)> {
+        let mut symbols = Symbols::default();
+        let number = symbols.number(&parse(text.as_bytes()).unwrap());
+        let frames = symbols.get(number);
+        let frames = frames.frames();
+        frames
+            .iter()
+            .map(|frame| {
+                (
+                    frame.place.clone().into_owned(),
+                    frame.method.to_owned(),
+                    frame.kind.name(),
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn objects_tell_the_kind() {
+        let one =
+            |place: &str, method: &str, kind| vec![(place.to_owned(), method.to_owned(), kind)];
+        assert_eq!(
+            told("1 f ([kernel.kallsyms])"),
+            one("kernel", "f", "kernel")
+        );
+        assert_eq!(told("1 f ([nf_tables])"), one("kernel", "f", "kernel"));
+        assert_eq!(
+            told("1 f (/lib/modules/x.ko.zst)"),
+            one("kernel", "f", "kernel")
+        );
+        assert_eq!(told("1 f ([vdso])"), one("[vdso]", "f", "native"));
+        assert_eq!(
+            told("1 f (/a/libz.so.1 (deleted))"),
+            one("libz.so.1", "f", "native")
+        );
+        assert_eq!(told("1 a::f (/a/libz.so)"), one("libz.so", "a::f", "cpp"));
+        assert_eq!(
+            told("1 [unknown] ([unknown])"),
+            one("", "[unknown]", "unknown")
+        );
+    }
+
+    #[test]
+    fn maps_of_compiled_java() {
+        let run = |kind| ("java.lang.Thread".to_owned(), "run".to_owned(), kind);
+        for name in [
+            "Ljava/lang/Thread;::run",
+            "void java.lang.Thread.run()",
+            "java/lang/Thread.run",
+        ] {
+            assert_eq!(
+                told(&format!("1 {name}+0x1 (/tmp/perf-1.map)")),
+                [run("c2")],
+                "{name}"
+            );
+        }
+        let nested = told("1 La/B;::c->Ljava/lang/Thread;::run (/tmp/perf-1.map)");
+        assert_eq!(
+            nested,
+            [("a.B".to_owned(), "c".to_owned(), "c2"), run("inlined")]
+        );
+        assert_eq!(told("1 Interpreter (/tmp/perf-1.map)")[0].2, "interpreted");
+        assert_eq!(told("1 py::f:/a.py (/tmp/perf-1.map)")[0].1, "py::f:/a.py");
+    }
+}
