@@ -58,7 +58,7 @@ fn bad_profiles_are_told_with_their_place() {
         assert!(text.contains(expected) && text.contains("byte"), "{text}");
     }
     let mut foreign = profile();
-    foreign[9] = 6; // the sample's location
+    foreign[10] = 6; // the sample's location
     let text = import(import_pprof, &foreign).unwrap_err().to_string();
     assert!(text.contains("location 6"), "{text}");
 }
@@ -68,7 +68,7 @@ fn bad_speedscope_files_are_told_with_their_place() {
     let head = r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","name":"p",
         "unit":"seconds","startValue":0,"endValue":2,"events":["#;
     let open = r#"{"type":"O","at":1,"frame":0}"#;
-    let cases = [
+    let cases: [(&str, &str); 6] = [
         ("{", "line 1"),
         ("[]", "line 1"),
         (
