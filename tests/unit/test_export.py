@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from tests.support.exported import Sums, otlp_profile, read_exported
@@ -47,8 +48,8 @@ def truth(event: str, by: str | None = None, iteration: int | None = None) -> Su
     return sums
 
 
-@pytest.mark.parametrize("event", ["cpu", "wall", "alloc"])
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("event", ["cpu", "alloc"])
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "svg"])
 def test_every_stack_keeps_its_weight(run_dir: Path, tmp_path: Path, kind: str, event: str) -> None:
     made = export_profile(run_dir, kind, tmp_path / "out", event)
     assert made["size_bytes"] == (tmp_path / "out").stat().st_size
@@ -59,6 +60,17 @@ def test_every_stack_keeps_its_weight(run_dir: Path, tmp_path: Path, kind: str, 
 def test_dimensions_are_root_frames(run_dir: Path, tmp_path: Path, kind: str) -> None:
     export_profile(run_dir, kind, tmp_path / "out", "cpu", ["stage"], iteration=2)
     assert read_exported(tmp_path / "out", kind) == truth("cpu", "stage_id", 2)
+
+
+def test_a_drawing_has_every_frame_that_is_wide_enough(run_dir: Path, tmp_path: Path) -> None:
+    export_profile(run_dir, "svg", tmp_path / "x.svg", "cpu", ["stage"])
+    root = ElementTree.fromstring((tmp_path / "x.svg").read_bytes())
+    text = "\n".join(root.itertext())
+    sums = truth("cpu", "stage_id")
+    heavy = {path[0] for path, weight in sums.items() if weight > sum(sums.values()) / 100}
+    assert heavy
+    for name in heavy | {"a run: cpu", "org.apache.spark.executor.Executor$TaskRunner.run"}:
+        assert name in text
 
 
 def test_labels_say_whose_a_sample_is(run_dir: Path, tmp_path: Path) -> None:

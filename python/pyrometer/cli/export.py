@@ -21,7 +21,7 @@ def export(
         str | None,
         typer.Option(
             "--format",
-            help="folded, speedscope, pprof, firefox, otlp. Unasked: as the file's name ends.",
+            help="folded, svg, speedscope, pprof, firefox, otlp. Unasked: as the file's name ends.",
             show_default=False,
         ),
     ] = None,

@@ -21,6 +21,7 @@ VERBS = (
     "run",
     "study",
     "ingest",
+    "import",
     "export",
     "show",
     "ledger",
@@ -29,6 +30,9 @@ VERBS = (
     "report",
     "push",
 )
+
+# Modules that cannot have the name of their verb.
+MODULES = {"import": "import_"}
 
 # What Typer makes of a KeyboardInterrupt.
 INTERRUPTED = 130
@@ -46,7 +50,7 @@ class _Verbs(MutableMapping[str, Any]):
         if name not in self._made:
             if name not in VERBS:
                 raise KeyError(name)
-            module = import_module(f"pyrometer.cli.{name}")
+            module = import_module(f"pyrometer.cli.{MODULES.get(name, name)}")
             command = typer.main.get_command(module.app)
             command.name = name
             # Completion is installed once, for the whole command line.

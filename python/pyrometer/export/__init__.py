@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pyrometer.errors import UsageError
 from pyrometer.export.firefox import write_firefox
-from pyrometer.export.lines import write_folded
+from pyrometer.export.lines import write_folded, write_svg
 from pyrometer.export.otlp import write_otlp
 from pyrometer.export.pprof import write_pprof
 from pyrometer.export.speedscope import write_speedscope
@@ -29,6 +29,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     "folded": Format(write_folded, ".folded"),
+    "svg": Format(write_svg, ".svg"),
     "speedscope": Format(write_speedscope, ".speedscope.json"),
     "pprof": Format(write_pprof, ".pb.gz", LABELS),
     "firefox": Format(write_firefox, ".firefox.json"),

@@ -1,26 +1,66 @@
-"""Folded stacks, one a line, and what is made of them."""
+"""Folded stacks, one a line, and the static flame graph that is drawn of them."""
 
 from __future__ import annotations
 
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import BinaryIO
 
 from pyrometer.export.stacks import Stacks, Sum
+from pyrometer.store.ingest import native
 
 
 def write_folded(stacks: Stacks, out: BinaryIO) -> None:
-    """Write ``frame;frame;frame weight`` lines, root first (Brendan Gregg's folded format).
+    """Write sorted ``frame;frame;frame weight`` lines, root first (Brendan Gregg's folded format).
 
-    Stacks that differ only in lines or compilation have a line each; readers add them up. A
-    semicolon or a line break in a name becomes a comma or a space.
+    A semicolon or a line break in a name becomes a comma or a space.
     """
-    plain = {number: _plain(frame.name) for number, frame in stacks.frames.items()}
-    for row in stacks.sums():
-        if row.weight:
-            out.write(f"{_path(row, plain)} {row.weight}\n".encode())
+    with tempfile.TemporaryDirectory(prefix="pyrometer-export-") as folder:
+        lines, folded = Path(folder) / "lines", Path(folder) / "folded"
+        _write_lines(stacks, lines)
+        native().fold(str(lines), str(folded), json.dumps({"format": "folded"}))
+        _copy(folded, out)
 
 
-def _path(row: Sum, plain: dict[int, str]) -> str:
-    parts = [*map(_plain, row.groups), *(plain.get(i, "[frame missing]") for i in row.frames)]
+def write_svg(stacks: Stacks, out: BinaryIO) -> None:
+    """Draw the stacks as a flame graph: one SVG file that can be searched and zoomed."""
+    options = {
+        "source": {"format": "folded"},
+        "svg": {"title": f"{stacks.run.paths.root.name}: {stacks.event}", "unit": stacks.unit},
+    }
+    with tempfile.TemporaryDirectory(prefix="pyrometer-export-") as folder:
+        lines, drawn = Path(folder) / "lines", Path(folder) / "svg"
+        _write_lines(stacks, lines, _MARKS)
+        native().render_svg(str(lines), str(drawn), json.dumps(options))
+        _copy(drawn, out)
+
+
+# Behind a name, how the frame was run: FlameGraph's annotations, which colour it.
+_MARKS = {
+    "c2": "_[j]",
+    "c1": "_[1]",
+    "interpreted": "_[0]",
+    "inlined": "_[i]",
+    "kernel": "_[k]",
+}
+
+
+def _write_lines(stacks: Stacks, path: Path, marks: Mapping[str, str] | None = None) -> None:
+    names = {
+        number: _plain(frame.name) + (marks or {}).get(frame.kind, "")
+        for number, frame in stacks.frames.items()
+    }
+    with path.open("wb") as out:
+        for row in stacks.sums():
+            if row.weight:
+                out.write(f"{_path(row, names)} {row.weight}\n".encode())
+
+
+def _path(row: Sum, names: Mapping[int, str]) -> str:
+    parts = [*map(_plain, row.groups), *(names.get(i, "[frame missing]") for i in row.frames)]
     if row.leaf is not None:
         parts.append(_plain(row.leaf))
     return ";".join(parts)
@@ -28,3 +68,8 @@ def _path(row: Sum, plain: dict[int, str]) -> str:
 
 def _plain(name: str) -> str:
     return " ".join(name.replace(";", ",").split()) or "[no name]"
+
+
+def _copy(path: Path, out: BinaryIO) -> None:
+    with path.open("rb") as made:
+        shutil.copyfileobj(made, out)

@@ -15,6 +15,7 @@ from pyrometer import schema
 from pyrometer.doubt import Doubt
 from pyrometer.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.store import manifest as manifests
+from pyrometer.store.import_tables import read_imported
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.tables import write_rows
@@ -120,6 +121,9 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
     source("python", python, lambda: ingest_python(_strings(python), report.folder, host))
+    imported = _imported(paths)
+    copies = [paths.raw / file.file for file in imported]
+    source("import", copies, lambda: read_imported(imported, paths.raw, report.folder, core))
     for name, files, read in sources:
         if files:
             _guarded(report, name, files, read)
@@ -274,9 +278,16 @@ def _lines(report: IngestReport, path: Path) -> Iterator[tuple[int, dict[str, An
 
 def _host(paths: RunPaths) -> str:
     try:
-        return manifests.read_manifest(paths.root).host.hostname
+        return manifests.read_manifest(paths.root).host.hostname or "localhost"
     except PyrometerError:
         return "localhost"
+
+
+def _imported(paths: RunPaths) -> list[manifests.ImportedFile]:
+    try:
+        return manifests.read_manifest(paths.root).imported
+    except PyrometerError:
+        return []
 
 
 def _fresh(folder: Path) -> Path:

@@ -57,7 +57,7 @@ class Workload(_Part):
 class Host(_Part):
     """The machine, as far as it can be read; ``None`` where it cannot."""
 
-    hostname: str
+    hostname: str | None = None
     kernel: str | None = None
     cpus_count: int | None = None
     cpu_model: str | None = None
@@ -142,6 +142,34 @@ class Phase(_Part):
     end_mono_ns: int | None = None
 
 
+class ImportedFile(_Part):
+    """A profile of another tool that a run directory was made of.
+
+    Attributes
+    ----------
+    file : str
+        The copy, relative to ``raw``.
+    source : str
+        Where it came from.
+    format : str
+        One of `pyrometer.store.profile_format.FORMATS`.
+    size_bytes : int
+        Of the source.
+    sha256 : str
+        Of the source.
+    event, unit : str or None
+        What folded stacks are of, as the user said: they do not tell.
+    """
+
+    file: str
+    source: str
+    format: str
+    size_bytes: int
+    sha256: str
+    event: str | None = None
+    unit: str | None = None
+
+
 class Launcher(_Part):
     """The Pyrometer process that keeps the run: tells a run that goes on from one left behind."""
 
@@ -185,6 +213,7 @@ class Manifest(_Part):
     cgroup: dict[str, int] | None = None
     doubts: list[Doubt] = Field(default_factory=list)
     launcher: Launcher | None = None
+    imported: list[ImportedFile] = Field(default_factory=list)
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 

@@ -1,0 +1,72 @@
+"""``pyrometer import FILE…``: profiles of other tools become a run directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+
+app = typer.Typer()
+
+
+@app.command("import")
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Profiles: folded stacks, perf script, JFR, pprof, speedscope.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="RUN", help="The run directory to make.", show_default=False
+        ),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="folded, perf-script, jfr, pprof, speedscope. Unasked: by the content.",
+            show_default=False,
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(help="What folded stacks are of: they do not tell. Unasked: cpu."),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Unit of folded stacks: ns, bytes, … Unasked: samples."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a run directory of profiles that other tools made, to show, compare and export."""
+    from pyrometer import units
+    from pyrometer.cli.drawing import safe
+    from pyrometer.store.imported import import_profiles
+
+    with err().status("reading profiles"):
+        report = import_profiles(files, output, kind, event, unit)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/import/1",
+                "run_dir": str(output),
+                "tables": report.tables,
+                "doubts": [doubt.model_dump() for doubt in report.doubts],
+            }
+        )
+        return
+    console = human(as_json)
+    for name, rows in report.tables.items():
+        if rows:
+            console.print(f"  {name:<18}{units.count(rows):>14} rows")
+    for doubt in report.doubts:
+        console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
+    console.print(f"next: [bold]pyrometer flame {safe(output)}[/]", soft_wrap=True)

@@ -1,0 +1,115 @@
+"""Tables of imported profiles: each file is read by itself, then the tables are joined."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pyrometer.errors import UsageError
+from pyrometer.store.manifest import ImportedFile
+
+_TABLES = ("samples", "stacks", "frames", "jit")
+
+
+def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any) -> str:
+    """Read imported profiles to the tables of ``out``; answers as native functions do.
+
+    Each file is read by itself; the tables of several are joined, their stacks and frames
+    numbered anew.
+
+    Raises
+    ------
+    UsageError
+        If a file is not of its format: says where it breaks off.
+    """
+    parts: list[tuple[Path, dict[str, Any]]] = []
+    try:
+        for number, file in enumerate(files):
+            part = out / f".import-{number}"
+            part.mkdir(exist_ok=True)
+            read = _reader(core, file)
+            copy = str(raw / file.file)
+            try:
+                answer = json.loads(read(copy, str(part)).replace(copy, file.source))
+            except (ValueError, OSError) as error:
+                told = str(error).replace(copy, file.source)
+                raise UsageError(
+                    told if file.source in told else f"{file.source}: {told}",
+                    f"it was taken for {file.format}: make it anew, or import it with --format",
+                ) from error
+            parts.append((part, answer))
+        tables = _join([part for part, _ in parts], out)
+    finally:
+        for left in out.glob(".import-*"):
+            shutil.rmtree(left, ignore_errors=True)
+    stats: dict[str, Any] = {"files": len(parts)}
+    for key, choose in (("started_wall_ns", min), ("ended_wall_ns", max)):
+        times = [answer["stats"][key] for _, answer in parts if answer["stats"].get(key)]
+        if times:
+            stats[key] = choose(times)
+    doubts = [doubt for _, answer in parts for doubt in answer["doubts"]]
+    return json.dumps({"tables": tables, "doubts": doubts, "stats": stats})
+
+
+def _reader(core: Any, file: ImportedFile) -> Callable[[str, str], str]:
+    if file.format == "jfr":
+        return lambda path, out: str(core.ingest_jfr([path], [], out, ""))
+    if file.format == "folded":
+        event, unit = file.event or "cpu", file.unit or "samples"
+        return lambda path, out: str(core.import_folded(path, out, None, event, unit))
+    name = "import_" + file.format.replace("-", "_")
+    reader: Callable[[str, str], str] = getattr(core, name)
+    return reader
+
+
+def _join(parts: Sequence[Path], out: Path) -> dict[str, int]:
+    """Put tables of the same name below one another."""
+    rows: dict[str, int] = {}
+    with duckdb.connect(config={"memory_limit": "1GB"}) as connection:
+        shifts = [_sizes(connection, part) for part in parts]
+        for table in _TABLES:
+            selects = []
+            stacks = frames = 0
+            for part, (stacks_count, frames_count) in zip(parts, shifts, strict=True):
+                if (part / f"{table}.parquet").is_file():
+                    selects.append(_select(part, table, stacks, frames))
+                stacks, frames = stacks + stacks_count, frames + frames_count
+            if not selects:
+                continue
+            temporary = out / f".{table}.parquet.{os.getpid()}"
+            sql = " UNION ALL BY NAME ".join(selects)
+            counted = connection.execute(
+                f"COPY ({sql}) TO '{_quoted(temporary)}' (FORMAT parquet)"
+            ).fetchone()
+            temporary.replace(out / f"{table}.parquet")
+            rows[table] = int(counted[0]) if counted else 0
+    return rows
+
+
+def _sizes(connection: duckdb.DuckDBPyConnection, part: Path) -> tuple[int, int]:
+    found = connection.execute(
+        f"SELECT (SELECT coalesce(max(stack_id) + 1, 0) FROM '{_quoted(part)}/stacks.parquet'),"
+        f" (SELECT coalesce(max(frame_id) + 1, 0) FROM '{_quoted(part)}/frames.parquet')"
+    ).fetchone()
+    return (int(found[0]), int(found[1])) if found else (0, 0)
+
+
+def _select(part: Path, table: str, stacks: int, frames: int) -> str:
+    changed = {
+        "samples": f"nullif(host, '') AS host, (java_stack + {stacks})::INTEGER AS java_stack",
+        "stacks": f"(stack_id + {stacks})::INTEGER AS stack_id,"
+        f" list_transform(frame_ids, lambda f: (f + {frames})::INTEGER) AS frame_ids",
+        "frames": f"(frame_id + {frames})::INTEGER AS frame_id",
+    }.get(table)
+    replaced = f" REPLACE ({changed})" if changed else ""
+    return f"SELECT *{replaced} FROM '{_quoted(part)}/{table}.parquet'"
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
