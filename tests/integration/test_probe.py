@@ -19,7 +19,8 @@ import pyarrow.ipc
 import pytest
 
 from pyrometer import _artifacts, _core
-from pyrometer.probes.os import OsProbe, capabilities, read_report
+from pyrometer.probes.detached import read_object
+from pyrometer.probes.os import OsProbe, capabilities
 from pyrometer.store.layout import RunPaths
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +53,7 @@ def wait_until(condition: Any, what: str, seconds: float = 30) -> None:
 
 def report_of(paths: RunPaths) -> dict[str, Any]:
     (file,) = paths.probe_reports()
-    found = read_report(file)
+    found = read_object(file)
     assert found is not None
     return found
 

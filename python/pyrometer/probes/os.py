@@ -8,11 +8,11 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 from pyrometer import _artifacts
 from pyrometer.errors import CapabilityError, PyrometerError
 from pyrometer.probes.base import Probe, Problem
+from pyrometer.probes.detached import Detached, complaint, read_object
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
 
@@ -94,9 +94,7 @@ class OsProbe(Probe):
         self.hz = hz
         self.host = (host or socket.gethostname()).replace("/", "_")
         self.threads = threads
-        self._process: subprocess.Popen[bytes] | None = None
-        self._pid: int | None = None
-        self._failure: str | None = None
+        self._process = Detached()
 
     def asked(self) -> str:
         """Say what is read and how often."""
@@ -125,60 +123,31 @@ class OsProbe(Probe):
         ]  # fmt: skip
         if not self.threads:
             command.append("--no-threads")
-        with self._log_file(paths).open("wb") as log:
-            self._process = self._launch(command, log)
+        self._process.start(command, self._log_file(paths))
         deadline = time.monotonic() + _READY_SECONDS
-        while self._process is not None and time.monotonic() < deadline:
-            if report.exists() or self._process.poll() is not None:
+        while self._process.runs and time.monotonic() < deadline:
+            if report.exists():
                 return
             time.sleep(0.002)
 
-    def _launch(self, command: list[str | Path], log: IO[bytes]) -> subprocess.Popen[bytes] | None:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._failure = f"{command[0]}: {error}"
-            return None
-        self._pid = process.pid
-        return process
-
     def stop(self) -> None:
         """Ask the binary to take a last reading and end; it is killed if it does not."""
-        process = self._process
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            self._failure = f"did not end within {_STOP_SECONDS:g} s and was killed"
-        self._process = None
+        self._process.stop(_STOP_SECONDS)
 
     def processes(self) -> list[int]:
         """Pid of the binary."""
-        return [] if self._pid is None else [self._pid]
+        return self._process.pids
 
     def report(self, paths: RunPaths) -> ProbeEntry:
         """Say what the binary wrote of itself."""
-        log = self._log_file(paths)
-        complaint = _read_text(log).strip()
-        if not complaint:
-            log.unlink(missing_ok=True)
-        found = read_report(self._report_file(paths))
+        said, failure = complaint(self._log_file(paths)), self._process.failure
+        found = read_object(self._report_file(paths))
         if found is None:
-            reason = self._failure or complaint or "the probe was not started"
+            reason = failure or said or "the probe was not started"
             return ProbeEntry(name=self.name, asked=self.asked(), reason=reason)
         names = ("thread_rows_count", "series_rows_count", "passes_count")
         threads, series, passes = (found.get(name) for name in names)
-        reasons = [self._failure, complaint or None]
+        reasons = [failure, said or None]
         if found.get("write_error"):
             reasons.append(f"writing stopped: {found['write_error']}")
         if found.get("state") != "finished":
@@ -202,19 +171,3 @@ class OsProbe(Probe):
 
     def _log_file(self, paths: RunPaths) -> Path:
         return paths.raw / f"probe-{self.host}.log"
-
-
-def read_report(path: Path) -> dict[str, Any] | None:
-    """Read a probe's report; ``None`` if there is none that can be read."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""

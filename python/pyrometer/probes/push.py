@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from pyrometer.probes.base import Probe, Problem
+from pyrometer.probes.detached import Detached, complaint, read_object
 from pyrometer.push.options import from_environment
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
@@ -41,9 +39,7 @@ class PushProbe(Probe):
 
     def __init__(self, url: str) -> None:
         self._server, _ = from_environment(url)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._pid: int | None = None
-        self._failure: str | None = None
+        self._process = Detached()
 
     def asked(self) -> str:
         """Say where profiles go."""
@@ -67,51 +63,26 @@ class PushProbe(Probe):
             sys.executable, "-m", "pyrometer", "push", str(paths.root.resolve()),
             "--to", self._server.address, "--follow",
         ]  # fmt: skip
-        try:
-            with self._log_file(paths).open("wb") as log:
-                self._process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=log,
-                    start_new_session=True,
-                )
-        except OSError as error:
-            self._failure = f"{command[0]}: {error}"
-            return
-        self._pid = self._process.pid
+        self._process.start(command, self._log_file(paths))
 
     def stop(self) -> None:
         """Let it send what is left and end; it is killed if it does not."""
-        process = self._process
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            self._failure = f"did not end within {_STOP_SECONDS:g} s and was killed"
-        self._process = None
+        self._process.stop(_STOP_SECONDS)
 
     def processes(self) -> list[int]:
         """Pid of the process."""
-        return [] if self._pid is None else [self._pid]
+        return self._process.pids
 
     def report(self, paths: RunPaths) -> ProbeEntry:
         """Say what the server took, and what it did not."""
-        log = self._log_file(paths)
-        complaint = _read_text(log).strip()
-        if not complaint:
-            log.unlink(missing_ok=True)
-        found = next(filter(None, map(_read_json, paths.push_accounts())), None)
+        said, failure = complaint(self._log_file(paths)), self._process.failure
+        found = next(filter(None, map(read_object, paths.push_accounts())), None)
         if found is None:
-            reason = self._failure or complaint or "it ended before it had read anything"
+            reason = failure or said or "it ended before it had read anything"
             return ProbeEntry(name=self.name, asked=self.asked(), reason=reason)
         fates = found["profiles"]
         lost = fates["refused"] + fates["unsure"]
-        reasons = [self._failure]
+        reasons = [failure]
         if lost or found["left_bytes"]:
             reasons.append(
                 f"{fates['refused']} refused, {fates['unsure']} unsure, "
@@ -129,18 +100,3 @@ class PushProbe(Probe):
 
     def _log_file(self, paths: RunPaths) -> Path:
         return paths.raw / "push.log"
-
-
-def _read_json(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
