@@ -6,6 +6,7 @@ characters.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -189,3 +190,17 @@ def words(name: str) -> str:
     for unit in ("_ns", "_bytes", "_count"):
         name = name.removesuffix(unit)
     return name.replace("_", " ").replace("cpu", "CPU").replace("jvm gc", "JVM GC")
+
+
+_PACKAGE = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z$])")
+
+
+def brief(name: str) -> str:
+    """Leave out the package of a frame.
+
+    Examples
+    --------
+    >>> brief("java.math.BigDecimal.setScale"), brief("itable stub")
+    ('BigDecimal.setScale', 'itable stub')
+    """
+    return _PACKAGE.sub("", name)

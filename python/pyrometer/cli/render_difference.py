@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from pyrometer.analyse.frame_change import (
 from pyrometer.cli.drawing import (
     Justify,
     Look,
+    brief,
     doubt_lines,
     grid,
     heading,
@@ -49,18 +49,6 @@ _COLUMNS: tuple[tuple[str, Justify], ...] = (
 )
 _NARROW_COLUMNS = (_COLUMNS[0], *_COLUMNS[2:4])
 WIDE = 110  # a narrower terminal has no room for both times and the verdict, but for its colour
-_PACKAGE = re.compile(r"^(?:[a-z_]\w*\.)+(?=[A-Z$])")
-
-
-def brief(name: str) -> str:
-    """Leave out the package of a frame.
-
-    Examples
-    --------
-    >>> brief("java.math.BigDecimal.setScale"), brief("itable stub")
-    ('BigDecimal.setScale', 'itable stub')
-    """
-    return _PACKAGE.sub("", name)
 
 
 def show_difference(console: Console, made: FrameDifference) -> None:

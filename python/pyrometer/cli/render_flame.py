@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from pyrometer import units
-from pyrometer.cli.drawing import Look, grid, heading, indented, note, put, safe
+from pyrometer.cli.drawing import Look, brief, grid, heading, indented, note, put, safe
 from pyrometer.report.flame_view import FlameView
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _parts(view: FlameView, look: Look) -> Iterator[RenderableType]:
                 [("frame", "left"), ("share", "right"), ("95 %", "right"), (name, "right")],
                 [
                     [
-                        safe(row.frame, 300),
+                        safe(brief(row.frame), 300),
                         units.percent(getattr(row, f"{name}_share").value),
                         _range(getattr(row, f"{name}_share")),
                         _weight(view, getattr(row, f"{name}_weight")),
