@@ -32,24 +32,44 @@ from benchmarks.execute import Arm, Finished, Metrics
 from benchmarks.harness import Plan, alternate, replace, table
 
 MIB = 1 << 20
-VALUES = ("wall_ns", "cpu_ns", "peak_rss_bytes")
+VALUES = ("wall_ns", "cpu_ns", "peak_bytes")
 _CORE = "import sys; from pyrometer import _core; "
 _OUT = "{folder}/out"
+# The kernel counts to a process what its parent held when it was made: a small one in between
+# makes peaks comparable, for some 10 ms of CPU in every arm.
+_LAUNCH = (
+    "import os, resource, sys\n"
+    "code = os.spawnvp(os.P_WAIT, sys.argv[2], sys.argv[2:])\n"
+    "peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024\n"
+    "print(peak, file=open(sys.argv[1], 'w'))\n"
+    "sys.exit(code)\n"
+)
+
+
+def arm(name: str, *command: str) -> Arm:
+    """Make an arm whose peak of memory is its own."""
+    launch = (sys.executable, "-I", "-S", "-c", _LAUNCH, "{folder}/peak")
+    return Arm(name, (*launch, *command), metrics=figures)
 
 
 def pyrometer(name: str, call: str, *arguments: str) -> Arm:
     """Arm of one call of the native core, which finds its arguments in ``sys.argv``."""
-    return Arm(name, (sys.executable, "-c", _CORE + call, *arguments), metrics=folded_totals)
+    return arm(name, sys.executable, "-c", _CORE + call, *arguments)
 
 
 def to_stdout(name: str, *command: str) -> Arm:
     """Arm of a command that writes to its standard output."""
-    return Arm(name, ("sh", "-c", 'exec "$@" > "$0"', _OUT, *command), metrics=folded_totals)
+    return arm(name, "sh", "-c", 'exec "$@" > "$0"', _OUT, *command)
 
 
-def folded_totals(finished: Finished) -> Metrics:
+def figures(finished: Finished) -> Metrics:
+    """Peak of memory, and what came out."""
+    return {"peak_bytes": int((finished.folder / "peak").read_text()), **written(finished.folder)}
+
+
+def written(folder: Path) -> Metrics:
     """Lines and sum of weights of the folded text that an arm wrote; size of anything else."""
-    out = finished.folder / "out"
+    out = folder / "out"
     if not out.is_file():
         return {}
     with out.open("rb") as file:
@@ -90,7 +110,7 @@ def parse_arms(jfr: Path, peers: Peers) -> list[Arm]:
     ]
     if peers.converter:
         command = ("java", "-jar", peers.converter, "--cpu", "-o", "collapsed", str(jfr), _OUT)
-        arms.append(Arm("jfr-converter", command, metrics=folded_totals))
+        arms.append(arm("jfr-converter", *command))
     return arms
 
 
@@ -99,7 +119,7 @@ def fold_arms(text: Path, peers: Peers) -> list[Arm]:
     call = '_core.fold(sys.argv[1], sys.argv[2], \'{"format": "perf-script"}\')'
     arms = [pyrometer("pyrometer", call, str(text), _OUT)]
     if peers.fold_perl:
-        arms.append(to_stdout("stackcollapse-perf.pl", "perl", peers.fold_perl, str(text)))
+        arms.append(to_stdout("FlameGraph", "perl", peers.fold_perl, str(text)))
     if peers.fold_inferno:
         arms.append(to_stdout("inferno", peers.fold_inferno, str(text)))
     return arms
@@ -111,19 +131,19 @@ def render_arms(folded: Path, peers: Peers) -> list[Arm]:
     call = f'_core.render_svg(sys.argv[1], sys.argv[2], "{options}")'
     arms = [pyrometer("pyrometer", call, str(folded), _OUT)]
     if peers.draw_perl:
-        arms.append(to_stdout("flamegraph.pl", "perl", peers.draw_perl, str(folded)))
+        arms.append(to_stdout("FlameGraph", "perl", peers.draw_perl, str(folded)))
     if peers.draw_inferno:
         arms.append(to_stdout("inferno", peers.draw_inferno, str(folded)))
     if peers.converter:
         command = ("java", "-jar", peers.converter, "-o", "html", str(folded), _OUT)
-        arms.append(Arm("jfr-converter", command, metrics=folded_totals))
+        arms.append(arm("jfr-converter", *command))
     return arms
 
 
 def rates(result: dict[str, Any], size_bytes: int) -> list[str]:
     """Speed, memory and what came out of every arm, as lines of text."""
     lines = []
-    for name in (arm["name"] for arm in result["arms"]):
+    for name in (each["name"] for each in result["arms"]):
         samples = [
             s
             for s in result["samples"]
@@ -134,11 +154,12 @@ def rates(result: dict[str, Any], size_bytes: int) -> list[str]:
             continue
         cpu_s = statistics.median(s["cpu_ns"] for s in samples) / 1e9
         wall_s = statistics.median(s["wall_ns"] for s in samples) / 1e9
-        peak = max(s["peak_rss_bytes"] for s in samples) / MIB
-        out = ", ".join(f"{key} {value:g}" for key, value in samples[0]["metrics"].items())
+        peak = max(s["metrics"]["peak_bytes"] for s in samples) / MIB
+        told = {k: v for k, v in samples[0]["metrics"].items() if k != "peak_bytes"}
+        out = ", ".join(f"{key} {value:.10g}" for key, value in told.items())
         lines.append(
             f"{name}: {size_bytes / MIB / cpu_s:.1f} MiB per CPU second, {wall_s:.2f} s elapsed, "
-            f"peak {peak:.0f} MiB; {out}"
+            f"peak {peak:.0f} MiB" + (f"; {out}" if out else "")
         )
     return lines
 
