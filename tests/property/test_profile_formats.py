@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.exported import Sums
 from tests.support.imported import folded_bytes, pprof_bytes, speedscope_bytes, sums_of
 
 from pyrometer.errors import UsageError
@@ -21,16 +22,12 @@ JAVA = st.builds(lambda p, c, m: f"{p}.{c.capitalize()}.{m}", WORDS, WORDS, WORD
 GO = st.builds(lambda o, f: f"github.com/{o}/x.{f}", WORDS, WORDS)
 CPP = st.builds(lambda n, f: f"{n}::{f}(int, char*)", WORDS, WORDS)
 ODD = st.sampled_from(["[unknown]", "λ.größe", "a b", "0x7f00"])
-
-
-def stacks_of(*names):
-    frames = st.lists(st.one_of(WORDS, JAVA, CPP, ODD, *names), min_size=1, max_size=6)
-    sums = st.dictionaries(frames.map(tuple), st.integers(1, 1 << 40), min_size=1, max_size=8)
-    return sums.map(Counter)
-
-
-# In folded text a slash is Java's: `github.com/owner/x.f` is read as a class of that name.
-STACKS = {"folded": stacks_of(), "other": stacks_of(GO)}
+STACKS = st.dictionaries(
+    st.lists(st.one_of(WORDS, JAVA, GO, CPP, ODD), min_size=1, max_size=6).map(tuple),
+    st.integers(1, 1 << 40),
+    min_size=1,
+    max_size=8,
+).map(Counter)
 QUICK = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -41,10 +38,9 @@ def imported(content: bytes, folder: Path, kind: str | None = None) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["folded", "pprof", "speedscope", "evented"])
-@given(st.data())
+@given(STACKS)
 @QUICK
-def test_import_keeps_stacks_and_weights(kind: str, data: st.DataObject) -> None:
-    stacks = data.draw(STACKS.get(kind, STACKS["other"]))
+def test_import_keeps_stacks_and_weights(kind: str, stacks: Sums) -> None:
     content = {
         "folded": folded_bytes,
         "pprof": pprof_bytes,
@@ -58,10 +54,9 @@ def test_import_keeps_stacks_and_weights(kind: str, data: st.DataObject) -> None
 
 
 @pytest.mark.parametrize("kind", ["folded", "pprof", "speedscope"])
-@given(st.data())
+@given(STACKS)
 @QUICK
-def test_export_and_import_are_inverse(kind: str, data: st.DataObject) -> None:
-    stacks = data.draw(STACKS.get(kind, STACKS["other"]))
+def test_export_and_import_are_inverse(kind: str, stacks: Sums) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "first").mkdir()

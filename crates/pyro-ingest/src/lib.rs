@@ -10,5 +10,6 @@ pub mod jitlog;
 mod jobs;
 pub mod plugin;
 pub mod probe;
+mod profile_tables;
 mod read_table;
 mod sample_rows;

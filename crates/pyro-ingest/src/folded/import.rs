@@ -5,7 +5,7 @@ use pyro_stacks::folded::perf_script::PerfScript;
 use pyro_stacks::folded::{Folded, collapsed, frame_of};
 
 use super::source::{Watched, error};
-use super::tables::{ProfileTables, Sample};
+use crate::profile_tables::{ProfileTables, Sample};
 
 /// What collapsed text does not say of itself.
 #[derive(Debug, Clone)]
@@ -118,6 +118,7 @@ pub fn import_perf_script(
             t_ns: sample.t_ns,
             thread: &comm,
             event,
+            ..Sample::default()
         };
         tables.push(&row, &stack)?;
     }

@@ -5,7 +5,6 @@ mod export;
 mod from_tables;
 mod import;
 mod source;
-mod tables;
 
 pub use export::{FoldOptions, Format, fold, render_svg};
 pub use import::{FoldedOptions, import_folded, import_perf_script};

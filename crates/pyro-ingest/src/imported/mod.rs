@@ -3,9 +3,9 @@
 //! What a format does not tell (host, times, tasks) is null. Values keep their unit; units of
 //! time become nanoseconds. JFR recordings are read by [`crate::jfr`].
 
+mod names;
 mod pprof;
 mod speedscope;
-mod tables;
 mod wire;
 
 use std::io::Read;
@@ -15,7 +15,6 @@ use pyro_model::{Error, Result};
 
 pub use pprof::import_pprof;
 pub use speedscope::import_speedscope;
-pub use tables::{ImportTables, Sample};
 
 /// Most bytes that a profile may have when decompressed: its formats are read as a whole.
 const MAX_BYTES: u64 = 2 << 30;

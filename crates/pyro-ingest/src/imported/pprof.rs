@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 
-use super::tables::{ImportTables, Sample, unit};
+use super::names::{frame_in, unit};
 use super::wire::{Fields, Value};
 use super::{base_name, read_whole};
+use crate::profile_tables::{ProfileTables, Sample};
 
 /// Imports a profile, gzipped or not: each of its value types becomes an event.
 ///
@@ -17,10 +18,18 @@ use super::{base_name, read_whole};
 pub fn import_pprof(path: &str, out: &str) -> Result<IngestReport> {
     let bytes = read_whole(path)?;
     let profile = Profile::read(&bytes).map_err(|(at, what)| bad(path, at, &what))?;
-    let mut report = IngestReport::default();
+    let mut tables = ProfileTables::create("pprof", None, out)?;
+    let mut factors = Vec::with_capacity(profile.types.len());
+    for &(name, of_source) in &profile.types {
+        let text = |index| profile.text(index).map_err(|what| bad(path, 0, &what));
+        let (unit, factor) = unit(text(of_source)?);
+        tables.event(text(name)?, text(name)?, unit);
+        factors.push(factor);
+    }
     let mut importer = Importer {
         profile: &profile,
-        tables: ImportTables::create("pprof", out)?,
+        tables,
+        factors,
         frames: HashMap::new(),
         left_out: BTreeMap::new(),
         samples: 0,
@@ -45,7 +54,7 @@ pub fn import_pprof(path: &str, out: &str) -> Result<IngestReport> {
         samples,
         ..
     } = importer;
-    tables.finish(&mut report)?;
+    let mut report = tables.finish()?;
     for (key, count) in left_out {
         let text = format!("{path}: label {key:?} of {count} samples has no column; left out");
         report.doubts.push(
@@ -80,6 +89,12 @@ enum Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::Table(error)
+    }
+}
+
+impl From<String> for Problem {
+    fn from(what: String) -> Self {
+        Self::Input(what)
     }
 }
 
@@ -154,16 +169,12 @@ impl<'a> Profile<'a> {
         Ok(profile)
     }
 
-    fn text(&self, index: u64) -> std::result::Result<&'a str, Problem> {
+    fn text(&self, index: u64) -> std::result::Result<&'a str, String> {
         let found = usize::try_from(index)
             .ok()
             .and_then(|at| self.strings.get(at));
-        found.copied().ok_or_else(|| {
-            Problem::Input(format!(
-                "string {index} of {} is asked for",
-                self.strings.len()
-            ))
-        })
+        let none = || format!("string {index} of {} is asked for", self.strings.len());
+        found.copied().ok_or_else(none)
     }
 }
 
@@ -204,13 +215,15 @@ fn location(message: &[u8]) -> (u64, Location) {
 
 struct Importer<'p, 'a> {
     profile: &'p Profile<'a>,
-    tables: ImportTables,
+    tables: ProfileTables,
+    /// What a value of each type is to be multiplied with.
+    factors: Vec<i64>,
     /// Frames of a location, root first.
-    frames: HashMap<u64, Box<[i32]>>,
+    frames: HashMap<u64, Box<[u32]>>,
     left_out: BTreeMap<String, u64>,
     samples: u64,
     leaf_first: Vec<u64>,
-    root_first: Vec<i32>,
+    root_first: Vec<u32>,
     values: Vec<u64>,
 }
 
@@ -252,24 +265,23 @@ impl<'a> Importer<'_, 'a> {
                 types.len()
             )));
         }
-        let stack = self.stack()?;
+        self.stack()?;
         self.samples += 1;
-        for (&(name, unit_of), &value) in types.iter().zip(&self.values) {
-            let (unit, factor) = unit(self.profile.text(unit_of)?);
+        for (event, &value) in self.values.iter().enumerate() {
             if value != 0 {
-                self.tables.sample(&Sample {
-                    event: self.profile.text(name)?,
-                    unit,
-                    weight: (value as i64).saturating_mul(factor),
-                    stack,
+                let sample = Sample {
+                    event,
+                    weight: (value as i64).saturating_mul(self.factors[event]),
                     pid: labels.pid,
                     tid: labels.tid,
-                    thread: labels.thread,
+                    t_ns: None,
+                    thread: labels.thread.unwrap_or_default(),
                     task: labels.task,
                     stage: labels.stage,
                     iteration: labels.iteration.and_then(|n| i32::try_from(n).ok()),
                     operator: labels.operator,
-                })?;
+                };
+                self.tables.push(&sample, &self.root_first)?;
             }
         }
         Ok(())
@@ -315,10 +327,8 @@ impl<'a> Importer<'_, 'a> {
         Ok(())
     }
 
-    fn stack(&mut self) -> std::result::Result<Option<i32>, Problem> {
-        if self.leaf_first.is_empty() {
-            return Ok(None);
-        }
+    /// Puts the frames of the sample into `root_first`.
+    fn stack(&mut self) -> std::result::Result<(), Problem> {
         self.root_first.clear();
         for at in (0..self.leaf_first.len()).rev() {
             let id = self.leaf_first[at];
@@ -328,11 +338,11 @@ impl<'a> Importer<'_, 'a> {
             }
             self.root_first.extend_from_slice(&self.frames[&id]);
         }
-        Ok(Some(self.tables.stack(&self.root_first)?))
+        Ok(())
     }
 
     /// Frames of a location, root first; the last of its lines is the caller of those inlined.
-    fn location(&mut self, id: u64) -> std::result::Result<Box<[i32]>, Problem> {
+    fn location(&mut self, id: u64) -> std::result::Result<Box<[u32]>, Problem> {
         let profile = self.profile;
         let location = profile
             .locations
@@ -342,7 +352,9 @@ impl<'a> Importer<'_, 'a> {
         let mapped = base_name(profile.text(mapped.unwrap_or(0))?);
         if location.lines.is_empty() {
             let name = format!("{:#x}", location.address);
-            return Ok(Box::new([self.tables.frame(&name, mapped, 0)?]));
+            return Ok(Box::new([self
+                .tables
+                .frame(&frame_in(&name, mapped, 0))?]));
         }
         let mut frames = Vec::with_capacity(location.lines.len());
         for &(function, line) in location.lines.iter().rev() {
@@ -362,7 +374,7 @@ impl<'a> Importer<'_, 'a> {
             } else {
                 mapped
             };
-            frames.push(self.tables.frame(name, library, line)?);
+            frames.push(self.tables.frame(&frame_in(name, library, line))?);
         }
         Ok(frames.into())
     }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 use serde::Deserialize;
 
+use super::names::{frame_in, unit};
 use super::read_whole;
-use super::tables::{ImportTables, Sample, unit};
+use crate::profile_tables::{ProfileTables, Sample};
 
 #[derive(Deserialize)]
 struct File<'a> {
@@ -71,11 +72,11 @@ pub fn import_speedscope(path: &str, out: &str) -> Result<IngestReport> {
     let bytes = read_whole(path)?;
     let file: File<'_> = serde_json::from_slice(&bytes)
         .map_err(|error| Error::Input(format!("{path}: not a speedscope file: {error}")))?;
-    let mut report = IngestReport::default();
-    let mut tables = ImportTables::create("speedscope", out)?;
+    let mut tables = ProfileTables::create("speedscope", None, out)?;
     let mut frames = Vec::with_capacity(file.shared.frames.len());
     for frame in &file.shared.frames {
-        frames.push(tables.frame(&frame.name, "", frame.line.unwrap_or(0.0) as i64)?);
+        let line = frame.line.unwrap_or(0.0) as i64;
+        frames.push(tables.frame(&frame_in(&frame.name, "", line))?);
     }
     let (mut rows, mut rounded) = (0_u64, 0_u64);
     for (number, profile) in file.profiles.iter().enumerate() {
@@ -95,7 +96,7 @@ pub fn import_speedscope(path: &str, out: &str) -> Result<IngestReport> {
             Problem::Table(error) => error,
         })?;
     }
-    tables.finish(&mut report)?;
+    let mut report = tables.finish()?;
     if rounded > 0 {
         let text = format!("{path}: {rounded} weights are no whole numbers; they were rounded");
         report.doubts.push(
@@ -123,18 +124,18 @@ impl From<Error> for Problem {
 
 struct Reader<'r, 'a> {
     profile: &'r Profile<'a>,
-    frames: &'r [i32],
-    tables: &'r mut ImportTables,
+    frames: &'r [u32],
+    tables: &'r mut ProfileTables,
     unit: &'r str,
     factor: f64,
-    event: &'r str,
-    thread: Option<&'r str>,
+    event: usize,
+    thread: &'r str,
     rows: u64,
     rounded: u64,
 }
 
 impl<'r, 'a> Reader<'r, 'a> {
-    fn new(profile: &'r Profile<'a>, frames: &'r [i32], tables: &'r mut ImportTables) -> Self {
+    fn new(profile: &'r Profile<'a>, frames: &'r [u32], tables: &'r mut ProfileTables) -> Self {
         let (unit, factor) = unit(&profile.unit);
         let named = EVENTS.contains(&&*profile.name);
         let event = match unit {
@@ -143,14 +144,16 @@ impl<'r, 'a> Reader<'r, 'a> {
             "bytes" => "bytes",
             _ => "samples",
         };
+        let number = tables.events.len();
+        tables.event(event, &profile.name, unit);
         Self {
             profile,
             frames,
             tables,
             unit,
             factor: factor as f64,
-            event,
-            thread: Some(&*profile.name).filter(|name| !named && !name.is_empty()),
+            event: number,
+            thread: if named { "" } else { &profile.name },
             rows: 0,
             rounded: 0,
         }
@@ -167,7 +170,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             )));
         }
         for (at, sample) in samples.iter().enumerate() {
-            let weight = weights.get(at).map_or(1.0, |&weight| weight) * self.factor;
+            let weight = weights.get(at).copied().unwrap_or(1.0) * self.factor;
             self.rounded += u64::from(weight.fract() != 0.0 && self.unit != "ns");
             self.add(sample, whole(weight))
                 .map_err(|problem| here(problem, "sample", at))?;
@@ -227,20 +230,14 @@ impl<'r, 'a> Reader<'r, 'a> {
                 ))
             })?);
         }
-        let stack = if ids.is_empty() {
-            None
-        } else {
-            Some(self.tables.stack(&ids)?)
-        };
         self.rows += 1;
-        self.tables.sample(&Sample {
+        let sample = Sample {
             event: self.event,
-            unit: self.unit,
             weight,
-            stack,
             thread: self.thread,
             ..Sample::default()
-        })?;
+        };
+        self.tables.push(&sample, &ids)?;
         Ok(())
     }
 }

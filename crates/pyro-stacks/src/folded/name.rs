@@ -140,13 +140,22 @@ pub(super) fn java(text: &str) -> Option<(Cow<'_, str>, &str)> {
         return None;
     }
     if class.contains('/') {
-        return is_class(class, '/').then(|| (Cow::Owned(java_class_name(class)), method));
+        // Paths of Go's packages have slashes too, but no class at their end.
+        let dotted = java_class_name(class);
+        let simple = dotted.rsplit('.').next()?;
+        let is_java = is_class(class, '/') && is_simple_class(simple);
+        return is_java.then_some((Cow::Owned(dotted), method));
     }
     // Symbols such as `memcpy.part.0` have dots too: a class begins with a capital.
     let simple = class.rsplit('.').next()?;
     let is_java =
         is_class(class, '.') && simple.starts_with(|c: char| c.is_uppercase() || c == '$');
     is_java.then_some((Cow::Borrowed(class), method))
+}
+
+/// Whether a name without package is a class by custom: a capital in front, or Scala's `package$`.
+fn is_simple_class(text: &str) -> bool {
+    text.starts_with(char::is_uppercase) || text.contains('$')
 }
 
 fn is_identifier(text: &str) -> bool {
@@ -249,6 +258,8 @@ mod tests {
             "main",
             "memcpy.part.0",
             "runtime.mallocgc",
+            "github.com/owner/project.function",
+            "net/http.Get",
             "[stage 5]",
             "f (a.py:12)",
             "[unknown]",

@@ -16,7 +16,7 @@ const PERF_CLOCK: &str = "perf";
 
 /// What a sample tells besides its stack.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sample<'a> {
+pub(crate) struct Sample<'a> {
     /// In the event's unit.
     pub weight: i64,
     /// Number of the event.
@@ -29,11 +29,19 @@ pub(super) struct Sample<'a> {
     pub t_ns: Option<i64>,
     /// Name of the thread, empty if unknown.
     pub thread: &'a str,
+    /// Task.
+    pub task: Option<i64>,
+    /// Stage.
+    pub stage: Option<i64>,
+    /// Iteration.
+    pub iteration: Option<i32>,
+    /// Operator, where the profile names it; else its frames are asked.
+    pub operator: Option<&'a str>,
 }
 
 /// An event of the profile, with what was counted of it.
 #[derive(Debug, Serialize)]
-pub(super) struct Event {
+pub(crate) struct Event {
     event: String,
     /// As the profile calls it.
     name: String,
@@ -52,7 +60,7 @@ impl Event {
 }
 
 /// Writes the three tables.
-pub(super) struct ProfileTables {
+pub(crate) struct ProfileTables {
     rules: &'static Rules,
     samples: ParquetSink<SampleRows>,
     dictionary: Dictionary,
@@ -133,10 +141,15 @@ impl ProfileTables {
                 known
             }
         };
+        let role = if sample.task.is_some() { "task" } else { role };
         let category = verdict
             .filter(|_| event.is_cpu())
             .map(|verdict| self.rules.category(role, &verdict));
-        let operator = verdict.and_then(|verdict| self.rules.operator(&verdict));
+        let told = verdict.and_then(|verdict| self.rules.operator(&verdict));
+        let operator = match sample.operator {
+            Some(name) => Some(rows.label(name)),
+            None => told.map(|name| rows.fixed(name)),
+        };
         let row = Row {
             host: self.host,
             clock: sample.t_ns.map(|_| rows.fixed(PERF_CLOCK)),
@@ -146,7 +159,11 @@ impl ProfileTables {
             category: category.map(|category| rows.fixed(category)),
             role: Some(rows.fixed(role)),
             thread_name: thread,
-            operator: operator.map(|operator| rows.fixed(operator)),
+            operator,
+            task_attempt_id: sample.task,
+            stage_id: sample.stage,
+            iteration: sample.iteration,
+            codegen_stage_id: verdict.and_then(|verdict| verdict.codegen_stage_id),
             pid: sample.pid,
             tid: sample.tid,
             t_ns: sample.t_ns,

@@ -1,0 +1,85 @@
+//! Names of frames and of units, as profiles of other tools have them.
+
+use std::borrow::Cow;
+
+use pyro_stacks::FrameKind;
+use pyro_stacks::folded::{FrameName, frame_of};
+
+/// What is told by the name of a function, the library it lies in (or empty) and a source line
+/// (0: unknown). In a library it is native code, unless the name has the shape of Java's.
+pub fn frame_in<'a>(name: &'a str, library: &'a str, line: i64) -> FrameName<'a> {
+    let mut told = frame_of(name);
+    let is_java = !told.kind.is_native() && !told.place.is_empty();
+    if !is_java && !library.is_empty() {
+        told = FrameName {
+            place: Cow::Borrowed(library),
+            method: name,
+            line: None,
+            kind: match library {
+                "kernel" | "[kernel.kallsyms]" | "[kernel]" => FrameKind::Kernel,
+                _ if name.contains("::") => FrameKind::Cpp,
+                _ => FrameKind::Native,
+            },
+        };
+    }
+    told.line = i32::try_from(line)
+        .ok()
+        .filter(|&line| line > 0)
+        .or(told.line);
+    told
+}
+
+/// Unit as table samples names it, and how many of it one of the source's is.
+pub fn unit(of_source: &str) -> (&str, i64) {
+    match of_source {
+        "nanoseconds" | "nanosecond" | "ns" => ("ns", 1),
+        "microseconds" | "microsecond" | "us" | "µs" => ("ns", 1_000),
+        "milliseconds" | "millisecond" | "ms" => ("ns", 1_000_000),
+        "seconds" | "second" | "s" => ("ns", 1_000_000_000),
+        "bytes" | "byte" | "B" => ("bytes", 1),
+        "" | "none" | "count" => ("count", 1),
+        other => (other, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_java_from_the_rest() {
+        let short = |name, library| {
+            let told = frame_in(name, library, 0);
+            (
+                told.place.into_owned(),
+                told.method.to_owned(),
+                told.kind.name(),
+            )
+        };
+        let own = |a: &str, b: &str, c| (a.to_owned(), b.to_owned(), c);
+        assert_eq!(
+            short("java/lang/Thread.run", ""),
+            own("java.lang.Thread", "run", "unknown")
+        );
+        assert_eq!(
+            short("org.x.Y.z", "anything"),
+            own("org.x.Y", "z", "unknown")
+        );
+        assert_eq!(
+            short("github.com/o/p.Func", ""),
+            own("", "github.com/o/p.Func", "unknown")
+        );
+        assert_eq!(
+            short("runtime.mallocgc", "server"),
+            own("server", "runtime.mallocgc", "native")
+        );
+        assert_eq!(
+            short("JVM_Sleep", "libjvm.so"),
+            own("libjvm.so", "JVM_Sleep", "native")
+        );
+        assert_eq!(
+            short("do_syscall_64", "[kernel.kallsyms]"),
+            own("[kernel.kallsyms]", "do_syscall_64", "kernel")
+        );
+    }
+}
