@@ -86,13 +86,16 @@ def _sampled(scope: Scope) -> str:
     when = "(x.t_ns >= {0}.start_mono_ns AND x.t_ns < {0}.end_mono_ns) OR (x.t_ns >="
     when += " {0}.start_wall_ns AND x.t_ns < {0}.end_wall_ns)"
     window = f"SEMI JOIN w ON {when.format('w')}" if scope.window.intervals else ""
+    # Threads of a pool that wait for a task spend no time of the application's.
+    in_tasks = "task_attempt_id IS NOT NULL" if scope.has("spans") else "true"
     measured = "true" if scope.window.iterations else "false"
     return f"""
         SELECT x.*, i.iteration, a.app_index
         FROM (SELECT t_ns, pid, sql_id, stage_id, event, category, operator, weight,
                   coalesce(java_stack, native_stack, kernel_stack) AS java_stack,
                   coalesce(role, 'unknown') AS role
-              FROM samples WHERE event IN {EVENTS} AND unit = 'ns') x
+              FROM samples WHERE event IN {EVENTS} AND unit = 'ns'
+                  AND (event <> 'wall' OR {in_tasks})) x
         {window}
         LEFT JOIN (SELECT * FROM iterations WHERE {measured}) i ON {when.format("i")}
         LEFT JOIN (SELECT pid, min(app_index) AS app_index FROM w_samples GROUP BY pid) a
