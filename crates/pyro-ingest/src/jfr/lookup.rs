@@ -8,37 +8,80 @@ use rustc_hash::FxHashMap;
 use super::pools::{KeyMap, Named, Pools, RawFrame};
 use crate::dictionary::{Dictionary, MethodNumber};
 
-/// Keys that were looked up before. Every chunk has its own keys, but mostly the same names.
+/// Keys that were looked up before. A chunk describes all that its keys mean anew, but within a
+/// recording they mostly mean the same: what was made of them holds as long as methods and
+/// kinds of frames do.
 #[derive(Default)]
 pub struct Lookup {
     /// Names as recordings write them, of all chunks.
     names: Names,
     /// Methods by class and name, and whether they are native.
     methods: FxHashMap<(u32, u32, bool), MethodNumber>,
-    chunk: Keys,
+    /// What keys mean in the chunk: names of a method's class and of itself, names of classes,
+    /// kinds of frames.
+    method_names: KeyMap<u64, (u32, u32)>,
+    class_names: KeyMap<u64, u32>,
+    kinds: KeyMap<u64, FrameKind>,
+    /// What was made of keys: frames, and stacks by the bytes that describe them.
+    frames: KeyMap<RawFrame, u32>,
+    described: Names,
+    of_description: Vec<Option<i32>>,
+    /// Stacks of the chunk.
+    stacks: KeyMap<u64, Option<i32>>,
     raw: Vec<RawFrame>,
     root_first: Vec<u32>,
 }
 
-/// Keys of one chunk.
-#[derive(Default)]
-struct Keys {
-    frames: KeyMap<RawFrame, u32>,
-    methods: KeyMap<(u64, bool), MethodNumber>,
-    classes: KeyMap<u64, u32>,
-    kinds: KeyMap<u64, FrameKind>,
-    stacks: KeyMap<u64, Option<i32>>,
-}
-
 impl Lookup {
-    /// Forgets the keys of the chunk before.
-    pub fn begin_chunk(&mut self) {
-        let keys = &mut self.chunk;
-        keys.frames.clear();
-        keys.methods.clear();
-        keys.classes.clear();
-        keys.kinds.clear();
-        keys.stacks.clear();
+    /// Forgets what keys mean: another recording begins.
+    pub fn begin_recording(&mut self) {
+        self.method_names.clear();
+        self.kinds.clear();
+        self.forget();
+    }
+
+    /// Takes in what the keys of a chunk mean; if one meant something else before, what was made
+    /// of any is forgotten.
+    pub fn begin_chunk(&mut self, pools: &Pools<'_>) {
+        self.stacks.clear();
+        self.class_names.clear();
+        let mut same = true;
+        for key in pools.method_keys() {
+            let names = self.names_of(pools, key);
+            same &= self
+                .method_names
+                .insert(key, names)
+                .is_none_or(|old| old == names);
+        }
+        for key in pools.keys(Named::FrameType) {
+            let text = pools.name(Named::FrameType, key);
+            let kind = text.map_or(FrameKind::Unknown, |text| {
+                FrameKind::from_description(&text)
+            });
+            same &= self.kinds.insert(key, kind).is_none_or(|old| old == kind);
+        }
+        if !same {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.frames.clear();
+        self.described = Names::default();
+        self.of_description.clear();
+    }
+
+    /// Names of a method's class and of itself.
+    fn names_of(&mut self, pools: &Pools<'_>, key: u64) -> (u32, u32) {
+        let names = &mut self.names;
+        let Some((class_key, name)) = pools.method(key) else {
+            return (names.number(b""), names.number(b"unknown"));
+        };
+        let class = *self.class_names.entry(class_key).or_insert_with(|| {
+            let class = pools.class_bytes(class_key);
+            names.number(&class.unwrap_or_default())
+        });
+        (class, names.number(&name))
     }
 
     /// Id of the stack with this key, resolved at first sight; `None` where its pool is missing.
@@ -52,7 +95,7 @@ impl Lookup {
         dictionary: &mut Dictionary,
         key: u64,
     ) -> Result<Option<i32>> {
-        match self.chunk.stacks.get(&key) {
+        match self.stacks.get(&key) {
             Some(&known) => Ok(known),
             None => self.new_stack(pools, dictionary, key),
         }
@@ -64,14 +107,35 @@ impl Lookup {
         dictionary: &mut Dictionary,
         key: u64,
     ) -> Result<Option<i32>> {
+        let stack = match pools.stack_bytes(key) {
+            Some(bytes) => {
+                let description = self.described.number(bytes) as usize;
+                if description == self.of_description.len() {
+                    let stack = self.described_stack(pools, dictionary, bytes)?;
+                    self.of_description.push(stack);
+                }
+                self.of_description[description]
+            }
+            None => None,
+        };
+        self.stacks.insert(key, stack);
+        Ok(stack)
+    }
+
+    fn described_stack(
+        &mut self,
+        pools: &Pools<'_>,
+        dictionary: &mut Dictionary,
+        bytes: &[u8],
+    ) -> Result<Option<i32>> {
         let mut raw = std::mem::take(&mut self.raw);
         let mut root_first = std::mem::take(&mut self.root_first);
         raw.clear();
         root_first.clear();
-        let stack = match pools.stack(key, &mut raw) {
+        let stack = match pools.stack(bytes, &mut raw) {
             Some(truncated) => {
                 for frame in raw.iter().rev() {
-                    root_first.push(match self.chunk.frames.get(frame) {
+                    root_first.push(match self.frames.get(frame) {
                         Some(&known) => known,
                         None => self.new_frame(pools, dictionary, *frame)?,
                     });
@@ -81,7 +145,6 @@ impl Lookup {
             None => None,
         };
         (self.raw, self.root_first) = (raw, root_first);
-        self.chunk.stacks.insert(key, stack);
         Ok(stack)
     }
 
@@ -91,45 +154,26 @@ impl Lookup {
         dictionary: &mut Dictionary,
         raw: RawFrame,
     ) -> Result<u32> {
-        let kind = *self.chunk.kinds.entry(raw.kind).or_insert_with(|| {
-            let text = pools.name(Named::FrameType, raw.kind);
-            text.map_or(FrameKind::Unknown, |text| {
-                FrameKind::from_description(&text)
-            })
-        });
-        let key = (raw.method, kind.is_native());
-        let method = match self.chunk.methods.get(&key) {
-            Some(&known) => known,
-            None => {
-                let method = self.method(pools, dictionary, raw.method, kind);
-                self.chunk.methods.insert(key, method);
-                method
-            }
+        let kind = self.kinds.get(&raw.kind).copied();
+        let kind = kind.unwrap_or(FrameKind::Unknown);
+        let names = match self.method_names.get(&raw.method) {
+            Some(&names) => names,
+            None => self.names_of(pools, raw.method),
         };
+        let method = self.method(dictionary, names, kind);
         let frame = dictionary.frame(method, raw.line, kind)?;
-        self.chunk.frames.insert(raw, frame);
+        self.frames.insert(raw, frame);
         Ok(frame)
     }
 
-    /// A method that the chunk has not shown yet; names are decoded only if no chunk has.
+    /// Number of a method; names are decoded only at first sight.
     fn method(
         &mut self,
-        pools: &Pools<'_>,
         dictionary: &mut Dictionary,
-        key: u64,
+        (class, name): (u32, u32),
         kind: FrameKind,
     ) -> MethodNumber {
-        let names = &mut self.names;
-        let (class, name) = match pools.method(key) {
-            Some((class_key, name)) => {
-                let class = *self.chunk.classes.entry(class_key).or_insert_with(|| {
-                    let class = pools.class_bytes(class_key);
-                    names.number(&class.unwrap_or_default())
-                });
-                (class, names.number(&name))
-            }
-            None => (names.number(b""), names.number(b"unknown")),
-        };
+        let names = &self.names;
         let native = kind.is_native();
         *self
             .methods

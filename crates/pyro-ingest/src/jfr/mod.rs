@@ -72,6 +72,7 @@ pub fn ingest_recordings(
     let mut report = IngestReport::default();
     let mut totals = Totals::default();
     for path in paths {
+        output.lookup.begin_recording();
         let mut recording = Recording::new(host, pid_of(path), spans, rules);
         read_file(path, &mut recording, &mut output, &mut report, &mut totals)?;
         recording.unfreed.write(&mut output.samples)?;

@@ -67,7 +67,8 @@ pub struct RawFrame {
 /// The pools of one chunk.
 pub struct Pools<'a> {
     bytes: &'a [u8],
-    stacks: Offsets,
+    /// Offsets and lengths.
+    stacks: KeyMap<u64, (u32, u32)>,
     methods: Offsets,
     classes: Offsets,
     symbols: Offsets,
@@ -174,7 +175,7 @@ impl<'a> Pools<'a> {
         let empty = Offsets::default;
         Self {
             bytes,
-            stacks: empty(),
+            stacks: KeyMap::default(),
             methods: empty(),
             classes: empty(),
             symbols: empty(),
@@ -200,6 +201,19 @@ impl<'a> Pools<'a> {
             let count = cursor.count()?;
             let steps = metadata.steps(class)?;
             let name = metadata.get(class).map_or("", |class| class.name.as_str());
+            if name == "jdk.types.StackTrace" {
+                self.stacks.reserve(count);
+                for _ in 0..count {
+                    let key = cursor.varint()?;
+                    let start = cursor.position();
+                    skip(&mut cursor, &steps)?;
+                    let length = u32::try_from(cursor.position() - start);
+                    let offset = u32::try_from(at + start).map_err(|_| Malformed)?;
+                    let place = (offset, length.map_err(|_| Malformed)?);
+                    self.stacks.insert(key, place);
+                }
+                continue;
+            }
             let mut pool = self.pool(name);
             if let Some(pool) = &mut pool {
                 pool.reserve(count);
@@ -218,7 +232,6 @@ impl<'a> Pools<'a> {
 
     fn pool(&mut self, name: &str) -> Option<&mut Offsets> {
         Some(match name {
-            "jdk.types.StackTrace" => &mut self.stacks,
             "jdk.types.Method" => &mut self.methods,
             "java.lang.Class" => &mut self.classes,
             "jdk.types.Symbol" => &mut self.symbols,
@@ -313,10 +326,27 @@ impl<'a> Pools<'a> {
         }
     }
 
+    /// Keys of all methods.
+    pub fn method_keys(&self) -> impl Iterator<Item = u64> {
+        self.methods.keys().copied()
+    }
+
+    /// Keys of one of the pools of names.
+    pub fn keys(&self, pool: Named) -> impl Iterator<Item = u64> {
+        self.named[pool as usize].keys().copied()
+    }
+
+    /// Bytes that describe a stack.
+    pub fn stack_bytes(&self, key: u64) -> Option<&'a [u8]> {
+        let (offset, length) = *self.stacks.get(&key)?;
+        let start = offset as usize;
+        self.bytes.get(start..start + length as usize)
+    }
+
     /// Appends the frames of a stack, leaf first, and says whether the profiler cut it.
-    pub fn stack(&self, key: u64, frames: &mut Vec<RawFrame>) -> Option<bool> {
+    pub fn stack(&self, bytes: &[u8], frames: &mut Vec<RawFrame>) -> Option<bool> {
         let shape = self.shapes.stack.as_ref()?;
-        let cursor = &mut self.cursor(&self.stacks, key)?;
+        let cursor = &mut Cursor::new(bytes);
         let mut truncated = false;
         for (is_truncated, steps) in &shape.before_frames {
             if *is_truncated {

@@ -149,7 +149,7 @@ impl<'a> Recording<'a> {
                 self.settings.learn(reader.kind, &record, &pools, &metadata);
             }
         }
-        output.lookup.begin_chunk();
+        output.lookup.begin_chunk(&pools);
         let mut ignored: KeyMap<u64, u64> = KeyMap::default();
         let mut reading = Reading {
             host: output.samples.label(self.host),
