@@ -111,7 +111,12 @@ export function flameGraph(model, window, time = null, more = null) {
 
   // Frames that come later: until then nothing is sought, turned over or listed.
   async function deepen(more) {
-    model.deepen(await more());
+    try {
+      model.deepen(await more());
+    } catch (error) {
+      status.textContent = `The lightest stacks could not be unpacked by this browser (${error.message}): there is no search, and no table.`;
+      return;
+    }
     if (state.inverted) rebuild();
     else {
       look();
