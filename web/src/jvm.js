@@ -10,7 +10,7 @@ export function jvmSection(summary) {
   const { jit, code_cache, gc, safepoints } = summary.jvm ?? {};
   if (!summary.jvm) return section("jvm", "The JVM", TEXT, missing("This summary was made without it."));
   return section("jvm", "The JVM", TEXT,
-    el("div", { class: "three" },
+    el("div", { class: "two" },
       panel("Heap", "What was allocated between two pauses, and what young pauses moved to the old generation, by the GC log; the profiler's samples beside the JVM's own counters of the same threads.", facts(heapFacts(gc, summary.memory))),
       panel("Stops", "Safepoints: all Java threads stand still. Reaching is the time from the request until the last of them stood.", facts(stopFacts(safepoints))),
       panel("Compilers", "The JIT compilers, by the JVM's log; CPU of their threads by the kernel's counters.", facts(jitFacts(jit, code_cache)))),
@@ -38,7 +38,7 @@ function details(title, rows, reason, make) {
 
 function facts(rows) {
   return el("table", null, el("tbody", null, rows.map(([label, value, note]) => el("tr", null,
-    el("th", { scope: "row" }, label), el("td", { class: "n" }, value), el("td", { class: "aside" }, note)))));
+    el("th", { scope: "row" }, label), el("td", { class: "n" }, value), el("td", { class: "aside", style: { "white-space": "normal" } }, note)))));
 }
 
 // An estimate with its interval and n in one line.
