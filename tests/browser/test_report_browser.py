@@ -115,7 +115,7 @@ def test_names_from_logs_are_shown_literally(browser: Browser, tables: Tables, k
     assert (
         page.js("return document.querySelectorAll('main img, main script, main b b').length") == 0
     )
-    assert page.js("return document.scripts.length") == 4
+    assert page.js("return document.scripts.length") == 5
     assert [c for c in page.complaints() if "favicon" not in c] == []
     assert page.requests() == []
 
@@ -187,7 +187,7 @@ def test_names_of_frames_and_tasks_are_text(browser: Browser, tmp_path: Path) ->
         page = browser.open(build(summary(), manifest(), tables))
     assert EVIL in page.text("#flame tbody .frame")
     hover(page, '[data-track="tasks"]', 0.5, 0.2)
-    assert page.js("return document.scripts.length") == 4
+    assert page.js("return document.scripts.length") == 5
     assert page.complaints() == []
 
 
@@ -430,7 +430,7 @@ def test_what_is_missing_says_why(browser: Browser, tmp_path: Path) -> None:
     assert "no profiler samples" in page.text("#flame .missing")
     assert page.js("return document.querySelector('#flame canvas') === null")
     reasons = page.all_texts("#timeline .missing")
-    assert len(reasons) == 3
+    assert len(reasons) == 8
     assert all(len(reason) > 20 for reason in reasons)
     assert page.js("""return document.querySelector('[data-track="tasks"]') !== null""")
     assert "operating system" in page.text("#ledger .missing")
