@@ -71,7 +71,7 @@ def test_policy_allows_this_script_and_style_only() -> None:
     assert policy[1].startswith("default-src 'none'; ")
     assert "unsafe" not in policy[1]
     assert "http" not in policy[1]
-    for pattern in (r'<script type="module">(.*?)</script>', r"<style>(.*?)</style>"):
+    for pattern in (r'<script type="module" async>(.*?)</script>', r"<style>(.*?)</style>"):
         text = re.search(pattern, page, re.DOTALL)
         assert text
         digest = base64.b64encode(hashlib.sha256(text[1].encode()).digest()).decode()

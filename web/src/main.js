@@ -71,7 +71,11 @@ async function main() {
   // Time can be selected where it is known when samples were taken.
   const selection = content.flame?.times && !content.flame.times.reason ? makeSelection() : null;
   const timeOf = (model) => heatMap(model, columns.flame, selection ?? makeSelection(), content.timeline?.marks);
-  if (columns.flame) columns.flame.more = () => unpack(read("pack-flame-deep"), content.flame.deep);
+  // What stands behind this script comes while the page is open already.
+  if (columns.flame) columns.flame.more = async () => {
+    if (document.readyState === "loading") await new Promise((done) => document.addEventListener("DOMContentLoaded", done));
+    return unpack(read("pack-flame-deep"), content.flame.deep);
+  };
   if (isFlame) {
     replace(document.getElementById("main"),
       guarded("Head", () => head(content)),

@@ -55,8 +55,8 @@ def assemble(web: Path) -> str:
     for mark, text in (
         ('<link rel="stylesheet" href="style.css">', f"<style>{style}</style>"),
         (
-            '<script type="module" src="src/main.js"></script>',
-            f'<script type="module">{script}</script>',
+            '<script type="module" async src="src/main.js"></script>',
+            f'<script type="module" async>{script}</script>',
         ),
         ("<!-- policy -->", f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
     ):
