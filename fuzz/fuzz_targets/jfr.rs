@@ -9,6 +9,6 @@ fuzz_target!(|bytes: &[u8]| {
     let path = out.path().join("profile-driver-1.jfr");
     std::fs::write(&path, bytes).expect("a temporary file");
     let path = path.to_string_lossy().into_owned();
-    let report = ingest_jfr(&[path], &[], &out.path().to_string_lossy(), "host");
+    let report = ingest_jfr(&[path], &[], &out.path().to_string_lossy(), "host", None);
     report.expect("only the disk can fail");
 });

@@ -159,6 +159,13 @@ mod tests {
         rows.heap_before_bytes.append_null();
         rows.heap_after_bytes.append_null();
         rows.heap_total_bytes.append_null();
+        rows.young_before_bytes.append_null();
+        rows.young_after_bytes.append_null();
+        rows.old_before_bytes.append_null();
+        rows.old_after_bytes.append_null();
+        rows.humongous_before_bytes.append_null();
+        rows.humongous_after_bytes.append_null();
+        rows.resolution_bytes.append_null();
     }
 
     #[test]

@@ -98,16 +98,19 @@ mod _core {
     }
 
     /// Reads JFR recordings into the tables of `out`; tasks come from the plugin's records.
+    /// `begun_in` is the recording that these are later chunks of: its first chunk has settings.
     #[pyfunction]
+    #[pyo3(signature = (paths, plugin_paths, out, host, begun_in=None))]
     fn ingest_jfr(
         py: Python<'_>,
         paths: Vec<String>,
         plugin_paths: Vec<String>,
         out: &str,
         host: &str,
+        begun_in: Option<&str>,
     ) -> PyResult<String> {
         report(py, |_| {
-            pyro_ingest::jfr::ingest_jfr(&paths, &plugin_paths, out, host)
+            pyro_ingest::jfr::ingest_jfr(&paths, &plugin_paths, out, host, begun_in)
         })
     }
 

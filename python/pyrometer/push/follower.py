@@ -201,7 +201,8 @@ class Follower:
                 records = folder / log.path.name
                 log.write(chunks[0].start_mono_ns or 0, records)
             alloc_bytes = log.alloc_bytes if log else 0
-            yield from profiles(part, records, tables, window, settings, alloc_bytes)
+            begun_in = recording.path if chunks[0].offset else None
+            yield from profiles(part, records, tables, window, settings, alloc_bytes, begun_in)
 
     def _log(self, pid: int) -> TaskLog | None:
         found = [path for path in self.paths.plugin_files() if path.stem.endswith(f"-{pid}")]

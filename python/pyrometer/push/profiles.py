@@ -32,7 +32,7 @@ _ROWS = 1000
 
 def profiles(
     recording: Path, tasks: Path | None, folder: Path, window: Window, settings: Settings,
-    alloc_bytes: int = 0,
+    alloc_bytes: int = 0, begun_in: Path | None = None,
 ) -> Iterator[Profile]:  # fmt: skip
     """Make the profiles of a recording of whole chunks.
 
@@ -48,9 +48,13 @@ def profiles(
         Periods, labels, limits.
     alloc_bytes : int
         Bytes between two samples of allocation; 0 if unknown.
+    begun_in : Path, optional
+        What `recording` holds later chunks of: its first chunk alone says how it samples.
     """
     plugin = [] if tasks is None else [str(tasks)]
-    report = native().ingest_jfr([str(recording)], plugin, str(folder), "")
+    report = native().ingest_jfr(
+        [str(recording)], plugin, str(folder), "", None if begun_in is None else str(begun_in)
+    )
     stats = json.loads(report)["stats"]
     periods = {
         "cpu": stats.get("cpu_interval_ns") or 0,

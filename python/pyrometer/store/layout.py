@@ -98,7 +98,7 @@ class RunPaths:
         return _visible(self.codegen, "codegen-*.ndjson")
 
     def push_accounts(self) -> list[Path]:
-        """What was sent: one file ``push-<server>.json`` per server."""
+        """Give what was sent: one file ``push-<server>.json`` per server."""
         return _visible(self.raw, "push-*.json")
 
     def python_files(self) -> list[Path]:

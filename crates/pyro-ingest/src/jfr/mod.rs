@@ -33,12 +33,15 @@ use chunk::ChunkError;
 use lookup::Lookup;
 use pyro_model::{Doubt, Error, IngestReport, ParquetSink, Result, Severity};
 use pyro_stacks::Rules;
-use recording::{Output, Recording};
+use recording::{Output, Recording, Settings};
 use samples::{Event, SampleSink};
 pub use spans::SpanIndex;
 
 /// Reads recordings, and from the plugin's files which task each thread was running; writes the
 /// tables to `out`.
+///
+/// `begun_in` is the recording that these are later chunks of: async-profiler says in the first
+/// chunk alone how it samples.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
@@ -47,9 +50,10 @@ pub fn ingest_jfr(
     plugin_paths: &[String],
     out: &str,
     host: &str,
+    begun_in: Option<&str>,
 ) -> Result<IngestReport> {
     let spans = SpanIndex::new(read_spans(plugin_paths, out)?, read_clocks(plugin_paths)?);
-    ingest_recordings(paths, &spans, out, host)
+    ingest_recordings(paths, &spans, out, host, begun_in)
 }
 
 /// Reads recordings and writes their tables to `out`; tasks come from `spans`.
@@ -61,6 +65,7 @@ pub fn ingest_recordings(
     spans: &SpanIndex,
     out: &str,
     host: &str,
+    begun_in: Option<&str>,
 ) -> Result<IngestReport> {
     let rules = Rules::embedded();
     let mut output = Output {
@@ -71,9 +76,14 @@ pub fn ingest_recordings(
     };
     let mut report = IngestReport::default();
     let mut totals = Totals::default();
+    let known = match begun_in {
+        Some(path) => first_settings(path, spans, rules, &mut output)?,
+        None => Settings::default(),
+    };
     for path in paths {
         output.lookup.begin_recording();
         let mut recording = Recording::new(host, pid_of(path), spans, rules);
+        recording.settings = known.clone();
         read_file(path, &mut recording, &mut output, &mut report, &mut totals)?;
         recording.unfreed.write(&mut output.samples)?;
         report.doubts.extend(doubts(path, &recording));
@@ -119,6 +129,24 @@ struct Totals {
     ignored: BTreeMap<String, u64>,
     cpu_interval_ns: Option<i64>,
     wall_interval_ns: Option<i64>,
+}
+
+/// What a recording says of itself in its first chunk.
+fn first_settings(
+    path: &str,
+    spans: &SpanIndex,
+    rules: &'static Rules,
+    output: &mut Output,
+) -> Result<Settings> {
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    let mut recording = Recording::new("", None, spans, rules);
+    recording.settings_only = true;
+    match chunk::next(&mut BufReader::new(file), Vec::new()) {
+        Ok(Some(chunk)) => recording.chunk(&chunk, output).map(drop)?,
+        Ok(None) | Err(ChunkError::NotAChunk) => {}
+        Err(ChunkError::Io(error)) => return Err(Error::io(path, error)),
+    }
+    Ok(recording.settings)
 }
 
 fn read_file(

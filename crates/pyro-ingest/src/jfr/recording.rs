@@ -90,6 +90,8 @@ pub struct Recording<'a> {
     pub settings: Settings,
     /// Counts.
     pub seen: Seen,
+    /// Only to read `settings`.
+    pub settings_only: bool,
     /// Native memory, until the recording's end tells what was not given back.
     pub unfreed: Unfreed<'a>,
     rules: &'static Rules,
@@ -109,6 +111,7 @@ impl<'a> Recording<'a> {
             spans,
             settings: Settings::default(),
             seen: Seen::default(),
+            settings_only: false,
             unfreed: Unfreed::default(),
             rules,
         }
@@ -148,6 +151,9 @@ impl<'a> Recording<'a> {
             {
                 self.settings.learn(reader.kind, &record, &pools, &metadata);
             }
+        }
+        if self.settings_only {
+            return Ok(broken_at);
         }
         output.lookup.begin_chunk(&pools);
         let mut ignored: KeyMap<u64, u64> = KeyMap::default();

@@ -19,7 +19,14 @@ fn ingest_named(name: &str, bytes: &[u8], spans: SpanIndex) -> IngestReport {
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
     let path = path.to_str().unwrap().to_owned();
-    ingest_recordings(&[path], &spans, folder.path().to_str().unwrap(), "host").unwrap()
+    ingest_recordings(
+        &[path],
+        &spans,
+        folder.path().to_str().unwrap(),
+        "host",
+        None,
+    )
+    .unwrap()
 }
 
 fn codes(report: &IngestReport) -> Vec<&'static str> {

@@ -38,8 +38,7 @@ class VmLogTest {
   void asksForReasonsOnlyWhereTheJvmKnowsTheTag() {
     Settings settings = Settings.of(ASKED);
     assertEquals("jit+compilation=debug", VmLog.what("jit", settings, 17));
-    assertEquals(
-        "jit+compilation=debug,deoptimization=debug", VmLog.what("jit", settings, 21));
+    assertEquals("jit+compilation=debug,deoptimization=debug", VmLog.what("jit", settings, 21));
     assertEquals("gc*,safepoint", VmLog.what("gc", settings, 21));
     assertEquals("", VmLog.what("jit", Settings.of(Map.of()), 21));
   }
