@@ -65,6 +65,7 @@ def test_a_part_is_recorded_without_its_answer():
     part = PartResult("q05", 1, "00", 3, 4, answer=[(1,)])
     assert part.record() == {
         "name": "q05", "rows": 1, "checksum": "00", "started_mono_ns": 3, "ended_mono_ns": 4,
+        "error": None,
     }  # fmt: skip
 
 
