@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_profiles_of_executors_arrive_while_the_application_runs(tmp_path: Path)
     (tmp_path / "app.py").write_text(APP)
     with fake_pyroscope() as fake:
         done = pyrometer(
-            "run", "--push", fake.url, "-o", "run", "--json", "--", "python", "app.py",
+            "run", "--push", fake.url, "-o", "run", "--json", "--", sys.executable, "app.py",
             "local-cluster[2,1,1024]", cwd=tmp_path,
             env=environment(PYROMETER_PUSH_LABELS="cluster=blue"),
         )  # fmt: skip
@@ -93,7 +94,7 @@ def test_the_application_outlives_the_upload_and_the_server(tmp_path: Path) -> N
     (tmp_path / "app.py").write_text(APP)
     with fake_pyroscope() as fake:
         with start(
-            "run", "--push", fake.url, "-o", "run", "--no-report", "--", "python", "app.py",
+            "run", "--push", fake.url, "-o", "run", "--no-report", "--", sys.executable, "app.py",
             "local[2]", cwd=tmp_path,
         ) as p:  # fmt: skip
             until = time.monotonic() + 90

@@ -36,7 +36,7 @@ def test_one_changed_value_of_lineitem_fails_the_run_and_says_where(tmp_path: Pa
     assert max(p.started_mono_ns for p in result.parts) < min(p.ended_mono_ns for p in result.parts)
     assert result.status == "wrong_result"
     assert result.error is not None
-    assert result.error.startswith("q01, row ")
+    assert result.error.startswith("2 of 2 queries are wrong; q01, row ")
     assert ", column 4: expected " in result.error
     assert result.error in (tmp_path / "wrong" / "raw" / "stderr").read_text()
 
