@@ -27,6 +27,7 @@ until = time.time() + 24
 while time.time() < until:
     frame = spark.range(0, 6_000_000, 1, 4).withColumn("k", F.col("id") % 1000)
     frame.groupBy("k").agg(F.sum(F.sqrt("id"))).orderBy("k").collect()
+    time.sleep(2)  # a period has at most 24 stages: none becomes "other"
 print("done", flush=True)
 """
 NAMES = {"cpu": "cpu", "wall": "wall", "alloc": "alloc_space", "lock": "delay"}
