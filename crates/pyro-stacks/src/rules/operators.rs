@@ -65,6 +65,8 @@ enum Weight {
     Guest,
     /// As a guest, but code of SQL: it goes before other guests.
     Pulled,
+    /// What it calls is its own, and it is that of the operator or guest that called it, if any.
+    Lent,
     /// Counts only where no other frame says more.
     Fallback,
 }
@@ -162,7 +164,7 @@ impl Operators {
     /// Operators that whole-stage code generation fused into one method cannot be told apart:
     /// they come out as `WholeStageCodegen` with the number of the stage.
     pub fn resolve(leaf_first: impl Iterator<Item = Claim>) -> (Option<u16>, Option<i32>) {
-        let (mut pulled, mut guest, mut fallback) = (None, None, None);
+        let (mut pulled, mut guest, mut lent, mut fallback) = (None, None, None, None);
         let (mut own, mut stage) = (None, None);
         for claim in leaf_first {
             stage = stage.or(claim.codegen_stage_id);
@@ -174,11 +176,15 @@ impl Operators {
                 Some((operator, Weight::Pull)) => own = pulled.or(guest).or(Some(operator)),
                 Some((operator, Weight::Pulled)) => pulled = pulled.or(Some(operator)),
                 Some((operator, Weight::Guest)) => guest = guest.or(Some(operator)),
+                Some((operator, Weight::Lent)) => {
+                    (pulled, guest) = (None, None);
+                    lent = Some(operator);
+                }
                 Some((operator, Weight::Fallback)) => fallback = fallback.or(Some(operator)),
                 None => {}
             }
         }
-        (own.or(pulled).or(guest).or(fallback), stage)
+        (own.or(pulled).or(guest).or(lent).or(fallback), stage)
     }
 
     /// Name of an operator or place.

@@ -323,6 +323,15 @@ fn operators_are_told_apart() {
             "Projection",
             "com.acme.Job.f org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply scala.collection.Iterator$$anon$9.next org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1",
         ),
+        // objects that an operator's function deserialises are no start of a task
+        (
+            "Projection",
+            "java.io.ObjectInputStream.readObject org.apache.spark.serializer.JavaSerializerInstance.deserialize com.acme.Job.f org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply scala.collection.Iterator$$anon$9.next org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1",
+        ),
+        (
+            "RDD",
+            "java.io.ObjectInputStream.readObject org.apache.spark.serializer.JavaSerializerInstance.deserialize com.acme.Job.f org.apache.spark.rdd.MapPartitionsRDD.compute",
+        ),
         (
             "EvalPython",
             "org.apache.spark.sql.catalyst.expressions.GeneratedClass$SpecificUnsafeProjection.apply org.apache.spark.sql.execution.python.EvalPythonEvaluatorFactory$EvalPythonPartitionEvaluator.$anonfun$eval$5 scala.collection.Iterator$$anon$9.next org.apache.spark.sql.execution.SparkPlan.$anonfun$getByteArrayRdd$1",
