@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.common import JsonOption, err
+from pyrometer.cli.made import tell_made
 
 app = typer.Typer()
 
@@ -47,26 +48,8 @@ def import_(
     as_json: JsonOption = False,
 ) -> None:
     """Make a run directory of profiles that other tools made, to show, compare and export."""
-    from pyrometer import units
-    from pyrometer.cli.drawing import safe
     from pyrometer.store.imported import import_profiles
 
     with err().status("reading profiles"):
         report = import_profiles(files, output, kind, event, unit)
-    if as_json:
-        emit_json(
-            {
-                "schema": "pyrometer/import/1",
-                "run_dir": str(output),
-                "tables": report.tables,
-                "doubts": [doubt.model_dump() for doubt in report.doubts],
-            }
-        )
-        return
-    console = human(as_json)
-    for name, rows in report.tables.items():
-        if rows:
-            console.print(f"  {name:<18}{units.count(rows):>14} rows")
-    for doubt in report.doubts:
-        console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
-    console.print(f"next: [bold]pyrometer flame {safe(output)}[/]", soft_wrap=True)
+    tell_made(report, "pyrometer/import/1", output, "flame", as_json)

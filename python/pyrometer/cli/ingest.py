@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.cli.common import JsonOption
+from pyrometer.cli.made import tell_made
 
 app = typer.Typer()
 
@@ -30,8 +31,6 @@ def ingest(
     as_json: JsonOption = False,
 ) -> None:
     """Turn Spark event logs into tables, which `pyrometer show` then reads."""
-    from pyrometer import units
-    from pyrometer.cli.drawing import safe
     from pyrometer.errors import UsageError
     from pyrometer.store import ingest_eventlogs, ingest_run
     from pyrometer.store.run import cache_folder
@@ -46,22 +45,4 @@ def ingest(
             raise UsageError("several event logs need a folder", "pyrometer ingest LOG… -o DIR")
         folder = out or cache_folder(logs[0])
         report = ingest_eventlogs(logs, folder)
-    if as_json:
-        emit_json(
-            {
-                "schema": "pyrometer/ingest/1",
-                "run_dir": str(folder),
-                "tables": report.tables,
-                "stats": report.stats,
-                "doubts": [d.model_dump() for d in report.doubts],
-            }
-        )
-        return
-    console = human(as_json)
-    for name, rows in report.tables.items():
-        if rows:
-            console.print(f"  {name:<18}{units.count(rows):>14} rows")
-    for doubt in report.doubts:
-        console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
-        console.print(f"    [dim]→ {safe(doubt.remedy)}[/]", soft_wrap=True)
-    console.print(f"next: [bold]pyrometer show {safe(folder)}[/]", soft_wrap=True)
+    tell_made(report, "pyrometer/ingest/1", folder, "show", as_json)

@@ -1,0 +1,47 @@
+"""What the verbs that make tables tell: rows, doubts with what to do, the next command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyrometer.cli.common import emit_json, human
+
+if TYPE_CHECKING:
+    from pyrometer.store.ingest import IngestReport
+
+
+def tell_made(report: IngestReport, schema: str, run_dir: Path, verb: str, as_json: bool) -> None:
+    """Print what was made, or as data.
+
+    Parameters
+    ----------
+    schema : str
+        Name of the data's structure.
+    run_dir : Path
+        Where the tables are.
+    verb : str
+        The verb that reads them best.
+    """
+    from pyrometer import units
+    from pyrometer.cli.drawing import safe
+
+    if as_json:
+        emit_json(
+            {
+                "schema": schema,
+                "run_dir": str(run_dir),
+                "tables": report.tables,
+                "stats": report.stats,
+                "doubts": [doubt.model_dump() for doubt in report.doubts],
+            }
+        )
+        return
+    console = human(as_json)
+    for name, rows in report.tables.items():
+        if rows:
+            console.print(f"  {name:<18}{units.count(rows):>14} rows")
+    for doubt in report.doubts:
+        console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
+        console.print(f"    [dim]→ {safe(doubt.remedy)}[/]", soft_wrap=True)
+    console.print(f"next: [bold]pyrometer {verb} {safe(run_dir)}[/]", soft_wrap=True)
