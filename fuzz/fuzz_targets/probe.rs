@@ -1,4 +1,4 @@
-//! Any bytes as both streams of the probe: no panic.
+//! Any bytes as streams of the probe: no panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,9 +6,12 @@ use pyro_ingest::probe::ingest_probe;
 
 fuzz_target!(|bytes: &[u8]| {
     let out = tempfile::tempdir().expect("a temporary folder");
-    let path = out.path().join("probe-h-series.arrows");
-    std::fs::write(&path, bytes).expect("a temporary file");
-    let path = path.to_string_lossy().into_owned();
-    let report = ingest_probe(&[path.clone()], &[path], &out.path().to_string_lossy());
+    let names = ["series", "threads", "states", "kernel-stacks"];
+    let paths = names.map(|name| {
+        let path = out.path().join(format!("probe-h-{name}.arrows"));
+        std::fs::write(&path, bytes).expect("a temporary file");
+        path.to_string_lossy().into_owned()
+    });
+    let report = ingest_probe(&paths, &out.path().to_string_lossy());
     report.expect("only the disk can fail");
 });

@@ -59,10 +59,8 @@ def report_of(paths: RunPaths) -> dict[str, Any]:
 
 
 def ingest(paths: RunPaths) -> dict[str, Any]:
-    threads, series = map(str, paths.probe_threads()), map(str, paths.probe_series())
-    report: dict[str, Any] = json.loads(
-        _core.ingest_probe(list(threads), list(series), str(paths.tables))
-    )
+    streams = [str(path) for path in paths.probe_streams()]
+    report: dict[str, Any] = json.loads(_core.ingest_probe(streams, str(paths.tables)))
     return report
 
 
@@ -314,7 +312,7 @@ def test_a_full_disk_stops_the_streams_not_the_probe(
         assert entry.dropped
         assert "No space left" in (entry.reason or "")
         assert sum(map(int, spent)) < 200, "clock ticks: it does not spin"
-        for file in [*paths.probe_series(), *paths.probe_threads()]:
+        for file in paths.probe_streams():
             rows = sum(batch.num_rows for batch in pa.ipc.open_stream(file.read_bytes()))
             assert rows > 0
     finally:

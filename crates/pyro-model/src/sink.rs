@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
@@ -94,9 +95,22 @@ impl<T: Table> ParquetSink<T> {
             return Ok(());
         }
         let batch = self.rows.finish()?;
+        self.write(&batch)
+    }
+
+    /// Encodes whole columns, after the rows held.
+    ///
+    /// # Errors
+    /// If they do not fit the schema or cannot be written.
+    pub fn append(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.flush()?;
+        self.write(batch)
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.written += batch.num_rows() as u64;
         let writer = self.writer.as_mut().expect("open until finished");
-        let write = writer.write(&batch).and_then(|()| {
+        let write = writer.write(batch).and_then(|()| {
             if writer.memory_size() >= GROUP_BYTES {
                 writer.flush()
             } else {

@@ -4,6 +4,7 @@ mod args;
 mod card;
 mod host;
 mod output;
+mod outputs;
 mod parse;
 mod processes;
 mod record;

@@ -2,13 +2,20 @@
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_ipc::writer::StreamWriter;
 use pyro_model::Table;
 
 /// Rows held before they are written at the latest.
 const BATCH_ROWS: usize = 16 << 10;
+
+/// Where a stream goes.
+enum Target {
+    /// To this path, once there is something to write.
+    Later(PathBuf),
+    File(File),
+}
 
 /// One table as an Arrow IPC stream file.
 ///
@@ -18,7 +25,7 @@ pub struct Stream<T> {
     /// Where to append the next row, one value to every column.
     pub rows: T,
     encoder: Option<StreamWriter<Vec<u8>>>,
-    file: File,
+    file: Target,
     good_bytes: u64,
     /// Rows in the file.
     pub written: u64,
@@ -34,18 +41,33 @@ impl<T: Table> Stream<T> {
     /// # Errors
     /// If the file cannot be created or written.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let encoder = StreamWriter::try_new(Vec::new(), &T::schema()).map_err(io::Error::other)?;
-        let mut stream = Self {
+        let mut stream = Self::later(path);
+        stream.open(path)?;
+        Ok(stream)
+    }
+
+    /// A stream whose file is created with its first rows.
+    pub fn later(path: &Path) -> Self {
+        Self {
             rows: T::default(),
-            encoder: Some(encoder),
-            file: File::create(path)?,
+            encoder: None,
+            file: Target::Later(path.to_owned()),
             good_bytes: 0,
             written: 0,
             dropped: 0,
             error: None,
-        };
-        stream.write_out()?;
-        Ok(stream)
+        }
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<()> {
+        let encoder = StreamWriter::try_new(Vec::new(), &T::schema()).map_err(io::Error::other)?;
+        self.encoder = Some(encoder);
+        self.file = Target::File(File::create(path)?);
+        self.write_out().inspect_err(|_| {
+            // No file is better than one without a schema.
+            let _ = std::fs::remove_file(path);
+            self.file = Target::Later(path.to_owned());
+        })
     }
 
     /// Writes the rows held if there are many.
@@ -72,6 +94,9 @@ impl<T: Table> Stream<T> {
 
     fn encode_and_write(&mut self) -> io::Result<()> {
         let batch = self.rows.finish().map_err(io::Error::other)?;
+        if let (Target::Later(path), None) = (&self.file, &self.error) {
+            self.open(&path.clone())?;
+        }
         let Some(encoder) = self.encoder.as_mut() else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
@@ -80,10 +105,10 @@ impl<T: Table> Stream<T> {
     }
 
     fn write_out(&mut self) -> io::Result<()> {
-        let Some(encoder) = self.encoder.as_mut() else {
+        let (Some(encoder), Target::File(file)) = (self.encoder.as_mut(), &mut self.file) else {
             return Ok(());
         };
-        self.file.write_all(encoder.get_ref())?;
+        file.write_all(encoder.get_ref())?;
         self.good_bytes += encoder.get_ref().len() as u64;
         encoder.get_mut().clear();
         Ok(())
@@ -93,10 +118,9 @@ impl<T: Table> Stream<T> {
         self.encoder = None;
         if self.error.is_none() {
             self.error = Some(error.to_string());
-            let _ = self
-                .file
-                .set_len(self.good_bytes)
-                .and_then(|()| self.file.rewind());
+            if let Target::File(file) = &mut self.file {
+                let _ = file.set_len(self.good_bytes).and_then(|()| file.rewind());
+            }
         }
     }
 
@@ -175,7 +199,7 @@ mod tests {
         let mut stream = Stream::<OsSeriesBuilder>::create(&path).unwrap();
         fill(&mut stream, 0, 10);
         stream.flush();
-        stream.file = full;
+        stream.file = Target::File(full);
         fill(&mut stream, 10, 15);
         stream.flush();
         fill(&mut stream, 15, 18);

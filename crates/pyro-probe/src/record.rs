@@ -3,11 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pyro_model::{OsSeriesBuilder, ThreadCountersBuilder};
 use serde_json::{Value, json};
 
 use crate::host::{Host, Machine};
-use crate::output::Stream;
+use crate::outputs::Outputs;
 use crate::processes::{Depth, Processes, Seen, Why};
 use crate::report::{ClockPairs, no_more, replace};
 use crate::schedule::{Lateness, Schedule};
@@ -53,51 +52,50 @@ pub fn record(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-struct Outputs {
-    host: String,
-    threads: Stream<ThreadCountersBuilder>,
-    series: Stream<OsSeriesBuilder>,
+/// Appends a row of table `thread_counters`.
+fn thread_row(outputs: &mut Outputs, pid: i32, row: Row) {
+    let rows = &mut outputs.threads.rows;
+    let detail = row.detail.as_ref();
+    rows.host.append_value(&outputs.host);
+    rows.pid.append_value(pid.into());
+    rows.tid.append_value(row.tid.into());
+    rows.t_mono_ns.append_value(row.t_mono_ns);
+    rows.comm.append_value(row.comm);
+    rows.state
+        .append_option(detail.map(|detail| detail.state.as_str()));
+    rows.run_ns.append_value(row.counters.run_ns);
+    rows.run_delay_ns.append_value(row.counters.run_delay_ns);
+    rows.timeslices_count
+        .append_value(row.counters.timeslices_count);
+    rows.user_ns
+        .append_option(detail.map(|detail| detail.user_ns));
+    rows.system_ns
+        .append_option(detail.map(|detail| detail.system_ns));
+    rows.minor_faults_count
+        .append_option(detail.map(|detail| detail.minor_faults_count));
+    rows.major_faults_count
+        .append_option(detail.map(|detail| detail.major_faults_count));
+    let switches = detail.and_then(|detail| detail.switches);
+    rows.voluntary_switches_count
+        .append_option(switches.map(|switches| switches.voluntary_count));
+    rows.involuntary_switches_count
+        .append_option(switches.map(|switches| switches.involuntary_count));
+    rows.cpu.append_option(detail.map(|detail| detail.cpu));
+    rows.first.append_value(row.first);
+    rows.last.append_value(row.last);
+    outputs.threads.row_done();
 }
 
-impl Outputs {
-    fn thread(&mut self, pid: i32, row: Row) {
-        let rows = &mut self.threads.rows;
-        let detail = row.detail.as_ref();
-        rows.host.append_value(&self.host);
-        rows.pid.append_value(pid.into());
-        rows.tid.append_value(row.tid.into());
+/// Appends the series' rows that came together.
+fn take_series(outputs: &mut Outputs, recorder: &mut Recorder) {
+    for row in recorder.rows.drain(..) {
+        let rows = &mut outputs.series.rows;
+        rows.host.append_value(&outputs.host);
         rows.t_mono_ns.append_value(row.t_mono_ns);
-        rows.comm.append_value(row.comm);
-        rows.state
-            .append_option(detail.map(|detail| detail.state.as_str()));
-        rows.run_ns.append_value(row.counters.run_ns);
-        rows.run_delay_ns.append_value(row.counters.run_delay_ns);
-        rows.timeslices_count
-            .append_value(row.counters.timeslices_count);
-        rows.user_ns
-            .append_option(detail.map(|detail| detail.user_ns));
-        rows.system_ns
-            .append_option(detail.map(|detail| detail.system_ns));
-        rows.minor_faults_count
-            .append_option(detail.map(|detail| detail.minor_faults_count));
-        rows.major_faults_count
-            .append_option(detail.map(|detail| detail.major_faults_count));
-        rows.cpu.append_option(detail.map(|detail| detail.cpu));
-        rows.first.append_value(row.first);
-        rows.last.append_value(row.last);
-        self.threads.row_done();
-    }
-
-    fn take_series(&mut self, recorder: &mut Recorder) {
-        for row in recorder.rows.drain(..) {
-            let rows = &mut self.series.rows;
-            rows.host.append_value(&self.host);
-            rows.t_mono_ns.append_value(row.t_mono_ns);
-            rows.scope.append_value(&recorder.scopes[row.scope]);
-            rows.name.append_value(row.name);
-            rows.value.append_value(row.value);
-            self.series.row_done();
-        }
+        rows.scope.append_value(&recorder.scopes[row.scope]);
+        rows.name.append_value(row.name);
+        rows.value.append_value(row.value);
+        outputs.series.row_done();
     }
 }
 
@@ -126,11 +124,7 @@ impl Probe {
         let started_mono_ns = mono_ns();
         let allowed = sys::raise_descriptor_limit().saturating_sub(64);
         let descriptors = Descriptors::new(options.max_open.min(allowed));
-        let file = |suffix: &str| {
-            options
-                .raw_dir
-                .join(format!("probe-{}{suffix}", options.host))
-        };
+        let report_name = format!("probe-{}.report.json", options.host);
         let at = |path: &Path, error: io::Error| {
             io::Error::other(format!("{}: {error}", path.display()))
         };
@@ -150,17 +144,12 @@ impl Probe {
                 options.root_pid
             )));
         }
-        let (threads, series) = (file("-threads.arrows"), file("-series.arrows"));
-        let outputs = Outputs {
-            host: options.host.clone(),
-            threads: Stream::create(&threads).map_err(|error| at(&threads, error))?,
-            series: Stream::create(&series).map_err(|error| at(&series, error))?,
-        };
+        let outputs = Outputs::create(&options.raw_dir, &options.host)?;
         let seed = (sys::wall_ns() as u64) ^ u64::from(std::process::id()).rotate_left(32);
         Ok(Self {
             options: options.clone(),
             raw,
-            report_path: file(".report.json"),
+            report_path: options.raw_dir.join(report_name),
             host: Host::open(machine, options.root_pid, &descriptors, &mut buffer),
             descriptors,
             processes,
@@ -217,7 +206,7 @@ impl Probe {
                 pid,
                 &mut self.recorder,
                 &mut self.buffer,
-                &mut |pid, row| outputs.thread(pid, row),
+                &mut |pid, row| thread_row(outputs, pid, row),
             );
         }
     }
@@ -243,14 +232,14 @@ impl Probe {
             created,
             &mut self.recorder,
             &mut self.buffer,
-            &mut |pid, row| outputs.thread(pid, row),
+            &mut |pid, row| thread_row(outputs, pid, row),
         );
         if slow {
             let (user, system, _) = sys::own_usage();
             self.recorder
                 .record(mono_ns(), probe, "own_cpu_ns", user + system);
         }
-        self.outputs.take_series(&mut self.recorder);
+        take_series(&mut self.outputs, &mut self.recorder);
     }
 
     fn housekeeping(&mut self) {
@@ -269,8 +258,7 @@ impl Probe {
                 .find_descendants(true, &mut self.recorder, &mut self.buffer);
         }
         self.rounds += 1;
-        self.outputs.threads.flush();
-        self.outputs.series.flush();
+        self.outputs.flush();
         self.clock_pairs.tick();
         // A report that cannot be written now is written again in a second.
         let _ = replace(&self.report_path, &self.report("running", None));
@@ -283,12 +271,11 @@ impl Probe {
             true,
             &mut self.recorder,
             &mut self.buffer,
-            &mut |pid, row| outputs.thread(pid, row),
+            &mut |pid, row| thread_row(outputs, pid, row),
         );
         self.recorder.end(None);
-        self.outputs.take_series(&mut self.recorder);
-        self.outputs.threads.finish();
-        self.outputs.series.finish();
+        take_series(&mut self.outputs, &mut self.recorder);
+        self.outputs.finish();
         if self.raw.still_there()
             && let Err(error) = replace(&self.report_path, &self.report("finished", Some(reason)))
         {
@@ -300,7 +287,6 @@ impl Probe {
     fn report(&self, state: &str, reason: Option<&str>) -> Value {
         let (user, system, rss) = sys::own_usage();
         let (threads_seen, thread_readings) = self.processes.thread_figures();
-        let (threads, series) = (&self.outputs.threads, &self.outputs.series);
         let ended = self.processes.ended.iter().rev().take(REPORTED_PROCESSES);
         let processes: Vec<Value> = self
             .processes
@@ -329,10 +315,11 @@ impl Probe {
             },
             "samples_count": thread_readings,
             "threads_seen_count": threads_seen,
-            "thread_rows_count": threads.written,
-            "series_rows_count": series.written,
-            "dropped_rows_count": threads.dropped + series.dropped,
-            "write_error": threads.error.as_ref().or(series.error.as_ref()),
+            "thread_rows_count": self.outputs.threads.written,
+            "series_rows_count": self.outputs.series.written,
+            "rows_count": self.outputs.written(),
+            "dropped_rows_count": self.outputs.dropped(),
+            "write_error": self.outputs.error(),
             "kept_open_count": self.descriptors.kept(),
             "open_read_close_count": self.descriptors.open_read_close(),
             "io_denied_processes_count": self.processes.io_denied,

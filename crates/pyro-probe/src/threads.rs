@@ -19,8 +19,19 @@ pub struct Detail {
     pub minor_faults_count: i64,
     /// Major faults.
     pub major_faults_count: i64,
+    /// `None` where only `/proc` was read.
+    pub switches: Option<Switches>,
     /// CPU it last ran on.
     pub cpu: i32,
+}
+
+/// Context switches of a thread since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches {
+    /// It waited for something.
+    pub voluntary_count: i64,
+    /// It was taken off its CPU.
+    pub involuntary_count: i64,
 }
 
 /// A row of table `thread_counters`.
@@ -214,6 +225,7 @@ impl Thread {
             system_ns: ticks_ns(parsed.system_ticks, ticks_per_second),
             minor_faults_count: parsed.minor_faults_count,
             major_faults_count: parsed.major_faults_count,
+            switches: None,
             cpu: i32::try_from(parsed.cpu).unwrap_or(-1),
         })
     }

@@ -116,14 +116,7 @@ mod _core {
 
     /// Reads the probe's Arrow streams into the tables of `out`.
     #[pyfunction]
-    fn ingest_probe(
-        py: Python<'_>,
-        thread_paths: Vec<String>,
-        series_paths: Vec<String>,
-        out: &str,
-    ) -> PyResult<String> {
-        report(py, |_| {
-            pyro_ingest::probe::ingest_probe(&thread_paths, &series_paths, out)
-        })
+    fn ingest_probe(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {
+        report(py, |_| pyro_ingest::probe::ingest_probe(&paths, out))
     }
 }

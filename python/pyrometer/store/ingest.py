@@ -112,12 +112,8 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     source("jit log", jit, lambda: core.ingest_jit(_strings(jit), out))
     generated = paths.codegen_files()
     source("generated code", generated, lambda: core.ingest_codegen(_strings(generated), out))
-    threads, series = paths.probe_threads(), paths.probe_series()
-    source(
-        "probe",
-        [*threads, *series],
-        lambda: core.ingest_probe(_strings(threads), _strings(series), out),
-    )
+    streams = paths.probe_streams()
+    source("probe", streams, lambda: core.ingest_probe(_strings(streams), out))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
     source("python", python, lambda: ingest_python(_strings(python), report.folder, host))

@@ -105,13 +105,9 @@ class RunPaths:
         """Files ``python-<kind>-<pid>.ndjson`` of sampled Python processes."""
         return _visible(self.raw, "python-*.ndjson")
 
-    def probe_threads(self) -> list[Path]:
-        """Arrow IPC streams of table ``thread_counters``."""
-        return _visible(self.raw, "probe-*-threads.arrows")
-
-    def probe_series(self) -> list[Path]:
-        """Arrow IPC streams of table ``os_series``."""
-        return _visible(self.raw, "probe-*-series.arrows")
+    def probe_streams(self) -> list[Path]:
+        """Arrow IPC streams ``probe-<host>-<name>.arrows``, a table each."""
+        return _visible(self.raw, "probe-*.arrows")
 
     def probe_reports(self) -> list[Path]:
         """One report of the OS probe per host."""

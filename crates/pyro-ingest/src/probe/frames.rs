@@ -107,17 +107,27 @@ impl Frame {
     }
 }
 
-/// Width of a value in bits; `None` for types that the probe does not write.
-fn value_bits(data_type: &DataType) -> Option<u64> {
+/// How the values of a column lie in a batch.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// So many bits each.
+    Bits(u64),
+    /// Offsets, one more than values, then bytes.
+    Strings,
+}
+
+/// Layout of a column; `None` for types that the probe does not write.
+fn layout(data_type: &DataType) -> Option<Layout> {
     match data_type {
-        DataType::Boolean => Some(1),
-        DataType::Int32 => Some(32),
+        DataType::Boolean => Some(Layout::Bits(1)),
+        DataType::Int32 => Some(Layout::Bits(32)),
         DataType::Dictionary(key, value)
             if **key == DataType::Int32 && **value == DataType::Utf8 =>
         {
-            Some(32)
+            Some(Layout::Bits(32))
         }
-        DataType::Int64 => Some(64),
+        DataType::Int64 => Some(Layout::Bits(64)),
+        DataType::Utf8 => Some(Layout::Strings),
         _ => None,
     }
 }
@@ -140,30 +150,31 @@ fn sound(message: &Message, body: u64, schema: Option<&Schema>) -> Option<()> {
         (offset % 8 == 0 && offset.checked_add(length)? <= body).then_some(length)
     });
     let mut nodes = batch.nodes().into_iter().flatten();
-    // Of strings: validity, then offsets, one more than values, then bytes.
-    let (columns, values_count) = match (strings, schema) {
-        (Some(_), _) => (vec![32], rows + u64::from(rows > 0)),
+    let columns = match (strings, schema) {
+        (Some(_), _) => vec![Layout::Strings],
         (None, schema) => {
-            let bits = schema?
-                .fields()
-                .iter()
-                .map(|field| value_bits(field.data_type()));
-            (bits.collect::<Option<Vec<_>>>()?, rows)
+            let fields = schema?.fields().iter();
+            let layouts = fields.map(|field| layout(field.data_type()));
+            layouts.collect::<Option<Vec<_>>>()?
         }
     };
-    for bits in columns {
+    for layout in columns {
         let node = nodes.next()?;
         let nulls = u64::try_from(node.null_count()).ok()?;
         let (validity, values) = (buffers.next()??, buffers.next()??);
+        let (bits, count) = match layout {
+            Layout::Bits(bits) => (bits, rows),
+            Layout::Strings => {
+                buffers.next()??;
+                (32, rows + u64::from(rows > 0))
+            }
+        };
         let sound = u64::try_from(node.length()) == Ok(rows)
             && nulls <= rows
             && (nulls == 0 || validity >= rows.div_ceil(8))
-            && values >= (values_count * bits).div_ceil(8)
+            && values >= (count * bits).div_ceil(8)
             && values % bits.div_ceil(8) == 0;
         sound.then_some(())?;
-    }
-    if strings.is_some() {
-        buffers.next()??;
     }
     (buffers.next().is_none() && nodes.next().is_none()).then_some(())
 }

@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use super::*;
 use arrow_ipc::writer::StreamWriter;
 use proptest::prelude::*;
@@ -31,8 +29,9 @@ fn ingest_bytes(bytes: &[u8]) -> (u64, Vec<Doubt>) {
     let path = folder.path().join("probe-h-series.arrows");
     std::fs::write(&path, bytes).unwrap();
     let paths = [path.to_string_lossy().into_owned()];
-    let report = ingest_probe(&[], &paths, &folder.path().to_string_lossy()).unwrap();
-    assert!(Path::new(&folder.path().join("thread_counters.parquet")).exists());
+    let report = ingest_probe(&paths, &folder.path().to_string_lossy()).unwrap();
+    assert!(folder.path().join("os_series.parquet").exists());
+    assert!(!folder.path().join("thread_counters.parquet").exists());
     (report.tables["os_series"], report.doubts)
 }
 
@@ -97,39 +96,57 @@ fn another_schema_is_refused_by_name() {
 }
 
 #[test]
-fn thread_rows_come_through_unchanged() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut rows = ThreadCountersBuilder::default();
-    for row in 0..3_i64 {
+fn rows_come_through_unchanged_and_a_column_of_later_is_null() {
+    let mut rows = KernelStacksBuilder::default();
+    for stack in 0..3 {
         rows.host.append_value("h");
-        rows.pid.append_value(1);
-        rows.tid.append_value(row);
-        rows.t_mono_ns.append_value(row);
-        rows.comm.append_value("Executor task l");
-        rows.state.append_option((row > 0).then_some("R"));
-        rows.run_ns.append_value(10 * row);
-        rows.run_delay_ns.append_value(row);
-        rows.timeslices_count.append_value(row);
-        rows.user_ns.append_option((row > 0).then_some(5));
-        rows.system_ns.append_option((row > 0).then_some(6));
-        rows.minor_faults_count
-            .append_option((row > 0).then_some(7));
-        rows.major_faults_count
-            .append_option((row > 0).then_some(8));
-        rows.cpu.append_option((row > 0).then_some(1));
-        rows.first.append_value(row == 0);
-        rows.last.append_value(row == 2);
+        rows.stack_id.append_value(stack);
+        rows.symbols.append_value("do_syscall_64;futex_wait");
     }
+    let batch = rows.finish().unwrap();
+    assert_eq!(fitted::<KernelStacksBuilder>(&batch).unwrap(), batch);
+    let old = batch.project(&[0, 1]).unwrap();
+    let refused = fitted::<KernelStacksBuilder>(&old).unwrap_err();
+    assert!(matches!(refused, Fault::Unreadable(what) if what == "no column symbols"));
+
+    let mut rows = DelaysBuilder::default();
+    rows.host.append_value("h");
+    rows.t_mono_ns.append_value(1);
+    rows.pid.append_value(2);
+    rows.tid.append_value(3);
+    rows.kind.append_value("blkio");
+    rows.count.append_value(4);
+    rows.total_ns.append_value(5);
+    let batch = rows.finish().unwrap();
+    let without: Vec<usize> = (0..7).filter(|&column| column != 3).collect();
+    let old = fitted::<DelaysBuilder>(&batch.project(&without).unwrap()).unwrap();
+    assert_eq!(old.column(3).null_count(), 1);
+    assert_eq!(old.column(6), batch.column(6));
+}
+
+#[test]
+fn every_stream_goes_to_its_table_and_an_unknown_one_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = KernelStacksBuilder::default();
+    rows.host.append_value("h");
+    rows.stack_id.append_value(1);
+    rows.symbols.append_value("do_syscall_64;futex_wait");
     let batch = rows.finish().unwrap();
     let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
     writer.finish().unwrap();
-    let mut sink = ParquetSink::<ThreadCountersBuilder>::create(folder.path()).unwrap();
-    let bytes = writer.get_ref().as_slice();
-    let mut frames = Frames::new(bytes, bytes.len() as u64);
-    read_stream(&mut frames, |batch| copy_threads(batch, &mut sink)).unwrap();
-    let copied = sink.rows.finish().unwrap();
-    assert_eq!(format!("{copied:?}"), format!("{batch:?}"));
+    let paths = ["a-b-kernel-stacks", "h-kernel-stacks", "h-moods"].map(|name| {
+        let path = folder.path().join(format!("probe-{name}.arrows"));
+        std::fs::write(&path, writer.get_ref()).unwrap();
+        path.to_string_lossy().into_owned()
+    });
+    let report = ingest_probe(&paths, &folder.path().to_string_lossy()).unwrap();
+    assert_eq!(report.tables.len(), 1);
+    assert_eq!(report.tables["kernel_stacks"], 2);
+    let doubt = &report.doubts[0];
+    assert_eq!(report.doubts.len(), 1);
+    assert!(doubt.message.contains("of this name"), "{}", doubt.message);
+    assert_eq!(doubt.file.as_deref(), Some(paths[2].as_str()));
 }
 
 proptest! {
@@ -151,9 +168,7 @@ proptest! {
         let mut rows = 0;
         let mut frames = Frames::new(bytes.as_slice(), bytes.len() as u64);
         let _ = read_stream(&mut frames, |batch| {
-            words(batch, "scope", false)?;
-            numbers::<Int64Type>(batch, "value", false)?;
-            rows += batch.num_rows() as u64;
+            rows += fitted::<OsSeriesBuilder>(batch)?.num_rows() as u64;
             Ok(())
         });
         prop_assert!(rows >= whole * 10, "{rows} rows, damage at {first}");
