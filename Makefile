@@ -99,6 +99,7 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/python tools/generate_schema.py --check
 	$(BIN)/python tools/generate_categories.py --check
 	$(BIN)/python tools/generate_study_schema.py --check
+	$(BIN)/python tools/generate_experiment_schema.py --check
 	$(BIN)/python tools/generate_workloads.py --check
 	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
@@ -116,6 +117,7 @@ docs: setup ## Regenerate reference pages
 	$(BIN)/python tools/generate_schema.py
 	$(BIN)/python tools/generate_categories.py
 	$(BIN)/python tools/generate_study_schema.py
+	$(BIN)/python tools/generate_experiment_schema.py
 	$(BIN)/python tools/generate_workloads.py
 
 bless: setup ## Accept the present outputs as golden

@@ -35,6 +35,8 @@ class Trial:
         Where to write; ``None``: a new folder under ``./pyrometer-runs``.
     push : str or None
         Address of a Pyroscope server that gets the profiles while the application runs.
+    timeout_s : float or None
+        Longest time of the application, in seconds; then it is ended. ``None``: none.
     """
 
     name: str | None = None
@@ -46,6 +48,7 @@ class Trial:
     scale: str = "default"
     run_dir: Path | None = None
     push: str | None = None
+    timeout_s: float | None = None
 
     def __post_init__(self) -> None:
         if bool(self.name) == bool(self.command):

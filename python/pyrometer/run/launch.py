@@ -65,6 +65,8 @@ class Launch:
         Of a built-in workload: what its runner was told.
     own : OwnCommand or None
         Of a command that a ``workload.yaml`` names: what is known of its result.
+    timeout_s : float or None
+        Longest time of the application, in seconds.
     """
 
     argv: tuple[str, ...]
@@ -80,6 +82,7 @@ class Launch:
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
     own: OwnCommand | None = None
+    timeout_s: float | None = None
 
 
 def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
@@ -122,6 +125,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         group=group,
         drop_caches=trial.treatment.get("cache.state") == "cold",
         doubts=tuple(doubts),
+        timeout_s=trial.timeout_s,
     )
 
 
@@ -175,6 +179,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         group=group,
         doubts=tuple(_group_doubts(group)),
         spec=spec,
+        timeout_s=trial.timeout_s,
     )
 
 

@@ -76,7 +76,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         pid = _begin(launch, record)
         with _started(probes, record, pid):
             with record.phase("workload"):
-                ending = process.wait(pid, _ticker(record, watch))
+                ending = process.wait(pid, _ticker(record, watch), launch.timeout_s)
             _keep_ending(record, ending)
             watch.phase("close")
             with record.phase("close"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import signal
 import threading
@@ -24,6 +25,8 @@ Tick = Callable[[], None]
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TICK_S = 0.5
+TIMEOUT = "time-out"
+"""What stands for a signal in :attr:`Ending.interrupted_by` where time ran out."""
 SI_KERNEL = 0x80
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -39,7 +42,7 @@ class Ending:
     signal : str or None
         The signal that ended it.
     interrupted_by : str or None
-        The signal by which we were asked to end the run.
+        The signal by which we were asked to end the run, or ``TIMEOUT``.
     mono_ns, wall_ns : int
         When the end was seen.
     """
@@ -125,14 +128,16 @@ def held_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def wait(pid: int, tick: Tick, grace: Grace = Grace()) -> Ending:
+def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Grace()) -> Ending:
     """Wait for the end of `pid`, inside :func:`held_signals`; calls `tick` every `TICK_S`.
 
     A signal that asks us to end is passed on unless the terminal has given it to the application
-    already; an application that does not follow is terminated, then killed.
+    already; an application that does not follow is terminated, then killed. So is one that has run
+    for `timeout_s`.
     """
     asked: str | None = None
     ladder = _Ladder(pid, grace)
+    deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
@@ -141,6 +146,9 @@ def wait(pid: int, tick: Tick, grace: Grace = Grace()) -> Ending:
         if caught is not None and caught.si_signo in STOPPING:
             asked = asked or signal.Signals(caught.si_signo).name
             ladder.ask(caught.si_signo, from_terminal=caught.si_code == SI_KERNEL)
+        if time.monotonic() > deadline and asked is None:
+            asked = TIMEOUT
+            ladder.ask(signal.SIGTERM, from_terminal=False)
         ladder.climb()
         tick()
     pair = clock_pair()

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from pyrometer.run.launch import Launch
-from pyrometer.run.process import Ending
+from pyrometer.run.process import TIMEOUT, Ending
 from pyrometer.store.manifest import Result, State
 
 
@@ -57,6 +57,8 @@ def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
     spark_seen : bool
         Whether a JVM of Spark appeared.
     """
+    if ending.interrupted_by == TIMEOUT:
+        return "ended by us: its time was up"
     if ending.interrupted_by:
         return f"ended by {ending.interrupted_by} to Pyrometer"
     if ending.signal == "SIGKILL":

@@ -1,0 +1,98 @@
+"""The order of trials: randomised complete blocks, the same wherever they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+
+Kind = Literal["randomized-blocks", "fixed-order"]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One trial's place: its number and block (from 1), and which treatment."""
+
+    number: int
+    block: int
+    treatment: str
+
+
+class Draw:
+    """Random choices from a seed by PCG64.
+
+    Only the generator's raw output is used: NumPy keeps that the same for ever, unlike its methods.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.PCG64(seed)
+
+    def below(self, bound: int) -> int:
+        """Draw a whole number from 0 to `bound` - 1, each as likely."""
+        limit = (1 << 64) - (1 << 64) % bound
+        while True:
+            found = int(self._bits.random_raw())
+            if found < limit:
+                return found % bound
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        """Permute (Fisher and Yates).
+
+        Examples
+        --------
+        >>> Draw(1).shuffled("abcdef")
+        ['a', 'c', 'd', 'e', 'f', 'b']
+        """
+        made = list(items)
+        for at in range(len(made) - 1, 0, -1):
+            other = self.below(at + 1)
+            made[at], made[other] = made[other], made[at]
+        return made
+
+
+def schedule(
+    treatments: Mapping[str, Mapping[str, object]],
+    blocks: int,
+    seed: int,
+    *,
+    kind: Kind = "randomized-blocks",
+    split: Sequence[str] = (),
+) -> list[Slot]:
+    """Decide the order of all trials.
+
+    Parameters
+    ----------
+    treatments : mapping
+        Levels by factor, by the treatment's name.
+    blocks : int
+        Passes over all treatments.
+    seed : int
+        Of the permutations.
+    kind : str
+        ``fixed-order`` runs all blocks of one treatment after another, as a naive comparison does.
+    split : sequence of str
+        Factors that are dear to change: within a block, treatments that share their levels stand
+        together (split plots); the order of the groups and within each is random.
+
+    Examples
+    --------
+    >>> made = schedule({"a": {}, "b": {}, "c": {}}, 2, seed=7)
+    >>> [(one.block, one.treatment) for one in made]
+    [(1, 'c'), (1, 'b'), (1, 'a'), (2, 'b'), (2, 'a'), (2, 'c')]
+    """
+    if kind == "fixed-order":
+        order = [(block, name) for name in treatments for block in range(1, blocks + 1)]
+    else:
+        draw = Draw(seed)
+        order = []
+        for block in range(1, blocks + 1):
+            wholes: dict[tuple[str, ...], list[str]] = {}
+            for name, levels in treatments.items():
+                key = tuple(str(levels.get(factor)) for factor in split)
+                wholes.setdefault(key, []).append(name)
+            for key in draw.shuffled(list(wholes)):
+                order += [(block, name) for name in draw.shuffled(wholes[key])]
+    return [Slot(number, block, name) for number, (block, name) in enumerate(order, 1)]

@@ -1,0 +1,317 @@
+"""What an experiment file may say, and reading one with what it extends.
+
+The models are the published JSON Schema, too (``schema/experiment.schema.json``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from pyrometer.errors import UsageError
+from pyrometer.plan import yaml_positions
+from pyrometer.plan.yaml_positions import Document
+
+SUFFIXES = (".yaml", ".yml")
+
+Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Levels = dict[str, Text]
+
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h)?")
+_SECONDS = {None: 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
+
+
+def _duration(value: Any) -> Any:
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if isinstance(value, str) and match is None:
+        raise ValueError(f"{value!r} is no time, such as 90s, 20m or 1h")
+    return value if match is None else float(match[1]) * _SECONDS[match[2]]
+
+
+def _ratio(value: Any) -> Any:
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if isinstance(value, str) and match is None:
+        raise ValueError(f"{value!r} is no percentage, such as 2%")
+    return value if match is None else float(match[1]) / 100
+
+
+Seconds = Annotated[
+    float,
+    BeforeValidator(_duration),
+    Field(gt=0),
+    WithJsonSchema({"type": ["string", "number"], "pattern": r"^[0-9.]+ ?(ms|s|m|h)?$"}),
+]
+Ratio = Annotated[
+    float,
+    BeforeValidator(_ratio),
+    Field(gt=0, le=1),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+ ?%$"}),
+]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_default(cls, value: Any) -> Any:
+        # "matrix:" with nothing after it is a null in YAML.
+        if isinstance(value, dict):
+            return {key: one for key, one in value.items() if one is not None}
+        return {} if value is None else value
+
+
+class Matrix(_Part):
+    """Levels by factor; every combination is a treatment."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        frozen=True,
+        json_schema_extra={
+            "additionalProperties": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": ["string", "number", "boolean"]},
+            }
+        },
+    )
+
+    include: Annotated[
+        list[Levels],
+        Field(
+            description="Adds levels to every combination whose own levels it does not change;"
+            " where there is none, it is a treatment of its own."
+        ),
+    ] = []
+    exclude: Annotated[
+        list[Levels], Field(description="Combinations with all of these levels are left out.")
+    ] = []
+
+    @property
+    def factors(self) -> dict[str, list[str]]:
+        """Levels by factor, as the file has them."""
+        return dict(self.model_extra or {})
+
+
+class Design(_Part):
+    """In which order trials run."""
+
+    kind: Annotated[
+        Literal["randomized-blocks", "fixed-order"],
+        Field(
+            description="randomized-blocks: each block is a random pass over all treatments;"
+            " fixed-order: one treatment after another, to show what that does."
+        ),
+    ] = "randomized-blocks"
+    split: Annotated[
+        list[str],
+        Field(
+            description="Factors that are dear to change: treatments that share their levels run"
+            " together within a block (split plots)."
+        ),
+    ] = []
+
+
+class Guard(_Part):
+    """What else the machine may do, before and during a trial."""
+
+    policy: Annotated[
+        Literal["wait", "flag", "repeat"],
+        Field(
+            description="wait: for calm before each trial, at most as long as `wait`; flag: run,"
+            " and say so; repeat: wait, and repeat a trial that was disturbed."
+        ),
+    ] = "wait"
+    wait: Annotated[Seconds, Field(description="Longest wait for calm.")] = 120.0
+    busy: Annotated[Ratio, Field(description="Share of all CPUs that others may use.")] = 0.2
+    steal: Annotated[Ratio, Field(description="Share of CPU time the hypervisor may take.")] = 0.05
+    free_memory: Annotated[Ratio, Field(description="Least share of memory available.")] = 0.05
+    load: Annotated[
+        float | None, Field(gt=0, description="Largest load average (1 min) per CPU; none: any.")
+    ] = None
+    swapped: Annotated[
+        int | None,
+        Field(ge=0, description="Most pages swapped in and out during a trial; none: any."),
+    ] = 1000
+    repeats: Annotated[int, Field(ge=1, le=10, description="Most repetitions of a trial.")] = 2
+
+
+class Experiment(_Part):
+    """Treatments, how they are ordered and repeated, and what they are compared by."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Short name.")]
+    description: str = ""
+    extends: Annotated[
+        str | list[str],
+        Field(description="Files that this one adds to or overrides, relative to it."),
+    ] = []
+    workload: Annotated[
+        str, Field(description="A workload by name, a SQL file or a workload.yaml (relative).")
+    ]
+    scale: Text = "default"
+    profile: Annotated[
+        str, Field(description="What is measured of each trial: off, light, full, or events.")
+    ] = "light"
+    set: Annotated[Levels, Field(description="Levels that all treatments share.")] = {}
+    matrix: Matrix
+    constraints: Annotated[
+        list[str],
+        Field(description="Conditions of factors, mem_total, swap_total, cpus, numa_nodes."),
+    ] = []
+    baseline: Annotated[
+        Levels | None, Field(description="Levels of the treatment that others are compared with.")
+    ] = None
+    blocks: Annotated[int, Field(ge=1, le=10_000, description="Trials of each treatment.")] = 5
+    iterations: Annotated[int, Field(ge=1, description="Measured iterations of a trial.")] = 3
+    warmup: Annotated[
+        str,
+        Field(pattern=r"^(auto|[0-9]+)$", description="Iterations before them."),
+        WithJsonSchema({"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 0}]}),
+    ] = "auto"
+    seed: Annotated[
+        int | None, Field(ge=0, lt=1 << 64, description="Of the order; none: drawn, and kept.")
+    ] = None
+    design: Design = Design()
+    guard: Guard = Guard()
+    canaries: Annotated[
+        bool,
+        Field(description="Measure arithmetic, memory latency and bandwidth before each trial."),
+    ] = True
+    timeout: Annotated[Seconds, Field(description="Longest time of a trial.")] = 3600.0
+    margin: Annotated[Ratio, Field(lt=0.5, description="Differences below it count as none.")] = (
+        0.02
+    )
+
+
+@dataclass(frozen=True)
+class Merged(Document):
+    """A document made of several files; each part knows its own."""
+
+    names: Mapping[yaml_positions.Path, str]
+
+    def where(self, path: Any) -> str:
+        """Name a place as ``file:line:column``, in the file that says it."""
+        steps = tuple(path)
+        while steps not in self.marks and steps:
+            steps = steps[:-1]
+        line, column = self.marks.get(steps, (1, 1))
+        return f"{self.names.get(steps, self.name)}:{line}:{column}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An experiment file that was read.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    experiment : Experiment
+        What it and those it extends say.
+    document : Document
+        Where they say it.
+    files : tuple of Path
+        All of them, the furthest first.
+    """
+
+    path: Path
+    experiment: Experiment
+    document: Document
+    files: tuple[Path, ...]
+
+
+def read_source(path: Path) -> Source:
+    """Read an experiment file.
+
+    Raises
+    ------
+    UsageError
+        If it, or one that it extends, cannot be read or says what has no meaning: with file, line
+        and column.
+    """
+    files: list[Path] = []
+    merged = _read(path, (), files)
+    experiment = yaml_positions.validate(Experiment, merged)
+    for factor, levels in experiment.matrix.factors.items():
+        if not isinstance(levels, list) or not levels:
+            raise UsageError(
+                f"{merged.where(('matrix', factor))}: {factor}: not a list of levels",
+                f"{factor}: [1, 2]",
+            )
+        for at, level in enumerate(levels):
+            if not isinstance(level, str):
+                where = merged.where(("matrix", factor, at))
+                raise UsageError(f"{where}: {factor}: a level is a word or a number")
+    return Source(path, experiment, merged, tuple(files))
+
+
+def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:
+    real = path.resolve()
+    if real in chain:
+        names = " → ".join(one.name for one in (*chain[chain.index(real) :], real))
+        raise UsageError(f"{path} extends itself: {names}")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"byte {error.start} is not UTF-8"
+        raise UsageError(
+            f"{path} cannot be read: {why}", "pyrometer experiment new NAME makes one"
+        ) from error
+    document = yaml_positions.parse(text, str(path))
+    if not isinstance(document.value, dict):
+        raise UsageError(f"{path}:1:1: no mapping of keys", "pyrometer experiment new NAME")
+    found = Merged(document.name, {}, {}, {})
+    wanted = document.value.get("extends") or []
+    for at, name in enumerate([wanted] if isinstance(wanted, str) else wanted):
+        if not isinstance(name, str):
+            raise UsageError(f"{document.where(('extends', at))}: extends: a file's name")
+        place = document.where(("extends", at))
+        try:
+            found = _over(found, _read(path.parent / name, (*chain, real), files))
+        except UsageError as error:
+            if "extends" in error.message or not error.message.endswith("directory"):
+                raise
+            raise UsageError(f"{place}: {error.message}") from error
+    files.append(path)
+    own = Merged(document.name, _absolute(document.value, path.parent), document.marks, {})
+    return _over(found, own)
+
+
+def _absolute(value: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Have a workload's file be found from anywhere; drop what was followed."""
+    made = {key: one for key, one in value.items() if key != "extends"}
+    workload = made.get("workload")
+    if isinstance(workload, str) and (folder / workload).exists():
+        by_name = Path(workload).suffix in (*SUFFIXES, ".sql") or "/" in workload
+        if by_name:
+            made["workload"] = str((folder / workload).absolute())
+    return made
+
+
+def _over(base: Merged, top: Merged) -> Merged:
+    """Lay one document over another: mappings are merged, all else is replaced."""
+    marks = dict(base.marks)
+    names = dict(base.names)
+
+    def laid(below: Any, above: Any, path: yaml_positions.Path) -> Any:
+        if isinstance(below, dict) and isinstance(above, dict):
+            made = dict(below)
+            for key, one in above.items():
+                made[key] = laid(below[key], one, (*path, key)) if key in below else one
+            return made
+        for old in [one for one in marks if one[: len(path)] == path and one != path]:
+            marks.pop(old)
+            names.pop(old, None)
+        return above
+
+    value = laid(base.value, top.value, ())
+    for path, mark in top.marks.items():
+        marks[path] = mark
+        names[path] = top.names.get(path, top.name)
+    return Merged(top.name, value, marks, names)
