@@ -7,12 +7,14 @@ pub const USAGE: &str = "\
 usage: pyro-probe record --root-pid PID --raw-dir FOLDER --host NAME [--hz 20] [--no-threads] [--max-open 8192]
        pyro-probe tiers --json
        pyro-probe card --json
+       pyro-probe canary --json
        pyro-probe --version
 
 record follows PID, its descendants and the processes named by FOLDER/plugin-*-<pid>.ndjson, and writes
 FOLDER/probe-<host>-threads.arrows, probe-<host>-series.arrows and probe-<host>.report.json until all of
 them have ended, SIGTERM comes, or FOLDER is removed. tiers tells what can be measured here.
-card measures memory bandwidth and latency and the steadiness of this machine, for about ten seconds.";
+card measures memory bandwidth and latency and the steadiness of this machine, for about ten seconds;
+canary arithmetic, latency and copying, for a few tenths of a second.";
 
 /// What to do.
 #[derive(Debug, PartialEq)]
@@ -23,6 +25,8 @@ pub enum Command {
     Tiers,
     /// Measure the host.
     Card,
+    /// Measure shortly what the machine attains now.
+    Canary,
     /// Print the version.
     Version,
     /// Print the usage.
@@ -37,8 +41,9 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
     let mut args = args;
     match args.next().as_deref() {
         Some("record") => record(args).map(Command::Record),
-        Some(verb @ ("tiers" | "card")) => match args.find(|arg| arg != "--json") {
+        Some(verb @ ("tiers" | "card" | "canary")) => match args.find(|arg| arg != "--json") {
             None if verb == "card" => Ok(Command::Card),
+            None if verb == "canary" => Ok(Command::Canary),
             None => Ok(Command::Tiers),
             Some(other) => Err(format!("{verb} does not know {other:?}")),
         },

@@ -19,6 +19,13 @@ const LATENCY_REPETITIONS: usize = 11;
 const LATENCY_STEPS: usize = 400_000;
 const ALU_REPETITIONS: usize = 200;
 const ALU_STEPS: u64 = 32_000_000;
+/// A canary is short and takes little memory beside an application: fewer threads, smaller arrays.
+const CANARY_THREADS: usize = 4;
+const CANARY_ARRAY_BYTES: usize = 32 << 20;
+const CANARY_CHASE_BYTES: usize = 64 << 20;
+const CANARY_REPETITIONS: usize = 5;
+const CANARY_LATENCY_STEPS: usize = 100_000;
+const CANARY_ALU_STEPS: u64 = 4_000_000;
 
 /// Measures for about ten seconds and returns the repetitions as JSON.
 pub fn report() -> Value {
@@ -33,6 +40,21 @@ pub fn report() -> Value {
         "latency_ns": latency(CHASE_BYTES, LATENCY_STEPS, LATENCY_REPETITIONS),
         "alu_ns": alu(ALU_STEPS, ALU_REPETITIONS),
         "alu_steps_count": ALU_STEPS,
+    })
+}
+
+/// Measures for a few tenths of a second what the machine attains now, and returns the repetitions.
+pub fn canary() -> Value {
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (copy, _) = bandwidth(
+        threads.min(CANARY_THREADS),
+        CANARY_ARRAY_BYTES / 8,
+        CANARY_REPETITIONS,
+    );
+    json!({
+        "copy_bytes_per_s": copy,
+        "latency_ns": latency(CANARY_CHASE_BYTES, CANARY_LATENCY_STEPS, CANARY_REPETITIONS),
+        "alu_ns": alu(CANARY_ALU_STEPS, CANARY_REPETITIONS),
     })
 }
 

@@ -1,6 +1,7 @@
 //! `pyro-probe`: threads of given processes and host series, sampled from `/proc`.
 
 mod args;
+mod bpf;
 mod card;
 mod host;
 mod output;
@@ -34,6 +35,10 @@ fn main() -> ExitCode {
         }
         Ok(Command::Card) => {
             println!("{}", card::report());
+            ExitCode::SUCCESS
+        }
+        Ok(Command::Canary) => {
+            println!("{}", card::canary());
             ExitCode::SUCCESS
         }
         Ok(Command::Version) => {
