@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use libc::{c_int, c_long};
 
+pub mod bpf;
+
 fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -440,31 +442,6 @@ pub fn try_cycle_counter() -> io::Result<()> {
             no_group,
             0_i64,
         );
-        if raw < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        drop(OwnedFd::from_raw_fd(raw as RawFd));
-    }
-    Ok(())
-}
-
-/// Tries to load the smallest BPF program ("return 0", socket filter).
-///
-/// # Errors
-/// What the system says: `EPERM` where it is not allowed, `ENOSYS` where there is no BPF.
-pub fn try_bpf_load() -> io::Result<()> {
-    const BPF_PROG_LOAD: c_long = 5;
-    // mov r0, 0; exit
-    let program: [u64; 2] = [0xb7, 0x95];
-    let license = c"GPL";
-    let mut attributes = [0_u64; 16];
-    attributes[0] = 1 | (program.len() as u64) << 32;
-    attributes[1] = program.as_ptr() as u64;
-    attributes[2] = license.as_ptr() as u64;
-    // SAFETY: the kernel reads the structure and what it points to; the descriptor is ours and closed at once.
-    unsafe {
-        let size = std::mem::size_of_val(&attributes) as c_long;
-        let raw = libc::syscall(libc::SYS_bpf, BPF_PROG_LOAD, attributes.as_ptr(), size);
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::bpf::{Kernel, ThreadIterator};
 use crate::sys::{self, Buffer, Descriptors, ProcFile};
 
 fn read(path: &str) -> io::Result<String> {
@@ -37,25 +38,11 @@ fn no(reason: impl Into<String>, remedy: &'static str) -> Outcome {
     }
 }
 
-const NOT_BUILT: &str = "Nothing to do: the probe uses T2, whose thread counters do not need BPF.";
-
-fn bpf() -> Outcome {
-    let types = "/sys/kernel/btf/vmlinux";
-    if let Err(error) = std::fs::File::open(types) {
-        return no(
-            format!("{types}: {error}; not built into this version"),
-            NOT_BUILT,
-        );
-    }
-    match sys::try_bpf_load() {
-        Err(error) => no(
-            format!("bpf(BPF_PROG_LOAD): {error}; not built into this version"),
-            NOT_BUILT,
-        ),
-        Ok(()) => no(
-            "the kernel allows BPF and has type information; not built into this version",
-            NOT_BUILT,
-        ),
+/// The iterator over the threads of a process.
+fn thread_iterator() -> Outcome {
+    match Kernel::read().and_then(|kernel| ThreadIterator::load(&kernel)) {
+        Ok(_) => yes("the kernel's iterator over threads was loaded and saw this process"),
+        Err(refusal) => no(refusal.reason, refusal.remedy),
     }
 }
 
@@ -183,8 +170,15 @@ fn frequency() -> Outcome {
 pub fn report() -> Value {
     let elsewhere = |what: &str| yes(format!("{what}; no probe process needed"));
     [
-        ("os", Some("T0"), bpf()),
-        ("os", Some("T1"), bpf()),
+        (
+            "os",
+            Some("T0"),
+            no(
+                "the scheduler's events are not recorded by this version",
+                "Nothing to do: the probe uses T1.",
+            ),
+        ),
+        ("os", Some("T1"), thread_iterator()),
         ("os", Some("T2"), kept_open_proc(true)),
         (
             "os",

@@ -3,6 +3,7 @@
 pub mod cgroup;
 pub mod host;
 pub mod process;
+pub mod thread_record;
 
 /// Receives a series name of `schema/series.toml` and its value.
 pub type Emit<'a> = dyn FnMut(&'static str, i64) + 'a;

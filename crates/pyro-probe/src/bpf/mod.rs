@@ -1,0 +1,101 @@
+//! Programs that run in the kernel. Compiled by clang as the probe is built (`build.rs`), fitted to
+//! the kernel that runs as they are loaded: nothing is needed there but its own type information.
+
+use std::path::Path;
+
+use aya::{Btf, Ebpf, EbpfLoader};
+
+mod threads;
+
+pub use threads::ThreadIterator;
+
+/// Where the kernel tells its types.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+/// Object of the programs in `src/bpf/<name>.bpf.c`; `None` where the probe was built without clang.
+macro_rules! object {
+    ($name:literal) => {{
+        #[cfg(bpf)]
+        let object: Option<&'static [u8]> = Some(aya::include_bytes_aligned!(concat!(
+            env!("OUT_DIR"),
+            "/",
+            $name,
+            ".bpf.o"
+        )));
+        #[cfg(not(bpf))]
+        let object: Option<&'static [u8]> = None;
+        object
+    }};
+}
+pub(crate) use object;
+
+/// Why there is no BPF here, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was tried and what came of it.
+    pub reason: String,
+    /// What would help.
+    pub remedy: &'static str,
+}
+
+/// The kernel's types, read once for all programs.
+pub struct Kernel {
+    types: Btf,
+}
+
+impl Kernel {
+    /// Reads the kernel's types.
+    ///
+    /// # Errors
+    /// If the probe was built without BPF, or the kernel does not tell its types.
+    pub fn read() -> Result<Self, Refusal> {
+        if !cfg!(bpf) {
+            return Err(Refusal {
+                reason: "the probe was built without BPF, as clang was missing".to_owned(),
+                remedy: "Install clang (apt-get install clang) and build the probe again.",
+            });
+        }
+        if let Err(error) = std::fs::File::open(TYPES) {
+            return Err(Refusal {
+                reason: format!("{TYPES}: {error}"),
+                remedy: "Use a kernel built with CONFIG_DEBUG_INFO_BTF; in a container mount /sys.",
+            });
+        }
+        let types = Btf::parse_file(Path::new(TYPES), aya::Endianness::default());
+        types.map(|types| Self { types }).map_err(|error| Refusal {
+            reason: format!("{TYPES}: {error}"),
+            remedy: "The kernel's type information cannot be read: tell us its version.",
+        })
+    }
+
+    /// Loads an object's maps and fits its programs to the kernel.
+    ///
+    /// # Errors
+    /// What the kernel refused.
+    pub fn load(&self, object: Option<&[u8]>) -> Result<Ebpf, Refusal> {
+        let object = object.unwrap_or_default();
+        let loaded = EbpfLoader::new().btf(Some(&self.types)).load(object);
+        loaded.map_err(refused)
+    }
+
+    /// The kernel's types.
+    pub fn types(&self) -> &Btf {
+        &self.types
+    }
+}
+
+/// What the kernel said to loading or attaching a program.
+pub fn refused(error: impl std::error::Error) -> Refusal {
+    let mut reason = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        reason = format!("{reason}: {error}");
+        cause = error.source();
+    }
+    // The verifier's log follows its verdict.
+    let reason = reason.lines().next().unwrap_or_default().to_owned();
+    Refusal {
+        reason,
+        remedy: "Run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_syslog+ep on pyro-probe.",
+    }
+}
