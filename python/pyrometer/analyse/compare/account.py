@@ -171,7 +171,7 @@ def _pair(
         return PairReport(
             a=a, b=b, change=inside.change, p=inside.p, second_p=inside.signs_p,
             second_test="wilcoxon", same_p=inside.same_p, margin=margin, verdict=inside.verdict,
-            trials_needed=inside.blocks_needed, detectable=detectable(len(x), within),
+            trials_needed=inside.blocks_needed, detectable=detectable(len(x), within, blocks=True),
             noise_within_blocks_ratio=inside.sd_ratio,
         )  # fmt: skip
     found = compare(x, y, margin=margin)

@@ -107,7 +107,9 @@ def paired(
         verdict=verdict,
         # Differences within blocks have the noise of both trials already.
         blocks_needed=(
-            needed(math.log1p(margin), sd / math.sqrt(2)) if verdict == "cannot tell" else None
+            needed(math.log1p(margin), sd / math.sqrt(2), blocks=True)
+            if verdict == "cannot tell"
+            else None
         ),
         sd_ratio=sd / between if between else None,
     )

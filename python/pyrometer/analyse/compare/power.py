@@ -11,7 +11,9 @@ POWER = 0.8
 MOST = 100_000
 
 
-def power(difference: float, sd: float, n: int, alpha: float = ALPHA) -> float:
+def power(
+    difference: float, sd: float, n: int, alpha: float = ALPHA, blocks: bool = False
+) -> float:
     """Chance that a two-sided t test of two lists of `n` finds `difference`.
 
     Parameters
@@ -20,6 +22,9 @@ def power(difference: float, sd: float, n: int, alpha: float = ALPHA) -> float:
         Of logarithms: a change by 5 % is ``log(1.05)``, a coefficient of variation about its sd.
     n : int
         Trials of each treatment.
+    blocks : bool
+        Whether differences within `n` blocks are tested: `sd` is then that of one trial within its
+        block.
 
     Examples
     --------
@@ -28,7 +33,7 @@ def power(difference: float, sd: float, n: int, alpha: float = ALPHA) -> float:
     """
     if n < 2 or sd <= 0:
         return float(sd <= 0 and difference != 0)
-    freedom = 2 * n - 2
+    freedom = n - 1 if blocks else 2 * n - 2
     shift = abs(difference) / sd * math.sqrt(n / 2)
     critical = float(stats.t.ppf(1 - alpha / 2, freedom))
     upper = float(stats.nct.sf(critical, freedom, shift))
@@ -38,7 +43,11 @@ def power(difference: float, sd: float, n: int, alpha: float = ALPHA) -> float:
 
 
 def needed(
-    difference: float, sd: float | None, alpha: float = ALPHA, wanted: float = POWER
+    difference: float,
+    sd: float | None,
+    alpha: float = ALPHA,
+    wanted: float = POWER,
+    blocks: bool = False,
 ) -> int | None:
     """Fewest trials of each treatment with which `difference` is found with chance `wanted`.
 
@@ -52,13 +61,13 @@ def needed(
     if sd is None or difference == 0:
         return None
     low, high = 2, 2
-    while power(difference, sd, high, alpha) < wanted:
+    while power(difference, sd, high, alpha, blocks) < wanted:
         low, high = high, high * 2
         if high > MOST:
             return None
     while low < high:
         middle = (low + high) // 2
-        if power(difference, sd, middle, alpha) >= wanted:
+        if power(difference, sd, middle, alpha, blocks) >= wanted:
             high = middle
         else:
             low = middle + 1
@@ -66,7 +75,11 @@ def needed(
 
 
 def detectable(
-    n: int, sd: float | None, alpha: float = ALPHA, wanted: float = POWER
+    n: int,
+    sd: float | None,
+    alpha: float = ALPHA,
+    wanted: float = POWER,
+    blocks: bool = False,
 ) -> float | None:
     """Give the smallest relative change that `n` trials of each find with chance `wanted`.
 
@@ -74,17 +87,19 @@ def detectable(
     --------
     >>> f"{100 * detectable(5, 0.04):.0f} %"
     '8 %'
+    >>> f"{100 * detectable(5, 0.04, blocks=True):.0f} %"
+    '10 %'
     """
     if sd is None or n < 2:
         return None
     low, high = 0.0, 1e-6
-    while power(high, sd, n, alpha) < wanted:
+    while power(high, sd, n, alpha, blocks) < wanted:
         low, high = high, high * 2
         if high > 50:
             return None
     for _ in range(60):
         middle = (low + high) / 2
-        if power(middle, sd, n, alpha) >= wanted:
+        if power(middle, sd, n, alpha, blocks) >= wanted:
             high = middle
         else:
             low = middle
