@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.tables import MS, Rows, StageSpec, World, write_tables
 
 from pyrometer.analyse import ledger_report, ledger_tables, summary
-from pyrometer.analyse.closure import addends
+from pyrometer.analyse.ledger.closure import addends
 from pyrometer.analyse.model import LedgerReport, View
 from pyrometer.store import Run, Tables, write_rows
 

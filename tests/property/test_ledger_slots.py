@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.tables import MS, WALL0, Rows, wall, write_tables
 
+from pyrometer.analyse.ledger.slots import CAUSES, slots
 from pyrometer.analyse.scope import Scope
-from pyrometer.analyse.slots import CAUSES, slots
 from pyrometer.analyse.windows import Interval, Window, choose
 from pyrometer.store import Run
 

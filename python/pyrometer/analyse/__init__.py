@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyrometer.analyse.ledger_tables import ledger_tables
+from pyrometer.analyse.ledger.tables import ledger_tables
 from pyrometer.analyse.model import LedgerReport, Summary
 from pyrometer.analyse.summary import ledger_report, summary
 from pyrometer.analyse.windows import Window, windows

@@ -31,10 +31,20 @@ def define_threads(scope: Scope) -> None:
     Columns: pid, tid, comm, role, run_ns, run_delay_ns, readings_count. A thread is a task's where
     the plugin's spans say so; else its name decides (``schema/roles.toml``).
     """
-    scope.tables.define("w_threads", _threads_sql(period_ns(scope)))
+    define_steps(scope)
+    scope.tables.define("w_threads", _threads_sql())
 
 
-def _threads_sql(period: int) -> str:
+def define_steps(scope: Scope) -> None:
+    """Make ``thread_steps``: what each thread's counters grew by from one reading to the next.
+
+    Columns: pid, tid, comm, since, t, run, delay. The growth lies between ``since`` and ``t``.
+    """
+    if "thread_steps" not in scope.tables.defined:
+        scope.tables.define("thread_steps", _steps_sql(period_ns(scope)))
+
+
+def _steps_sql(period: int) -> str:
     return f"""
     WITH steps AS (
       SELECT pid, tid, comm, t_mono_ns AS t, run_ns, run_delay_ns,
@@ -44,16 +54,21 @@ def _threads_sql(period: int) -> str:
     grown AS (
       SELECT pid, tid, comm, t, t0,
         run_ns - coalesce(run0, 0) AS run, run_delay_ns - coalesce(delay0, 0) AS delay
-      FROM steps WHERE t0 IS NULL OR run_ns >= run0),
-    spread AS (
-      SELECT *, least(greatest(coalesce(t0, t - greatest({period}, run + delay)),
-          t - greatest({period}, run + delay)), t - 1) AS since
-      FROM grown WHERE run > 0 OR delay > 0 OR t0 IS NULL),
-    cut AS (
+      FROM steps WHERE t0 IS NULL OR run_ns >= run0)
+    SELECT pid, tid, comm, t, run, delay,
+      least(greatest(coalesce(t0, t - greatest({period}, run + delay)),
+        t - greatest({period}, run + delay)), t - 1) AS since
+    FROM grown WHERE run > 0 OR delay > 0 OR t0 IS NULL
+    """
+
+
+def _threads_sql() -> str:
+    return f"""
+    WITH cut AS (
       SELECT s.pid, s.tid, s.comm, s.run, s.delay,
         greatest(0, least(s.t, w.end_mono_ns) - greatest(s.since, w.start_mono_ns))::DOUBLE
           / (s.t - s.since) AS inside
-      FROM spread s JOIN w ON s.t > w.start_mono_ns AND s.since < w.end_mono_ns),
+      FROM thread_steps s JOIN w ON s.t > w.start_mono_ns AND s.since < w.end_mono_ns),
     used AS (
       SELECT pid, tid, last(comm) AS comm, sum(run * inside)::BIGINT AS run_ns,
         sum(delay * inside)::BIGINT AS run_delay_ns, count(*) AS readings_count

@@ -6,7 +6,6 @@ from typing import Any
 
 from pyrometer import schema, units
 from pyrometer.analyse.attribution import attribution
-from pyrometer.analyse.checks import checks
 from pyrometer.analyse.counters import define_series, define_threads
 from pyrometer.analyse.cpu import cpu, instruments
 from pyrometer.analyse.gc import define_pauses, gc
@@ -14,8 +13,9 @@ from pyrometer.analyse.helpers import helpers
 from pyrometer.analyse.huge_methods import too_large_to_compile
 from pyrometer.analyse.io import io
 from pyrometer.analyse.jvm import jvm
-from pyrometer.analyse.ledger_core import core_view
-from pyrometer.analyse.ledger_slot import slot_view
+from pyrometer.analyse.ledger.checks import checks
+from pyrometer.analyse.ledger.core import core_view
+from pyrometer.analyse.ledger.slot import slot_view
 from pyrometer.analyse.model import Failed, Ledger, LedgerReport, RunFacts, Summary
 from pyrometer.analyse.operators import categories, operators, told
 from pyrometer.analyse.python_workers import (

@@ -11,7 +11,11 @@ from pyrometer.analyse.sourced_plan import NO_PLAN, plans
 KEY = ("pid", "sql_id", "stage_id", "java_stack", "converts")
 """Columns by which samples find their row of ``told``."""
 
-_EVIDENCE = ("app_index", "operator", "node_id", "codegen_stage_id", "method", "line")
+EVIDENCE = (
+    "sql_id", "stage_id", "converts", "app_index", "operator", "node_id", "codegen_stage_id",
+    "method", "line",
+)  # fmt: skip
+"""What tells a sample's operator: columns of ``told_evidence``, where ``told`` is its name."""
 
 _STACKS = f"""
     SELECT DISTINCT pid, sql_id, stage_id, java_stack,
@@ -42,9 +46,8 @@ def define_told(scope: Scope) -> None:
     define_task_samples(scope)
     known = plans(scope)
     scope.tables.define("stack_evidence", _STACKS)
-    evidence = ("sql_id", "stage_id", "converts", *_EVIDENCE)
-    columns: dict[str, list[object]] = {name: [] for name in (*evidence, "told", "expression")}
-    for row in scope.tables.query(f"SELECT DISTINCT {', '.join(evidence)} FROM stack_evidence"):
+    columns: dict[str, list[object]] = {name: [] for name in (*EVIDENCE, "told", "expression")}
+    for row in scope.tables.query(f"SELECT DISTINCT {', '.join(EVIDENCE)} FROM stack_evidence"):
         sql_id, stage, converts, app, operator, node_id, codegen, method, line = row
         name, expression = operator, None
         if operator is not None or codegen is not None or node_id is not None:
@@ -57,7 +60,7 @@ def define_told(scope: Scope) -> None:
             columns[column].append(value)
     types = {name: _TYPES.get(name, "BIGINT") for name in columns}
     scope.tables.keep("told_evidence", types, columns)
-    same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM e.{name}" for name in evidence)
+    same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM e.{name}" for name in EVIDENCE)
     keys = ", ".join(f"s.{name}" for name in KEY)
     scope.tables.define(
         "told",

@@ -42,12 +42,17 @@ class Row(BaseModel):
 
 
 class View(BaseModel):
-    """One view of the ledger: every slot- or core-second of a window once."""
+    """One view of the ledger: every slot- or core-second of a window once.
+
+    ``ended_by`` is a second breakdown of time asleep, by who ended it: beside the rows, never added
+    to them.
+    """
 
     window: str
     total_ns: int | None = None
     rows: list[Row] = Field(default_factory=list)
     memos: list[Row] = Field(default_factory=list)
+    ended_by: list[Row] = Field(default_factory=list)
     closure_ratio: float | None = None
     unclassified_ratio: float | None = None
     sampling_error_ratio: float | None = None

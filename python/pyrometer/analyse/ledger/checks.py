@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyrometer.analyse.counters import growth
 from pyrometer.analyse.cpu import OWN_PROCESS, process_cpu_ns
-from pyrometer.analyse.ledger_core import cpus_count
-from pyrometer.analyse.ledger_slot import EVENT_LOG_MS
+from pyrometer.analyse.ledger.core import cpus_count
+from pyrometer.analyse.ledger.slot import EVENT_LOG_MS
 from pyrometer.analyse.model import Check
 from pyrometer.analyse.scope import Scope
 

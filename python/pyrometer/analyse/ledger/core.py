@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 
 from pyrometer.analyse.attribution import UNCLASSIFIED
-from pyrometer.analyse.closure import close
 from pyrometer.analyse.counters import BUSY, OTHER, growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
-from pyrometer.analyse.ledger_slot import on_cpu_children
+from pyrometer.analyse.ledger.closure import close
+from pyrometer.analyse.ledger.groups import group_all
+from pyrometer.analyse.ledger.in_task import CPU_SAMPLES
+from pyrometer.analyse.ledger.rows import split
+from pyrometer.analyse.ledger.samples import counts
+from pyrometer.analyse.ledger.sums import prepare
 from pyrometer.analyse.model import Row, View
 from pyrometer.analyse.scope import Scope
 
@@ -75,10 +79,12 @@ def _threads(scope: Scope) -> list[Row]:
         path = UNCLASSIFIED if role == OTHER else role
         rows.append(Row(path=path, value_ns=run, n=n, source=f"probe: {meaning} (schedstat)"))
         if role == "task" and run:
-            rows += on_cpu_children(scope, "task", run)
+            prepare(scope)
+            group_all(scope)
+            seen = counts(scope)[0].on_cpu
+            rows += split("task", run, seen, sum(seen.values()), CPU_SAMPLES)
     own, n = used.get("pyrometer", (0, 0))
-    seen = scope.tables.scalar(f"SELECT count(*) FROM ({OWN_PROCESS})")
-    if not seen:
+    if not scope.tables.scalar(f"SELECT count(*) FROM ({OWN_PROCESS})"):
         own += growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
     source = "probe: Pyrometer's threads in the JVM, and the probe itself"
     rows.append(Row(path="pyrometer", value_ns=own, n=n, source=source))

@@ -19,7 +19,9 @@ def close(
         row.share = None if row.value_ns is None else row.value_ns / total_ns
     unclassified = sum(r.value_ns or 0 for r in rows if r.path.rsplit("/", 1)[-1] == UNCLASSIFIED)
     halves = [
-        (r.high_ns - r.low_ns) / 2 for r in rows if r.high_ns is not None and r.low_ns is not None
+        (r.high_ns - r.low_ns) / 2
+        for r in rows
+        if r.method == "sampled" and r.high_ns is not None and r.low_ns is not None
     ]
     return View(
         window=window,

@@ -1,0 +1,138 @@
+"""Time off the CPU in tasks by the scheduler's own events (tier T0), and who ended each wait.
+
+Every interval of a threshold and more is a row by itself; shorter ones are added up over a second,
+and where such a second is not a task's alone, the task has its part by time and an interval.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from pyrometer.analyse.counters import OTHER, role_case
+from pyrometer.analyse.scope import Scope
+
+INTERRUPT, DISK_INTERRUPT = "interrupt", "disk_interrupt"
+NOBODY, OTHER_PROCESSES, OTHER_THREADS = "nobody_or_several", "other_processes", "other_threads"
+_SECOND = 1_000_000_000
+
+
+@dataclass
+class OffCpu:
+    """Time off the CPU of a group's tasks, inside their spans (ns).
+
+    Attributes
+    ----------
+    asleep, asleep_low, asleep_high : int
+        Not runnable, in all; and what the sums over seconds leave open.
+    run_queue, run_queue_low, run_queue_high : int
+        Runnable, waiting for a CPU.
+    in_pauses : int
+        Of ``asleep``: in intervals by themselves that a stop-the-world pause covers.
+    n : int
+        Intervals.
+    ended_by : dict of str to (int, int)
+        Of ``asleep``: time and intervals by who woke the thread.
+    """
+
+    asleep: int = 0
+    asleep_low: int = 0
+    asleep_high: int = 0
+    run_queue: int = 0
+    run_queue_low: int = 0
+    run_queue_high: int = 0
+    in_pauses: int = 0
+    n: int = 0
+    ended_by: dict[str, tuple[int, int]] = field(
+        default_factory=lambda: defaultdict(lambda: (0, 0))
+    )
+
+
+def define_off_cpu(scope: Scope) -> None:
+    """Define ``l_off_cpu`` (sums by task and waker) and ``l_off_cpu_pauses``.
+
+    Spans are met by the second in which an interval began: one that is added up is a second long
+    at most, and one by itself begins in the span, whose first instant is on a CPU.
+    """
+    scope.tables.define(
+        "l_off_cpu_parts",
+        f"""
+        WITH places AS (
+          SELECT *, unnest(range(start_ns // {_SECOND} - 1, end_ns // {_SECOND} + 1)) AS second
+          FROM l_spans),
+        rows AS (
+          SELECT o.*, begin_mono_ns // {_SECOND} AS second,
+            greatest(off_ns - run_queue_ns, 0) AS asleep_ns,
+            greatest(end_mono_ns - begin_mono_ns, 1) AS length FROM off_cpu o)
+        SELECT s.task, o.pid, o.begin_mono_ns AS begin_ns, o.count, o.asleep_ns, o.run_queue_ns,
+          greatest(o.begin_mono_ns, s.start_ns) AS since,
+          least(o.end_mono_ns, s.end_ns) AS until, o.count = 1 AS single,
+          (least(o.end_mono_ns, s.end_ns) - greatest(o.begin_mono_ns, s.start_ns))::DOUBLE
+            / o.length AS inside,
+          {_ended_by()} AS ended_by
+        FROM rows o JOIN places s ON s.pid = o.pid AND s.tid = o.tid AND s.second = o.second
+          AND o.begin_mono_ns < s.end_ns AND o.end_mono_ns > s.start_ns
+        LEFT JOIN w_threads t ON t.pid = o.waker_pid AND t.tid = o.waker_tid
+        """,
+    )
+    scope.tables.define(
+        "l_off_cpu",
+        "SELECT task, ended_by, sum(asleep_ns * inside) AS asleep,"
+        f" sum(asleep_ns * {_WHOLE}) AS asleep_low, sum(asleep_ns * {_ANY}) AS asleep_high,"
+        f" sum(run_queue_ns * inside) AS queued, sum(run_queue_ns * {_WHOLE}) AS queued_low,"
+        f" sum(run_queue_ns * {_ANY}) AS queued_high, sum(count)::BIGINT AS n"
+        " FROM l_off_cpu_parts GROUP BY ALL",
+    )
+    scope.tables.define(
+        "l_off_cpu_pauses",
+        "SELECT o.task, sum(greatest(0, least(o.until, o.begin_ns + o.asleep_ns, p.end_ns)"
+        "  - greatest(o.since, p.start_ns))) AS t"
+        " FROM l_off_cpu_parts o JOIN w_pauses p ON (p.pid = o.pid OR p.pid IS NULL)"
+        " AND o.since < p.end_ns AND o.until > p.start_ns WHERE o.single GROUP BY o.task",
+    )
+
+
+# An interval by itself is cut where its span is; of a sum over a second any part may be inside.
+_WHOLE = "CASE WHEN single THEN inside WHEN inside > 0.999999 THEN 1 ELSE 0 END"
+_ANY = "CASE WHEN single THEN inside ELSE 1 END"
+
+
+def _ended_by() -> str:
+    """Give the SQL for who ended an interval: an interrupt, or the waker's role."""
+    role = role_case("coalesce(o.waker_comm, '')")
+    return f"""
+    CASE WHEN o.waker_interrupt OR o.waker_pid = 0
+           THEN CASE WHEN o.kind = 'disk' OR o.io_wait THEN '{DISK_INTERRUPT}'
+             ELSE '{INTERRUPT}' END
+         WHEN o.waker_tid IS NULL AND o.waker_comm IS NULL THEN '{NOBODY}'
+         WHEN t.role <> '{OTHER}' THEN t.role
+         WHEN {role} <> '{OTHER}' THEN {role}
+         WHEN t.role IS NOT NULL THEN '{OTHER_THREADS}' ELSE '{OTHER_PROCESSES}' END
+"""
+
+
+def off_cpu(scope: Scope) -> dict[int, OffCpu]:
+    """Time off the CPU in each group of ``l_groups``."""
+    found: dict[int, OffCpu] = defaultdict(OffCpu)
+    for number, ended_by, *sums in scope.tables.query(
+        "SELECT g.number, o.ended_by, sum(asleep), sum(asleep_low), sum(asleep_high), sum(queued),"
+        " sum(queued_low), sum(queued_high), sum(n)::BIGINT FROM l_off_cpu o"
+        " JOIN l_groups g USING (task) GROUP BY ALL"
+    ):
+        group = found[int(number)]
+        asleep, low, high, queued, queued_low, queued_high, n = (round(value) for value in sums)
+        group.asleep += asleep
+        group.asleep_low += low
+        group.asleep_high += high
+        group.run_queue += queued
+        group.run_queue_low += queued_low
+        group.run_queue_high += queued_high
+        group.n += n
+        time, count = group.ended_by.get(ended_by, (0, 0))
+        group.ended_by[ended_by] = (time + asleep, count + n)
+    for number, t in scope.tables.query(
+        "SELECT g.number, sum(p.t)::BIGINT FROM l_off_cpu_pauses p JOIN l_groups g USING (task)"
+        " GROUP BY g.number"
+    ):
+        found[int(number)].in_pauses = int(t)
+    return found

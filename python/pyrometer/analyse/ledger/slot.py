@@ -1,0 +1,150 @@
+"""Slot view: slots × wall of a window, or the time of some task attempts, every second once.
+
+Parents come from sources that do not know of each other: CPU and spans from the plugin, run queue
+from the probe, pauses from the GC log, the rest of an attempt and idle slots from the event log.
+What they miss or count twice together is the closure; no row is made to fill it.
+"""
+
+from __future__ import annotations
+
+from pyrometer.analyse.ledger.closure import close
+from pyrometer.analyse.ledger.groups import Only, group_all
+from pyrometer.analyse.ledger.in_task import ended_by, from_event_log, from_spans
+from pyrometer.analyse.ledger.slots import CAUSES, Slots, slots
+from pyrometer.analyse.ledger.sums import Sums, prepare, sums
+from pyrometer.analyse.model import Row, View
+from pyrometer.analyse.scope import Scope
+
+SCHEDULER_DELAY_SOURCE = (
+    "attempt − run − deserialisation − result serialisation − getting result, as Spark's"
+    " core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala"
+)
+# Both ends of an attempt are stamped in whole milliseconds: half of one each.
+EVENT_LOG_MS = 1_000_000
+_IDLE_SOURCE = {
+    "driver": "no stage was running: the driver's time",
+    "executor_startup": "tasks waited, and the executor had not yet run one",
+    "waiting_to_launch": "tasks waited while slots were free: launch or locality delay",
+    "too_few_tasks": "the running stages have fewer tasks than there are slots",
+    "stage_tail": "all tasks launched, the last ones still running",
+}
+COARSE = (
+    "from the event log alone: whole milliseconds, and no second source that closure"
+    " could be held against"
+)
+NO_WALL = (
+    "no wall-clock samples: what tasks waited for is known by subtraction, and closure"
+    " holds only spans and attempts against {whole}"
+)
+
+
+def slot_view(scope: Scope) -> View:
+    """Make the slot view of the window: slots × wall, idle ones too."""
+    found = slots(scope)
+    if found is None:
+        reason = "no executor's number of cores is known: slots × wall cannot be had"
+        return View(window=scope.window.name, reason=reason)
+    prepare(scope)
+    mine = sums(scope, group_all(scope))[0]
+    rows, memos = _rows(mine, found.overlap_ns)
+    rows += _idle(found)
+    return _closed(scope, mine, found.total_ns, rows, memos, "the slots")
+
+
+def part_view(scope: Scope, mine: Sums) -> View:
+    """Make the slot view of some task attempts: their time from launch to finish."""
+    rows, memos = _rows(mine, 0)
+    return _closed(scope, mine, mine.total, rows, memos, "the attempts")
+
+
+def only_view(scope: Scope, only: Only) -> View:
+    """Make the slot view of the task attempts that a filter keeps, together."""
+    prepare(scope)
+    return part_view(scope, sums(scope, group_all(scope, only))[0])
+
+
+def _rows(mine: Sums, overlap_ns: int) -> tuple[list[Row], list[Row]]:
+    seen = mine.sources.spans
+    rows = from_spans(mine) if seen else from_event_log(mine)
+    memos = _memos(mine) if seen else []
+    used, n = mine.python
+    if used:
+        source = "samples of Python workers: CPU they used for these tasks, which awaited them"
+        memos.append(Row(path="python_workers", value_ns=used, n=n, source=source))
+    return rows + _around(mine, overlap_ns), memos
+
+
+def _closed(
+    scope: Scope, mine: Sums, total_ns: int, rows: list[Row], memos: list[Row], whole: str
+) -> View:
+    resolution = mine.attempts * EVENT_LOG_MS
+    view = close(scope.window.name, total_ns, rows, memos, resolution)
+    view.ended_by = ended_by(mine)
+    for row in view.ended_by:
+        row.share = (row.value_ns or 0) / total_ns if total_ns else None
+    if not mine.sources.spans:
+        view.reason = COARSE
+    elif any(row.path == "task/off_cpu" for row in rows):
+        view.reason = NO_WALL.format(whole=whole)
+    return view
+
+
+def _memos(mine: Sums) -> list[Row]:
+    n = mine.attempts
+    return [
+        Row(path="result_serialization", value_ns=mine.serialize, n=n,
+            source="event log: Result Serialization Time; it lies inside task"),
+        Row(path="deserialize_total", value_ns=mine.deserialize, n=n,
+            source="event log: Executor Deserialize Time; what lies inside task is counted there"),
+        Row(path="scheduler_delay_of_spark", value_ns=mine.spark_delay, n=n,
+            method="by_complement", source=SCHEDULER_DELAY_SOURCE),
+    ]  # fmt: skip
+
+
+def _around(mine: Sums, overlap_ns: int) -> list[Row]:
+    """Parts of attempts around the task's own time.
+
+    The driver notes the end of an attempt after it has given the slot to the next one: that tail,
+    attempts beyond the slots, is delay but no slot time.
+    """
+    n, delay = mine.attempts, mine.delay
+    source = SCHEDULER_DELAY_SOURCE
+    if mine.spark_delay != delay:
+        source = "attempt − task span − deserialisation before it − getting result"
+    if overlap_ns:
+        source += f"; less {overlap_ns} ns in which the slot already ran the next attempt"
+    rows = [
+        Row(
+            path="deserialize",
+            value_ns=mine.deserialize_outside,
+            n=n,
+            source="event log: Executor Deserialize Time, without what lies inside task",
+        ),
+        Row(
+            path="getting_result",
+            value_ns=mine.getting,
+            n=n,
+            source="event log: Getting Result Time to Finish Time",
+        ),
+        Row(
+            path="scheduler_delay",
+            value_ns=delay - min(delay, overlap_ns) if delay > 0 else delay,
+            n=n,
+            method="by_complement",
+            source=source,
+        ),
+    ]
+    if mine.bare:
+        source = "event log: attempts that ended without metrics"
+        rows.append(Row(path="task_without_metrics", value_ns=mine.bare, source=source))
+    return rows
+
+
+def _idle(found: Slots) -> list[Row]:
+    source = "event log: registered slots without a task attempt"
+    rows = [Row(path="idle", value_ns=sum(found.idle_ns.values()), source=source)]
+    rows += [
+        Row(path=f"idle/{c}", parent="idle", value_ns=found.idle_ns[c], source=_IDLE_SOURCE[c])
+        for c in CAUSES
+    ]
+    return rows
