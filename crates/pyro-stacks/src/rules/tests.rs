@@ -41,6 +41,22 @@ const GENERATED: &str =
 #[test]
 fn stacks_are_told_as_a_reader_would() {
     let cases = [
+        // reflection works for its caller; making what it calls through does not
+        (
+            "serialisation",
+            "WholeStageCodegen",
+            "java.lang.reflect.Constructor.newInstanceWithCaller java.lang.reflect.Constructor.newInstance java.io.ObjectStreamClass.newInstance java.io.ObjectInputStream.readOrdinaryObject GENERATED.processNext",
+        ),
+        (
+            "serialisation",
+            "WholeStageCodegen",
+            "jdk.internal.reflect.GeneratedMethodAccessor18.invoke jdk.internal.reflect.DelegatingMethodAccessorImpl.invoke java.lang.reflect.Method.invoke java.io.ObjectStreamClass.invokeReadObject GENERATED.processNext",
+        ),
+        (
+            "vm",
+            "WholeStageCodegen",
+            "jdk.internal.reflect.MethodAccessorGenerator.generate jdk.internal.reflect.NativeMethodAccessorImpl.invoke java.lang.reflect.Method.invoke java.io.ObjectStreamClass.invokeReadObject GENERATED.processNext",
+        ),
         // decimals: conversion, arithmetic and access are three things
         (
             "cast",

@@ -2,6 +2,7 @@ package org.pyrometer.workloads.truth;
 
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.List;
 
 /**
@@ -12,6 +13,7 @@ import java.util.List;
  * work. So the share holds on any machine, and what other tasks bring about counts too.
  */
 public final class Endured {
+  private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
   private static final int CAUSE = 0;
   private static final int USEFUL = 1;
 
@@ -133,7 +135,7 @@ public final class Endured {
 
     @Override
     public long enduredNs() {
-      return schedstat.read().queuedNs();
+      return schedstat.queuedNs();
     }
 
     @Override
@@ -166,9 +168,14 @@ public final class Endured {
 
     @Override
     public void bring(double strength) {
-      long before = System.nanoTime() - schedstat.read().runnableNs();
+      long before = asleepNs();
       holder.block();
-      blockedNs += Math.max(0, System.nanoTime() - schedstat.read().runnableNs() - before);
+      blockedNs += Math.max(0, asleepNs() - before);
+    }
+
+    /** Since any one moment; a difference of two says how long it slept in between. */
+    private long asleepNs() {
+      return System.nanoTime() - THREADS.getCurrentThreadCpuTime() - schedstat.queuedNs();
     }
   }
 }

@@ -6,13 +6,13 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The kernel's count of a thread's time on a CPU and in a run queue; of the thread that made it.
+ * The kernel's count of a thread's time in a run queue; of the thread that made it. Its time on a
+ * CPU stands there too, but for a running thread only as of its last tick or switch: milliseconds
+ * ago.
  */
 final class Schedstat {
   private final RandomAccessFile file;
   private final byte[] text = new byte[128];
-  private long ranNs;
-  private long queuedNs;
 
   Schedstat() {
     try {
@@ -22,26 +22,15 @@ final class Schedstat {
     }
   }
 
-  Schedstat read() {
+  /** Time in the run queue. */
+  long queuedNs() {
     try {
       file.seek(0);
       int length = file.read(text);
-      String[] numbers = new String(text, 0, length, StandardCharsets.US_ASCII).split(" ", 3);
-      ranNs = Long.parseLong(numbers[0]);
-      queuedNs = Long.parseLong(numbers[1]);
-      return this;
+      return Long.parseLong(
+          new String(text, 0, length, StandardCharsets.US_ASCII).split(" ", 3)[1]);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  /** Time in the run queue. */
-  long queuedNs() {
-    return queuedNs;
-  }
-
-  /** Time on a CPU or in the run queue. */
-  long runnableNs() {
-    return ranNs + queuedNs;
   }
 }
