@@ -1,10 +1,12 @@
 //! The command line.
 
 use crate::record::Options;
+use crate::tier::Tier;
 
 /// How it is called.
 pub const USAGE: &str = "\
-usage: pyro-probe record --root-pid PID --raw-dir FOLDER --host NAME [--hz 20] [--no-threads] [--max-open 8192]
+usage: pyro-probe record --root-pid PID --raw-dir FOLDER --host NAME [--hz 20] [--tier auto]
+                         [--no-threads] [--max-open 8192]
        pyro-probe tiers --json
        pyro-probe card --json
        pyro-probe canary --json
@@ -56,7 +58,7 @@ pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
 
 fn record(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     let (mut root_pid, mut raw_dir, mut host) = (None, None, None);
-    let (mut hz, mut with_threads, mut max_open) = (20.0, true, 8192);
+    let (mut hz, mut with_threads, mut max_open, mut tier) = (20.0, true, 8192, None);
     while let Some(flag) = args.next() {
         if flag == "--no-threads" {
             with_threads = false;
@@ -87,6 +89,10 @@ fn record(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
                     .filter(usable)
                     .ok_or_else(|| wrong("a rate from 0.1 to 1000"))?;
             }
+            "--tier" if value == "auto" => tier = None,
+            "--tier" => {
+                tier = Some(Tier::of_word(&value).ok_or_else(|| wrong("auto, T0, T1, T2 or T3"))?);
+            }
             "--max-open" => max_open = value.parse().map_err(|_| wrong("a number"))?,
             _ => return Err(format!("record does not know {flag:?}")),
         }
@@ -97,6 +103,7 @@ fn record(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
         host: host.ok_or("--host is missing")?,
         hz,
         with_threads,
+        tier,
         max_open,
     })
 }
@@ -111,7 +118,8 @@ mod tests {
 
     #[test]
     fn record_with_all_options() {
-        let line = "record --root-pid 7 --raw-dir /r --host h --hz 50 --no-threads --max-open 0";
+        let line =
+            "record --root-pid 7 --raw-dir /r --host h --hz 50 --tier T2 --no-threads --max-open 0";
         let Ok(Command::Record(options)) = parsed(line) else {
             panic!("refused")
         };
@@ -120,9 +128,10 @@ mod tests {
                 options.root_pid,
                 options.hz,
                 options.with_threads,
+                options.tier,
                 options.max_open
             ),
-            (7, 50.0, false, 0)
+            (7, 50.0, false, Some(Tier::T2), 0)
         );
         assert_eq!(
             (options.raw_dir.to_str(), options.host.as_str()),
@@ -140,6 +149,7 @@ mod tests {
             ("record --root-pid 1 --raw-dir /r --host h --hz 0", "a rate"),
             ("record --root-pid", "needs a value"),
             ("record --depth 3", "--depth"),
+            ("record --root-pid 1 --tier T4", "T3"),
             ("tiers --yaml", "--yaml"),
             ("dance", "dance"),
         ] {

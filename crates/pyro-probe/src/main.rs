@@ -1,19 +1,25 @@
-//! `pyro-probe`: threads of given processes and host series, sampled from `/proc`.
+//! `pyro-probe`: threads of given processes and host series, sampled.
 
 mod args;
 mod bpf;
 mod card;
 mod host;
+mod kernel_stacks;
 mod output;
 mod outputs;
 mod parse;
 mod processes;
 mod record;
 mod report;
+mod rows;
 mod schedule;
 mod series;
+mod states;
+mod symbols;
 mod sys;
+mod syscalls;
 mod threads;
+mod tier;
 mod tiers;
 
 use std::process::ExitCode;

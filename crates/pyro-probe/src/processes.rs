@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::rc::Rc;
 
+use crate::bpf::ThreadIterator;
 use crate::host::Machine;
 use crate::parse::process::{io, stat, status};
 use crate::parse::ticks_ns;
+use crate::rows::Rows;
 use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns, watch_exit};
-use crate::threads::{Row, Threads};
+use crate::threads::{Source, Threads};
+use crate::tier::Tier;
 
 /// What a pass reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,11 +82,12 @@ struct Process {
 }
 
 /// The followed processes.
-#[derive(Debug)]
 pub struct Processes {
     machine: Machine,
     descriptors: Descriptors,
     with_threads: bool,
+    tier: Tier,
+    iterator: Option<ThreadIterator>,
     root: i32,
     followed: BTreeMap<i32, Process>,
     strangers: BTreeSet<i32>,
@@ -97,7 +102,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Follows nothing yet.
+    /// Follows nothing yet. With an iterator threads are read through it, else from `/proc`.
     ///
     /// # Errors
     /// If `/proc` cannot be listed.
@@ -105,12 +110,15 @@ impl Processes {
         machine: Machine,
         root: i32,
         with_threads: bool,
+        (tier, iterator): (Tier, Option<ThreadIterator>),
         descriptors: &Descriptors,
     ) -> std::io::Result<Self> {
         Ok(Self {
             machine,
             descriptors: descriptors.clone(),
             with_threads,
+            tier,
+            iterator,
             root,
             followed: BTreeMap::new(),
             strangers: BTreeSet::from([std::process::id() as i32]),
@@ -175,9 +183,10 @@ impl Processes {
         let scope = recorder.scope(&format!("process/{pid}"));
         let start_ns = ticks_ns(start_ticks, self.machine.ticks_per_second);
         recorder.record(now, scope, "start_time_mono_ns", start_ns);
+        let ticks_per_second = self.machine.ticks_per_second;
         let threads = self
             .with_threads
-            .then(|| Threads::new(pid, self.machine.ticks_per_second, &self.descriptors));
+            .then(|| Threads::new(pid, ticks_per_second, &self.descriptors, self.source(pid)));
         let seen = Seen {
             pid,
             comm,
@@ -205,6 +214,16 @@ impl Processes {
             },
         );
         true
+    }
+
+    /// How the threads of a process are read.
+    fn source(&self, pid: i32) -> Source {
+        let iterator = self.iterator.as_ref();
+        match iterator.and_then(|iterator| iterator.bind(pid).ok()) {
+            Some(link) => Source::Records(Rc::new(link)),
+            None if self.tier == Tier::T3 => Source::StatesOnly,
+            None => Source::Files,
+        }
     }
 
     /// Looks for new children of followed processes. Processes seen before are not looked at again
@@ -249,7 +268,7 @@ impl Processes {
         created: bool,
         recorder: &mut Recorder,
         buffer: &mut Buffer,
-        emit: &mut dyn FnMut(i32, Row),
+        rows: &mut Rows,
     ) {
         let pids: Vec<i32> = self.followed.keys().copied().collect();
         for pid in pids {
@@ -258,31 +277,16 @@ impl Processes {
             };
             let cpu_before = process.seen.cpu_ns;
             if !process.read(depth != Depth::Fast, self.machine, recorder, buffer) {
-                self.end(pid, recorder, buffer, emit);
+                self.end(pid, recorder, buffer, rows);
                 continue;
             }
             process.listing_due |= created;
-            let Some(threads) = process.threads.as_mut() else {
-                continue;
-            };
-            // Another count is seen at once; one thread in place of another in the next slow pass.
-            if process.threads_count != threads.count()
-                || process.listing_due && depth != Depth::Fast
-            {
-                process.listing_due = false;
-                let _ = process.tasks.list(&mut self.listing, |name| {
-                    if let Ok(tid) = name.parse::<i32>() {
-                        threads.add(tid, mono_ns, buffer, &mut |row| emit(pid, row));
-                    }
-                });
-            }
             let none_ran = cpu_before.is_some() && cpu_before == process.seen.cpu_ns;
-            if none_ran && depth != Depth::Last {
-                threads.none_ran(mono_ns());
-            } else {
-                threads.pass(depth == Depth::Last, mono_ns, buffer, &mut |row| {
-                    emit(pid, row)
-                });
+            process.read_threads(depth, none_ran, self.iterator.as_mut(), buffer, rows);
+            if depth == Depth::Last
+                && let Some(threads) = process.threads.as_mut()
+            {
+                threads.end_states(rows);
             }
         }
     }
@@ -296,21 +300,15 @@ impl Processes {
     }
 
     /// Takes the last reading of a process that ended; as a zombie it still has its counters.
-    pub fn end(
-        &mut self,
-        pid: i32,
-        recorder: &mut Recorder,
-        buffer: &mut Buffer,
-        emit: &mut dyn FnMut(i32, Row),
-    ) {
+    pub fn end(&mut self, pid: i32, recorder: &mut Recorder, buffer: &mut Buffer, rows: &mut Rows) {
         let Some(mut process) = self.followed.remove(&pid) else {
             return;
         };
         process.read(true, self.machine, recorder, buffer);
         recorder.record(mono_ns(), process.scope, "parent_pid", process.parent_pid);
+        process.read_threads(Depth::Last, false, self.iterator.as_mut(), buffer, rows);
         if let Some(threads) = process.threads.as_mut() {
-            threads.pass(true, mono_ns, buffer, &mut |row| emit(pid, row));
-            threads.end(mono_ns(), &mut |row| emit(pid, row));
+            threads.end(mono_ns(), rows);
             self.ended_threads.0 += threads.seen;
             self.ended_threads.1 += threads.readings;
         }
@@ -324,6 +322,40 @@ impl Processes {
 }
 
 impl Process {
+    /// Reads its threads.
+    fn read_threads(
+        &mut self,
+        depth: Depth,
+        none_ran: bool,
+        iterator: Option<&mut ThreadIterator>,
+        buffer: &mut Buffer,
+        rows: &mut Rows,
+    ) {
+        let Some(threads) = self.threads.as_mut() else {
+            return;
+        };
+        if let (false, Some(iterator)) = (threads.need_listing(), iterator) {
+            // What the kernel does not hand out now it does in the next pass, or the process is gone.
+            let _ = threads.pass_records(iterator, rows);
+            return;
+        }
+        // Another count is seen at once; one thread in place of another in the next slow pass.
+        if self.threads_count != threads.count() || self.listing_due && depth != Depth::Fast {
+            self.listing_due = false;
+            let mut listing = Vec::new();
+            let _ = self.tasks.list(&mut listing, |name| {
+                if let Ok(tid) = name.parse::<i32>() {
+                    threads.add(tid, mono_ns, buffer, rows);
+                }
+            });
+        }
+        if none_ran && depth != Depth::Last {
+            threads.none_ran(mono_ns());
+        } else {
+            threads.pass_files(depth == Depth::Last, mono_ns, buffer, rows);
+        }
+    }
+
     /// One reading; false once the process has ended.
     fn read(
         &mut self,

@@ -9,10 +9,11 @@ use crate::host::{Host, Machine};
 use crate::outputs::Outputs;
 use crate::processes::{Depth, Processes, Seen, Why};
 use crate::report::{ClockPairs, no_more, replace};
+use crate::rows::Rows;
 use crate::schedule::{Lateness, Schedule};
 use crate::series::Recorder;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
-use crate::threads::Row;
+use crate::tier::{self, Tier};
 
 /// A slow reading in so many passes.
 const SLOW_EVERY: u64 = 5;
@@ -36,6 +37,8 @@ pub struct Options {
     pub hz: f64,
     /// Record threads.
     pub with_threads: bool,
+    /// How well to look at threads; the best that can be had if `None`.
+    pub tier: Option<Tier>,
     /// Descriptors kept open at most; more threads are read by open, read, close.
     pub max_open: usize,
 }
@@ -52,53 +55,6 @@ pub fn record(options: &Options) -> io::Result<()> {
     Ok(())
 }
 
-/// Appends a row of table `thread_counters`.
-fn thread_row(outputs: &mut Outputs, pid: i32, row: Row) {
-    let rows = &mut outputs.threads.rows;
-    let detail = row.detail.as_ref();
-    rows.host.append_value(&outputs.host);
-    rows.pid.append_value(pid.into());
-    rows.tid.append_value(row.tid.into());
-    rows.t_mono_ns.append_value(row.t_mono_ns);
-    rows.comm.append_value(row.comm);
-    rows.state
-        .append_option(detail.map(|detail| detail.state.as_str()));
-    rows.run_ns.append_value(row.counters.run_ns);
-    rows.run_delay_ns.append_value(row.counters.run_delay_ns);
-    rows.timeslices_count
-        .append_value(row.counters.timeslices_count);
-    rows.user_ns
-        .append_option(detail.map(|detail| detail.user_ns));
-    rows.system_ns
-        .append_option(detail.map(|detail| detail.system_ns));
-    rows.minor_faults_count
-        .append_option(detail.map(|detail| detail.minor_faults_count));
-    rows.major_faults_count
-        .append_option(detail.map(|detail| detail.major_faults_count));
-    let switches = detail.and_then(|detail| detail.switches);
-    rows.voluntary_switches_count
-        .append_option(switches.map(|switches| switches.voluntary_count));
-    rows.involuntary_switches_count
-        .append_option(switches.map(|switches| switches.involuntary_count));
-    rows.cpu.append_option(detail.map(|detail| detail.cpu));
-    rows.first.append_value(row.first);
-    rows.last.append_value(row.last);
-    outputs.threads.row_done();
-}
-
-/// Appends the series' rows that came together.
-fn take_series(outputs: &mut Outputs, recorder: &mut Recorder) {
-    for row in recorder.rows.drain(..) {
-        let rows = &mut outputs.series.rows;
-        rows.host.append_value(&outputs.host);
-        rows.t_mono_ns.append_value(row.t_mono_ns);
-        rows.scope.append_value(&recorder.scopes[row.scope]);
-        rows.name.append_value(row.name);
-        rows.value.append_value(row.value);
-        outputs.series.row_done();
-    }
-}
-
 struct Probe {
     options: Options,
     raw: Folder,
@@ -107,7 +63,9 @@ struct Probe {
     host: Host,
     processes: Processes,
     recorder: Recorder,
-    outputs: Outputs,
+    rows: Rows,
+    tier: Tier,
+    tier_reason: Option<String>,
     buffer: Buffer,
     late: Lateness,
     schedule: Schedule,
@@ -132,10 +90,12 @@ impl Probe {
             .map_err(|error| at(&options.raw_dir, error))?;
         let (machine, mut buffer) = (Machine::ask(), Buffer::default());
         let mut recorder = Recorder::default();
+        let granted = tier::grant(options.tier, options.root_pid);
         let mut processes = Processes::new(
             machine,
             options.root_pid,
             options.with_threads,
+            (granted.tier, granted.iterator),
             &descriptors,
         )?;
         if !processes.follow(options.root_pid, Why::Root, &mut recorder, &mut buffer) {
@@ -154,7 +114,9 @@ impl Probe {
             descriptors,
             processes,
             recorder,
-            outputs,
+            rows: Rows::new(outputs),
+            tier: granted.tier,
+            tier_reason: granted.reason,
             buffer,
             late: Lateness::default(),
             schedule: Schedule::new(mono_ns(), options.hz, seed),
@@ -200,14 +162,9 @@ impl Probe {
         let exits = self.processes.exits();
         let fds: Vec<_> = exits.iter().map(|exit| exit.1).collect();
         let ended = sys::wait(due, &fds);
-        let outputs = &mut self.outputs;
         for ((pid, _), _) in exits.into_iter().zip(ended).filter(|(_, ended)| *ended) {
-            self.processes.end(
-                pid,
-                &mut self.recorder,
-                &mut self.buffer,
-                &mut |pid, row| thread_row(outputs, pid, row),
-            );
+            self.processes
+                .end(pid, &mut self.recorder, &mut self.buffer, &mut self.rows);
         }
     }
 
@@ -226,20 +183,19 @@ impl Probe {
             self.processes
                 .find_descendants(false, &mut self.recorder, &mut self.buffer);
         }
-        let outputs = &mut self.outputs;
         self.processes.pass(
             depth,
             created,
             &mut self.recorder,
             &mut self.buffer,
-            &mut |pid, row| thread_row(outputs, pid, row),
+            &mut self.rows,
         );
         if slow {
             let (user, system, _) = sys::own_usage();
             self.recorder
                 .record(mono_ns(), probe, "own_cpu_ns", user + system);
         }
-        take_series(&mut self.outputs, &mut self.recorder);
+        self.rows.series(&mut self.recorder);
     }
 
     fn housekeeping(&mut self) {
@@ -258,24 +214,25 @@ impl Probe {
                 .find_descendants(true, &mut self.recorder, &mut self.buffer);
         }
         self.rounds += 1;
-        self.outputs.flush();
+        self.rows.stacks.write(&mut self.rows.outputs, false);
+        self.rows.outputs.flush();
         self.clock_pairs.tick();
         // A report that cannot be written now is written again in a second.
         let _ = replace(&self.report_path, &self.report("running", None));
     }
 
     fn finish(mut self, reason: &'static str) {
-        let outputs = &mut self.outputs;
         self.processes.pass(
             Depth::Last,
             true,
             &mut self.recorder,
             &mut self.buffer,
-            &mut |pid, row| thread_row(outputs, pid, row),
+            &mut self.rows,
         );
         self.recorder.end(None);
-        take_series(&mut self.outputs, &mut self.recorder);
-        self.outputs.finish();
+        self.rows.series(&mut self.recorder);
+        self.rows.stacks.write(&mut self.rows.outputs, true);
+        self.rows.outputs.finish();
         if self.raw.still_there()
             && let Err(error) = replace(&self.report_path, &self.report("finished", Some(reason)))
         {
@@ -298,7 +255,9 @@ impl Probe {
             "schema": "pyrometer/probe-report/1",
             "version": env!("CARGO_PKG_VERSION"),
             "host": self.options.host,
-            "tier": "T2",
+            "tier": self.tier.word(),
+            "tier_asked": self.options.tier.map_or("auto", Tier::word),
+            "tier_reason": self.tier_reason,
             "pid": std::process::id(),
             "root_pid": self.options.root_pid,
             "hz": self.options.hz,
@@ -315,11 +274,12 @@ impl Probe {
             },
             "samples_count": thread_readings,
             "threads_seen_count": threads_seen,
-            "thread_rows_count": self.outputs.threads.written,
-            "series_rows_count": self.outputs.series.written,
-            "rows_count": self.outputs.written(),
-            "dropped_rows_count": self.outputs.dropped(),
-            "write_error": self.outputs.error(),
+            "thread_rows_count": self.rows.outputs.threads.written,
+            "series_rows_count": self.rows.outputs.series.written,
+            "rows_count": self.rows.outputs.written(),
+            "kernel_stacks_dropped_count": self.rows.stacks.dropped,
+            "dropped_rows_count": self.rows.outputs.dropped(),
+            "write_error": self.rows.outputs.error(),
             "kept_open_count": self.descriptors.kept(),
             "open_read_close_count": self.descriptors.open_read_close(),
             "io_denied_processes_count": self.processes.io_denied,

@@ -66,6 +66,8 @@ mod tests {
             let mut emit = |_: &'static str, _: i64| {};
             process::stat(&text);
             process::schedstat(&text);
+            process::syscall(&text);
+            process::stack_symbols(&text).count();
             process::cgroups(&text);
             process::io(&text, &mut emit);
             process::status(&text, &mut emit);

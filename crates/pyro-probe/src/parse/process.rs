@@ -91,6 +91,44 @@ pub fn stat(text: &str) -> Option<Stat<'_>> {
     })
 }
 
+/// Where a thread entered the kernel, from `/proc/PID/task/TID/syscall`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// Number of the system call; `None` where it entered otherwise.
+    pub number: Option<i64>,
+    /// User stack pointer.
+    pub user_sp: i64,
+    /// User instruction pointer.
+    pub user_pc: i64,
+}
+
+/// Parses `syscall`: number, arguments, stack and instruction pointer; `-1` and the pointers; or
+/// `running`, which gives `None`.
+pub fn syscall(text: &str) -> Option<Entry> {
+    let mut words = text.split_ascii_whitespace();
+    let number = words.next()?.parse::<i64>().ok()?;
+    let mut from_end = words.rev();
+    let mut pointer = || {
+        let digits = from_end.next()?.strip_prefix("0x")?;
+        u64::from_str_radix(digits, 16).ok().map(|at| at as i64)
+    };
+    let (user_pc, user_sp) = (pointer()?, pointer()?);
+    Some(Entry {
+        number: (number >= 0).then_some(number),
+        user_sp,
+        user_pc,
+    })
+}
+
+/// Functions named by `/proc/PID/task/TID/stack`, leaf first: `[<0>] name+0x1/0x2 [module]` a line.
+pub fn stack_symbols(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let frame = line.split_once("] ")?.1;
+        let name = frame.split(['+', ' ']).next()?;
+        (!name.is_empty()).then_some(name)
+    })
+}
+
 /// Series of `/proc/PID/io`.
 pub const IO: &[(&str, &str, i64)] = &[
     ("rchar", "rchar_bytes", 1),
@@ -195,6 +233,26 @@ mod tests {
         assert_eq!(schedstat("1421135 227108"), None);
         assert_eq!(schedstat(""), None);
         assert_eq!(schedstat("a b c"), None);
+    }
+
+    #[test]
+    fn entries_into_the_kernel() {
+        let text = "202 0x7f1 0x189 0x0 0x0 0x0 0xffffffff 0x7ffc5e 0x7f22f\n";
+        let entry = syscall(text).unwrap();
+        assert_eq!(entry.number, Some(202));
+        assert_eq!((entry.user_sp, entry.user_pc), (0x7f_fc5e, 0x7f22f));
+        let fault = syscall("-1 0x7ffc5e 0x7f22f\n").unwrap();
+        assert_eq!((fault.number, fault.user_pc), (None, 0x7f22f));
+        for other in ["running\n", "", "202", "202 0x1", "202 1 2"] {
+            assert_eq!(syscall(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn frames_of_a_stack() {
+        let text = "[<0>] futex_wait_queue+0x66/0x90\n[<0>] nfs_wait+0x1/0x2 [nfs]\n[<0>] do_syscall_64\nrubbish\n";
+        let frames: Vec<_> = stack_symbols(text).collect();
+        assert_eq!(frames, ["futex_wait_queue", "nfs_wait", "do_syscall_64"]);
     }
 
     #[test]

@@ -1,0 +1,128 @@
+//! What readings become: rows of the streams.
+
+use std::rc::Rc;
+
+use crate::kernel_stacks::KernelStacks;
+use crate::outputs::Outputs;
+use crate::series::Recorder;
+use crate::states::{Context, Run};
+use crate::syscalls;
+use crate::threads::Row;
+
+/// Asked for every thread that is seen: its context slot.
+pub type ContextOf = Box<dyn FnMut(i32, i32) -> Option<Context>>;
+/// Asked for every process whose thread is seen: its own word for what it does.
+pub type AnnotationOf = Box<dyn FnMut(i32) -> Option<Rc<str>>>;
+
+/// Takes what the readers of threads and processes found.
+pub struct Rows {
+    /// The streams.
+    pub outputs: Outputs,
+    /// Dictionary of kernel stacks.
+    pub stacks: KernelStacks,
+    /// Context slots, by process and thread.
+    pub context_of: Option<ContextOf>,
+    /// Annotations, by process.
+    pub annotation_of: Option<AnnotationOf>,
+}
+
+impl Rows {
+    /// Rows go to these streams.
+    pub fn new(outputs: Outputs) -> Self {
+        Self {
+            outputs,
+            stacks: KernelStacks::default(),
+            context_of: None,
+            annotation_of: None,
+        }
+    }
+
+    /// What a thread says of itself.
+    pub fn context(&mut self, pid: i32, tid: i32) -> Option<Context> {
+        self.context_of.as_mut()?(pid, tid)
+    }
+
+    /// What a process says of itself.
+    pub fn annotation(&mut self, pid: i32) -> Option<Rc<str>> {
+        self.annotation_of.as_mut()?(pid)
+    }
+
+    /// Appends a row of table `thread_counters`.
+    pub fn counters(&mut self, pid: i32, row: Row) {
+        let rows = &mut self.outputs.threads.rows;
+        let detail = row.detail.as_ref();
+        rows.host.append_value(&self.outputs.host);
+        rows.pid.append_value(pid.into());
+        rows.tid.append_value(row.tid.into());
+        rows.t_mono_ns.append_value(row.t_mono_ns);
+        rows.comm.append_value(row.comm);
+        rows.state.append_option(detail.map(|detail| detail.state));
+        rows.run_ns.append_value(row.counters.run_ns);
+        rows.run_delay_ns.append_value(row.counters.run_delay_ns);
+        rows.timeslices_count
+            .append_value(row.counters.timeslices_count);
+        rows.user_ns
+            .append_option(detail.map(|detail| detail.user_ns));
+        rows.system_ns
+            .append_option(detail.map(|detail| detail.system_ns));
+        rows.minor_faults_count
+            .append_option(detail.map(|detail| detail.minor_faults_count));
+        rows.major_faults_count
+            .append_option(detail.map(|detail| detail.major_faults_count));
+        let switches = detail.and_then(|detail| detail.switches);
+        rows.voluntary_switches_count
+            .append_option(switches.map(|switches| switches.voluntary_count));
+        rows.involuntary_switches_count
+            .append_option(switches.map(|switches| switches.involuntary_count));
+        rows.cpu.append_option(detail.map(|detail| detail.cpu));
+        rows.first.append_value(row.first);
+        rows.last.append_value(row.last);
+        self.outputs.threads.row_done();
+    }
+
+    /// Appends a row of table `thread_states`.
+    pub fn state(&mut self, pid: i32, tid: i32, run: Run) {
+        let (seen, rows) = (run.seen, &mut self.outputs.states.rows);
+        rows.host.append_value(&self.outputs.host);
+        rows.pid.append_value(pid.into());
+        rows.tid.append_value(tid.into());
+        rows.begin_mono_ns.append_value(run.begin_mono_ns);
+        rows.end_mono_ns.append_value(run.end_mono_ns);
+        rows.passes_count.append_value(run.passes_count);
+        rows.weight_ns.append_value(run.weight_ns);
+        rows.state.append_value(seen.state.word());
+        rows.io_wait.append_option(seen.io_wait);
+        rows.switches_count.append_value(seen.switches_count);
+        rows.syscall
+            .append_option(seen.place.syscall.map(syscalls::name));
+        rows.user_sp.append_option(seen.place.user_sp);
+        rows.user_pc.append_option(seen.place.user_pc);
+        rows.kernel_stack.append_option(seen.place.kernel_stack);
+        let context = seen.context;
+        rows.context_seq
+            .append_option(context.map(|context| context.sequence));
+        rows.task_attempt_id
+            .append_option(context.and_then(|context| context.task_attempt_id));
+        rows.stage_id
+            .append_option(context.and_then(|context| context.stage_id));
+        rows.stage_attempt
+            .append_option(context.and_then(|context| context.stage_attempt));
+        rows.sql_id
+            .append_option(context.and_then(|context| context.sql_id));
+        rows.annotation.append_option(seen.annotation);
+        self.outputs.states.row_done();
+    }
+
+    /// Appends the rows of table `os_series` that came together.
+    pub fn series(&mut self, recorder: &mut Recorder) {
+        for row in recorder.rows.drain(..) {
+            let rows = &mut self.outputs.series.rows;
+            rows.host.append_value(&self.outputs.host);
+            rows.t_mono_ns.append_value(row.t_mono_ns);
+            rows.scope.append_value(&recorder.scopes[row.scope]);
+            rows.name.append_value(row.name);
+            rows.value.append_value(row.value);
+            self.outputs.series.row_done();
+        }
+    }
+}

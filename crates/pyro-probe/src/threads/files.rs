@@ -1,0 +1,129 @@
+//! The files of one thread in `/proc`, kept open, the cheapest read first.
+
+use crate::kernel_stacks::KernelStacks;
+use crate::parse::process::{SchedStat, schedstat, stack_symbols, stat, syscall};
+use crate::parse::ticks_ns;
+use crate::states::Place;
+use crate::sys::{Buffer, Descriptors, ProcFile};
+use crate::threads::Detail;
+
+/// What of `/proc/PID/task/TID` may be read; found out by trying.
+#[derive(Debug, Clone, Copy)]
+pub struct Access {
+    syscall: bool,
+    stack: bool,
+    wchan: bool,
+}
+
+impl Access {
+    /// All of it (`places`), or nothing but counters and states.
+    pub fn new(places: bool) -> Self {
+        Self {
+            syscall: places,
+            stack: places,
+            wchan: places,
+        }
+    }
+}
+
+/// The files.
+#[derive(Debug)]
+pub struct Files {
+    schedstat: ProcFile,
+    stat: ProcFile,
+    syscall: ProcFile,
+    stack: ProcFile,
+    wchan: ProcFile,
+}
+
+impl Files {
+    /// Names them; each is opened as it is read first.
+    pub fn new(pid: i32, tid: i32, descriptors: &Descriptors) -> Self {
+        let file =
+            |name: &str| ProcFile::new(&format!("/proc/{pid}/task/{tid}/{name}"), descriptors);
+        Self {
+            schedstat: file("schedstat"),
+            stat: file("stat"),
+            syscall: file("syscall"),
+            stack: file("stack"),
+            wchan: file("wchan"),
+        }
+    }
+
+    /// The scheduler's counters; `None` once the thread is gone.
+    pub fn schedstat(&mut self, buffer: &mut Buffer) -> Option<SchedStat> {
+        schedstat(self.schedstat.read(buffer).ok()?)
+    }
+
+    /// What `stat` knows; name and start are put where they belong.
+    pub fn detail(
+        &mut self,
+        buffer: &mut Buffer,
+        ticks_per_second: i64,
+        comm: &mut String,
+        start: &mut i64,
+    ) -> Option<Detail> {
+        let parsed = stat(self.stat.read(buffer).ok()?)?;
+        if comm != parsed.comm {
+            parsed.comm.clone_into(comm);
+        }
+        *start = parsed.start_ticks;
+        Some(Detail {
+            state: letter(parsed.state),
+            user_ns: ticks_ns(parsed.user_ticks, ticks_per_second),
+            system_ns: ticks_ns(parsed.system_ticks, ticks_per_second),
+            minor_faults_count: parsed.minor_faults_count,
+            major_faults_count: parsed.major_faults_count,
+            switches: None,
+            cpu: i32::try_from(parsed.cpu).unwrap_or(-1),
+        })
+    }
+
+    /// Where the thread waits, as far as that may be read.
+    pub fn place(
+        &mut self,
+        access: &mut Access,
+        buffer: &mut Buffer,
+        stacks: &mut KernelStacks,
+    ) -> Place {
+        let mut place = Place::default();
+        if let Some(text) = allowed(&mut access.syscall, &mut self.syscall, buffer)
+            && let Some(at) = syscall(text)
+        {
+            place.syscall = at.number;
+            (place.user_sp, place.user_pc) = (Some(at.user_sp), Some(at.user_pc));
+        }
+        if let Some(text) = allowed(&mut access.stack, &mut self.stack, buffer) {
+            place.kernel_stack = stacks.of_symbols(stack_symbols(text));
+        }
+        // Only the function that it waits in: a stack of one frame.
+        if !access.stack
+            && let Some(text) = allowed(&mut access.wchan, &mut self.wchan, buffer)
+            && text != "0"
+        {
+            place.kernel_stack = stacks.of_symbols(std::iter::once(text));
+        }
+        place
+    }
+}
+
+/// What stands in the file, if it may be read; what may not is not tried again.
+fn allowed<'a>(access: &mut bool, file: &mut ProcFile, buffer: &'a mut Buffer) -> Option<&'a str> {
+    if !*access {
+        return None;
+    }
+    match file.read(buffer) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            *access = !matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+            None
+        }
+    }
+}
+
+/// The state's letter as one of ours that stay.
+fn letter(letter: &str) -> &'static str {
+    const KNOWN: [&str; 10] = ["R", "S", "D", "T", "t", "X", "Z", "I", "P", "W"];
+    let known = KNOWN.into_iter().find(|known| *known == letter);
+    known.unwrap_or("?")
+}

@@ -1,0 +1,129 @@
+//! How well threads can be seen here: each tier is tried, none is inferred.
+
+use crate::bpf::{Kernel, Refusal, ThreadIterator};
+use crate::sys::{Buffer, Descriptors, ProcFile};
+
+/// Tiers, from the most exact one on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The kernel's records of threads, and the scheduler's events.
+    T0,
+    /// The kernel's records of threads.
+    T1,
+    /// `/proc`, with the place where a thread waits.
+    T2,
+    /// `/proc`, counters and states alone.
+    T3,
+}
+
+impl Tier {
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::T0 => "T0",
+            Self::T1 => "T1",
+            Self::T2 => "T2",
+            Self::T3 => "T3",
+        }
+    }
+
+    /// From its name.
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::T0, Self::T1, Self::T2, Self::T3]
+            .into_iter()
+            .find(|tier| tier.word() == word)
+    }
+}
+
+/// What can be had of what was asked for.
+pub struct Granted {
+    /// The tier.
+    pub tier: Tier,
+    /// Why it is not a better one.
+    pub reason: Option<String>,
+    /// Reads threads, at T1 and better.
+    pub iterator: Option<ThreadIterator>,
+}
+
+/// Tries the tier that was asked for, the best one by default, and then those below it.
+pub fn grant(asked: Option<Tier>, root_pid: i32) -> Granted {
+    let mut reasons = Vec::new();
+    let asked = asked.unwrap_or(BEST);
+    if asked < BEST {
+        let why = "the scheduler's events are not recorded by this version";
+        reasons.push(format!("{}: {why}", asked.word()));
+    }
+    let mut iterator = None;
+    if asked <= Tier::T1 {
+        match Kernel::read().and_then(|kernel| ThreadIterator::load(&kernel)) {
+            Ok(loaded) => iterator = Some(loaded),
+            Err(Refusal { reason, remedy }) => reasons.push(format!("T1: {reason} ({remedy})")),
+        }
+    }
+    let tier = match iterator {
+        Some(_) => asked.max(BEST),
+        None if asked == Tier::T3 => Tier::T3,
+        None => match places(root_pid) {
+            Ok(()) => Tier::T2,
+            Err(why) => {
+                reasons.push(format!("T2: {why}"));
+                Tier::T3
+            }
+        },
+    };
+    Granted {
+        tier,
+        reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
+        iterator,
+    }
+}
+
+/// The best tier of this version.
+const BEST: Tier = Tier::T1;
+
+/// Whether it may be read where a process waits.
+fn places(pid: i32) -> Result<(), String> {
+    let path = format!("/proc/{pid}/syscall");
+    let mut buffer = Buffer::default();
+    let read = ProcFile::new(&path, &Descriptors::new(0))
+        .read(&mut buffer)
+        .map(drop);
+    read.map_err(|error| {
+        format!(
+            "{path}: {error} (Run as the same user or as root, or give pyro-probe CAP_SYS_PTRACE.)"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tiers_of_files_are_always_granted() {
+        let own = std::process::id() as i32;
+        for asked in [Tier::T2, Tier::T3] {
+            let granted = grant(Some(asked), own);
+            assert_eq!((granted.tier, granted.reason), (asked, None));
+            assert!(granted.iterator.is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_not_granted_has_a_reason() {
+        for asked in [None, Some(Tier::T0), Some(Tier::T1)] {
+            let granted = grant(asked, std::process::id() as i32);
+            assert_eq!(granted.iterator.is_some(), granted.tier <= Tier::T1);
+            let as_asked = granted.tier <= asked.unwrap_or(BEST);
+            assert_eq!(granted.reason.is_none(), as_asked, "{:?}", granted.reason);
+        }
+    }
+
+    #[test]
+    fn names() {
+        for tier in [Tier::T0, Tier::T1, Tier::T2, Tier::T3] {
+            assert_eq!(Tier::of_word(tier.word()), Some(tier));
+        }
+        assert_eq!(Tier::of_word("T4"), None);
+    }
+}
