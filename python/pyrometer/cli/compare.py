@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+MARGIN = "2%"
+
 EXAMPLES = """\b
 Examples:
   pyrometer compare RUN_A RUN_B
@@ -30,7 +32,11 @@ Examples:
 def compare(
     run: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RUN…]", help="Two runs, or those of side A.", show_default=False),
+        typer.Argument(
+            metavar="[RUN…]",
+            help="Two runs, those of side A, or an experiment.",
+            show_default=False,
+        ),
     ] = None,
     against: Annotated[
         list[Path] | None,
@@ -54,14 +60,18 @@ def compare(
         typer.Option(metavar="TREATMENT", help="Compare the others with this one, not all pairs."),
     ] = None,
     margin: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Differences below it count as none.")
-    ] = "2%",
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Differences below it count as none: 2%, or what an experiment says.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare runs, groups of runs or lists of times: change with interval, and a verdict."""
+    """Compare runs, groups of runs, an experiment or lists of times: change and verdict."""
     from pyrometer.analyse.compare.account import account
 
-    least = _margin(margin)
+    least = parse_margin(margin or MARGIN)
     if table is not None:
         if run or against:
             raise UsageError("runs or --csv, not both")
@@ -74,6 +84,8 @@ def compare(
             [Trial(*row) for row in rows],
             what=f"{value} of {table.name}", unit="as given", margin=least, control=control,
         )  # fmt: skip
+    elif experiments := [path for path in (*(run or ()), *(against or ())) if _holds_one(path)]:
+        made = _of_experiment(experiments, [*(run or ()), *(against or ())], control, margin)
     else:
         made = _of_runs(run or [], against or [], least)
     show(human(as_json), made)
@@ -81,11 +93,48 @@ def compare(
         emit_json(made)
 
 
+def _holds_one(path: Path) -> bool:
+    from pyrometer.store.experiment import is_experiment
+
+    return is_experiment(path)
+
+
+def _of_experiment(
+    experiments: list[Path], given: list[Path], control: str | None, margin: str | None
+) -> CompareReport:
+    from pyrometer.analyse.experiment import experiment_report
+    from pyrometer.store.experiment import read_plan
+    from pyrometer.store.journal import read_journal
+
+    folder = experiments[0]
+    if len(given) > 1:
+        raise UsageError(
+            f"{folder} is an experiment: its own treatments are compared, nothing beside it",
+            f"pyrometer compare {folder}, or give runs below its trials/",
+        )
+    made = experiment_report(
+        read_plan(folder),
+        read_journal(folder),
+        control=control,
+        margin=None if margin is None else parse_margin(margin),
+    )
+    if made.comparison is None:
+        raise UsageError(f"{folder}: {made.reason}", f"pyrometer experiment show {folder}")
+    made.comparison.doubts = made.doubts
+    return made.comparison
+
+
 def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
     from pyrometer.analyse.compare.account import account
     from pyrometer.analyse.compare.runs import times_of, trials_of
     from pyrometer.store import Run
 
+    tables = [path for path in (*a, *b) if path.suffix == ".csv"]
+    if tables:
+        raise UsageError(
+            f"{tables[0]} is a CSV file: one row a trial, with a column that names the treatment",
+            f"pyrometer compare --csv {tables[0]} --value COLUMN --treatment COLUMN",
+        )
     if not b and len(a) == 2:
         a, b = a[:1], a[1:]
     if not a or not b:
@@ -108,7 +157,14 @@ def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
     return made
 
 
-def _margin(text: str) -> float:
+def parse_margin(text: str) -> float:
+    """Read a margin.
+
+    Raises
+    ------
+    UsageError
+        If it is no percentage that can be one.
+    """
     try:
         found = float(text.removesuffix("%")) / 100
     except ValueError:
@@ -120,6 +176,17 @@ def _margin(text: str) -> float:
 
 def show(console: Any, made: CompareReport) -> None:
     """Print treatments, pairs with their verdicts, and doubts."""
+    from rich.markup import escape
+
+    show_comparison(console, made, made.what)
+    for doubt in made.doubts:
+        console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
+        if doubt.remedy:
+            console.print(f"  → {escape(doubt.remedy)}")
+
+
+def show_comparison(console: Any, made: CompareReport, what: str) -> None:
+    """Print treatments, and pairs with their verdicts."""
     from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
@@ -142,18 +209,14 @@ def show(console: Any, made: CompareReport) -> None:
         )
     for pair in made.pairs:
         pairs.add_row(
-            Text(pair.a), Text(pair.b), _percent(pair.change.value), _interval(pair.change, 100),
+            Text(pair.a), Text(pair.b), percent(pair.change.value), _interval(pair.change, 100),
             _p(pair), _verdict(pair),
         )  # fmt: skip
     console.print(pairs)
     console.print(
-        f"\n[dim]{escape(made.what)}; {_design(made)}; the same: within"
+        f"\n[dim]{escape(what)}; {_design(made)}; the same: within"
         f" ± {100 * made.pairs[0].margin:g} %.[/]"
     )
-    for doubt in made.doubts:
-        console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
-        if doubt.remedy:
-            console.print(f"  → {escape(doubt.remedy)}")
 
 
 def _design(made: CompareReport) -> str:
@@ -178,7 +241,8 @@ def _p(pair: PairReport) -> str:
     return "–" if p is None else f"{p:.2g}"
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
+    """Write a relative change."""
     return "–" if value is None else f"{100 * value:+.2f} %".replace("-", "−")
 
 
@@ -186,5 +250,5 @@ def _interval(one: Estimate, factor: float) -> str:
     if one.low is None or one.high is None:
         return "–"
     if factor == 100:
-        return f"{_percent(one.low)} … {_percent(one.high)}"
+        return f"{percent(one.low)} … {percent(one.high)}"
     return f"{one.low:.5g} … {one.high:.5g}"

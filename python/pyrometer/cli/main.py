@@ -20,6 +20,7 @@ VERBS = (
     "workloads",
     "run",
     "study",
+    "experiment",
     "ingest",
     "import",
     "export",

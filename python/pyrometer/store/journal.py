@@ -84,8 +84,8 @@ def _take(made: Entries, line: bytes) -> bool:
     made.open.pop(record.trial, None)
     if record.status == "disturbed":
         made.disturbed.append(record)
-    else:
-        made.ended.setdefault(record.trial, record)
+    elif record.trial not in made.ended or made.ended[record.trial].status != "finished":
+        made.ended[record.trial] = record
     return True
 
 

@@ -1,0 +1,286 @@
+"""An experiment judged: its treatments compared within blocks, and what to doubt about that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.analyse.compare.account import CompareReport, Trial, account
+from pyrometer.analyse.compare.covariates import Observed, adjust
+from pyrometer.analyse.compare.two import mean_of
+from pyrometer.doubt import Doubt
+from pyrometer.errors import UsageError
+from pyrometer.estimate import Estimate
+from pyrometer.schema import doubt
+from pyrometer.store.experiment import Ended, LeftOutTreatment, Plan
+from pyrometer.store.journal import Entries
+
+CENSORED = {
+    "failed": "failed",
+    "wrong_result": "gave a wrong result",
+    "timeout": "ran out of time",
+    "out_of_memory": "ran out of memory",
+}
+COVARIATES = ("alu_ns", "latency_ns", "copy_bytes_per_s")
+
+
+class TreatmentReport(BaseModel):
+    """What came of one treatment's trials.
+
+    Attributes
+    ----------
+    ends : dict of str to int
+        Trials by how they ended.
+    censored_s : list of float
+        How long trials had run that ran out of time or memory: each would have taken longer.
+    reasons : list of str
+        Why trials did not finish, each once.
+    compared : bool
+        Whether it is among the comparisons: not where half of its trials or more did not finish.
+    """
+
+    name: str
+    levels: dict[str, str]
+    mean: Estimate
+    values: list[float]
+    ends: dict[str, int]
+    censored_s: list[float] = Field(default_factory=list)
+    reasons: list[str] = Field(default_factory=list)
+    compared: bool = True
+
+
+class AdjustedPair(BaseModel):
+    """A change with the canaries held equal."""
+
+    a: str
+    b: str
+    change: Estimate
+
+
+class CanaryReport(BaseModel):
+    """What canaries explain; `reason` says why nothing is known."""
+
+    covariates: list[str] = Field(default_factory=list)
+    variance_ratio: float | None = None
+    slopes: dict[str, Estimate] = Field(default_factory=dict)
+    pairs: list[AdjustedPair] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class ExperimentReport(BaseModel):
+    """Structure of ``experiment show --json`` (``pyrometer/experiment-report/1``)."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/experiment-report/1"] = Field(
+        "pyrometer/experiment-report/1", alias="schema"
+    )
+    name: str
+    workload: str
+    scale: str
+    kind: str
+    seed: int
+    blocks: int
+    margin: float
+    baseline: str | None
+    trials_count: int
+    done_count: int
+    repeated_count: int
+    disturbed_count: int
+    treatments: list[TreatmentReport]
+    left_out: list[LeftOutTreatment]
+    comparison: CompareReport | None = None
+    reason: str | None = None
+    canaries: CanaryReport | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
+
+
+def experiment_report(
+    plan: Plan, entries: Entries, *, control: str | None = None, margin: float | None = None
+) -> ExperimentReport:
+    """Compare the treatments of an experiment by the trials that have ended.
+
+    Parameters
+    ----------
+    plan, entries : Plan, Entries
+        As its folder holds them.
+    control : str, optional
+        Treatment that others are compared with, instead of the plan's baseline.
+    margin : float, optional
+        Instead of the plan's.
+
+    Raises
+    ------
+    UsageError
+        If there is no such treatment.
+    """
+    ended = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]
+    treatments = [_treatment(one.name, one.levels, ended) for one in plan.treatments]
+    kept = {one.name for one in treatments if one.compared and one.values}
+    control = _known(plan, control)
+    whole, lacking = _whole_blocks(ended, kept)
+    made = ExperimentReport(
+        name=plan.name,
+        workload=plan.workload,
+        scale=plan.scale,
+        kind=plan.kind,
+        seed=plan.seed,
+        blocks=plan.blocks,
+        margin=plan.margin if margin is None else margin,
+        baseline=control,
+        trials_count=len(plan.trials),
+        done_count=len(ended),
+        repeated_count=len(entries.disturbed),
+        disturbed_count=sum(bool(_told(one)) for one in ended),
+        treatments=treatments,
+        left_out=plan.left_out,
+    )
+    if len(kept) < 2:
+        made.reason = "two treatments with a finished trial are needed to compare"
+    elif control is not None and control not in kept:
+        made.reason = f"the baseline {control} has too few finished trials"
+    elif not whole:
+        made.reason = "no block has a finished trial of each treatment yet"
+    else:
+        made.comparison = account(
+            [Trial(one.treatment, _seconds(one), _block(plan, one)) for one in whole],
+            what="time of an iteration, mean of a trial",
+            unit="s", margin=made.margin, control=control,
+        )  # fmt: skip
+        made.canaries = _canaries(plan, whole, made.comparison)
+    made.doubts = [
+        *_doubts(made, ended, lacking),
+        *(made.comparison.doubts if made.comparison else ()),
+    ]
+    return made
+
+
+def _known(plan: Plan, control: str | None) -> str | None:
+    if control is None:
+        return plan.baseline
+    names = [one.name for one in plan.treatments]
+    if control not in names:
+        raise UsageError(f"no treatment is called {control}", f"there are: {'; '.join(names)}")
+    return control
+
+
+def _seconds(one: Ended) -> float:
+    assert one.seconds is not None
+    return one.seconds
+
+
+def _block(plan: Plan, one: Ended) -> str | None:
+    # In a fixed order trials of the same number lie far apart: nothing joins them.
+    return None if plan.kind == "fixed-order" else str(one.block)
+
+
+def _treatment(name: str, levels: dict[str, str], ended: Sequence[Ended]) -> TreatmentReport:
+    mine = [one for one in ended if one.treatment == name]
+    values = [_seconds(one) for one in mine if one.status == "finished"]
+    return TreatmentReport(
+        name=name,
+        levels=levels,
+        mean=mean_of(values),
+        values=values,
+        ends=dict(Counter(one.status for one in mine)),
+        censored_s=[one.censored_s for one in mine if one.censored_s is not None],
+        reasons=list(
+            dict.fromkeys(one.reason for one in mine if one.reason and one.status != "finished")
+        ),
+        compared=not mine or 2 * len(values) > len(mine),
+    )
+
+
+def _whole_blocks(ended: Sequence[Ended], kept: set[str]) -> tuple[list[Ended], int]:
+    """Trials of blocks in which every compared treatment finished; how many blocks are not so."""
+    finished: dict[int, set[str]] = {}
+    for one in ended:
+        if one.status == "finished" and one.treatment in kept:
+            finished.setdefault(one.block, set()).add(one.treatment)
+    whole = {block for block, names in finished.items() if names == kept}
+    trials = [
+        one
+        for one in ended
+        if one.block in whole and one.treatment in kept and one.status == "finished"
+    ]
+    return trials, len({one.block for one in ended} - whole)
+
+
+def _canaries(
+    plan: Plan, trials: Sequence[Ended], comparison: CompareReport
+) -> CanaryReport | None:
+    if not plan.canaries:
+        return None
+    observed = []
+    for one in trials:
+        facts = one.canaries.model_dump() if one.canaries else {}
+        known = {name: facts[name] for name in COVARIATES if facts.get(name)}
+        observed.append(Observed(one.treatment, str(one.block), _seconds(one), known))
+    found = adjust(observed, [(pair.a, pair.b) for pair in comparison.pairs])
+    if isinstance(found, str):
+        why = next((c.reason for one in trials if (c := one.canaries) and c.reason), None)
+        return CanaryReport(reason=f"{found}{f' ({why})' if why else ''}")
+    return CanaryReport(
+        covariates=list(found.names),
+        variance_ratio=found.variance_ratio,
+        slopes=found.slopes,
+        pairs=[AdjustedPair(a=a, b=b, change=one) for (a, b), one in found.changes.items()],
+    )
+
+
+def _told(one: Ended) -> list[str]:
+    return [text for seen in (one.before, one.during) if seen for text in seen.disturbed]
+
+
+def _doubts(made: ExperimentReport, ended: Sequence[Ended], lacking: int) -> list[Doubt]:
+    found = []
+    for one in made.treatments:
+        ends = [f"{n} {CENSORED[how]}" for how, n in one.ends.items() if how in CENSORED]
+        if ends:
+            of = sum(one.ends.values())
+            out = "" if one.compared else ", it is not compared"
+            message = f"{one.name}: of {of} trials {', '.join(ends)}{out}"
+            found.append(doubt("trials_censored", message))
+    if lacking:
+        found.append(
+            doubt("blocks_incomplete", f"{lacking} of {made.blocks} blocks are not compared")
+        )
+    found += _differing(ended)
+    told = [(one.trial, text) for one in ended for text in _told(one)]
+    if told:
+        number, text = told[-1]
+        message = f"{made.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
+        found.append(doubt("trials_disturbed", message))
+    return found
+
+
+def _differing(ended: Sequence[Ended]) -> list[Doubt]:
+    results: dict[tuple[int | None, str | None], list[str]] = {}
+    plans: dict[str, list[str]] = {}
+    for one in ended:
+        if one.status != "finished":
+            continue
+        if one.checksum is not None:
+            results.setdefault((one.rows, one.checksum), []).append(one.treatment)
+        if one.plan is not None:
+            plans.setdefault(one.plan, []).append(one.treatment)
+    found = []
+    if len(results) > 1:
+        told = "; ".join(
+            f"{rows} rows, checksum {checksum}: {_names(names)}"
+            for (rows, checksum), names in results.items()
+        )
+        found.append(doubt("results_differ", told))
+    if len(plans) > 1:
+        told = "; ".join(f"plan {digest[:8]}: {_names(names)}" for digest, names in plans.items())
+        found.append(doubt("plan_changed", told))
+    return found
+
+
+def _names(names: Sequence[str]) -> str:
+    counts: Mapping[str, int] = Counter(names)
+    shown = [f"{name} ({n} trials)" for name, n in counts.items()]
+    return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")

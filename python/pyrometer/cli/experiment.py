@@ -1,0 +1,281 @@
+"""``pyrometer experiment``: a declared matrix, run fairly, resumed after anything, judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.experiment import ExperimentReport
+    from pyrometer.analyse.forecast import Forecast
+    from pyrometer.store.experiment import Plan
+
+app = typer.Typer(help="Plan, run, resume and judge experiments.")
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML).")]
+DirArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of an experiment.")]
+SeedOption = Annotated[int | None, typer.Option(min=0, help="Of the order, instead of the file's.")]
+BlocksOption = Annotated[int | None, typer.Option(min=1, help="Blocks, instead of the file's.")]
+FailOption = Annotated[
+    str | None,
+    typer.Option("--fail-if", metavar="RULE", help='Exit code 1 if "regression(wall) > 3%".'),
+]
+JunitOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the comparisons as JUnit XML.")
+]
+CsvOption = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="Write the trials as CSV.")
+]
+ControlOption = Annotated[
+    str | None,
+    typer.Option(metavar="TREATMENT", help="Compare the others with this one."),
+]
+
+
+@app.callback(no_args_is_help=True)
+def experiment() -> None:
+    """Plan, run, resume and judge experiments: docs/how-to/experiment.md."""
+
+
+@app.command(no_args_is_help=True)
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the experiment.")],
+    workload: Annotated[str, typer.Option(help="What it runs.")] = "parquet-scan",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="By default NAME.yaml.")
+    ] = None,
+) -> None:
+    """Write a commented experiment file to begin with."""
+    from pyrometer.plan.experiment_skeleton import write_skeleton
+    from pyrometer.workload import registry
+
+    registry.get(workload)
+    path = write_skeleton(name, workload, output or Path(f"{name}.yaml"))
+    human(False).print(f"{path}\npyrometer experiment plan {path}", markup=False, soft_wrap=True)
+
+
+@app.command(no_args_is_help=True)
+def check(file: FileArgument, as_json: JsonOption = False) -> None:
+    """Check an experiment file: keys, factors, levels, constraints, and what it extends."""
+    from pyrometer.experiment.planned import checked
+
+    source, made = checked(file)
+    human(as_json).print(
+        f"{file}: {len(made.run)} treatments, {source.experiment.blocks} blocks;"
+        f" {len(made.left_out)} left out",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
+    for one in made.left_out:
+        human(as_json).print(f"  {one.name}: {one.reason}", markup=False, soft_wrap=True)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/experiment-check/1",
+                "files": [str(path) for path in source.files],
+                "treatments": list(made.run),
+                "left_out": [vars(one) for one in made.left_out],
+                "experiment": source.experiment.model_dump(mode="json"),
+            }
+        )
+
+
+@app.command(no_args_is_help=True)
+def plan(
+    file: FileArgument,
+    pilot: Annotated[
+        list[Path],
+        typer.Option(metavar="DIR", help="Run or experiment to forecast from; may be repeated."),
+    ] = [],  # noqa: B006
+    seed: SeedOption = None,
+    blocks: BlocksOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show treatments, their order, how long it takes, and how small an effect can be seen."""
+    from pyrometer.cli import render_experiment
+    from pyrometer.experiment.planned import plan_of
+
+    made = plan_of(file, Path.cwd(), seed=seed, blocks=blocks)
+    found = _forecast(made, pilot)
+    render_experiment.plan(human(as_json), made, found)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/experiment-plan/1",
+                "plan": made.model_dump(mode="json", by_alias=True),
+                "forecast": found.model_dump(mode="json"),
+            }
+        )
+
+
+@app.command(no_args_is_help=True)
+def run(
+    file: FileArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty."),
+    ] = None,
+    pilot: Annotated[
+        list[Path],
+        typer.Option(metavar="DIR", help="Run or experiment to forecast from; may be repeated."),
+    ] = [],  # noqa: B006
+    seed: SeedOption = None,
+    blocks: BlocksOption = None,
+    fail_if: FailOption = None,
+    junit: JunitOption = None,
+    table: CsvOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run an experiment: every trial in fresh processes, in random order within blocks.
+
+    It may be killed at any moment: ``experiment resume`` goes on.
+
+    Exit code: 1 if it was interrupted, no treatment finished, or --fail-if says so.
+    """
+    from pyrometer.cli import render_experiment
+    from pyrometer.experiment.loop import begin
+    from pyrometer.experiment.planned import plan_of
+
+    rule = _rule(fail_if)
+    root = output or Path("pyrometer-runs") / f"experiment-{file.stem}"
+    made = plan_of(file, root, seed=seed, blocks=blocks)
+    if rule is not None and made.baseline is None:
+        raise UsageError("--fail-if needs a baseline: in the file", "baseline: {FACTOR: LEVEL}")
+    found = _forecast(made, pilot)
+    begin(root, made)
+    render_experiment.plan(err(), made, found, brief=True)
+    _go_on(root, retry=False, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
+
+
+@app.command(no_args_is_help=True)
+def resume(
+    folder: DirArgument,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try again what ended otherwise than finished.")
+    ] = False,
+    fail_if: FailOption = None,
+    junit: JunitOption = None,
+    table: CsvOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with an experiment that was interrupted or killed: the same order, nothing twice."""
+    _rule(fail_if)
+    _go_on(folder, retry=retry, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
+
+
+@app.command(no_args_is_help=True)
+def show(
+    folder: DirArgument,
+    control: ControlOption = None,
+    margin: Annotated[
+        str | None, typer.Option(metavar="PERCENT", help="Instead of the file's.")
+    ] = None,
+    fail_if: FailOption = None,
+    junit: JunitOption = None,
+    table: CsvOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the treatments of an experiment, finished or not, and say what to doubt.
+
+    Exit code: 1 if --fail-if says so.
+    """
+    made = judge(folder, control, margin)
+    _out(folder, made, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
+
+
+def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentReport:
+    """Read an experiment's folder and compare its treatments."""
+    from pyrometer.analyse.experiment import experiment_report
+    from pyrometer.cli.compare import parse_margin
+    from pyrometer.store.experiment import read_plan
+    from pyrometer.store.journal import read_journal
+
+    return experiment_report(
+        read_plan(folder),
+        read_journal(folder),
+        control=control,
+        margin=None if margin is None else parse_margin(margin),
+    )
+
+
+def _forecast(made: Plan, pilots: list[Path]) -> Forecast:
+    from pyrometer.analyse.forecast import forecast
+    from pyrometer.experiment.history import past_of
+
+    n = len(made.treatments)
+    return forecast(
+        past_of(made, pilots),
+        trials=len(made.trials),
+        blocks=made.blocks,
+        comparisons=n - 1 if made.baseline else n * (n - 1) // 2,
+        margin=made.margin,
+    )
+
+
+def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
+    from pyrometer.cli.experiment_screen import ExperimentScreen
+    from pyrometer.experiment.loop import carry_out
+
+    try:
+        with ExperimentScreen() as screen:
+            carry_out(root, screen=screen, retry=retry)
+    except KeyboardInterrupt:
+        err().print(
+            f"interrupted; what was finished is kept: pyrometer experiment resume {root}",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+        raise typer.Exit(1) from None
+    made = judge(root, None, None)
+    _out(root, made, **out)
+    if not any(one.values for one in made.treatments):
+        raise typer.Exit(1)
+
+
+def _out(
+    folder: Path,
+    made: ExperimentReport,
+    *,
+    fail_if: str | None,
+    junit: Path | None,
+    table: Path | None,
+    as_json: bool,
+) -> None:
+    from pyrometer.analyse.fail_if import judged
+    from pyrometer.cli import render_experiment
+    from pyrometer.report.experiment_files import write_csv, write_junit
+    from pyrometer.store.experiment import read_plan
+    from pyrometer.store.journal import read_journal
+
+    rule = _rule(fail_if)
+    if junit is not None and rule is None:
+        raise UsageError("--junit needs a rule", '--fail-if "regression(wall) > 3%"')
+    pairs = judged(made, rule) if rule is not None else []
+    console = human(as_json)
+    render_experiment.report(console, made, folder)
+    if table is not None:
+        write_csv(read_plan(folder), read_journal(folder), table)
+    if junit is not None:
+        write_junit(made, rule, pairs, junit)
+    failed = [one for one in pairs if one.failed]
+    for one in failed:
+        console.print(f"fails {fail_if}: {one.pair.b}: {one.told}", markup=False, soft_wrap=True)
+    if as_json:
+        document = made.model_dump(mode="json", by_alias=True)
+        document["fail_if"] = rule and {
+            "rule": rule.text,
+            "failed": [one.pair.b for one in failed],
+            "cannot_tell": [one.pair.b for one in pairs if one.failed is None],
+        }
+        emit_json(document)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _rule(text: str | None) -> Any:
+    from pyrometer.analyse.fail_if import parse_rule
+
+    return None if text is None else parse_rule(text)

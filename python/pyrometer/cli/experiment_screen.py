@@ -1,0 +1,151 @@
+"""An experiment as it goes on: one live screen on a terminal, a line a trial elsewhere."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pyrometer.cli import common
+from pyrometer.cli.progress import WORDS
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from pyrometer.store.experiment import Ended, Plan, PlannedTrial
+    from pyrometer.store.journal import Entries
+
+LINES = 8
+
+
+class ExperimentScreen:
+    """A :class:`pyrometer.experiment.loop.Screen` for people."""
+
+    def __init__(self) -> None:
+        self._live: Live | None = None
+        self._plan: Plan | None = None
+        self._now: tuple[PlannedTrial, int] | None = None
+        self._what, self._since = "", time.monotonic()
+        self._done = 0
+        self._lengths: list[float] = []
+        self._values: dict[str, list[float]] = {}
+        self._last: deque[str] = deque(maxlen=LINES)
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.live import Live
+
+            self._live = Live(console=common.err(), transient=True, auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def planned(self, plan: Plan, entries: Entries) -> None:
+        """Show what is to be done."""
+        self._plan = plan
+        for one in entries.ended.values():
+            self._take(one)
+        if self._done:
+            self.note(f"{self._done} of {len(plan.trials)} trials are there already")
+
+    def trial(self, planned: PlannedTrial, attempt: int) -> None:
+        """Show that an attempt begins."""
+        self._now, self._since = (planned, attempt), time.monotonic()
+        self._show("looking at the machine")
+
+    def ended(self, ended: Ended) -> None:
+        """Show how it ended."""
+        total = len(self._plan.trials) if self._plan else 0
+        how = f"{ended.seconds:.4g} s" if ended.seconds is not None else ended.status
+        told = [text for seen in (ended.before, ended.during) if seen for text in seen.disturbed]
+        line = f"{ended.trial}/{total}  {ended.treatment}  {how}"
+        if ended.status != "finished" and ended.reason:
+            line += f"  {ended.reason}"
+        line += f"  ({told[0]})" if told else ""
+        if ended.status != "disturbed":
+            self._take(ended)
+        if self._live is None:
+            common.err().print(line + self._left(), markup=False, soft_wrap=True)
+        else:
+            self._last.append(line)
+            self._show("")
+
+    def phase(self, name: str) -> None:
+        """Show that a phase of the trial begins."""
+        self._show(WORDS.get(name, name))
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Show how far the making of data is."""
+        self._show(f"{what}: {100 * done / total:.0f} %" if total else f"{what}: {done}")
+
+    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
+        """Show which iteration runs."""
+        where = "starting" if iteration is None else f"iteration {iteration}"
+        self._show(f"{where}{' (warm-up)' if warmup else ''}")
+
+    def note(self, text: str) -> None:
+        """Show something that matters now."""
+        if self._live is None:
+            common.err().print(text, markup=False, soft_wrap=True)
+        else:
+            self._last.append(text)
+            self._show(self._what)
+
+    def _take(self, ended: Ended) -> None:
+        self._done += 1
+        if ended.duration_s is not None:
+            self._lengths.append(ended.duration_s)
+        if ended.seconds is not None:
+            self._values.setdefault(ended.treatment, []).append(ended.seconds)
+
+    def _left(self) -> str:
+        total = len(self._plan.trials) if self._plan else 0
+        if not self._lengths or self._done >= total:
+            return ""
+        seconds = statistics.fmean(self._lengths) * (total - self._done)
+        at = time.strftime("%H:%M", time.localtime(time.time() + seconds))
+        return f"  [{seconds / 60:.0f} min left, until {at}]"
+
+    def _show(self, what: str) -> None:
+        self._what = what
+        if self._live is not None and self._live.is_started:
+            self._live.update(self._screen(), refresh=True)
+
+    def _screen(self) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        total = len(self._plan.trials) if self._plan else 0
+        head = Text(f"{self._done} of {total} trials{self._left()}")
+        parts: list[Any] = [head, ProgressBar(total=total or 1, completed=self._done, width=60)]
+        if self._now is not None:
+            planned, attempt = self._now
+            again = f", attempt {attempt}" if attempt > 1 else ""
+            elapsed = time.monotonic() - self._since
+            text = (
+                f"block {planned.block}: {planned.treatment}{again}: {self._what} {elapsed:.0f} s"
+            )
+            parts.append(Text(text))
+        if self._values:
+            table = Table(box=None, pad_edge=False)
+            for title in ("treatment", "trials", "mean so far"):
+                table.add_column(title)
+            for name, values in list(self._values.items())[:20]:
+                table.add_row(
+                    Text(name), str(len(values)), f"{statistics.fmean(values):.4g} s"
+                )  # fmt: skip
+            parts.append(table)
+        return Group(*parts, *map(Text, self._last))

@@ -1,0 +1,182 @@
+"""Plans and results of experiments as text for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyrometer.cli.compare import percent, show_comparison
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.experiment import ExperimentReport
+    from pyrometer.analyse.forecast import Forecast
+    from pyrometer.estimate import Estimate
+    from pyrometer.store.experiment import Plan
+
+MANY = 40
+"""Trials that are listed one by one; of more, the first ones."""
+
+
+def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None:
+    """Print treatments, order, duration and what can be seen."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(
+        f"[bold]{escape(made.name)}[/]: {escape(made.workload)}, scale {made.scale},"
+        f" profile {escape(made.profile)}; {len(made.treatments)} treatments × {made.blocks} blocks"
+        f" = {len(made.trials)} trials of {made.iterations} iterations"
+        f" (and {made.warmup} to warm up)",
+        soft_wrap=True,
+    )
+    for one in made.left_out:
+        console.print(
+            f"[yellow]left out[/] {escape(one.name)}: {escape(one.reason)}", soft_wrap=True
+        )
+    if not brief:
+        names = list(dict.fromkeys(name for one in made.treatments for name in one.varied))
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for name in ("treatment", *names):
+            table.add_column(name)
+        for number, treatment in enumerate(made.treatments, 1):
+            mark = " (baseline)" if treatment.name == made.baseline else ""
+            levels = (Text(treatment.varied.get(name, "–")) for name in names)
+            table.add_row(f"{number}{mark}", *levels)
+        console.print(table)
+        console.print()
+        _order(console, made)
+    how = "in a fixed order, which confounds" if made.kind == "fixed-order" else "randomised blocks"
+    split = f", split by {', '.join(made.split)}" if made.split else ""
+    console.print(f"order: {how}{split}, seed {made.seed}", soft_wrap=True)
+    if found.total_s is not None:
+        console.print(
+            f"about {_time(found.total_s)}: {found.trial_s.value:.1f} s a trial"
+            f" ({found.trial_s.n} of the past)"
+        )
+    console.print(_power(made, found), soft_wrap=True, markup=False)
+
+
+def _power(made: Plan, found: Forecast) -> str:
+    sd = found.noise_sd
+    if sd.value is None:
+        return f"what it can see is not known: {found.reason}"
+    interval = (
+        "" if sd.low is None or sd.high is None else f" [{100 * sd.low:.1f}, {100 * sd.high:.1f}]"
+    )
+    noise = f"{100 * sd.value:.1f} %{interval} noise ({found.noise_source})"
+    many = found.comparisons_count
+    each = f", each of {many} comparisons" if many > 1 else ""
+    if found.detectable is None:
+        return f"with {made.blocks} blocks and {noise}{each} sees no effect of any likely size"
+    text = f"with {made.blocks} blocks and {noise}{each} can only see ≥ {_rounded(found)}"
+    if found.blocks_for_margin is not None:
+        text += f"; {100 * made.margin:g} % takes {found.blocks_for_margin} blocks"
+    return text
+
+
+def _rounded(found: Forecast) -> str:
+    return f"{100 * (found.detectable or 0):.2g} %"
+
+
+def _order(console: Any, made: Plan) -> None:
+    numbers = {one.name: number for number, one in enumerate(made.treatments, 1)}
+    shown = made.trials[:MANY]
+    blocks: dict[int, list[str]] = {}
+    for one in shown:
+        blocks.setdefault(one.block, []).append(str(numbers[one.treatment]))
+    for block, order in blocks.items():
+        console.print(f"block {block}: treatments {' '.join(order)}")
+    if len(made.trials) > len(shown):
+        console.print(f"… and {len(made.trials) - len(shown)} trials more (all of them: --json)")
+
+
+def report(console: Any, made: ExperimentReport, folder: Path) -> None:
+    """Print what came of an experiment."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    repeated = f", {made.repeated_count} repeated" if made.repeated_count else ""
+    console.print(
+        f"[bold]{escape(made.name)}[/]: {escape(made.workload)}, scale {made.scale}:"
+        f" {made.done_count} of {made.trials_count} trials{repeated}, seed {made.seed}",
+        soft_wrap=True,
+    )
+    for one in made.left_out:
+        console.print(
+            f"[yellow]left out[/] {escape(one.name)}: {escape(one.reason)}", soft_wrap=True
+        )
+    if made.comparison is not None:
+        show_comparison(console, made.comparison, "time of an iteration, mean of a trial")
+        _canaries(console, made)
+        _order_test(console, made)
+    else:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for title in ("treatment", "trials", "mean", "95 %"):
+            table.add_column(title)
+        for treatment in made.treatments:
+            mean = treatment.mean
+            table.add_row(
+                Text(treatment.name),
+                str(mean.n),
+                "–" if mean.value is None else f"{mean.value:.5g} s",
+                _interval(mean),
+            )
+        console.print(table)
+        console.print(f"not compared: {made.reason}", markup=False, soft_wrap=True)
+    for doubt in made.doubts:
+        console.print(
+            f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})", soft_wrap=True
+        )
+        if doubt.remedy:
+            console.print(f"  → {escape(doubt.remedy)}", soft_wrap=True)
+    if made.done_count < made.trials_count:
+        console.print(f"to go on: pyrometer experiment resume {folder}", markup=False)
+
+
+def _canaries(console: Any, made: ExperimentReport) -> None:
+    found = made.canaries
+    if found is None:
+        return
+    if found.variance_ratio is None:
+        console.print(f"[dim]canaries explain nothing that is known: {found.reason}[/]")
+        return
+    gone = 100 * (1 - found.variance_ratio)
+    verb = f"explain {gone:.0f} % of" if gone > 0 else "explain nothing of"
+    console.print(
+        f"canaries ({', '.join(found.covariates)}) {verb} the variance within blocks;"
+        " with them held equal:",
+        soft_wrap=True,
+    )
+    assert made.comparison is not None
+    plain = {(pair.a, pair.b): pair.change for pair in made.comparison.pairs}
+    for pair in found.pairs:
+        before = plain[pair.a, pair.b]
+        console.print(
+            f"  {pair.a} → {pair.b}: {percent(pair.change.value)}"
+            f" ({percent(pair.change.low)} … {percent(pair.change.high)};"
+            f" without: {percent(before.value)})",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _order_test(console: Any, made: ExperimentReport) -> None:
+    assert made.comparison is not None
+    order = made.comparison.order
+    if order.drift_p is not None:
+        told = f"drift over the order of trials: p = {order.drift_p:.2g} (Mann and Kendall)"
+        if order.autocorrelation is not None:
+            told += f"; correlation of neighbours {order.autocorrelation:+.2f}"
+        console.print(f"[dim]{told}[/]")
+
+
+def _interval(one: Estimate) -> str:
+    return "–" if one.low is None or one.high is None else f"{one.low:.5g} … {one.high:.5g}"
+
+
+def _time(seconds: float) -> str:
+    minutes = seconds / 60
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"

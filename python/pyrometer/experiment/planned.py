@@ -1,0 +1,151 @@
+"""From the file to the plan: treatments that can be run here, and every trial in its order."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.experiment.feasible import honoured, host_facts
+from pyrometer.plan import Trial, parse_treatment
+from pyrometer.plan.design import schedule
+from pyrometer.plan.experiment_file import Source, read_source
+from pyrometer.plan.treatments import Treatments, baseline_of, combinations, short_names
+from pyrometer.probes.profile import parse_profile
+from pyrometer.run.launch import own_factors
+from pyrometer.run.own import is_own_command
+from pyrometer.store.experiment import LeftOutTreatment, Plan, PlannedTreatment, PlannedTrial
+from pyrometer.workload import registry
+from pyrometer.workload.contract import parse_scale
+
+MOST_TRIALS = 100_000
+
+
+def checked(path: Path) -> tuple[Source, Treatments]:
+    """Read a file and everything that it names; what only this host lacks is left out, told.
+
+    Raises
+    ------
+    UsageError
+        Whatever is wrong in the file, with its place.
+    """
+    source = read_source(path)
+    experiment, where = source.experiment, source.document.where
+    try:
+        parse_scale(registry.get(experiment.workload), experiment.scale)
+    except UsageError as error:
+        key = "scale" if "scale" in error.message else "workload"
+        raise UsageError(f"{where((key,))}: {error.message}", error.remedy) from error
+    try:
+        parse_profile(experiment.profile)
+    except UsageError as error:
+        raise UsageError(f"{where(('profile',))}: {error.message}", error.remedy) from error
+    return source, combinations(source, own_factors(experiment.workload), host_facts())
+
+
+def plan_of(
+    path: Path, folder: Path, *, seed: int | None = None, blocks: int | None = None
+) -> Plan:
+    """Plan an experiment.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    folder : Path
+        Where it is to be run.
+    seed, blocks : int, optional
+        Instead of the file's. Without any seed one follows from the file's content.
+
+    Raises
+    ------
+    UsageError
+        Something in the file is wrong, or there is nothing to run.
+    CapabilityError
+        This host can honour no treatment.
+    """
+    source, wanted = checked(path)
+    experiment = source.experiment
+    made = honoured(wanted, experiment.workload, folder)
+    if not made.run:
+        told = "; ".join(f"{one.name or 'the treatment'}: {one.reason}" for one in made.left_out)
+        raise CapabilityError(f"{path}: no treatment can be run here: {told}")
+    own = own_factors(experiment.workload)
+    times = experiment.blocks if blocks is None else blocks
+    if times * len(made.run) > MOST_TRIALS:
+        raise UsageError(f"{times * len(made.run)} trials: at most {MOST_TRIALS}")
+    chosen = next(one for one in (seed, experiment.seed, _seed_of(source)) if one is not None)
+    split = list(short_names(dict.fromkeys(experiment.design.split, ""), own))
+    slots = schedule(
+        {name: one.levels for name, one in made.run.items()},
+        times, chosen, kind=experiment.design.kind, split=split,
+    )  # fmt: skip
+    once = is_own_command(experiment.workload)
+    return Plan(
+        name=experiment.name,
+        description=experiment.description,
+        files=[str(one) for one in source.files],
+        workload=experiment.workload,
+        scale=experiment.scale,
+        profile=experiment.profile,
+        iterations=1 if once else experiment.iterations,
+        warmup=0 if once else "auto" if experiment.warmup == "auto" else int(experiment.warmup),
+        seed=chosen,
+        kind=experiment.design.kind,
+        split=split,
+        blocks=times,
+        margin=experiment.margin,
+        timeout_s=experiment.timeout,
+        canaries=experiment.canaries,
+        guard=experiment.guard.model_dump(),
+        baseline=baseline_of(source, own, made),
+        treatments=[
+            PlannedTreatment(name=one.name, levels=dict(one.levels), varied=dict(one.varied))
+            for one in made.run.values()
+        ],
+        left_out=[LeftOutTreatment(name=one.name, reason=one.reason) for one in made.left_out],
+        trials=[
+            PlannedTrial(
+                number=one.number,
+                block=one.block,
+                treatment=one.treatment,
+                folder=f"{one.number:04d}-{_word(one.treatment)}",
+            )
+            for one in slots
+        ],
+    )
+
+
+def trial_of(plan: Plan, planned: PlannedTrial, run_dir: Path) -> Trial:
+    """Make the trial that is launched."""
+    levels = next(one.levels for one in plan.treatments if one.name == planned.treatment)
+    return Trial(
+        name=plan.workload,
+        treatment=parse_treatment(
+            [f"{factor}={level}" for factor, level in levels.items()], own_factors(plan.workload)
+        ),
+        profile=plan.profile,
+        iterations=plan.iterations,
+        warmup=plan.warmup,
+        scale=plan.scale,
+        run_dir=run_dir,
+        timeout_s=plan.timeout_s,
+    )
+
+
+def _seed_of(source: Source) -> int:
+    text = source.experiment.model_dump_json().encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
+
+
+def _word(treatment: str) -> str:
+    """Write a treatment as part of a folder's name.
+
+    Examples
+    --------
+    >>> _word("data.codec=none, jvm.heap=1g")
+    'none-1g'
+    """
+    levels = "-".join(part.partition("=")[2] for part in treatment.split(", "))
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", levels).strip("-.")[:60] or "trial"
