@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pyrometer.analyse.ledger.report import ledger_report
 from pyrometer.analyse.ledger.tables import ledger_tables
 from pyrometer.analyse.model import LedgerReport, Summary
-from pyrometer.analyse.summary import ledger_report, summary
+from pyrometer.analyse.summary import summary
 from pyrometer.analyse.windows import Window, windows
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyrometer import schema, units
+from pyrometer.analyse.account import account
 from pyrometer.analyse.attribution import attribution
 from pyrometer.analyse.counters import define_series, define_threads
 from pyrometer.analyse.cpu import cpu, instruments
@@ -16,7 +17,7 @@ from pyrometer.analyse.jvm import jvm
 from pyrometer.analyse.ledger.checks import checks
 from pyrometer.analyse.ledger.core import core_view
 from pyrometer.analyse.ledger.slot import slot_view
-from pyrometer.analyse.model import Failed, Ledger, LedgerReport, RunFacts, Summary
+from pyrometer.analyse.model import Failed, Ledger, RunFacts, Summary
 from pyrometer.analyse.operators import categories, operators, told
 from pyrometer.analyse.python_workers import (
     asked,
@@ -87,26 +88,13 @@ def summary(run: Run, window: str | None = None) -> Summary:
         jvm=jvm(scope),
         python=workers,
         ledger=ledger(scope),
+        account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],
     )
     made.doubts += own_doubts(scope, made)
     made.verdict = verdict(made)
     return made
-
-
-def ledger_report(run: Run, window: str | None = None) -> LedgerReport:
-    """Both views of the ledger and the checks, of one window."""
-    scope = open_scope(run, window)
-    made = ledger(scope)
-    return LedgerReport(
-        run=facts(run),
-        window=scope.window.facts(),
-        slot_view=made.slot_view,
-        core_view=made.core_view,
-        checks=made.checks,
-        doubts=run.doubts,
-    )
 
 
 def open_scope(run: Run, window: str | None) -> Scope:

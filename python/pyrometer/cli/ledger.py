@@ -2,24 +2,124 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, human
-from pyrometer.cli.show import RunArgument, WindowOption
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.difference import SeveralAgainst
+from pyrometer.cli.show import WindowOption
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.ledger.report import Asked
 
 app = typer.Typer()
 
+EXAMPLES = """\b
+Examples:
+  pyrometer ledger RUN
+  pyrometer ledger RUN --by stage
+  pyrometer ledger RUN --stage 4 --by operator
+  pyrometer ledger RUN --task slowest
+  pyrometer ledger BEFORE BEFORE2 --against AFTER AFTER2
+"""
+SLOWEST = "slowest"
 
-@app.command()
-def ledger(run: RunArgument, as_json: JsonOption = False, window: WindowOption = None) -> None:
+
+@app.command(cls=SeveralAgainst, epilog=EXAMPLES)
+def ledger(
+    run: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN…",
+            help="A run directory, or a Spark event log; with --against, the runs of side A.",
+            show_default=False,
+        ),
+    ],
+    as_json: JsonOption = False,
+    window: WindowOption = None,
+    view: Annotated[
+        Literal["slot", "core"] | None,
+        typer.Option("--view", help="Only this view.", show_default="both"),
+    ] = None,
+    by: Annotated[
+        Literal["iteration", "sql", "stage", "operator", "task"] | None,
+        typer.Option("--by", help="Tell these parts apart, those with most time first."),
+    ] = None,
+    stage: Annotated[
+        int | None, typer.Option("--stage", metavar="N", help="Only tasks of this stage.")
+    ] = None,
+    sql: Annotated[
+        int | None, typer.Option("--sql", metavar="N", help="Only tasks of this SQL execution.")
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            "--task",
+            metavar="ID|slowest",
+            help="One task beside the middle of its stage: why this one. Of --stage, or of the"
+            " stage with the worst straggler.",
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", min=1, help="Parts told apart; the rest is one.")
+    ] = 20,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", metavar="N", min=1, help="Levels of rows shown."),
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--against",
+            metavar="RUN…",
+            help="The runs of side B: what changed from the first runs to these, per iteration.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """Account for all time of a window, twice: by task slots and by CPU cores."""
-    from pyrometer.analyse import ledger_report
+    from pyrometer.analyse.ledger.report import ledger_against, ledger_report
     from pyrometer.cli import render_ledger
     from pyrometer.store import Run
 
-    with Run.open(run) as opened:
-        made = ledger_report(opened, window)
+    if against:
+        if by or task or stage is not None or sql is not None:
+            raise UsageError("--against compares windows: without --by, --stage, --sql and --task")
+        with err().status("comparing ledgers"):
+            made = ledger_against(run, against, window)
+    else:
+        if len(run) > 1:
+            raise UsageError(
+                "one run, or two sides", "pyrometer ledger RUN… --against RUN… compares them"
+            )
+        asked = _asked(by, stage, sql, task, top)
+        with Run.open(run[0]) as opened, err().status("adding up"):
+            made = ledger_report(opened, window, asked)
     if as_json:
         emit_json(made)
     else:
-        render_ledger.ledger(human(as_json), made)
+        render_ledger.ledger(human(as_json), made, view=view, depth=depth)
+
+
+def _asked(
+    by: Literal["iteration", "sql", "stage", "operator", "task"] | None,
+    stage: int | None,
+    sql: int | None,
+    task: str | None,
+    top: int,
+) -> Asked:
+    from pyrometer.analyse.ledger.groups import Only
+    from pyrometer.analyse.ledger.report import Asked
+
+    if task is None:
+        return Asked(by=by, only=Only(stage_id=stage, sql_id=sql), most=top)
+    if by or sql is not None:
+        raise UsageError("--task is one task: without --by and --sql")
+    if task == SLOWEST:
+        return Asked(only=Only(stage_id=stage), slowest=True)
+    if not task.isdecimal():
+        raise UsageError(f"--task {task}: neither a task ID nor {SLOWEST}")
+    return Asked(only=Only(stage_id=stage, task_attempt_id=int(task)), slowest=True)

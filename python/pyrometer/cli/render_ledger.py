@@ -24,26 +24,53 @@ from pyrometer.cli.drawing import (
     safe,
     window_line,
 )
+from pyrometer.cli.render_ledger_parts import difference_lines, group_lines, task_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 SMALL = 0.005
+ALL = 99
 
 
-def ledger(console: Console, report: LedgerReport) -> None:
-    """Print both views of the ledger, down to the last row, and the checks."""
-    put(console, _parts(report, Look.of(console)))
+def ledger(
+    console: Console, report: LedgerReport, view: str | None = None, depth: int | None = None
+) -> None:
+    """Print what was asked of the ledger: both views or one, parts, a task, a difference.
+
+    Parameters
+    ----------
+    console : Console
+        Where to.
+    report : LedgerReport
+        What was accounted for.
+    view : str, optional
+        ``slot`` or ``core``; unasked, both.
+    depth : int, optional
+        Levels of rows; unasked, all.
+    """
+    look = Look.of(console)
+    if report.against is not None:
+        put(console, difference_lines(report, look, view, depth))
+    elif report.slowest_task is not None:
+        put(console, task_lines(report, look, depth))
+    else:
+        put(console, _parts(report, look, view, depth))
 
 
-def _parts(report: LedgerReport, look: Look) -> Iterator[RenderableType]:
+def _parts(
+    report: LedgerReport, look: Look, view: str | None, depth: int | None
+) -> Iterator[RenderableType]:
     yield window_line(report.window.name, report.window.iterations, report.window.length_ns)
-    for title, view in (
-        ("Slot view: what the task slots' time went to", report.slot_view),
-        ("Core view: what the host's CPU time went to", report.core_view),
+    for name, title, one in (
+        ("slot", "Slot view: what the task slots' time went to", report.slot_view),
+        ("core", "Core view: what the host's CPU time went to", report.core_view),
     ):
-        yield heading(title)
-        yield from view_lines(view, look, deep=True)
+        if view in (None, name):
+            yield heading(title)
+            yield from view_lines(one, look, deep=True, depth=depth)
+    if report.by is not None and view != "core":
+        yield from group_lines(report, look)
     if report.checks:
         yield heading("Checks between sources")
     for check in report.checks:
@@ -55,7 +82,9 @@ def _parts(report: LedgerReport, look: Look) -> Iterator[RenderableType]:
     yield from doubt_lines(report.doubts)
 
 
-def view_lines(view: View, look: Look, deep: bool = False) -> Iterator[RenderableType]:
+def view_lines(
+    view: View, look: Look, deep: bool = False, depth: int | None = None
+) -> Iterator[RenderableType]:
     """Print one view of the ledger: a tree with bars, then its three figures.
 
     Parameters
@@ -66,6 +95,8 @@ def view_lines(view: View, look: Look, deep: bool = False) -> Iterator[Renderabl
         How to draw.
     deep : bool
         All rows; else two levels, and what is at least 0.5 %.
+    depth : int, optional
+        So many levels of rows.
     """
     if view.total_ns is None:
         yield note(f"not available: {view.reason}")
@@ -73,11 +104,12 @@ def view_lines(view: View, look: Look, deep: bool = False) -> Iterator[Renderabl
     rows = bars(look)
     hidden = 0
     for row in ordered(view.rows):
-        depth = row.path.count("/")
-        if not deep and (depth > 1 or not row.value_ns or (depth and abs(row.share or 0) < SMALL)):
+        level = row.path.count("/")
+        small = not row.value_ns or (level > 0 and abs(row.share or 0) < SMALL)
+        if level >= (depth or (ALL if deep else 2)) or (not deep and small):
             hidden += 1
             continue
-        label = "  " * depth + safe(row.path.rsplit("/", 1)[-1].replace("_", " "))
+        label = "  " * level + safe(row.path.rsplit("/", 1)[-1].replace("_", " "))
         if row.method == "by_complement":
             label += " *"
         elif row.method == "unavailable":
@@ -92,9 +124,18 @@ def view_lines(view: View, look: Look, deep: bool = False) -> Iterator[Renderabl
         label = f"[dim]memo: {safe(row.path.replace('_', ' '))}[/]"
         rows.add_row(label, "", units.percent(row.share), units.duration(row.value_ns))
     yield indented(rows)
+    if deep and view.ended_by:
+        yield note("the same time asleep by who ended it, never added:")
+        woken = bars(look)
+        for row in view.ended_by:
+            woken.add_row(safe(row.path.replace("_", " ")), bar(row.share, look.plain),
+                          units.percent(row.share), units.duration(row.value_ns))  # fmt: skip
+        yield indented(woken)
+    known = view.closure_ratio is not None
+    closure = [f"closure {units.percent(view.closure_ratio, signed=True)}"] if known else []
     figures = [
         f"total {units.duration(view.total_ns)}",
-        f"closure {units.percent(view.closure_ratio, signed=True)}",
+        *closure,
         f"unclassified {units.percent(view.unclassified_ratio)}",
     ]
     if view.sampling_error_ratio is not None:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
+from pyrometer.analyse.model.account import Account
 from pyrometer.analyse.model.jvm import JvmWork
 from pyrometer.analyse.model.ledger import Check, Ledger, View
+from pyrometer.analyse.model.ledger_parts import (
+    LedgerDifference,
+    LedgerGroup,
+    Part,
+    SlowestTask,
+)
 from pyrometer.analyse.model.machine import Cpu, Gc, Instrument, Io
 from pyrometer.analyse.model.operators import Category, Helper, HugeMethod, Operator, Told, Unmapped
 from pyrometer.analyse.model.python import Python
@@ -43,6 +50,7 @@ class Summary(BaseModel):
     jvm: JvmWork = Field(default_factory=JvmWork)
     python: Python = Field(default_factory=Python)
     ledger: Ledger
+    account: Account | None = None
     instruments: list[Instrument] = Field(default_factory=list)
     doubts: list[Doubt] = Field(default_factory=list)
 
@@ -50,14 +58,23 @@ class Summary(BaseModel):
 
 
 class LedgerReport(BaseModel):
-    """Structure of ``ledger --json``."""
+    """Structure of ``ledger --json``.
+
+    ``groups`` are the parts that ``by`` asked for, of ``groups_count`` in all; the views are of the
+    whole window, or of what a filter kept of it.
+    """
 
     schema_name: str = Field(default="pyrometer/ledger/1", alias="schema")
     run: RunFacts
     window: WindowFacts
+    by: Part | None = None
     slot_view: View
     core_view: View
-    checks: list[Check]
-    doubts: list[Doubt]
+    checks: list[Check] = Field(default_factory=list)
+    groups: list[LedgerGroup] = Field(default_factory=list)
+    groups_count: int | None = None
+    slowest_task: SlowestTask | None = None
+    against: LedgerDifference | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
 
     model_config = {"populate_by_name": True}
