@@ -79,11 +79,21 @@ def _define(tables: Tables, window: Window) -> None:
     tables.define("w", f"SELECT * FROM {values} AS {names}")
     chosen = ", ".join(map(str, window.iterations))
     only = f"WHERE s.iteration IN ({chosen})" if chosen else ""
+    if window.cut and window.intervals:
+        only = _touching(window, "s.submit_wall_ns", "s.complete_wall_ns")
     tables.define("w_stages", f"SELECT * FROM stages s {only}")
+    if window.cut and window.intervals:
+        only = _touching(window, "s.launch_wall_ns", "s.finish_wall_ns")
     _define_tasks(tables, only)
-    _define_sql(tables, chosen)
+    _define_sql(tables, chosen, window)
     _define_samples(tables)
     _define_spans(tables)
+
+
+def _touching(window: Window, start: str, end: str) -> str:
+    """Keep what touches the window; what has no end runs on."""
+    first, last = window.intervals[0].start_wall_ns, window.intervals[-1].end_wall_ns
+    return f"WHERE {start} < {last} AND coalesce({end}, {last}) > {first}"
 
 
 def _define_tasks(tables: Tables, only: str) -> None:
@@ -96,12 +106,14 @@ def _define_tasks(tables: Tables, only: str) -> None:
     )
 
 
-def _define_sql(tables: Tables, chosen: str) -> None:
+def _define_sql(tables: Tables, chosen: str, window: Window) -> None:
     marks = (
         "SELECT app_index, sql_id, iteration FROM stages"
         " UNION ALL SELECT app_index, sql_id, iteration FROM jobs"
     )
     only = f"WHERE m.iteration IN ({chosen})" if chosen else ""
+    if window.cut and window.intervals:
+        only = _touching(window, "q.start_wall_ns", "q.end_wall_ns")
     tables.define(
         "w_sql",
         "SELECT q.*, m.iteration FROM sql_executions q LEFT JOIN"

@@ -10,6 +10,8 @@ from pyrometer.store import Run
 
 APPLICATION = "application"
 MEASURED = "measured"
+BESIDE = ("attach", "probe")
+"""Profiles of runs that observed what was running already."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,16 @@ class Interval:
 
 @dataclass(frozen=True)
 class Window:
-    """A named window: its iterations (none: everything) and its stretches of time."""
+    """A named window: its iterations (none: everything) and its stretches of time.
+
+    ``cut`` says that an event log knows more than was observed: tasks, stages and executions that
+    do not touch the window are left out.
+    """
 
     name: str
     iterations: tuple[int, ...] = ()
     intervals: tuple[Interval, ...] = field(default_factory=tuple)
+    cut: bool = False
 
     @property
     def has_mono(self) -> bool:
@@ -69,7 +76,7 @@ def windows(run: Run) -> list[Window]:
 
     A bare command is one iteration, and its only window is the application.
     """
-    application = Window(APPLICATION, (), _application(run))
+    application = Window(APPLICATION, (), _application(run), _beside(run))
     done = [
         row
         for row in run.tables.records(
@@ -118,13 +125,18 @@ def choose(run: Run, name: str | None) -> Window:
     )
 
 
+def _beside(run: Run) -> bool:
+    """Whether only a part of what ran was observed."""
+    return run.manifest is not None and run.manifest.profile in BESIDE
+
+
 def _application(run: Run) -> tuple[Interval, ...]:
     row = run.tables.record(
         "SELECT min(coalesce(start_wall_ns, first_event_wall_ns)) AS start,"
         " max(coalesce(end_wall_ns, last_event_wall_ns)) AS stop FROM apps"
     )
     start, stop = row.get("start"), row.get("stop")
-    if (start is None or stop is None) and run.manifest:
+    if run.manifest and (start is None or stop is None or _beside(run)):
         start, stop = run.manifest.started_wall_ns, run.manifest.ended_wall_ns
     if start is None or stop is None or stop < start:
         return ()

@@ -25,6 +25,7 @@ from pyrometer.cli.drawing import (
     window_line,
     words,
 )
+from pyrometer.cli.render_account import account_lines
 from pyrometer.cli.render_iterations import iteration_lines
 from pyrometer.cli.render_jvm import jvm_lines
 from pyrometer.cli.render_ledger import view_lines
@@ -63,8 +64,10 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from _gc(s)
     yield from jvm_lines(s.jvm, look)
     yield from memory_lines(s.memory)
-    yield heading("Ledger: what the task slots' time went to")
-    yield from view_lines(s.ledger.slot_view, look)
+    yield from account_lines(s.account, look)
+    if s.account is None:
+        yield heading("Ledger: what the task slots' time went to")
+        yield from view_lines(s.ledger.slot_view, look)
     if s.ledger.core_view.total_ns is not None:
         yield heading("Ledger: what the host's CPU time went to")
         yield from view_lines(s.ledger.core_view, look)

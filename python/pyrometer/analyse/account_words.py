@@ -1,0 +1,145 @@
+"""What processes said they did (annotations), beside what the kernel says they did meanwhile."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from typing import Any
+
+from pyrometer.analyse.model.account import Annotated, Session, Word
+from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.warmup import LEVEL
+from pyrometer.estimate import Estimate
+
+Z = 1.959963984540054
+NO_WAIT = "no wait event"
+"""What PostgreSQL's processes are said to wait for when they do not (crates/pyro-probe)."""
+# Events by which a server's process waits for work; the others are waits of a session
+# (PostgreSQL 15, 28.2.3: Activity is "waiting for activity in its main processing loop").
+IDLE = re.compile(r"Activity:|Client:ClientRead$")
+_EVENT = re.compile(
+    r"(LWLock|Lock|BufferPin|Activity|Client|Extension|IPC|Timeout|IO|InjectionPoint|class \d+):"
+)
+
+
+def annotated(scope: Scope) -> list[Annotated]:
+    """Give the processes whose main thread told what it does; the busiest first."""
+    rows = scope.tables.records(
+        "SELECT s.n, s.pid, s.annotation AS word, s.state, sum(s.weight_ns) AS time_ns,"
+        " sum(s.variance) AS variance, sum(s.passes_count) AS passes FROM a_states s"
+        " WHERE s.annotation IS NOT NULL AND s.tid = s.pid GROUP BY ALL"
+    )
+    of_process: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        of_process[row["pid"]].append(row)
+    used = {
+        (row["n"], row["pid"]): row
+        for row in scope.tables.records(
+            "SELECT n, pid, comm, followed_ns, on_cpu_ns, run_queue_ns FROM a_threads"
+            " WHERE tid = pid"
+        )
+    }
+    made = []
+    for pid, seen in of_process.items():
+        comm = next((row["comm"] for (_, one), row in used.items() if one == pid), "")
+        process = Annotated(
+            pid=pid, comm=comm or "", passes_count=round(sum(row["passes"] for row in seen))
+        )
+        process.words = _words(seen)
+        if any(word.waits for word in process.words):
+            process.sessions = _sessions(scope, pid, seen, used)
+        made.append(process)
+    return sorted(made, key=_busy, reverse=True)
+
+
+def _busy(process: Annotated) -> int:
+    return sum(word.time_ns for word in process.words if not word.idle)
+
+
+def _words(seen: list[dict[str, Any]]) -> list[Word]:
+    times: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    total = sum(row["time_ns"] for row in seen)
+    for row in seen:
+        one = times[row["word"]]
+        one["time"] += row["time_ns"]
+        one[row["state"]] += row["time_ns"]
+        one["variance"] += row["variance"]
+        one["passes"] += row["passes"]
+    made = [_word(name, one, total) for name, one in times.items()]
+    return sorted(made, key=lambda word: word.time_ns, reverse=True)
+
+
+def _word(name: str, times: dict[str, float], total: float) -> Word:
+    share, half = times["time"] / total, Z * math.sqrt(times["variance"]) / total
+    return Word(
+        word=name,
+        idle=bool(IDLE.match(name)),
+        waits=bool(_EVENT.match(name)),
+        time_ns=round(times["time"]),
+        on_cpu_ns=round(times["on_cpu"]),
+        run_queue_ns=round(times["run_queue"]),
+        asleep_ns=round(times["time"] - times["on_cpu"] - times["run_queue"]),
+        share=Estimate(
+            value=share,
+            low=max(0.0, share - half),
+            high=min(1.0, share + half),
+            level=LEVEL,
+            n=round(times["passes"]),
+            method="poisson",
+        ),
+    )
+
+
+def _sessions(
+    scope: Scope,
+    pid: int,
+    seen: list[dict[str, Any]],
+    used: dict[tuple[int, int], dict[str, Any]],
+) -> list[Session]:
+    numbers = scope.window.iterations
+    made = []
+    for place in range(len(scope.window.intervals)):
+        whole = used.get((place, pid))
+        rows = [row for row in seen if row["n"] == place]
+        if whole is None or not rows:
+            continue
+        number = numbers[place] if place < len(numbers) else None
+        session = _session(number, whole, rows)
+        if session is not None:
+            made.append(session)
+    return made
+
+
+def _session(
+    number: int | None, whole: dict[str, Any], rows: list[dict[str, Any]]
+) -> Session | None:
+    sums: dict[str, float] = defaultdict(float)
+    for row in rows:
+        word, state, time = row["word"], row["state"], row["time_ns"]
+        kind = "idle" if IDLE.match(word) else "wait" if _EVENT.match(word) else "no_wait"
+        how = state if state in ("on_cpu", "run_queue") else "asleep"
+        sums[kind] += time
+        sums[f"{kind}/{how}"] += time
+        sums[how] += time
+    followed = whole["followed_ns"]
+    # What was idle is sampled; CPU and run queue are counted, less what was seen of them in it.
+    active = followed - sums["idle"]
+    if active <= 0:
+        return None
+    cpu = max(0.0, whole["on_cpu_ns"] - sums["idle/on_cpu"]) / active
+    wait = sums["wait"] / active
+    return Session(
+        iteration=number,
+        followed_ns=followed,
+        active_ns=round(active),
+        cpu_ratio=cpu,
+        wait_ratio=wait,
+        cpu_and_wait_ratio=cpu + wait,
+        no_wait_ratio=sums["no_wait"] / active,
+        cpu_in_wait_ratio=sums["wait/on_cpu"] / active,
+        asleep_in_wait_ratio=sums["wait/asleep"] / active,
+        run_queue_ratio=whole["run_queue_ns"] / active,
+        closure_ratio=(whole["on_cpu_ns"] + whole["run_queue_ns"] + sums["asleep"] - followed)
+        / followed,
+    )
