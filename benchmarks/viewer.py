@@ -164,11 +164,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missing:
         print(f"no {' and no '.join(missing)}: apt-get install chromium chromium-driver")
         return 3
+    # Run as a program this module is called __main__; a fresh process must import it by its name.
+    from benchmarks import viewer
+
     with tempfile.TemporaryDirectory(prefix="pyrometer-viewer-") as folder:
         pages = {}
         for kind in KINDS:
             asked = (kind, chosen.stacks, chosen.depth, chosen.seed, folder)
-            made, metrics = execute(Arm.of_function("make", make_page, *asked))
+            made, metrics = execute(Arm.of_function("make", viewer.make_page, *asked))
             if made.exit_code != 0:
                 print(made.stderr_tail, file=sys.stderr)
                 return 1
@@ -181,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = Plan(
             name=f"flame graph of {chosen.stacks:,} stacks in Chromium",
             arms=[
-                Arm.of_function(kind, open_page, str(Path(folder) / f"{kind}.html"))
+                Arm.of_function(kind, viewer.open_page, str(Path(folder) / f"{kind}.html"))
                 for kind in KINDS
             ],
             blocks=chosen.blocks,
