@@ -411,15 +411,15 @@ tables! {
         clock: Dict, null = true;
         #[doc = "async-profiler, probe, jfr, python (sampled inside Python processes: cpu weighs the time used since the sample before), or the format of an imported profile: folded, perf-script, pprof, speedscope"]
         source: Dict, null = false;
-        #[doc = "cpu, wall, alloc, lock, live (in use at the end), nativemem (asked of the native allocator and not given back); in an imported profile the name of its own, for example inuse_space"]
+        #[doc = "cpu, wall, alloc, lock, live (in use at the end), nativemem (asked of the native allocator and not given back), state (of the probe: extended stacks); in an imported profile the name of its own, for example inuse_space"]
         event: Dict, null = false;
         #[doc = "In `unit`"]
         weight: I64, null = false;
         #[doc = "ns (cpu, wall, lock) or bytes (alloc); in an imported profile its own, for example count"]
         unit: Dict, null = false;
-        #[doc = "running or sleeping (wall); null for cpu"]
+        #[doc = "running or sleeping (wall); as in thread_states (state); null for cpu"]
         state: Dict, null = true;
-        #[doc = "Class of an off-CPU sample"]
+        #[doc = "Class of an off-CPU sample: schema/wait_classes.toml"]
         wait_class: Dict, null = true;
         #[doc = "What an on-CPU sample was doing: schema/categories.toml"]
         category: Dict, null = true;
@@ -455,9 +455,11 @@ tables! {
         native_stack: I32, null = true;
         #[doc = "stacks.stack_id of a separate kernel stack"]
         kernel_stack: I32, null = true;
-        #[doc = "Sleep episode"]
+        #[doc = "stacks.stack_id of java_stack with kernel_stack at its leaf, where a row has both"]
+        whole_stack: I32, null = true;
+        #[doc = "Sleep of a thread that a state belongs to"]
         episode_id: I64, null = true;
-        #[doc = "How the halves were joined"]
+        #[doc = "Of states, how the Java stack was found: joined (a wall sample in the same sleep), joined_by_run_time (the thread hardly ran in between); or why there is none: on_cpu (CPU samples tell), runnable, same_place (the class, not the stack, is that of its other sleeps at the same stack pointer), not_sampled (outside tasks), ran_between, profiler_gap, no_sample"]
         join_status: Dict, null = true;
         #[doc = "Class allocated (alloc) or locked (lock)"]
         top_class: Dict, null = true;
@@ -703,10 +705,10 @@ tables! {
         cpu: I32, null = true;
         #[doc = "First sight of the thread"]
         first: Bool, null = false;
-        #[doc = "The thread or the process is gone; counters are those of the reading before"]
+        #[doc = "The thread or the process is gone; counters are those of the reading before, or of its end where that was traced (T0)"]
         last: Bool, null = false;
     }
-    #[doc = "What each followed thread was seen doing, pass by pass. Passes in a row that found a thread off its CPU, unchanged (same state, switches, stack, context), are one row."]
+    #[doc = "What each followed thread was seen doing, pass by pass. Passes in a row that found a thread off its CPU, unchanged (same state, switches, stack, context), are one row of at most ten seconds."]
     ThreadStatesBuilder = "thread_states" {
         #[doc = "Host"]
         host: Dict, null = false;
@@ -726,7 +728,7 @@ tables! {
         state: Dict, null = false;
         #[doc = "The kernel counts it as waiting for I/O"]
         io_wait: Bool, null = true;
-        #[doc = "Context switches since its start: tells one sleep from the next"]
+        #[doc = "Context switches since its start, or times it got a CPU where only /proc was read: tells one sleep from the next"]
         switches_count: I64, null = true;
         #[doc = "Name of the system call it is in, or its number; null in user code or where it cannot be read"]
         syscall: Dict, null = true;
