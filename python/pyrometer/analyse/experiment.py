@@ -149,6 +149,7 @@ def experiment_report(
             [Trial(one.treatment, _seconds(one), _block(plan, one)) for one in whole],
             what="time of an iteration, mean of a trial",
             unit="s", margin=made.margin, control=control,
+            names=[one.name for one in plan.treatments if one.name in kept],
         )  # fmt: skip
         made.canaries = _canaries(plan, whole, made.comparison)
     made.doubts = [

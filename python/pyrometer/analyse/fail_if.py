@@ -78,9 +78,7 @@ def judged(report: ExperimentReport, rule: Rule) -> list[Judged]:
         failed: bool | None = None
         if pair.verdict == "slower" and change > rule.limit:
             failed = True
-        elif high is not None and (high <= rule.limit or pair.verdict in ("faster", "same")):
-            failed = False
-        elif pair.verdict == "slower":
+        elif pair.verdict == "faster" or (high is not None and high <= rule.limit):
             failed = False
         made.append(Judged(pair, failed, told))
     return made

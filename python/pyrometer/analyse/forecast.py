@@ -158,7 +158,7 @@ def _within_blocks(trials: Sequence[Past]) -> tuple[float, int]:
 
 
 def _sd(sums: float, freedom: int) -> Estimate:
-    """Standard deviation with the interval of chi squared."""
+    """Give the standard deviation with the interval of chi squared."""
     low, high = (float(stats.chi2.ppf(q, freedom)) for q in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
     return Estimate(
         value=math.sqrt(sums / freedom),

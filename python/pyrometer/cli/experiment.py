@@ -260,14 +260,16 @@ def _out(
         write_csv(read_plan(folder), read_journal(folder), table)
     if junit is not None:
         write_junit(made, rule, pairs, junit)
-    failed = [one for one in pairs if one.failed]
-    for one in failed:
-        console.print(f"fails {fail_if}: {one.pair.b}: {one.told}", markup=False, soft_wrap=True)
+    failed = {one.pair.b: one.told for one in pairs if one.failed}
+    if rule is not None:
+        failed |= {one.name: "did not finish" for one in made.treatments if not one.compared}
+    for name, told in failed.items():
+        console.print(f"fails {fail_if}: {name}: {told}", markup=False, soft_wrap=True)
     if as_json:
         document = made.model_dump(mode="json", by_alias=True)
         document["fail_if"] = rule and {
             "rule": rule.text,
-            "failed": [one.pair.b for one in failed],
+            "failed": list(failed),
             "cannot_tell": [one.pair.b for one in pairs if one.failed is None],
         }
         emit_json(document)

@@ -271,13 +271,10 @@ def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:
     for at, name in enumerate([wanted] if isinstance(wanted, str) else wanted):
         if not isinstance(name, str):
             raise UsageError(f"{document.where(('extends', at))}: extends: a file's name")
-        place = document.where(("extends", at))
-        try:
-            found = _over(found, _read(path.parent / name, (*chain, real), files))
-        except UsageError as error:
-            if "extends" in error.message or not error.message.endswith("directory"):
-                raise
-            raise UsageError(f"{place}: {error.message}") from error
+        other = path.parent / name
+        if not other.is_file():
+            raise UsageError(f"{document.where(('extends', at))}: there is no file {other}")
+        found = _over(found, _read(other, (*chain, real), files))
     files.append(path)
     own = Merged(document.name, _absolute(document.value, path.parent), document.marks, {})
     return _over(found, own)

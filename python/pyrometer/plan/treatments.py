@@ -75,7 +75,7 @@ def combinations(source: Source, own: Own, facts: Mapping[str, float | None]) ->
     _check_levels(source, own)
     constraints = _constraints(source, own, facts)
     matrix = source.experiment.matrix
-    combined = _product(source)
+    combined = _product(source, own)
     excluded = [dict(short_names(one, own)) for one in matrix.exclude]
     kept = [one for one in combined if not any(one.items() >= out.items() for out in excluded)]
     made = Treatments()
@@ -107,8 +107,14 @@ def short_names(levels: Mapping[str, str], own: Own) -> dict[str, str]:
     return {full.get(name, name): level for name, level in levels.items()}
 
 
-def _product(source: Source) -> list[dict[str, str]]:
+def _product(source: Source, own: Own) -> list[dict[str, str]]:
     factors = source.experiment.matrix.factors
+    full = list(short_names(dict.fromkeys(factors, ""), own))
+    if len(full) < len(factors):
+        where = source.document.where(("matrix",))
+        raise UsageError(
+            f"{where}: a factor stands here by two names", f"leaving {', '.join(full)}"
+        )
     size = 1
     for levels in factors.values():
         size *= len(levels)
@@ -116,9 +122,7 @@ def _product(source: Source) -> list[dict[str, str]]:
         raise UsageError(f"{source.document.where(('matrix',))}: {size} combinations are too many")
     if not factors:
         return []
-    return [
-        dict(zip(factors, levels, strict=True)) for levels in itertools.product(*factors.values())
-    ]
+    return [dict(zip(full, levels, strict=True)) for levels in itertools.product(*factors.values())]
 
 
 def _included(

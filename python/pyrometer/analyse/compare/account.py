@@ -93,18 +93,24 @@ def account(
     unit: str,
     margin: float,
     control: str | None = None,
+    names: Sequence[str] = (),
 ) -> CompareReport:
     """Compare all pairs of treatments, or each with the control.
 
     Where every trial names its block and each block has each treatment once, pairs are compared
     within blocks; else as independent lists.
 
+    Parameters
+    ----------
+    names : sequence of str
+        Treatments in the order in which they are to be told; without it, as the trials name them.
+
     Raises
     ------
     UsageError
         If there are fewer than two treatments, no such control, or a value is not above zero.
     """
-    values: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {name: [] for name in names}
     for trial in trials:
         values.setdefault(trial.treatment, []).append(trial.value)
     _check(values, control)

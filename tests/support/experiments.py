@@ -1,0 +1,119 @@
+"""Experiments for tests: files, and trials that are simulated instead of launched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from pyrometer.analyse.trial_facts import TrialFacts
+from pyrometer.experiment.guard import Look
+from pyrometer.experiment.loop import Hands
+from pyrometer.experiment.making import Made
+from pyrometer.plan import Trial
+from pyrometer.store.experiment import Canaries, Plan, PlannedTreatment, PlannedTrial, Surroundings
+
+NAP = """\
+name: nap
+summary: Sleeps.
+command: [sleep, "{time}"]
+variants:
+  time:
+    doc: How long.
+    default: short
+    levels:
+      short: {doc: A moment., argv: ["0.02"]}
+      long: {doc: Twice as long., argv: ["0.04"]}
+"""
+HEAD = "name: naps\nworkload: ./workload.yaml\nprofile: 'off'\n"
+CALM = "canaries: false\nguard: {policy: flag, busy: 100%, steal: 100%}\n"
+
+
+def napping(folder: Path, text: str = "") -> Path:
+    """Write a workload that sleeps, and an experiment file with it."""
+    (folder / "workload.yaml").write_text(NAP)
+    path = folder / "naps.yaml"
+    path.write_text(text or HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 3\n")
+    return path
+
+
+def plan(
+    treatments: Iterable[str], blocks: int, seed: int, kind: str = "randomized-blocks"
+) -> Plan:
+    """A plan of treatments that nothing launches."""
+    from pyrometer.plan.design import schedule
+
+    names = list(treatments)
+    slots = schedule({name: {} for name in names}, blocks, seed, kind=kind)  # type: ignore[arg-type]
+    return Plan(
+        name="simulated", files=[], workload="parquet-scan", scale="test", profile="off",
+        iterations=1, warmup=0, seed=seed, kind=kind, split=[], blocks=blocks, margin=0.02,
+        timeout_s=60.0, canaries=True, guard={"policy": "flag"}, baseline=names[0],
+        treatments=[PlannedTreatment(name=name, levels={}, varied={}) for name in names],
+        left_out=[],
+        trials=[
+            PlannedTrial(
+                number=one.number, block=one.block, treatment=one.treatment,
+                folder=f"{one.number:04d}",
+            )
+            for one in slots
+        ],
+    )  # fmt: skip
+
+
+class Machine:
+    """A machine that drifts: autocorrelated noise, a trend, outliers; canaries see its speed.
+
+    Parameters
+    ----------
+    seed : int
+        Of the noise.
+    trials : int
+        How many it makes.
+    effect : callable
+        Factor on the time, by the number of the trial.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        trials: int,
+        effect: Callable[[int], float] = lambda number: 1.0,
+        *,
+        sd: float = 0.03,
+        correlation: float = 0.4,
+        drift: float = 0.1,
+        outliers: float = 0.03,
+    ) -> None:
+        draw = np.random.default_rng(seed)
+        noise = np.zeros(trials)
+        for at in range(trials):
+            before = noise[at - 1] if at else draw.normal(0, sd)
+            noise[at] = correlation * before + draw.normal(0, sd * math.sqrt(1 - correlation**2))
+        self.speed = noise + drift * np.arange(trials) / trials
+        self.own = draw.normal(0, 0.3 * sd, trials) + (draw.random(trials) < outliers) * 0.3
+        self.seen = draw.normal(0, 0.2 * sd, trials)
+        self.effect = effect
+        self.at = -1
+
+    def hands(self) -> Hands:
+        """What simulates instead of touching the machine."""
+        idle = Look(0.0, [0] * 10, 0, 0.0, {})
+        return Hands(
+            make=self.make,
+            canaries=self.canaries,
+            before=lambda guard, say: Surroundings(),
+            look=lambda: idle,
+            after=lambda first, guard, swap: Surroundings(),
+        )
+
+    def canaries(self) -> Canaries:
+        self.at += 1
+        return Canaries(alu_ns=1e6 * math.exp(self.speed[self.at] + self.seen[self.at]))
+
+    def make(self, trial: Trial, watch: object) -> Made:
+        seconds = self.effect(self.at) * 10 * math.exp(self.speed[self.at] + self.own[self.at])
+        facts = TrialFacts((seconds,), seconds, 1, "00", "plan")
+        return Made("finished", seconds=seconds, facts=facts)
