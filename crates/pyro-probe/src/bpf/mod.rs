@@ -74,7 +74,11 @@ impl Kernel {
     /// What the kernel refused.
     pub fn load(&self, object: Option<&[u8]>) -> Result<Ebpf, Refusal> {
         let object = object.unwrap_or_default();
-        let loaded = EbpfLoader::new().btf(Some(&self.types)).load(object);
+        let loaded = EbpfLoader::new()
+            .btf(Some(&self.types))
+            // Those that only the programs use: the storage of a task.
+            .allow_unsupported_maps()
+            .load(object);
         loaded.map_err(refused)
     }
 
@@ -89,7 +93,10 @@ pub fn refused(error: impl std::error::Error) -> Refusal {
     let mut reason = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        reason = format!("{reason}: {error}");
+        let why = error.to_string();
+        if !reason.contains(&why) {
+            reason = format!("{reason}: {why}");
+        }
         cause = error.source();
     }
     // The verifier's log follows its verdict.
