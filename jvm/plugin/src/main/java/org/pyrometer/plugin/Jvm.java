@@ -12,6 +12,7 @@ final class Jvm {
   private final Settings settings;
   private final Recorder recorder;
   private final Profiler profiler;
+  private final Contexts contexts;
   private final TaskTracker tracker;
   private final SparkCodegen codegen;
   private final Path folder;
@@ -23,17 +24,23 @@ final class Jvm {
     this.folder = folder;
     this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
     this.profiler = new Profiler(settings, recorder);
-    this.tracker = new TaskTracker(recorder, profiler);
     this.codegen = new SparkCodegen();
     Path sources = folder.resolve("codegen").resolve("codegen-" + name + ".ndjson");
     recorder.watch(codegen.capture(settings, sources, recorder));
     recorder.start();
     // First of all, whose records these are; the plugin says later which application it is.
     recorder.offer(new ProcessFacts(role, executorId, Map.of()));
+    this.contexts = new Contexts(settings, folder, recorder);
+    this.tracker = new TaskTracker(recorder, profiler, contexts);
     VmLog.startAll(settings, folder, recorder);
     String profiled = role.equals("driver") ? role : role + safe(executorId);
     profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));
-    Runtime.getRuntime().addShutdownHook(new Thread(recorder::farewell, "pyrometer-farewell"));
+    Runtime.getRuntime().addShutdownHook(new Thread(this::farewell, "pyrometer-farewell"));
+  }
+
+  private void farewell() {
+    contexts.remove();
+    recorder.farewell();
   }
 
   /**
@@ -68,6 +75,10 @@ final class Jvm {
 
   Profiler profiler() {
     return profiler;
+  }
+
+  Contexts contexts() {
+    return contexts;
   }
 
   TaskTracker tracker() {

@@ -2,6 +2,7 @@ package org.pyrometer.plugin;
 
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
+import java.util.Map;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.ClassWriter;
@@ -9,18 +10,27 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /**
- * Lets {@link OverlayHook} see the configuration that a {@code SparkContext} is about to keep.
+ * Lets {@link OverlayHook} see the configuration that a {@code SparkContext} is about to keep, and
+ * {@link ContextHook} the local properties that its threads set.
  *
  * <p>The context copies the user's {@code SparkConf} and stores the copy with the private setter
  * {@code _conf_$eq}, in Spark 3.x and 4.x alike. At that moment everything the user said (files,
- * command line, code) is merged, and nothing has been read from it. One call is put in front of the
- * setter's body.
+ * command line, code) is merged, and nothing has been read from it. One call is put in front of
+ * each of these methods' bodies.
  */
 final class SparkContextTransformer implements ClassFileTransformer {
   private static final String CLASS = "org/apache/spark/SparkContext";
   private static final String METHOD = "_conf_$eq";
-  private static final String DESCRIPTOR = "(Lorg/apache/spark/SparkConf;)V";
-  private static final String HOOK = OverlayHook.class.getName().replace('.', '/');
+
+  /** Method of ours that is called first, by name and descriptor of the method of Spark's. */
+  private static final Map<String, Hook> HOOKS =
+      Map.of(
+          METHOD + "(Lorg/apache/spark/SparkConf;)V",
+          new Hook(OverlayHook.class, "apply", "(Ljava/lang/Object;)V", 1),
+          "setLocalProperty(Ljava/lang/String;Ljava/lang/String;)V",
+          new Hook(ContextHook.class, "property", "(Ljava/lang/String;Ljava/lang/String;)V", 2),
+          "setLocalProperties(Ljava/util/Properties;)V",
+          new Hook(ContextHook.class, "properties", "(Ljava/util/Properties;)V", 1));
 
   @Override
   public byte[] transform(
@@ -44,7 +54,7 @@ final class SparkContextTransformer implements ClassFileTransformer {
   }
 
   /**
-   * The class with the hook in its setter.
+   * The class with the hooks; that of the setter must be among them.
    *
    * @throws IllegalStateException if it has no such setter
    */
@@ -71,18 +81,36 @@ final class SparkContextTransformer implements ClassFileTransformer {
     public MethodVisitor visitMethod(
         int access, String name, String descriptor, String signature, String[] exceptions) {
       MethodVisitor next = super.visitMethod(access, name, descriptor, signature, exceptions);
-      if (!METHOD.equals(name) || !DESCRIPTOR.equals(descriptor)) {
+      Hook hook = HOOKS.get(name + descriptor);
+      if (hook == null) {
         return next;
       }
-      found = true;
+      found |= METHOD.equals(name);
       return new MethodVisitor(Opcodes.ASM9, next) {
         @Override
         public void visitCode() {
           super.visitCode();
-          visitVarInsn(Opcodes.ALOAD, 1);
-          visitMethodInsn(Opcodes.INVOKESTATIC, HOOK, "apply", "(Ljava/lang/Object;)V", false);
+          for (int argument = 1; argument <= hook.arguments; argument++) {
+            visitVarInsn(Opcodes.ALOAD, argument);
+          }
+          visitMethodInsn(Opcodes.INVOKESTATIC, hook.owner, hook.method, hook.descriptor, false);
         }
       };
+    }
+  }
+
+  /** A static method of ours that takes the arguments of the method it is put into. */
+  private static final class Hook {
+    private final String owner;
+    private final String method;
+    private final String descriptor;
+    private final int arguments;
+
+    Hook(Class<?> owner, String method, String descriptor, int arguments) {
+      this.owner = owner.getName().replace('.', '/');
+      this.method = method;
+      this.descriptor = descriptor;
+      this.arguments = arguments;
     }
   }
 }

@@ -12,11 +12,9 @@ import org.apache.spark.TaskContext;
  * allocation for a task, two small objects, no formatting.
  */
 final class TaskTracker {
-  private static final String SQL = "spark.sql.execution.id";
-  private static final String ITERATION = "pyrometer.iteration";
-
   private final Recorder recorder;
   private final Profiler profiler;
+  private final Contexts contexts;
   private final ThreadMXBean threads;
   private final boolean cpu;
   private final boolean allocation;
@@ -27,10 +25,12 @@ final class TaskTracker {
    *
    * @param recorder where records go
    * @param profiler the profiler that task threads are shown to
+   * @param contexts where the OS probe reads what a thread works for
    */
-  TaskTracker(Recorder recorder, Profiler profiler) {
+  TaskTracker(Recorder recorder, Profiler profiler, Contexts contexts) {
     this.recorder = recorder;
     this.profiler = profiler;
+    this.contexts = contexts;
     java.lang.management.ThreadMXBean bean = ManagementFactory.getThreadMXBean();
     this.threads = bean instanceof ThreadMXBean ? (ThreadMXBean) bean : null;
     this.cpu = threads != null && threads.isCurrentThreadCpuTimeSupported();
@@ -50,6 +50,7 @@ final class TaskTracker {
       }
       Slot slot = slots.get();
       TaskStart task = new TaskStart(slot.osThread, now, context);
+      task.tell(slot.context);
       recorder.offer(task);
       slot.task = task;
       slot.span = Span.start();
@@ -74,6 +75,7 @@ final class TaskTracker {
         return;
       }
       slot.task = null;
+      slot.context.idle();
       long cpu = cpuBefore < 0 ? -1 : cpuBefore - slot.cpuNs;
       long bytes =
           slot.allocated < 0
@@ -97,21 +99,23 @@ final class TaskTracker {
   @SuppressWarnings("deprecation") // threadId() came with Java 19
   private Slot slot() {
     profiler.watchThread();
-    return new Slot(Host.threadId(), Thread.currentThread().getId());
+    return new Slot(Host.threadId(), Thread.currentThread().getId(), contexts.mine());
   }
 
   /** What is known of a thread, and of the task that it runs. */
   private static final class Slot {
     final long osThread;
     final long javaThread;
+    final ContextSlot context;
     TaskStart task;
     long cpuNs;
     long allocated;
     long span;
 
-    Slot(long osThread, long javaThread) {
+    Slot(long osThread, long javaThread, ContextSlot context) {
       this.osThread = osThread;
       this.javaThread = javaThread;
+      this.context = context;
     }
   }
 
@@ -135,8 +139,20 @@ final class TaskTracker {
       this.stageAttempt = context.stageAttemptNumber();
       this.partition = context.partitionId();
       this.attempt = context.attemptNumber();
-      this.sql = context.getLocalProperty(SQL);
-      this.iteration = context.getLocalProperty(ITERATION);
+      this.sql = context.getLocalProperty(ContextHook.SQL);
+      this.iteration = context.getLocalProperty(ContextHook.ITERATION);
+    }
+
+    void tell(ContextSlot slot) {
+      slot.task(
+          startNs,
+          stage,
+          stageAttempt,
+          partition,
+          task,
+          attempt,
+          ContextSlot.number(sql),
+          ContextSlot.number(iteration));
     }
 
     String tag() {

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
@@ -42,7 +43,7 @@ class SparkContextTransformerTest {
                   @Override
                   public void visitMethodInsn(
                       int opcode, String owner, String method, String type, boolean isInterface) {
-                    if (owner.endsWith("OverlayHook")) {
+                    if (owner.endsWith("Hook")) {
                       found.add(name + "@" + position);
                     }
                     position++;
@@ -55,10 +56,12 @@ class SparkContextTransformerTest {
   }
 
   @Test
-  void theHookIsTheFirstCallOfTheSetter() throws IOException {
+  void theHooksAreTheFirstCallsOfTheirMethods() throws IOException {
     byte[] original = bytes("org/apache/spark/SparkContext.class");
     assertEquals(List.of(), hooks(original));
-    assertEquals(List.of("_conf_$eq@1"), hooks(SparkContextTransformer.withHook(original)));
+    assertEquals(
+        Set.of("_conf_$eq@1", "setLocalProperty@2", "setLocalProperties@1"),
+        Set.copyOf(hooks(SparkContextTransformer.withHook(original))));
   }
 
   @Test

@@ -41,7 +41,9 @@ public class TaskHookBenchmark {
     Settings settings = Settings.of(Map.of());
     recorder = new Recorder(bytes -> written.addAndGet(bytes.length), settings);
     recorder.start();
-    tracker = new TaskTracker(recorder, new Profiler(settings, recorder));
+    tracker =
+        new TaskTracker(
+            recorder, new Profiler(settings, recorder), new Contexts(settings, null, recorder));
     FakeTasks.enter(3, 1, 17, Map.of("pyrometer.iteration", "2", "spark.sql.execution.id", "5"));
   }
 

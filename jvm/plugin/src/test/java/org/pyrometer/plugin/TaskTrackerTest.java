@@ -24,7 +24,9 @@ class TaskTrackerTest {
     Settings settings = Settings.of(Map.of("mx.interval.ms", "0", "clock.interval.ms", "0"));
     recorder = new Recorder(written::write, settings);
     recorder.start();
-    tracker = new TaskTracker(recorder, new Profiler(settings, recorder));
+    tracker =
+        new TaskTracker(
+            recorder, new Profiler(settings, recorder), new Contexts(settings, null, recorder));
   }
 
   @AfterEach
