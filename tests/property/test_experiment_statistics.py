@@ -59,14 +59,14 @@ def test_equal_treatments_differ_rarely_in_blocks_and_often_in_a_fixed_order(tmp
 
 
 def test_a_few_equal_treatments_already_show_it(tmp_path, capsys):
-    interleaved = a_against_a(tmp_path, capsys, 12, "randomized-blocks")
-    fixed = a_against_a(tmp_path, capsys, 12, "fixed-order")
-    assert interleaved[0] <= 2 / 12
-    assert fixed[0] >= 4 / 12
+    interleaved = a_against_a(tmp_path, capsys, 8, "randomized-blocks")
+    fixed = a_against_a(tmp_path, capsys, 4, "fixed-order")
+    assert interleaved[0] <= 1 / 8
+    assert fixed[0] >= 2 / 4
     assert (interleaved[2], fixed[2]) == (0, 1)
 
 
-@pytest.mark.parametrize("effect", [0.01, 0.02, 0.05, 0.10])
+@pytest.mark.parametrize("effect", [0.02, 0.05])
 def test_power_is_what_the_plan_promises(effect):
     """A planted effect is found as often as the forecast says, within five points."""
     draw = np.random.default_rng(int(effect * 1000))

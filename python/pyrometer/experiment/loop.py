@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +11,7 @@ from typing import Protocol
 from pyrometer.errors import UsageError
 from pyrometer.experiment import canary, guard, left, making
 from pyrometer.experiment.making import Made, Make
-from pyrometer.experiment.planned import trial_of
+from pyrometer.experiment.planned import this_machine, trial_of
 from pyrometer.plan.experiment_file import Guard
 from pyrometer.run.observe import Silent, Watch
 from pyrometer.store.experiment import (
@@ -23,7 +23,6 @@ from pyrometer.store.experiment import (
     PlannedTrial,
     Surroundings,
     read_plan,
-    sync_folder,
     write_plan,
 )
 from pyrometer.store.journal import Entries, Journal, opened_journal, read_journal
@@ -88,17 +87,21 @@ def begin(root: Path, plan: Plan) -> None:
     """
     paths = ExperimentPaths(root)
     try:
-        if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        if root.exists() and (not root.is_dir() or not _free(root)):
             there = paths.plan.is_file()
             raise UsageError(
                 f"{root} holds an experiment" if there else f"{root} is not an empty folder",
                 f"pyrometer experiment resume {root}" if there else "give another folder with -o",
             )
-        paths.trials.mkdir(parents=True)
-        sync_folder(root)
+        root.mkdir(parents=True, exist_ok=True)
         write_plan(root, plan)
     except OSError as error:
         raise UsageError(f"{root} cannot be written: {error.strerror}") from error
+
+
+def _free(root: Path) -> bool:
+    # A kill while the plan was written leaves its temporary file: nothing had begun.
+    return all(one.name.startswith(".experiment.json.") for one in root.iterdir())
 
 
 def carry_out(
@@ -120,11 +123,17 @@ def carry_out(
     Raises
     ------
     UsageError
-        If there is no plan, another process runs it, or its journal was edited.
+        If there is no plan, it is of another machine, another process runs it, or its journal was
+        edited.
     KeyboardInterrupt
         If somebody ended it; what was finished is kept.
     """
     plan = read_plan(root)
+    if plan.machine and plan.machine != (here := this_machine()):
+        raise UsageError(
+            f"{root} was planned on another machine ({_words(plan.machine)}; here {_words(here)})",
+            "times of two machines cannot be mixed: run the file anew",
+        )
     screen, hands = screen or Quiet(), hands or Hands()
     with opened_journal(root) as journal:
         entries = read_journal(root)
@@ -135,6 +144,10 @@ def carry_out(
             if done is None or (retry and done.status != "finished"):
                 _attempts(root, plan, planned, entries, journal, screen, hands)
     return entries
+
+
+def _words(machine: Mapping[str, str | int | None]) -> str:
+    return f"{machine.get('cpu_model')}, {machine.get('cpus_count')} CPUs"
 
 
 def _settle(

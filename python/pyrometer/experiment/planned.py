@@ -6,6 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
+from pyrometer import __version__
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment.feasible import honoured, host_facts
 from pyrometer.plan import Trial, parse_treatment
@@ -13,6 +14,7 @@ from pyrometer.plan.design import schedule
 from pyrometer.plan.experiment_file import Source, read_source
 from pyrometer.plan.treatments import Treatments, baseline_of, combinations, short_names
 from pyrometer.probes.profile import parse_profile
+from pyrometer.run.host import this_host
 from pyrometer.run.launch import own_factors
 from pyrometer.run.own import is_own_command
 from pyrometer.store.experiment import LeftOutTreatment, Plan, PlannedTreatment, PlannedTrial
@@ -114,7 +116,15 @@ def plan_of(
             )
             for one in slots
         ],
+        machine=this_machine(),
+        pyrometer_version=__version__,
     )
+
+
+def this_machine() -> dict[str, str | int | None]:
+    """Give what tells machines apart whose times must not be mixed."""
+    host = this_host(with_card=False)
+    return {"cpu_model": host.cpu_model, "cpus_count": host.cpus_count}
 
 
 def trial_of(plan: Plan, planned: PlannedTrial, run_dir: Path) -> Trial:

@@ -81,6 +81,8 @@ class Plan(_Part):
     treatments: list[PlannedTreatment]
     left_out: list[LeftOutTreatment]
     trials: list[PlannedTrial]
+    machine: dict[str, str | int | None] = Field(default_factory=dict)
+    pyrometer_version: str | None = None
 
 
 class Canaries(_Part):
