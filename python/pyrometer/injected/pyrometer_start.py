@@ -1,4 +1,7 @@
-"""Which Pythons of an observed application are sampled: workers and driver, not the daemon."""
+"""Which Pythons of an observed application are sampled: workers and driver, not the daemon.
+
+Workers say what they work for as well, whether they are sampled or not.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,34 @@ OF_WORKERS = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR")
 LIMITED = "memory of workers is limited (spark.executor.pyspark.memory): not sampled"
 
 
-def begin(sampler: Any, folder: str) -> None:
-    """Sample this process; the daemon of workers stays without a thread, its children have one.
+def begin(samples: str | None, contexts: str | None) -> None:
+    """Begin what this process takes part in.
 
     Parameters
     ----------
-    sampler : type
-        Makes what samples a process: ``pyrometer_sampler.Sampler``.
-    folder : str
-        Where the samples go.
+    samples : str or None
+        Folder for stacks, where they are wanted.
+    contexts : str or None
+        Folder for context slots, where they are wanted.
     """
     module = _module()
     by_jvm = any(name in os.environ for name in OF_WORKERS)
-    if not by_jvm and module not in ("pyspark.daemon", "pyspark.worker"):
+    works = by_jvm or module in ("pyspark.daemon", "pyspark.worker")
+    if contexts and works:
+        with contextlib.suppress(Exception):
+            import pyrometer_context  # type: ignore[import-not-found]
+
+            forks = not module.startswith("pyspark.") or module.endswith("daemon")
+            pyrometer_context.begin(contexts, os.getppid(), forks)
+    if samples:
+        import pyrometer_sampler  # type: ignore[import-not-found]
+
+        _sample(pyrometer_sampler.Sampler, samples, module if works else None)
+
+
+def _sample(sampler: Any, folder: str, module: str | None) -> None:
+    """Sample this process; the daemon of workers stays without a thread, its children have one."""
+    if module is None:
         _start(sampler, folder, "driver", None)
         return
     jvm = os.getppid()

@@ -1,8 +1,9 @@
 """Run by every Python of an observed application at its start, because PYTHONPATH leads here.
 
-Waits for ``pyspark`` to be imported and then has the process sampled; a Python that never imports
-it is left alone. Another ``sitecustomize`` further down the path runs as it would have. Nothing
-here can fail the process, of whatever version: so neither annotations nor newer syntax.
+Waits for ``pyspark`` to be imported and then has the process sampled, and say what it works for; a
+Python that never imports it is left alone. Another ``sitecustomize`` further down the path runs as
+it would have. Nothing here can fail the process, of whatever version: so neither annotations nor
+newer syntax.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -13,8 +14,9 @@ import sys
 class WhenImported:
     """Finds nothing; sees the first import of ``pyspark``."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, samples, contexts):
+        self.samples = samples
+        self.contexts = contexts
 
     def find_spec(self, name, path=None, target=None):
         """See whether it is ``pyspark``; leave finding it to others."""
@@ -22,18 +24,19 @@ class WhenImported:
             return
         try:
             sys.meta_path.remove(self)
-            import pyrometer_sampler  # type: ignore[import-not-found]
             import pyrometer_start  # type: ignore[import-not-found]
 
-            pyrometer_start.begin(pyrometer_sampler.Sampler, self.folder)
+            pyrometer_start.begin(self.samples, self.contexts)
         except BaseException:  # noqa: S110 - whatever went wrong, the application goes on
             pass
 
 
 def _watch():
-    folder = os.environ.get("PYROMETER_PYTHON_DIR")
-    if folder and os.path.isdir(folder) and sys.version_info >= (3, 8):
-        sys.meta_path.insert(0, WhenImported(folder))
+    names = ("PYROMETER_PYTHON_DIR", "PYROMETER_CONTEXT_DIR")
+    wanted = [os.environ.get(name) for name in names]
+    folders = [folder if folder and os.path.isdir(folder) else None for folder in wanted]
+    if any(folders) and sys.version_info >= (3, 8):
+        sys.meta_path.insert(0, WhenImported(*folders))
 
 
 def _next():

@@ -119,5 +119,5 @@ def merge_needs(probes: Iterable[Probe], paths: RunPaths) -> Needs:
         executors += [option for option in needs.executor_options if option not in executors]
         agent.update(needs.agent)
         environment.update(needs.environment)
-        python_path += needs.python_path
+        python_path += [folder for folder in needs.python_path if folder not in python_path]
     return Needs(tuple(jvm), tuple(executors), agent, environment, tuple(python_path))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from pyrometer import _artifacts
 from pyrometer.errors import CapabilityError, PyrometerError
-from pyrometer.probes.base import Probe, Problem
+from pyrometer.probes import contexts
+from pyrometer.probes.base import Needs, Probe, Problem
 from pyrometer.probes.detached import Detached, complaint, read_object
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
@@ -95,11 +96,16 @@ class OsProbe(Probe):
         self.host = (host or socket.gethostname()).replace("/", "_")
         self.threads = threads
         self._process = Detached()
+        self._raw: Path | None = None
 
     def asked(self) -> str:
         """Say what is read and how often."""
         what = "threads, processes and host" if self.threads else "processes and host"
         return f"{what} at {self.hz:g} Hz, memory and devices at {self.hz / 5:g} Hz"
+
+    def needs(self, paths: RunPaths) -> Needs:
+        """Have threads say what they work for."""
+        return contexts.needs(paths) if self.threads else Needs()
 
     def check(self) -> list[Problem]:
         """Run the binary and let it try what it will read."""
@@ -115,6 +121,7 @@ class OsProbe(Probe):
 
     def start(self, paths: RunPaths, root_pid: int) -> None:
         """Follow `root_pid`; returns after the first reading. A failure is told by `report`."""
+        self._raw = paths.raw
         report = self._report_file(paths)
         report.unlink(missing_ok=True)
         command: list[str | Path] = [
@@ -133,6 +140,8 @@ class OsProbe(Probe):
     def stop(self) -> None:
         """Ask the binary to take a last reading and end; it is killed if it does not."""
         self._process.stop(_STOP_SECONDS)
+        if self._raw is not None:
+            contexts.clean_up(self._raw)
 
     def processes(self) -> list[int]:
         """Pid of the binary."""

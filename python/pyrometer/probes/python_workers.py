@@ -17,7 +17,12 @@ from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
 
 HOOK = Path(__file__).parent.parent / "injected"
-_FILES = ("sitecustomize.py", "pyrometer_start.py", "pyrometer_sampler.py")
+_FILES = (
+    "sitecustomize.py",
+    "pyrometer_start.py",
+    "pyrometer_sampler.py",
+    "pyrometer_context.py",
+)
 NONE_SEEN = "no Python that uses pyspark"
 _UNIT_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 # A sample costs about 0.1 ms, the waking of its thread included: shorter periods would show.
