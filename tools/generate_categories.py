@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "reference" / "categories.md"
+REFERENCE = ROOT / "docs" / "reference"
 COMMAND = "python tools/generate_categories.py"
 
 
@@ -38,7 +38,8 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
         f"<!-- Generated from schema/ by `{COMMAND}`; do not edit. -->",
         "",
         "Every sample of a task thread on CPU has exactly one *category*, every sleeping one a "
-        "*wait class*, and, where its frames tell, an *operator*. The rules are data: "
+        "[*wait class*](wait-classes.md), and, where its frames tell, an *operator*. The rules are "
+        "data: "
         "`schema/categories.toml`, `schema/operators.toml`, `schema/roles.toml`.",
         "",
         "A stack is read from its leaf towards its root; the first frame that a rule names "
@@ -69,15 +70,6 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
             f"| `{each['work']}` | {each['doc']} | {code([each['module']])} |"
             for each in categories["python"]
         ),
-        "",
-        "## Wait classes",
-        "",
-        "Of sleeping wall-clock samples, by their Java stack; kernel stacks are not in them.",
-        "",
-        "| class | covers |",
-        "|---|---|",
-        *(f"| `{each['class']}` | {each['doc']} |" for each in categories["wait"]),
-        "| `unclassified` | No frame says. |",
         "",
         "## Operators",
         "",
@@ -137,19 +129,83 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
     return "\n".join(out) + "\n"
 
 
+def conditions(rule: dict[str, Any]) -> str:
+    """Write what a rule asks for in a table cell."""
+    told = []
+    for name in ("state", "role", "frames"):
+        if name in rule:
+            told.append(f"{name}: " + ", ".join(f"`{word}`" for word in rule[name]))
+    for name in ("io_wait", "task", "paused"):
+        if name in rule:
+            told.append(f"{name}: {'yes' if rule[name] else 'no'}")
+    for name in ("syscall", "kernel"):
+        if name in rule:
+            told.append(f"{name}: {code([rule[name]])}")
+    return "<br>".join(told)
+
+
+def waits_page(waits: dict[str, Any]) -> str:
+    """Render the page of wait classes."""
+    out = [
+        "# What threads off their CPU are taken to wait for",
+        "",
+        f"<!-- Generated from schema/ by `{COMMAND}`; do not edit. -->",
+        "",
+        "Every moment in which a thread was off its CPU has exactly one *wait class*. The rules "
+        "are data: `schema/wait_classes.toml`.",
+        "",
+        "| class | covers |",
+        "|---|---|",
+        *(f"| `{each['name']}` | {each['doc']} |" for each in waits["class"]),
+        "",
+        "## What frames say",
+        "",
+        "A wall-clock sample of the profiler has a stack and nothing else: the frame nearest the "
+        "leaf that a pattern matches gives the class. *fallback*: how a thread waits, not for "
+        "what; counts where no other frame says more, in this order.",
+        "",
+        "| class | frames |",
+        "|---|---|",
+        *(
+            f"| `{each['class']}`{' (fallback)' if each.get('fallback') else ''} "
+            f"| {code(each['match'])} |"
+            for each in waits["frames"]
+        ),
+        "",
+        "## Rules",
+        "",
+        "Where the OS probe saw the thread, too, more is known: its state, the system call, the "
+        "kernel's stack. The first rule whose conditions all hold decides; `nothing`: there is no "
+        "stack, or no frame says.",
+        "",
+        "| class | conditions | holds on |",
+        "|---|---|---|",
+        *(
+            f"| `{each['class']}` | {conditions(each)} | {each['source']} |"
+            for each in waits["rule"]
+        ),
+    ]
+    return "\n".join(out) + "\n"
+
+
 def main() -> int:
-    """Write the page, or compare it."""
+    """Write the pages, or compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 if the page is out of date")
+    parser.add_argument("--check", action="store_true", help="exit 1 if a page is out of date")
     check = parser.parse_args().check
-    text = page(load("categories.toml"), load("operators.toml"), load("roles.toml"))
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    if not check:
-        PAGE.write_text(text, encoding="utf-8")
-    verdict = f"out of date; run {COMMAND}" if check else "written"
-    print(f"{PAGE.relative_to(ROOT)}: {verdict}", file=sys.stderr)
-    return int(check)
+    categories = page(load("categories.toml"), load("operators.toml"), load("roles.toml"))
+    pages = {"categories.md": categories, "wait-classes.md": waits_page(load("wait_classes.toml"))}
+    stale = False
+    for name, text in pages.items():
+        file = REFERENCE / name
+        if file.exists() and file.read_text(encoding="utf-8") == text:
+            continue
+        stale = True
+        if not check:
+            file.write_text(text, encoding="utf-8")
+        verdict = f"out of date; run {COMMAND}" if check else "written"
+        print(f"{file.relative_to(ROOT)}: {verdict}", file=sys.stderr)
+    return int(stale and check)
 
 
 if __name__ == "__main__":

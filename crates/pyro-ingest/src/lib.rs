@@ -13,3 +13,4 @@ pub mod probe;
 mod profile_tables;
 mod read_table;
 mod sample_rows;
+pub mod wait_classes;

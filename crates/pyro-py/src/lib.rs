@@ -114,6 +114,14 @@ mod _core {
         })
     }
 
+    /// Gives distinct moments off the CPU (a Parquet file) their wait classes (lines of `out`).
+    #[pyfunction]
+    fn classify_waits(py: Python<'_>, moments: &str, out: &str) -> PyResult<String> {
+        report(py, |_| {
+            pyro_ingest::wait_classes::classify_waits(moments, out)
+        })
+    }
+
     /// Reads the probe's Arrow streams into the tables of `out`.
     #[pyfunction]
     fn ingest_probe(py: Python<'_>, paths: Vec<String>, out: &str) -> PyResult<String> {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::frame::Frame;
 use crate::patterns::Patterns;
 use crate::roles::Roles;
+use crate::waits::Waits;
 use operators::{Claim, Operators};
 
 mod operators;
@@ -26,7 +27,6 @@ struct CategoryFile {
     category: Vec<Category>,
     role: std::collections::BTreeMap<String, String>,
     rule: Vec<RuleText>,
-    wait: Vec<WaitText>,
 }
 
 #[derive(Deserialize)]
@@ -38,15 +38,6 @@ struct RuleText {
     unless_caller: Option<String>,
     #[serde(default)]
     anywhere: bool,
-}
-
-#[derive(Deserialize)]
-struct WaitText {
-    class: String,
-    #[serde(default)]
-    fallback: bool,
-    #[serde(rename = "match")]
-    patterns: Vec<String>,
 }
 
 /// Category of rules that pass a frame over, so that its caller is asked.
@@ -87,8 +78,7 @@ pub struct Rules {
     patterns: Patterns,
     by_role: Vec<(String, u16)>,
     other: u16,
-    waits: Vec<(String, bool)>,
-    wait_patterns: Patterns,
+    waits: Waits,
     operators: Operators,
 }
 
@@ -97,8 +87,9 @@ static EMBEDDED: LazyLock<Rules> = LazyLock::new(|| {
         include_str!("../../../schema/roles.toml"),
         include_str!("../../../schema/categories.toml"),
         include_str!("../../../schema/operators.toml"),
+        include_str!("../../../schema/wait_classes.toml"),
     ];
-    Rules::parse(text[0], text[1], text[2]).expect("the embedded rules are tested")
+    Rules::parse(text[0], text[1], text[2], text[3]).expect("the embedded rules are tested")
 });
 
 impl Rules {
@@ -107,11 +98,17 @@ impl Rules {
         &EMBEDDED
     }
 
-    /// Compiles rules from the texts of `roles.toml`, `categories.toml` and `operators.toml`.
+    /// Compiles rules from the texts of `roles.toml`, `categories.toml`, `operators.toml` and
+    /// `wait_classes.toml`.
     ///
     /// # Errors
     /// Says which file, and what is wrong with it.
-    pub fn parse(roles: &str, categories: &str, operators: &str) -> Result<Self, String> {
+    pub fn parse(
+        roles: &str,
+        categories: &str,
+        operators: &str,
+        wait_classes: &str,
+    ) -> Result<Self, String> {
         let file: CategoryFile =
             toml::from_str(categories).map_err(|error| format!("categories.toml: {error}"))?;
         let names: Vec<&str> = file
@@ -155,7 +152,6 @@ impl Rules {
             Patterns::new(lists.into_iter()).map_err(|error| error.to_string())
         };
         let patterns = compile(file.rule.iter().map(|rule| &rule.patterns).collect())?;
-        let wait_patterns = compile(file.wait.iter().map(|rule| &rule.patterns).collect())?;
 
         Ok(Self {
             roles: Roles::parse(roles).map_err(|error| format!("roles.toml: {error}"))?,
@@ -167,12 +163,8 @@ impl Rules {
             patterns,
             by_role,
             other,
-            waits: file
-                .wait
-                .iter()
-                .map(|rule| (rule.class.clone(), rule.fallback))
-                .collect(),
-            wait_patterns,
+            waits: Waits::parse(wait_classes)
+                .map_err(|error| format!("wait_classes.toml: {error}"))?,
             operators: Operators::parse(operators)
                 .map_err(|error| format!("operators.toml: {error}"))?,
             categories: file.category,
@@ -194,7 +186,7 @@ impl Rules {
         let text = frame.text();
         let mut facts = Facts {
             category: self.patterns.first(&text).map(|rule| rule as u16),
-            wait: self.wait_patterns.first(&text).map(|rule| rule as u16),
+            wait: self.waits.frame(&text),
             ..Facts::default()
         };
         for (bit, pattern) in self.callers.iter().enumerate() {
@@ -220,7 +212,9 @@ impl Rules {
             Operators::resolve(leaf_first.iter().map(|facts| facts.claim));
         Verdict {
             category: category.unwrap_or(self.other),
-            wait: self.wait(leaf_first),
+            wait: self
+                .waits
+                .frames_say(leaf_first.iter().map(|facts| facts.wait)),
             operator,
             codegen_stage_id,
         }
@@ -233,17 +227,6 @@ impl Rules {
             .filter(|&rule| self.rule_anywhere[usize::from(rule)])
             .min()?;
         self.rule_categories[usize::from(rule)]
-    }
-
-    /// The wait class of the frame nearest the leaf that names one; those of how a thread waits
-    /// rather than for what (`fallback`) only where no other frame says more, in their order.
-    fn wait(&self, leaf_first: &[Facts]) -> Option<u16> {
-        let is_fallback = |wait: &u16| self.waits[usize::from(*wait)].1;
-        let mut waits = leaf_first.iter().filter_map(|facts| facts.wait);
-        waits
-            .clone()
-            .find(|wait| !is_fallback(wait))
-            .or_else(|| waits.by_ref().min())
     }
 
     /// The category of the frame nearest the leaf that has one.
@@ -281,11 +264,14 @@ impl Rules {
         }
     }
 
-    /// Wait class of a sleeping sample, `unclassified` where no rule names it.
+    /// Rules of wait classes.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// Wait class of a sleeping sample by its frames, `unclassified` where these say nothing.
     pub fn wait_class(&self, verdict: &Verdict) -> &str {
-        verdict
-            .wait
-            .map_or("unclassified", |wait| &self.waits[usize::from(wait)].0)
+        self.waits.class_of_frames(verdict.wait)
     }
 
     /// Operator or place that the frames name.

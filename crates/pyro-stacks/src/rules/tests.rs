@@ -628,10 +628,10 @@ fn other_roles_keep_their_category() {
 fn mistakes_in_the_files_are_named() {
     let operators =
         "operator = []\n[codegen]\nclass = 'x'\nfused = 'F'\npipeline = 'p'\nprefix = []";
-    let categories = |rule: &str| {
-        format!("category = [{{name='other', doc=''}}]\nrole = {{}}\nwait = []\nrule = [{rule}]")
-    };
-    let parse = |rule: &str| Rules::parse("rule = []", &categories(rule), operators).err();
+    let categories =
+        |rule: &str| format!("category = [{{name='other', doc=''}}]\nrole = {{}}\nrule = [{rule}]");
+    let waits = "version = 1\nclass = [{name='unclassified', doc=''}]\nframes = []\nrule = []";
+    let parse = |rule: &str| Rules::parse("rule = []", &categories(rule), operators, waits).err();
     assert_eq!(parse(""), None);
     assert!(
         parse("{category='nope', match=['x']}")
@@ -644,15 +644,21 @@ fn mistakes_in_the_files_are_named() {
             .contains("unclosed group")
     );
     assert!(
-        Rules::parse("rule = 3", &categories(""), operators)
+        Rules::parse("rule = 3", &categories(""), operators, waits)
             .err()
             .unwrap()
             .contains("roles.toml")
     );
     assert!(
-        Rules::parse("rule = []", "x", operators)
+        Rules::parse("rule = []", "x", operators, waits)
             .err()
             .unwrap()
             .contains("categories.toml")
+    );
+    assert!(
+        Rules::parse("rule = []", &categories(""), operators, "")
+            .err()
+            .unwrap()
+            .contains("wait_classes.toml")
     );
 }
