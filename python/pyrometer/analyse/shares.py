@@ -10,7 +10,7 @@ LEVEL = 0.95
 Z = 1.959963984540054
 
 
-def wilson(hits: int, n: int) -> tuple[float, float]:
+def wilson(hits: float, n: float) -> tuple[float, float]:
     """Interval of a binomial share after Wilson, at 95 %.
 
     Examples
@@ -48,4 +48,40 @@ def part_of(parent_ns: float, hits: int, n: int) -> Estimate:
         level=LEVEL,
         n=n,
         method="wilson",
+    )
+
+
+def part_by_weight(
+    parent_ns: float, weight: float, whole: float, effective: float, n: int
+) -> Estimate:
+    """Part of a time by a share of weighed observations.
+
+    Parameters
+    ----------
+    parent_ns : float
+        The time that is split.
+    weight, whole : float
+        Weight of the part's observations, and of all.
+    effective : float
+        How many equally weighed observations tell as much as all of them (Kish's number).
+    n : int
+        Observations of the part.
+
+    Examples
+    --------
+    >>> share = part_by_weight(1.0, 30.0, 60.0, 16.0, 5)
+    >>> share.value, round(share.low, 2), round(share.high, 2)
+    (0.5, 0.28, 0.72)
+    >>> part_by_weight(1.0, 0.0, 0.0, 0.0, 0).value is None
+    True
+    """
+    share = weight / whole if whole else None
+    low, high = wilson((share or 0.0) * effective, effective)
+    return Estimate(
+        value=None if share is None else share * parent_ns,
+        low=low * parent_ns,
+        high=high * parent_ns,
+        level=LEVEL,
+        n=n,
+        method="wilson, effective number of sleeps",
     )

@@ -13,8 +13,7 @@ from pyrometer.analyse.counters import BUSY, OTHER, growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
 from pyrometer.analyse.ledger.closure import close
 from pyrometer.analyse.ledger.groups import group_all
-from pyrometer.analyse.ledger.in_task import CPU_SAMPLES
-from pyrometer.analyse.ledger.rows import split
+from pyrometer.analyse.ledger.rows import CPU_SAMPLES, split
 from pyrometer.analyse.ledger.samples import counts
 from pyrometer.analyse.ledger.sums import prepare
 from pyrometer.analyse.model import Row, View

@@ -95,7 +95,7 @@ def group_by(scope: Scope, by: By, only: Only, most: int) -> tuple[list[Group], 
         "l_ranked",
         f"SELECT *, row_number() OVER (ORDER BY time DESC, {keys}) - 1 AS number FROM"
         f" (SELECT {keys}, coalesce(sum(took_ns), sum(wall_ns), 0) AS time, count(*) AS n"
-        f"  FROM l_tasks t WHERE {only.where()} AND {known} GROUP BY {keys}) WHERE time > 0",
+        f"  FROM l_tasks t WHERE {only.where()} AND {known} GROUP BY {keys})",
     )
     same = " AND ".join(f"t.{key} IS NOT DISTINCT FROM r.{key}" for key in KEYS[by])
     scope.tables.define(
@@ -109,12 +109,7 @@ def group_by(scope: Scope, by: By, only: Only, most: int) -> tuple[list[Group], 
             f"SELECT {keys}, number, n FROM l_ranked WHERE number < {most} ORDER BY number"
         )
     ]
-    rest = int(
-        scope.tables.scalar(
-            "SELECT count(*) FROM l_groups JOIN l_tasks USING (task)"
-            f" WHERE number = {most} AND (took_ns > 0 OR wall_ns > 0)"
-        )
-    )
+    rest = int(scope.tables.scalar(f"SELECT count(*) FROM l_groups WHERE number = {most}"))
     if rest:
         found.append(Group(most, {}, rest))
     return found, int(scope.tables.scalar("SELECT count(*) FROM l_ranked"))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pyrometer.analyse.ledger.rows import row, sampled, split
+from pyrometer.analyse.ledger.rows import CPU_SAMPLES, left_open, row, sampled, split
 from pyrometer.analyse.ledger.run_queue import NO_PROBE
 from pyrometer.analyse.ledger.sums import Sums
+from pyrometer.analyse.ledger.waiting import EVENTS, waiting
 from pyrometer.analyse.model import Row
 
 # Samples below which a share says less than assuming the usual.
 ENOUGH = 10
-CPU_SAMPLES = "CPU samples of task threads"
-WALL_SAMPLES = "wall samples of task threads"
-EVENTS = "scheduler events"
 
 
 def from_spans(found: Sums) -> list[Row]:
@@ -27,10 +25,9 @@ def from_spans(found: Sums) -> list[Row]:
         rows += split("task/on_cpu", cpu, found.counts.on_cpu, hits, CPU_SAMPLES)
     delay, stolen, pause = run_queue(found), steal(found, cpu), gc_pause(found)
     rows += [one for one in (delay, stolen, pause) if one is not None]
-    if found.off_cpu is not None:
-        return [*rows, *waiting_by_events(found)]
-    if found.counts.walls:
-        return [*rows, *waiting_by_samples(found)]
+    asleep = waiting(found)
+    if asleep:
+        return [*rows, *asleep]
     known = (cpu or 0) + sum(o.value_ns or 0 for o in (delay, stolen, pause) if o is not None)
     why = "task − the rows above; wall-clock samples would tell what it waited for"
     rows.append(
@@ -68,20 +65,12 @@ def run_queue(found: Sums) -> Row:
     if found.off_cpu is not None:
         off = found.off_cpu
         made = row(path, off.run_queue, off.n, f"probe: {EVENTS} of task threads")
-        return _left_open(made, off.run_queue_low, off.run_queue_high, "sums over seconds")
+        return left_open(made, off.run_queue_low, off.run_queue_high, "sums over seconds")
     if found.run_queue is None:
         return Row(path=path, parent="task", method="unavailable", source=NO_PROBE)
     queue = found.run_queue
     made = row(path, queue.value_ns, queue.n, "probe: schedstat run delay of task threads")
-    return _left_open(made, queue.low_ns, queue.high_ns, "readings")
-
-
-def _left_open(made: Row, low: int, high: int, grid: str) -> Row:
-    """Say what a coarse grid leaves open at the ends of tasks."""
-    if high - low > 1:
-        made.low_ns, made.high_ns, made.method = low, high, "apportioned"
-        made.source += f"; the interval is what {grid} leave open at the ends of tasks"
-    return made
+    return left_open(made, queue.low_ns, queue.high_ns, "readings")
 
 
 def steal(found: Sums, cpu_ns: int | None) -> Row | None:
@@ -120,29 +109,6 @@ def gc_pause(found: Sums) -> Row | None:
     made = sampled(path, value, asleep, seen, "")
     made.source = f"{source} × {asleep} of {seen} wall samples in them asleep"
     return made
-
-
-def waiting_by_samples(found: Sums) -> list[Row]:
-    """Sleeping outside GC pauses: the part of the spans that their wall samples found asleep."""
-    path, asleep, total = "task/waiting", found.counts.asleep, found.counts.walls
-    hits = sum(asleep.values())
-    whole = sampled(path, found.wall, hits, total, WALL_SAMPLES)
-    whole.source = f"Σ task spans × {hits} of {total} wall samples asleep, GC pauses left out"
-    return [whole, *split(path, found.wall, asleep, total, WALL_SAMPLES)]
-
-
-def waiting_by_events(found: Sums) -> list[Row]:
-    """Sleeping outside GC pauses by scheduler events; its classes by samples that were asleep."""
-    assert found.off_cpu is not None
-    path, off = "task/waiting", found.off_cpu
-    value = off.asleep - off.in_pauses
-    whole = row(path, value, off.n, f"probe: {EVENTS} of task threads, GC pauses left out")
-    whole = _left_open(
-        whole, off.asleep_low - off.in_pauses, off.asleep_high - off.in_pauses, "sums over seconds"
-    )
-    asleep = found.counts.asleep
-    hits = sum(asleep.values())
-    return [whole, *split(path, value, asleep, hits, f"{WALL_SAMPLES} that were asleep")]
 
 
 def ended_by(found: Sums) -> list[Row]:

@@ -69,7 +69,7 @@ def define_off_cpu(scope: Scope) -> None:
           least(o.end_mono_ns, s.end_ns) AS until, o.count = 1 AS single,
           (least(o.end_mono_ns, s.end_ns) - greatest(o.begin_mono_ns, s.start_ns))::DOUBLE
             / o.length AS inside,
-          {_ended_by()} AS ended_by
+          {ended_by_sql()} AS ended_by
         FROM rows o JOIN places s ON s.pid = o.pid AND s.tid = o.tid AND s.second = o.second
           AND o.begin_mono_ns < s.end_ns AND o.end_mono_ns > s.start_ns
         LEFT JOIN w_threads t ON t.pid = o.waker_pid AND t.tid = o.waker_tid
@@ -97,7 +97,7 @@ _WHOLE = "CASE WHEN single THEN inside WHEN inside > 0.999999 THEN 1 ELSE 0 END"
 _ANY = "CASE WHEN single THEN inside ELSE 1 END"
 
 
-def _ended_by() -> str:
+def ended_by_sql() -> str:
     """Give the SQL for who ended an interval: an interrupt, or the waker's role."""
     role = role_case("coalesce(o.waker_comm, '')")
     return f"""

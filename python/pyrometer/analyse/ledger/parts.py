@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyrometer.analyse.ledger.closure import close
 from pyrometer.analyse.ledger.groups import KEYS, By, Group, Only, group_all, group_by
-from pyrometer.analyse.ledger.in_task import CPU_SAMPLES, WALL_SAMPLES
-from pyrometer.analyse.ledger.rows import NO_OPERATOR, sampled, split
+from pyrometer.analyse.ledger.rows import CPU_SAMPLES, NO_OPERATOR, sampled, split
 from pyrometer.analyse.ledger.samples import Parts
 from pyrometer.analyse.ledger.slot import part_view
 from pyrometer.analyse.ledger.sums import Sums, prepare, sums
+from pyrometer.analyse.ledger.waiting import classes
 from pyrometer.analyse.model import Row, View
 from pyrometer.analyse.model.ledger_parts import LedgerGroup
 from pyrometer.analyse.scope import Scope
@@ -70,46 +70,34 @@ def operators(
     """Account for each operator: its shares of CPU and of waiting in the tasks looked at."""
     prepare(scope)
     found = sums(scope, group_all(scope, only))[0]
-    names: dict[str | None, int] = {}
-    for part, total in (
-        (found.counts.on_cpu, sum(found.counts.on_cpu.values()) or 1),
-        (found.counts.asleep, found.counts.walls or 1),
-    ):
-        for (_, operator), hits in part.items():
-            names[operator] = names.get(operator, 0) + round(1e9 * hits / total)
-    ordered = sorted(names, key=lambda o: (-names[o], o or ""))
-    chosen = [{name} for name in ordered[:most]]
-    if len(ordered) > most:
-        chosen.append(set(ordered[most:]))
-    made = []
-    for number, one in enumerate(chosen):
-        rest = number == most
-        name = None if rest else next(iter(one))
-        made.append(
-            LedgerGroup(
-                by="operator",
-                label=f"{len(one)} others" if rest else name or NO_OPERATOR.replace("_", " "),
-                rest=rest,
-                operator=name,
-                view=_operator(scope, found, one),
-            )
+    asleep = {} if found.states is None else found.states.asleep
+    names = {o for seen in (found.counts.on_cpu, found.counts.asleep, asleep) for _, o in seen}
+    views = {name: _operator(scope, found, {name}) for name in names}
+    ordered = sorted(names, key=lambda o: (-(views[o].total_ns or 0), o or ""))
+    made = [
+        LedgerGroup(
+            by="operator",
+            label=name or NO_OPERATOR.replace("_", " "),
+            operator=name,
+            view=views[name],
         )
-    made.sort(key=lambda g: (g.rest, -(g.view.total_ns or 0)))
+        for name in ordered[:most]
+    ]
+    if len(ordered) > most:
+        others = set(ordered[most:])
+        view = _operator(scope, found, others)
+        label = f"{len(others)} others"
+        made.append(LedgerGroup(by="operator", label=label, rest=True, view=view))
     return made, len(ordered)
 
 
 def _operator(scope: Scope, found: Sums, names: set[str | None]) -> View:
     cpu = found.cpu if found.span_cpu is None else found.span_cpu
     rows: list[Row] = []
-    wanted = _of(found.counts.on_cpu, names)
     if cpu is not None and found.counts.on_cpu:
+        wanted = _of(found.counts.on_cpu, names)
         rows += _tree("on_cpu", cpu, wanted, sum(found.counts.on_cpu.values()), CPU_SAMPLES)
-    wanted = _of(found.counts.asleep, names)
-    if found.off_cpu is not None and found.counts.asleep:
-        whole, total = found.off_cpu.asleep - found.off_cpu.in_pauses, found.counts.asleep.values()
-        rows += _tree("waiting", whole, wanted, sum(total), f"{WALL_SAMPLES} that were asleep")
-    elif found.counts.walls:
-        rows += _tree("waiting", found.wall, wanted, found.counts.walls, WALL_SAMPLES)
+    rows += classes(found, "waiting", names, with_whole=True)
     if not rows:
         return View(window=scope.window.name, reason="no samples tell operators apart")
     total_ns = sum(row.value_ns or 0 for row in rows if row.parent is None)

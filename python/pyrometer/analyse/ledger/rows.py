@@ -5,9 +5,12 @@ from __future__ import annotations
 from pyrometer.analyse.ledger.closure import SHARE_OF_PARENT
 from pyrometer.analyse.ledger.samples import Parts, by_name
 from pyrometer.analyse.model import Row
-from pyrometer.analyse.shares import part_of
+from pyrometer.analyse.shares import part_by_weight, part_of
+from pyrometer.analyse.waits import Weighed
 
 NO_OPERATOR = "no_operator"
+CPU_SAMPLES = "CPU samples of task threads"
+WALL_SAMPLES = "wall samples of task threads"
 
 
 def row(path: str, value: int | None, n: int, source: str) -> Row:
@@ -31,6 +34,21 @@ def sampled(path: str, whole_ns: int, hits: int, total: int, what: str) -> Row:
         n=hits,
         method="sampled",
         source=f"{SHARE_OF_PARENT}: {hits} of {total} {what}",
+    )
+
+
+def weighed(path: str, whole_ns: int, part: Weighed, total: Weighed, what: str) -> Row:
+    """Make a share of a time by weighed observations, with its interval."""
+    time = part_by_weight(whole_ns, part.ns, total.ns, total.effective, part.n)
+    return Row(
+        path=path,
+        parent=path.rsplit("/", 1)[0] if "/" in path else None,
+        value_ns=round(time.value or 0),
+        low_ns=round(time.low or 0),
+        high_ns=round(time.high or 0),
+        n=part.n,
+        method="sampled",
+        source=f"{SHARE_OF_PARENT}: {part.n} of {total.n} {what}",
     )
 
 
@@ -69,3 +87,11 @@ def split(parent: str, whole_ns: int, parts: Parts, total: int, what: str) -> li
 def slug(name: str) -> str:
     """Make a name fit to be a part of a path."""
     return name.replace("/", "_").strip()
+
+
+def left_open(made: Row, low: int, high: int, grid: str) -> Row:
+    """Say what a coarse grid leaves open at the ends of tasks."""
+    if high - low > 1:
+        made.low_ns, made.high_ns, made.method = low, high, "apportioned"
+        made.source += f"; the interval is what {grid} leave open at the ends of tasks"
+    return made

@@ -12,6 +12,7 @@ from pyrometer.analyse.ledger.run_queue import RunQueue, define_run_queue, run_q
 from pyrometer.analyse.ledger.samples import Counts, counts, define_samples_of_tasks
 from pyrometer.analyse.ledger.tasks import define_tasks
 from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.waits import Waits, define_states, has_states, waits_of_groups
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Sources:
     threads: bool
     pauses: bool
     off_cpu: bool
+    states: bool
 
 
 @dataclass
@@ -39,6 +41,8 @@ class Sums:
     spans, wall, span_cpu : int or None
         Of the plugin: how many spans, their length, CPU of their threads; ``span_cpu`` is ``None``
         where a span lacks it.
+    run_queue, paused, off_cpu, counts, states
+        What the rules of these names found; ``None`` where their source is missing.
     steal : tuple of int or None
         Time that the hypervisor took from the host, and the host's busy time.
     python : tuple of int
@@ -65,6 +69,7 @@ class Sums:
     paused: Paused | None = None
     off_cpu: OffCpu | None = None
     counts: Counts = field(default_factory=Counts)
+    states: Waits | None = None
     steal: tuple[int, int] | None = None
     python: tuple[int, int] = (0, 0)
 
@@ -85,6 +90,7 @@ def prepare(scope: Scope) -> Sources:
         threads=scope.has("thread_counters") and scope.has_mono,
         pauses=scope.has("gc_pauses") and scope.has_mono,
         off_cpu=scope.has("off_cpu") and scope.has_mono,
+        states=has_states(scope),
     )
     scope.tables.define("l_window", "SELECT ?::VARCHAR AS name", [scope.window.name])
     define_tasks(scope)
@@ -94,6 +100,8 @@ def prepare(scope: Scope) -> Sources:
         define_run_queue(scope)
     if found.off_cpu:
         define_off_cpu(scope)
+    if found.states:
+        define_states(scope)
     scope.kept["ledger_sources"] = found
     return found
 
@@ -117,6 +125,7 @@ def sums(scope: Scope, groups: list[Group]) -> dict[int, Sums]:
     stops = paused(scope) if sources.pauses else {}
     off = off_cpu(scope) if sources.off_cpu else {}
     seen = counts(scope)
+    states = waits_of_groups(scope) if sources.states else {}
     workers = _python(scope)
     for number, mine in found.items():
         mine.steal = (stolen, busy) if stolen and busy else None
@@ -124,6 +133,7 @@ def sums(scope: Scope, groups: list[Group]) -> dict[int, Sums]:
         mine.paused = stops.get(number, Paused(0, 0)) if sources.pauses else None
         mine.off_cpu = off.get(number)
         mine.counts = seen.get(number, Counts())
+        mine.states = states.get(number)
         mine.python = workers.get(number, (0, 0))
     return found
 

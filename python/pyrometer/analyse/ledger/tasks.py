@@ -40,7 +40,8 @@ cut AS (
       ELSE sum(greatest(0, least(t.until_wall_ns, w.end_wall_ns)
         - greatest(t.launch_wall_ns, w.start_wall_ns))) OVER attempt
         / (t.until_wall_ns - t.launch_wall_ns)::DOUBLE END AS inside
-  FROM known t JOIN w ON t.launch_wall_ns < w.end_wall_ns AND t.until_wall_ns >= w.start_wall_ns
+  FROM known t JOIN w ON t.launch_wall_ns < w.end_wall_ns AND (t.until_wall_ns > w.start_wall_ns
+    OR (t.until_wall_ns <= t.launch_wall_ns AND t.until_wall_ns >= w.start_wall_ns))
   WINDOW attempt AS (PARTITION BY t.app_index, t.task_attempt_id, t.launch_wall_ns)
   QUALIFY row_number() OVER attempt = 1),
 whole AS (
