@@ -1,5 +1,6 @@
 //! `pyro-probe`: threads of given processes and host series, sampled.
 
+mod annotate;
 mod args;
 mod bpf;
 mod card;
@@ -33,6 +34,16 @@ fn main() -> ExitCode {
             Err(error) => {
                 eprintln!("pyro-probe: {error}");
                 ExitCode::FAILURE
+            }
+        },
+        Ok(Command::Annotate { text, pid }) => match annotate::once(&text, pid) {
+            Ok(told) => {
+                println!("{told}");
+                ExitCode::SUCCESS
+            }
+            Err(message) => {
+                eprintln!("pyro-probe: {message}");
+                ExitCode::from(2)
             }
         },
         Ok(Command::Tiers) => {

@@ -1,10 +1,12 @@
 //! `pyro-probe record`: follow processes until they are gone.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::annotate::Annotations;
 use crate::host::{Host, Machine};
 use crate::outputs::Outputs;
 use crate::processes::{Depth, Processes, Seen, Why};
@@ -29,6 +31,12 @@ const REPORTED_PROCESSES: usize = 1000;
 pub struct Options {
     /// Process to follow with its descendants.
     pub root_pid: i32,
+    /// Further ones.
+    pub also_pids: Vec<i32>,
+    /// Process for which we record: we end when it has.
+    pub keeper_pid: Option<i32>,
+    /// What to read of processes' own memory.
+    pub annotation: Option<String>,
     /// Folder for the files.
     pub raw_dir: PathBuf,
     /// Name of this host in rows and file names.
@@ -66,6 +74,7 @@ struct Probe {
     rows: Rows,
     tier: Tier,
     tier_reason: Option<String>,
+    keeper: Option<OwnedFd>,
     buffer: Buffer,
     late: Lateness,
     schedule: Schedule,
@@ -90,6 +99,8 @@ impl Probe {
             .map_err(|error| at(&options.raw_dir, error))?;
         let (machine, mut buffer) = (Machine::ask(), Buffer::default());
         let mut recorder = Recorder::default();
+        let annotations = options.annotation.as_deref().map(Annotations::new);
+        let annotations = annotations.transpose().map_err(io::Error::other)?;
         let granted = tier::grant(options.tier, options.root_pid);
         let mut processes = Processes::new(
             machine,
@@ -104,7 +115,11 @@ impl Probe {
                 options.root_pid
             )));
         }
-        let outputs = Outputs::create(&options.raw_dir, &options.host)?;
+        for &pid in &options.also_pids {
+            processes.follow(pid, Why::Root, &mut recorder, &mut buffer);
+        }
+        let mut rows = Rows::new(Outputs::create(&options.raw_dir, &options.host)?);
+        rows.annotations = annotations;
         let seed = (sys::wall_ns() as u64) ^ u64::from(std::process::id()).rotate_left(32);
         Ok(Self {
             options: options.clone(),
@@ -114,7 +129,8 @@ impl Probe {
             descriptors,
             processes,
             recorder,
-            rows: Rows::new(outputs),
+            rows,
+            keeper: options.keeper_pid.and_then(sys::watch_exit),
             tier: granted.tier,
             tier_reason: granted.reason,
             buffer,
@@ -141,6 +157,9 @@ impl Probe {
                 if !self.raw.still_there() {
                     return "folder removed";
                 }
+                if self.keeper_is_gone() {
+                    return "nobody waits for it";
+                }
                 housekeeping_due = now + HOUSEKEEPING_NS;
                 self.housekeeping();
             }
@@ -155,6 +174,11 @@ impl Probe {
                 self.wait(due);
             }
         }
+    }
+
+    fn keeper_is_gone(&self) -> bool {
+        let keeper = self.keeper.as_ref().map(AsRawFd::as_raw_fd);
+        keeper.is_some_and(|keeper| sys::wait(mono_ns(), &[keeper])[0])
     }
 
     /// Waits; a process that ends meanwhile gets its last reading at once.
@@ -214,6 +238,10 @@ impl Probe {
                 .find_descendants(true, &mut self.recorder, &mut self.buffer);
         }
         self.rounds += 1;
+        if let Some(annotations) = &mut self.rows.annotations {
+            let alive: Vec<i32> = self.processes.alive().map(|seen| seen.pid).collect();
+            annotations.refresh(|pid| alive.contains(&pid));
+        }
         self.rows.stacks.write(&mut self.rows.outputs, false);
         self.rows.outputs.flush();
         self.clock_pairs.tick();
@@ -283,6 +311,7 @@ impl Probe {
             "kept_open_count": self.descriptors.kept(),
             "open_read_close_count": self.descriptors.open_read_close(),
             "io_denied_processes_count": self.processes.io_denied,
+            "annotation": self.rows.annotations.as_ref().map(Annotations::to_json),
             "own_cpu_ns": user + system,
             "own_user_ns": user,
             "own_system_ns": system,

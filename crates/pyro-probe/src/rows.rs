@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::annotate::Annotations;
 use crate::kernel_stacks::KernelStacks;
 use crate::outputs::Outputs;
 use crate::series::Recorder;
@@ -11,8 +12,6 @@ use crate::threads::Row;
 
 /// Asked for every thread that is seen: its context slot.
 pub type ContextOf = Box<dyn FnMut(i32, i32) -> Option<Context>>;
-/// Asked for every process whose thread is seen: its own word for what it does.
-pub type AnnotationOf = Box<dyn FnMut(i32) -> Option<Rc<str>>>;
 
 /// Takes what the readers of threads and processes found.
 pub struct Rows {
@@ -22,8 +21,8 @@ pub struct Rows {
     pub stacks: KernelStacks,
     /// Context slots, by process and thread.
     pub context_of: Option<ContextOf>,
-    /// Annotations, by process.
-    pub annotation_of: Option<AnnotationOf>,
+    /// Processes' own words for what they do.
+    pub annotations: Option<Annotations>,
 }
 
 impl Rows {
@@ -33,7 +32,7 @@ impl Rows {
             outputs,
             stacks: KernelStacks::default(),
             context_of: None,
-            annotation_of: None,
+            annotations: None,
         }
     }
 
@@ -42,9 +41,10 @@ impl Rows {
         self.context_of.as_mut()?(pid, tid)
     }
 
-    /// What a process says of itself.
-    pub fn annotation(&mut self, pid: i32) -> Option<Rc<str>> {
-        self.annotation_of.as_mut()?(pid)
+    /// What a process says of itself; of its main thread only, as one word is not that of many.
+    pub fn annotation(&mut self, pid: i32, tid: i32) -> Option<Rc<str>> {
+        let annotations = self.annotations.as_mut()?;
+        (pid == tid).then(|| annotations.of(pid)).flatten()
     }
 
     /// Appends a row of table `thread_counters`.

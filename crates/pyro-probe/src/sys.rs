@@ -13,6 +13,9 @@ use std::time::Duration;
 use libc::{c_int, c_long};
 
 pub mod bpf;
+mod memory;
+
+pub use memory::read_memory;
 
 fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 {

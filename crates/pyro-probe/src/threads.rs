@@ -221,7 +221,7 @@ impl Threads {
                 .saturating_add(record.involuntary_count),
             place,
             context: rows.context(pid, tid),
-            annotation: rows.annotation(pid),
+            annotation: rows.annotation(pid, tid),
         };
         if let Some(run) = thread.coder.take(now, seen) {
             rows.state(pid, tid, run);
@@ -437,7 +437,7 @@ impl Thread {
             switches_count: slices,
             place: if waits { self.place } else { Place::default() },
             context: rows.context(pid, tid),
-            annotation: rows.annotation(pid),
+            annotation: rows.annotation(pid, tid),
         };
         if let Some(run) = self.coder.take(self.read_ns, seen) {
             rows.state(pid, tid, run);
