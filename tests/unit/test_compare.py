@@ -10,6 +10,7 @@ import pytest
 
 from pyrometer.analyse.compare.account import Trial, account
 from pyrometer.analyse.compare.blocks import autocorrelation, drift, order_fixed, paired
+from pyrometer.analyse.compare.factorial import Cell, factorial
 from pyrometer.analyse.compare.many import adjusted, all_pairs, beside_control
 from pyrometer.analyse.compare.power import detectable, power
 from pyrometer.analyse.compare.suite import geometric_mean
@@ -186,3 +187,58 @@ def test_no_variation_is_no_division_by_zero():
     assert compare([2, 2, 2], [3, 3, 3]).verdict == "slower"
     assert compare([2, 2, 2], [2, 2, 2]).verdict == "same"
     assert welch([1], [2, 3]) is None
+
+
+def cells(effect, blocks=6, cv=0.02, seed=3):
+    draw = np.random.default_rng(seed)
+    return [
+        Cell({"heap": h, "codec": c}, effect(h, c) * (1 + 0.3 * b) * math.exp(draw.normal(0, cv)),
+             str(b))
+        for b in range(blocks)
+        for h in ("1g", "2g", "4g")
+        for c in ("none", "zstd")
+    ]  # fmt: skip
+
+
+def test_factors_of_a_matrix_are_told_apart_and_so_is_what_depends_on_both():
+    found = factorial(cells(lambda h, c: (1.2 if h == "1g" else 1.0) * (1.1 if c == "zstd" else 1)))
+    heap, codec, both = found.effects
+    assert (heap.factors, codec.factors, both.factors) == (["heap"], ["codec"], ["heap", "codec"])
+    assert heap.adjusted_p < 1e-6
+    assert codec.adjusted_p < 1e-6
+    assert both.p > 0.01
+    assert [(one.a, one.b) for one in heap.levels] == [("1g", "2g"), ("1g", "4g")]
+    assert all(one.change.low < 1 / 1.2 - 1 < one.change.high for one in heap.levels)
+    # Balanced: the effect of a factor is the plain difference of mean logarithms.
+    made = cells(lambda h, c: 1.1 if c == "zstd" else 1.0)
+    logs = {c: np.mean([math.log(o.value) for o in made if o.levels["codec"] == c])
+            for c in ("none", "zstd")}  # fmt: skip
+    change = factorial(made).effects[1].levels[0].change
+    assert math.log1p(change.value) == pytest.approx(logs["zstd"] - logs["none"])
+    assert found.freedom == 36 - (1 + 5 + 2 + 1 + 2)
+    assert found.noise_sd == pytest.approx(0.02, rel=0.4)
+    depends = factorial(cells(lambda h, c: 1.2 if (h, c) == ("1g", "zstd") else 1.0))
+    assert depends.effects[2].adjusted_p < 1e-6
+    beside = factorial(made, {"heap": "4g"}).effects[0].levels
+    assert [(one.a, one.b) for one in beside] == [("4g", "1g"), ("4g", "2g")]
+
+
+def test_factors_without_effect_are_rarely_found():
+    wrong = sum(
+        one.p < 0.05
+        for seed in range(100)
+        for one in factorial(cells(lambda h, c: 1.0, seed=seed)).effects
+    )
+    assert 4 <= wrong <= 28  # of 300
+
+
+def test_a_matrix_with_holes_says_what_it_cannot_tell():
+    whole = cells(lambda h, c: 1.0)
+    holes = [o for o in whole if (o.levels["heap"], o.levels["codec"]) != ("4g", "zstd")]
+    found = factorial(holes)
+    assert [one.factors for one in found.effects] == [["heap"], ["codec"]]
+    assert "too few combinations" in found.reason
+    diagonal = [o for o in whole if (o.levels["heap"] == "1g") == (o.levels["codec"] == "none")]
+    assert "cannot be told apart" in factorial([
+        o for o in diagonal if o.levels["heap"] != "4g"]).reason  # fmt: skip
+    assert "fewer than two" in factorial([o for o in whole if o.levels["heap"] == "1g"]).reason

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.analyse.compare.account import CompareReport, Trial, account
 from pyrometer.analyse.compare.covariates import Observed, adjust
+from pyrometer.analyse.compare.factorial import Cell, Factorial, factorial
 from pyrometer.analyse.compare.two import mean_of
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
@@ -95,6 +96,7 @@ class ExperimentReport(BaseModel):
     comparison: CompareReport | None = None
     reason: str | None = None
     canaries: CanaryReport | None = None
+    factors: Factorial | None = None
     doubts: list[Doubt] = Field(default_factory=list)
 
 
@@ -152,6 +154,7 @@ def experiment_report(
             names=[one.name for one in plan.treatments if one.name in kept],
         )  # fmt: skip
         made.canaries = _canaries(plan, whole, made.comparison)
+        made.factors = _factors(plan, whole)
     made.doubts = [
         *_doubts(made, ended, lacking),
         *(made.comparison.doubts if made.comparison else ()),
@@ -230,6 +233,15 @@ def _canaries(
         slopes=found.slopes,
         pairs=[AdjustedPair(a=a, b=b, change=one) for (a, b), one in found.changes.items()],
     )
+
+
+def _factors(plan: Plan, trials: Sequence[Ended]) -> Factorial:
+    if plan.split:
+        # A whole plot has an error of its own, which this model has not.
+        return Factorial(reason="split plots: the pairs are told within blocks")
+    varied = {one.name: one.varied for one in plan.treatments}
+    cells = [Cell(varied[one.treatment], _seconds(one), str(one.block)) for one in trials]
+    return factorial(cells, varied.get(plan.baseline or ""))
 
 
 def _told(one: Ended) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from pyrometer.analyse.experiment import ExperimentReport
     from pyrometer.analyse.forecast import Forecast
     from pyrometer.estimate import Estimate
-    from pyrometer.store.experiment import Plan
+    from pyrometer.store.experiment import LeftOutTreatment, Plan
 
 MANY = 40
 """Trials that are listed one by one; of more, the first ones."""
@@ -30,10 +31,7 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
         f" (and {made.warmup} to warm up)",
         soft_wrap=True,
     )
-    for one in made.left_out:
-        console.print(
-            f"[yellow]left out[/] {escape(one.name)}: {escape(one.reason)}", soft_wrap=True
-        )
+    _left_out(console, made.left_out)
     if not brief:
         names = list(dict.fromkeys(name for one in made.treatments for name in one.varied))
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -55,6 +53,21 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
             f" ({found.trial_s.n} of the past)"
         )
     console.print(_power(made, found), soft_wrap=True, markup=False)
+
+
+def _left_out(console: Any, left_out: Sequence[LeftOutTreatment]) -> None:
+    """Print what is not run, by reason."""
+    from rich.markup import escape
+
+    names: dict[str, list[str]] = {}
+    for one in left_out:
+        names.setdefault(one.reason, []).append(one.name)
+    for reason, of in names.items():
+        more = f" and {len(of) - 3} more" if len(of) > 3 else ""
+        console.print(
+            f"[yellow]left out[/] {escape('; '.join(of[:3]))}{more}: {escape(reason)}",
+            soft_wrap=True,
+        )
 
 
 def _power(made: Plan, found: Forecast) -> str:
@@ -103,12 +116,10 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
         f" {made.done_count} of {made.trials_count} trials{repeated}, seed {made.seed}",
         soft_wrap=True,
     )
-    for one in made.left_out:
-        console.print(
-            f"[yellow]left out[/] {escape(one.name)}: {escape(one.reason)}", soft_wrap=True
-        )
+    _left_out(console, made.left_out)
     if made.comparison is not None:
         show_comparison(console, made.comparison, "time of an iteration, mean of a trial")
+        _factors(console, made)
         _canaries(console, made)
         _order_test(console, made)
     else:
@@ -133,6 +144,35 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
             console.print(f"  → {escape(doubt.remedy)}", soft_wrap=True)
     if made.done_count < made.trials_count:
         console.print(f"to go on: pyrometer experiment resume {folder}", markup=False)
+
+
+def _factors(console: Any, made: ExperimentReport) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    found = made.factors
+    if found is None or not found.effects:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("factor", "p", "of the variance", "levels, mean over the others'"):
+        table.add_column(title, overflow="fold")
+    for one in found.effects:
+        levels = "; ".join(
+            f"{each.a} → {each.b} {percent(each.change.value)}"
+            f" ({percent(each.change.low)} … {percent(each.change.high)})"
+            for each in one.levels
+        )
+        name = " and ".join(one.factors)
+        table.add_row(
+            Text(name if one.levels else f"{name}, depending on each other"),
+            f"{one.adjusted_p:.2g}",
+            f"{100 * one.share:.0f} %",
+            Text(levels),
+        )
+    console.print()
+    console.print(table)
+    if found.reason:
+        console.print(f"[dim]{found.reason}[/]")
 
 
 def _canaries(console: Any, made: ExperimentReport) -> None:

@@ -1,0 +1,217 @@
+"""A matrix of factors: what each does to log time, and whether effects depend on each other.
+
+Least squares with blocks, every factor and every pair of factors, in deviation coding: an effect
+of a factor is its mean over the levels of the others. Terms are tested as those of type II: a
+factor beside all else but the pairs that hold it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+from scipy import stats
+
+from pyrometer.analyse.compare.many import adjusted
+from pyrometer.analyse.compare.two import LEVEL
+from pyrometer.estimate import Estimate
+
+FREEDOM = 3
+"""Fewest degrees of freedom that must be left for the noise."""
+UNSET = "–"
+
+NO_NOISE = 1e-20
+"""Variance of logarithms that is rounding."""
+
+Matrix = NDArray[np.float64]
+Term = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One trial: its levels by factor, its time, and its block."""
+
+    levels: Mapping[str, str]
+    value: float
+    block: str
+
+
+class LevelEffect(BaseModel):
+    """A level beside another of the same factor, mean over the levels of the others."""
+
+    a: str
+    b: str
+    change: Estimate
+
+
+class Effect(BaseModel):
+    """A factor, or two that depend on each other.
+
+    ``share`` is partial eta squared: of the variance that nothing else explains, what this does.
+    ``adjusted_p`` is after Holm over all terms.
+    """
+
+    factors: list[str]
+    freedom: int
+    f: float
+    p: float
+    adjusted_p: float
+    share: float
+    levels: list[LevelEffect] = Field(default_factory=list)
+
+
+class Factorial(BaseModel):
+    """Effects of all factors and pairs; `reason` says why there are none, or no pairs."""
+
+    effects: list[Effect] = Field(default_factory=list)
+    noise_sd: float | None = None
+    freedom: int | None = None
+    reason: str | None = None
+
+
+def factorial(
+    cells: Sequence[Cell], first: Mapping[str, str] | None = None, level: float = LEVEL
+) -> Factorial:
+    """Analyse a matrix.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Trials of whole blocks.
+    first : mapping, optional
+        The level of a factor that its others are set beside; by default the first that appears.
+
+    Examples
+    --------
+    >>> noise = iter([1.001, 0.999, 1.0, 1.0, 0.999, 1.0, 1.001, 1.0, 1.0, 1.001, 0.999, 1.0])
+    >>> made = [
+    ...     Cell({"heap": heap, "codec": codec}, ten * factor * next(noise), block)
+    ...     for block, ten in (("1", 10.0), ("2", 12.0), ("3", 11.0))
+    ...     for heap, codec, factor in (
+    ...         ("1g", "x", 1.1), ("1g", "y", 1.1), ("2g", "x", 1.0), ("2g", "y", 1.02)
+    ...     )
+    ... ]
+    >>> found = factorial(made)
+    >>> [(one.factors, round(one.levels[0].change.value, 3)) for one in found.effects[:2]]
+    [(['heap'], -0.082), (['codec'], 0.01)]
+    """
+    names = list(dict.fromkeys(name for one in cells for name in one.levels))
+    levels = {name: _levels(cells, name, (first or {}).get(name)) for name in names}
+    names = [name for name in names if len(levels[name]) > 1]
+    if len(names) < 2:
+        return Factorial(reason="fewer than two factors vary: the pairs tell it all")
+    y = np.log([one.value for one in cells])
+    blocks = _columns([one.block for one in cells], list(dict.fromkeys(o.block for o in cells)))
+    base = np.hstack([np.ones((len(cells), 1)), blocks])
+    terms: dict[Term, Matrix] = {
+        (name,): _columns([one.levels.get(name, UNSET) for one in cells], levels[name])
+        for name in names
+    }
+    alone = dict(terms)
+    for a, b in combinations(names, 2):
+        terms[a, b] = _products(terms[a,], terms[b,])
+    reason = None
+    if not _fits(base, terms):
+        terms, reason = alone, "too few trials, or too few combinations, to tell pairs"
+        if not _fits(base, terms):
+            return Factorial(reason="too few trials, or combinations that cannot be told apart")
+    fit = _Fit(np.hstack([base, *terms.values()]), y)
+    if fit.variance < NO_NOISE:
+        return Factorial(reason="the trials do not vary: there is no noise to test against")
+    made, at = [], base.shape[1]
+    for term, columns in terms.items():
+        made.append(_effect(term, terms, base, y, fit))
+        if len(term) == 1:
+            made[-1].levels = _level_effects(fit, at, levels[term[0]], level)
+        at += columns.shape[1]
+    for one, p in zip(made, adjusted([one.p for one in made]), strict=True):
+        one.adjusted_p = p
+    return Factorial(
+        effects=made, noise_sd=math.sqrt(fit.variance), freedom=fit.freedom, reason=reason
+    )
+
+
+class _Fit:
+    """A model with all terms: coefficients, their errors, and the noise that is left."""
+
+    def __init__(self, design: Matrix, y: Matrix) -> None:
+        self.size = design.shape[1]
+        self.freedom = len(y) - self.size
+        self.variance = _squares(design, y) / self.freedom
+        self._beta = np.linalg.lstsq(design, y, rcond=None)[0]
+        self._spread = np.linalg.inv(design.T @ design) * self.variance
+
+    def contrast(self, weights: Matrix, level: float) -> Estimate:
+        """Give a sum of coefficients as a relative change."""
+        value = float(weights @ self._beta)
+        half = float(stats.t.ppf((1 + level) / 2, self.freedom))
+        half *= math.sqrt(float(weights @ self._spread @ weights))
+        return Estimate(
+            value=math.expm1(value),
+            low=math.expm1(value - half),
+            high=math.expm1(value + half),
+            level=level,
+            n=self.freedom + 1,
+            method="least squares",
+        )
+
+
+def _levels(cells: Sequence[Cell], name: str, first: str | None) -> list[str]:
+    found = list(dict.fromkeys(one.levels.get(name, UNSET) for one in cells))
+    return [first, *(one for one in found if one != first)] if first in found else found
+
+
+def _columns(words: Sequence[str], levels: Sequence[str]) -> Matrix:
+    """Deviation coding: the first level is minus the sum of the others."""
+    made = np.zeros((len(words), len(levels) - 1))
+    for row, word in enumerate(words):
+        at = levels.index(word)
+        if at:
+            made[row, at - 1] = 1.0
+        else:
+            made[row] = -1.0
+    return made
+
+
+def _products(a: Matrix, b: Matrix) -> Matrix:
+    return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
+
+
+def _fits(base: Matrix, terms: Mapping[Term, Matrix]) -> bool:
+    full = np.hstack([base, *terms.values()])
+    if len(full) - full.shape[1] < FREEDOM:
+        return False
+    return bool(np.linalg.matrix_rank(full) == full.shape[1])
+
+
+def _squares(design: Matrix, y: Matrix) -> float:
+    left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    return float(left @ left)
+
+
+def _effect(term: Term, terms: Mapping[Term, Matrix], base: Matrix, y: Matrix, fit: _Fit) -> Effect:
+    others = [one for name, one in terms.items() if not set(term) <= set(name)]
+    without = np.hstack([base, *others])
+    gain = max(0.0, _squares(without, y) - _squares(np.hstack([without, terms[term]]), y))
+    size = terms[term].shape[1]
+    f = gain / size / fit.variance
+    p = float(stats.f.sf(f, size, fit.freedom))
+    share = gain / (gain + fit.variance * fit.freedom)
+    return Effect(factors=list(term), freedom=size, f=f, p=p, adjusted_p=p, share=share)
+
+
+def _level_effects(fit: _Fit, at: int, levels: Sequence[str], level: float) -> list[LevelEffect]:
+    made = []
+    for index, name in enumerate(levels[1:]):
+        # The first level is minus the sum of the others' coefficients.
+        weights = np.zeros(fit.size)
+        weights[at : at + len(levels) - 1] = 1.0
+        weights[at + index] += 1.0
+        change = fit.contrast(weights, level)
+        made.append(LevelEffect(a=levels[0], b=name, change=change))
+    return made
