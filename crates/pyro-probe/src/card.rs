@@ -25,7 +25,7 @@ const CANARY_ARRAY_BYTES: usize = 32 << 20;
 const CANARY_CHASE_BYTES: usize = 64 << 20;
 const CANARY_REPETITIONS: usize = 5;
 const CANARY_LATENCY_STEPS: usize = 100_000;
-const CANARY_ALU_STEPS: u64 = 4_000_000;
+const CANARY_ALU_STEPS: u64 = 64_000_000;
 
 /// Measures for about ten seconds and returns the repetitions as JSON.
 pub fn report() -> Value {
