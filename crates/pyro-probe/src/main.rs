@@ -15,6 +15,7 @@ mod report;
 mod rows;
 mod schedule;
 mod series;
+mod slot;
 mod states;
 mod symbols;
 mod sys;

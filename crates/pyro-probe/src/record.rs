@@ -14,6 +14,7 @@ use crate::report::{ClockPairs, no_more, replace};
 use crate::rows::Rows;
 use crate::schedule::{Lateness, Schedule};
 use crate::series::Recorder;
+use crate::slot::Slots;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
 use crate::tier::{self, Tier};
 
@@ -119,6 +120,7 @@ impl Probe {
             processes.follow(pid, Why::Root, &mut recorder, &mut buffer);
         }
         let mut rows = Rows::new(Outputs::create(&options.raw_dir, &options.host)?);
+        rows.slots = options.with_threads.then(|| Slots::new(&options.raw_dir));
         rows.annotations = annotations;
         let seed = (sys::wall_ns() as u64) ^ u64::from(std::process::id()).rotate_left(32);
         Ok(Self {
@@ -207,6 +209,9 @@ impl Probe {
             self.processes
                 .find_descendants(false, &mut self.recorder, &mut self.buffer);
         }
+        if let Some(slots) = &mut self.rows.slots {
+            slots.refresh();
+        }
         self.processes.pass(
             depth,
             created,
@@ -261,6 +266,9 @@ impl Probe {
         self.rows.series(&mut self.recorder);
         self.rows.stacks.write(&mut self.rows.outputs, true);
         self.rows.outputs.finish();
+        if let Some(slots) = &mut self.rows.slots {
+            slots.remove();
+        }
         if self.raw.still_there()
             && let Err(error) = replace(&self.report_path, &self.report("finished", Some(reason)))
         {
@@ -308,6 +316,7 @@ impl Probe {
             "kernel_stacks_dropped_count": self.rows.stacks.dropped,
             "dropped_rows_count": self.rows.outputs.dropped(),
             "write_error": self.rows.outputs.error(),
+            "context": self.rows.slots.as_ref().map(Slots::to_json),
             "kept_open_count": self.descriptors.kept(),
             "open_read_close_count": self.descriptors.open_read_close(),
             "io_denied_processes_count": self.processes.io_denied,

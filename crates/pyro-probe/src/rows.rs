@@ -6,12 +6,11 @@ use crate::annotate::Annotations;
 use crate::kernel_stacks::KernelStacks;
 use crate::outputs::Outputs;
 use crate::series::Recorder;
-use crate::states::{Context, Run};
+use crate::slot::{Context, Slots};
+use crate::states::Run;
 use crate::syscalls;
 use crate::threads::Row;
 
-/// Asked for every thread that is seen: its context slot.
-pub type ContextOf = Box<dyn FnMut(i32, i32) -> Option<Context>>;
 
 /// Takes what the readers of threads and processes found.
 pub struct Rows {
@@ -19,8 +18,8 @@ pub struct Rows {
     pub outputs: Outputs,
     /// Dictionary of kernel stacks.
     pub stacks: KernelStacks,
-    /// Context slots, by process and thread.
-    pub context_of: Option<ContextOf>,
+    /// Context slots of processes that say what their threads work for.
+    pub slots: Option<Slots>,
     /// Processes' own words for what they do.
     pub annotations: Option<Annotations>,
 }
@@ -31,14 +30,14 @@ impl Rows {
         Self {
             outputs,
             stacks: KernelStacks::default(),
-            context_of: None,
+            slots: None,
             annotations: None,
         }
     }
 
     /// What a thread says of itself.
     pub fn context(&mut self, pid: i32, tid: i32) -> Option<Context> {
-        self.context_of.as_mut()?(pid, tid)
+        self.slots.as_mut()?.context(pid, tid)
     }
 
     /// What a process says of itself; of its main thread only, as one word is not that of many.

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::parse::thread_record::Record;
+use crate::slot::Context;
 
 /// A row is ended after so long, so that a probe that is killed loses no more.
 const LONGEST_NS: i64 = 10_000_000_000;
@@ -83,21 +84,6 @@ impl State {
     pub fn is_runnable(self) -> bool {
         matches!(self, Self::OnCpu | Self::RunQueue)
     }
-}
-
-/// What the thread said of itself in its context slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context {
-    /// Sequence of the slot.
-    pub sequence: i64,
-    /// Task.
-    pub task_attempt_id: Option<i64>,
-    /// Stage.
-    pub stage_id: Option<i64>,
-    /// Attempt of the stage.
-    pub stage_attempt: Option<i32>,
-    /// SQL execution.
-    pub sql_id: Option<i64>,
 }
 
 /// Where a thread waits: constant for as long as it is not switched.

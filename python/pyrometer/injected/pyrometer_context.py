@@ -49,13 +49,7 @@ class Slots:
             path = f"{SHARED}/pyrometer-{time.monotonic_ns()}.context-{self.owner}"
         with contextlib.suppress(FileNotFoundError):
             os.remove(name)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            # Written, not only made that long: memory that cannot be had is an error here and now.
-            os.write(file, bytes(size))
-            memory = memoryview(mmap.mmap(file, size))
-        finally:
-            os.close(file)
+        memory = memoryview(_made(path, size))
         # Views of whole numbers: one store each, unlike `struct` with a byte order.
         self.longs, self.ints = memory.cast("q"), memory.cast("i")
         self.ints[2], self.ints[3], self.ints[5], self.ints[6] = (
@@ -197,6 +191,21 @@ def begin(folder: str, jvm: int, forks: bool) -> None:
         slots.reserve()
         slots.take()
     sys.meta_path.insert(0, WhenLoaded(slots))
+
+
+def _made(path: str, size: int) -> mmap.mmap:
+    """Make a file of zeros and map it."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        # Written, not only made that long: memory that cannot be had is an error here and now.
+        if os.write(file, bytes(size)) < size:
+            raise OSError(f"{path}: there is no room for {size} bytes")
+        return mmap.mmap(file, size)
+    except BaseException:
+        os.remove(path)
+        raise
+    finally:
+        os.close(file)
 
 
 def _quietly(do: Any) -> None:
