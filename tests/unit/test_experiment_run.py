@@ -15,11 +15,12 @@ from tests.support.experiments import CALM, HEAD, Machine, napping
 
 from pyrometer.analyse.experiment import experiment_report
 from pyrometer.cli.main import run_verb
-from pyrometer.errors import UsageError
+from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment import guard
 from pyrometer.experiment.guard import Look, between, disturbances
 from pyrometer.experiment.loop import Hands, begin, carry_out
 from pyrometer.experiment.making import Made
+from pyrometer.experiment.planned import plan_of
 from pyrometer.plan.experiment_file import Guard
 from pyrometer.store.experiment import Began, Ended, ExperimentPaths, Surroundings, read_plan
 from pyrometer.store.journal import opened_journal, read_journal
@@ -141,6 +142,36 @@ def test_an_experiment_of_another_machine_is_not_resumed(tmp_path):
     begin(root, plan)
     with pytest.raises(UsageError, match=r"another machine .Z80, 1 CPUs"):
         carry_out(root, hands=Machine(1, 2).hands())
+
+
+def test_a_workload_that_changed_is_not_resumed(tmp_path):
+    path, root = napping(tmp_path), tmp_path / "out"
+    begin(root, plan_of(path, root))
+    workload = tmp_path / "workload.yaml"
+    workload.write_text(workload.read_text() + "# changed\n")
+    with pytest.raises(UsageError, match=r"workload.yaml has changed"):
+        carry_out(root, hands=Machine(1, 6).hands())
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
+    root = tmp_path / "out"
+    begin(root, experiments.plan(["a", "b"], 2, 1))
+    write, count = os.write, iter(range(100))
+
+    def full(descriptor, data):
+        # The fifth record is cut in the middle, then there is no room.
+        at = next(count)
+        if at == 5:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[:10] if at == 4 else data)
+
+    monkeypatch.setattr("pyrometer.store.journal.os.write", full)
+    with pytest.raises(CapabilityError, match="No space left"):
+        carry_out(root, hands=Machine(1, 4).hands())
+    monkeypatch.undo()
+    assert not read_journal(root).torn_bytes
+    assert list(read_journal(root).ended) == [1, 2]
+    assert len(carry_out(root, hands=Machine(1, 4).hands()).ended) == 4
 
 
 def test_only_one_process_runs_an_experiment(tmp_path):

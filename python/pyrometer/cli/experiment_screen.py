@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyrometer.cli import common
 from pyrometer.cli.progress import WORDS
+from pyrometer.cli.render_experiment import duration
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -115,7 +116,7 @@ class ExperimentScreen:
             return ""
         seconds = statistics.fmean(self._lengths) * (total - self._done)
         at = time.strftime("%H:%M", time.localtime(time.time() + seconds))
-        return f"  [{seconds / 60:.0f} min left, until {at}]"
+        return f"  [{duration(seconds)} left, until {at}]"
 
     def _show(self, what: str) -> None:
         self._what = what
@@ -124,13 +125,15 @@ class ExperimentScreen:
 
     def _screen(self) -> Any:
         from rich.console import Group
+        from rich.padding import Padding
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
         total = len(self._plan.trials) if self._plan else 0
         head = Text(f"{self._done} of {total} trials{self._left()}")
-        parts: list[Any] = [head, ProgressBar(total=total or 1, completed=self._done, width=60)]
+        bar = Padding(ProgressBar(total=total or 1, completed=self._done, width=60), 0)
+        parts: list[Any] = [head, bar]
         if self._now is not None:
             planned, attempt = self._now
             again = f", attempt {attempt}" if attempt > 1 else ""

@@ -49,7 +49,7 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
     console.print(f"order: {how}{split}, seed {made.seed}", soft_wrap=True)
     if found.total_s is not None:
         console.print(
-            f"about {_time(found.total_s)}: {found.trial_s.value:.1f} s a trial"
+            f"about {duration(found.total_s)}: {found.trial_s.value:.1f} s a trial"
             f" ({found.trial_s.n} of the past)"
         )
     console.print(_power(made, found), soft_wrap=True, markup=False)
@@ -215,7 +215,14 @@ def _interval(one: Estimate) -> str:
     return "–" if one.low is None or one.high is None else f"{one.low:.5g} … {one.high:.5g}"
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Write a time that is about so long.
+
+    Examples
+    --------
+    >>> duration(70), duration(600), duration(9000)
+    ('70 s', '10 min', '2.5 h')
+    """
     minutes = seconds / 60
     if minutes < 2:
         return f"{seconds:.0f} s"

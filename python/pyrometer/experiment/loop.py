@@ -11,7 +11,7 @@ from typing import Protocol
 from pyrometer.errors import UsageError
 from pyrometer.experiment import canary, guard, left, making
 from pyrometer.experiment.making import Made, Make
-from pyrometer.experiment.planned import this_machine, trial_of
+from pyrometer.experiment.planned import digest_of, this_machine, trial_of
 from pyrometer.plan.experiment_file import Guard
 from pyrometer.run.observe import Silent, Watch
 from pyrometer.store.experiment import (
@@ -123,8 +123,10 @@ def carry_out(
     Raises
     ------
     UsageError
-        If there is no plan, it is of another machine, another process runs it, or its journal was
-        edited.
+        If there is no plan, it is of another machine or its workload has changed, another process
+        runs it, or its journal was edited.
+    CapabilityError
+        If the journal cannot be written: what was finished is kept.
     KeyboardInterrupt
         If somebody ended it; what was finished is kept.
     """
@@ -133,6 +135,11 @@ def carry_out(
         raise UsageError(
             f"{root} was planned on another machine ({_words(plan.machine)}; here {_words(here)})",
             "times of two machines cannot be mixed: run the file anew",
+        )
+    if plan.workload_sha256 and plan.workload_sha256 != digest_of(plan.workload):
+        raise UsageError(
+            f"{plan.workload} has changed since {root} was planned",
+            "restore it, or run the experiment anew in another folder",
         )
     screen, hands = screen or Quiet(), hands or Hands()
     with opened_journal(root) as journal:

@@ -20,6 +20,7 @@ from pyrometer.run.own import is_own_command
 from pyrometer.store.experiment import LeftOutTreatment, Plan, PlannedTreatment, PlannedTrial
 from pyrometer.workload import registry
 from pyrometer.workload.contract import parse_scale
+from pyrometer.workload.own import yaml_path
 
 MOST_TRIALS = 100_000
 
@@ -117,6 +118,7 @@ def plan_of(
             for one in slots
         ],
         machine=this_machine(),
+        workload_sha256=digest_of(experiment.workload),
         pyrometer_version=__version__,
     )
 
@@ -125,6 +127,14 @@ def this_machine() -> dict[str, str | int | None]:
     """Give what tells machines apart whose times must not be mixed."""
     host = this_host(with_card=False)
     return {"cpu_model": host.cpu_model, "cpus_count": host.cpus_count}
+
+
+def digest_of(workload: str) -> str | None:
+    """Give the digest of a workload's file; ``None`` where it is one by name."""
+    if workload in registry.entries():
+        return None
+    path = yaml_path(workload) or Path(workload)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 def trial_of(plan: Plan, planned: PlannedTrial, run_dir: Path) -> Trial:

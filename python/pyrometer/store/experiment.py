@@ -82,6 +82,7 @@ class Plan(_Part):
     left_out: list[LeftOutTreatment]
     trials: list[PlannedTrial]
     machine: dict[str, str | int | None] = Field(default_factory=dict)
+    workload_sha256: str | None = None
     pyrometer_version: str | None = None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from pyrometer.errors import UsageError
+from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.store.experiment import Began, Ended, ExperimentPaths
 
 _KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
@@ -92,16 +92,32 @@ def _take(made: Entries, line: bytes) -> bool:
 class Journal:
     """A journal that is open for appending, by one process at a time."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, path: Path) -> None:
         self._descriptor = descriptor
+        self._path = path
 
     def append(self, record: BaseModel) -> None:
-        """Add a record; it is on the disk when this returns."""
+        """Add a record; it is on the disk when this returns.
+
+        Raises
+        ------
+        CapabilityError
+            If the disk does not take it; nothing of it is left then.
+        """
         line = record.model_dump_json(exclude_none=True).encode() + b"\n"
+        size = os.fstat(self._descriptor).st_size
         written = 0
-        while written < len(line):
-            written += os.write(self._descriptor, line[written:])
-        os.fsync(self._descriptor)
+        try:
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, size)
+            raise CapabilityError(
+                f"{self._path} cannot be written: {error.strerror}",
+                f"make room, then: pyrometer experiment resume {self._path.parent}",
+            ) from error
 
 
 @contextlib.contextmanager
@@ -129,6 +145,6 @@ def opened_journal(root: Path) -> Iterator[Journal]:
         if torn:
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
             os.fsync(descriptor)
-        yield Journal(descriptor)
+        yield Journal(descriptor, path)
     finally:
         os.close(descriptor)
