@@ -2,6 +2,7 @@
 import { el, missing, section } from "./dom.js";
 import { interval, percent, signedPercent, time, words } from "./format.js";
 import { ink, named } from "./colours.js";
+import { ledgerParts } from "./ledger-parts.js";
 import { facts, help, tipOn } from "./tip.js";
 
 const VIEWS = [
@@ -17,10 +18,11 @@ const METHODS = {
   unavailable: "could not be had",
 };
 
-export function ledgerSection(ledger) {
+export function ledgerSection(ledger, walk) {
   return section("ledger", "Where the time went",
     "Two books of the same window, each adding up to its whole. Wide parts are where time can be saved.",
     el("div", { class: "two" }, VIEWS.map(([key, title, text]) => view(title, text, ledger?.[key]))),
+    ledgerParts(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns)]),
     checks(ledger?.checks));
 }
 
@@ -28,7 +30,7 @@ function view(title, text, data) {
   const rows = data?.rows ?? [];
   return el("div", { class: "panel" },
     el("h3", null, title, help(text), data?.window && el("span", { class: "aside" }, data.window), data?.total_ns && el("span", { class: "aside" }, time(data.total_ns))),
-    rows.length ? [quality(data), icicle(rows, data.total_ns), rowsTable(rows, data.total_ns), memos(data.memos)] : missing(data?.reason || "This view needs records of the operating system, and this run has none."));
+    rows.length ? [quality(data), icicle(rows, data.total_ns), rowsTable(rows, data.total_ns), endedBy(data.ended_by, data.total_ns), memos(data.memos)] : missing(data?.reason || "This view needs records of the operating system, and this run has none."));
 }
 
 // The three figures in one sentence.
@@ -124,6 +126,13 @@ function rowsTable(rows, total) {
   return el("div", { class: "scroll" }, el("table", { class: "rows" },
     el("thead", null, el("tr", null, el("th", { scope: "col" }, "Row"), el("th", { scope: "col", class: "n" }, "Time"), el("th", { scope: "col", class: "n" }, "Share"), el("th", { scope: "col" }, "95 % interval"))),
     el("tbody", null, body)));
+}
+
+// Waits told again by who ended them: beside the rows, added to nothing.
+function endedBy(rows, total) {
+  if (!rows?.length) return null;
+  return el("details", { class: "checks" }, el("summary", null, "The time asleep again, by who ended each wait"),
+    el("dl", { class: "pairs" }, rows.map((row) => [el("dt", null, words(row.path)), el("dd", null, time(row.value_ns), el("span", { class: "aside" }, ` ${percent(total ? row.value_ns / total : row.share)}, ${row.n ?? 0} waits`))])));
 }
 
 // Times that overlap with rows above: told, and added to nothing.

@@ -89,7 +89,7 @@ async function main() {
     guarded("Verdict", () => verdict(summary)),
     guarded("Key figures", () => figures(content.figures)),
     guarded("Doubts", () => doubts(summary.doubts)),
-    guarded("Where the time went", () => ledgerSection(summary.ledger)),
+    guarded("Where the time went", () => ledgerSection(summary.ledger, content.ledger_walk)),
     guarded("CPU", () => cpuSection(summary)),
     guarded("Memory and code", () => resourcesSection(summary)),
     guarded("JVM", () => jvmSection(summary)),

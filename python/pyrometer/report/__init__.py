@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.analyse.characterise import characterise
+from pyrometer.analyse.ledger.walk import walk
 from pyrometer.analyse.model import Summary
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.study import StudyReport
-from pyrometer.analyse.summary import summary
+from pyrometer.analyse.summary import open_scope, summary
 from pyrometer.analyse.told import define_told
 from pyrometer.analyse.windows import APPLICATION, choose
 from pyrometer.errors import UsageError
 from pyrometer.report.data import ReportData, build
+from pyrometer.report.ledger import ledger_walk
 from pyrometer.report.page import render, write_page
 from pyrometer.store import Run
 from pyrometer.store.layout import RunPaths
@@ -40,8 +42,9 @@ def page_data(run: Run, made: Summary) -> ReportData:
         Its summary.
     """
     shown = made.model_dump(mode="json", by_alias=True)
+    walked = ledger_walk(walk(open_scope(run, made.window.name)))
     define_told(Scope(run, choose(run, APPLICATION)))
-    return build(shown, run.facts(), run.tables, _queries(run))
+    return build(shown, run.facts(), run.tables, _queries(run), walked)
 
 
 def _queries(run: Run) -> dict[str, Any] | None:

@@ -47,6 +47,7 @@ def build(
     manifest: Mapping[str, Any],
     tables: Tables | None,
     characterisation: Mapping[str, Any] | None = None,
+    walked: Mapping[str, Any] | None = None,
 ) -> ReportData:
     """Collect what the page shows.
 
@@ -61,6 +62,8 @@ def build(
     characterisation : mapping or None
         ``pyrometer workloads characterise --json`` of the run of a suite, or a ``reason`` why there
         is none.
+    walked : mapping or None
+        Ledgers of stages and what is below them (`pyrometer.report.ledger.ledger_walk`).
     """
     cuts: list[str] = []
     shown = _bound(summary, cuts)
@@ -77,6 +80,7 @@ def build(
         "title": title,
         "figures": key_figures(summary),
         "summary": shown,
+        "ledger_walk": _cut_texts(walked),
         "characterisation": _bound_queries(characterisation, cuts),
         "manifest": _environment(manifest),
         "timeline": timeline | {"columns": timeline_pack.directory},

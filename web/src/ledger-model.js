@@ -1,0 +1,58 @@
+// The ledgers of stages, operators and tasks as objects, and the way down to one of them as the
+// part of an address behind "#". No element is made here.
+
+const START = "#ledger?";
+
+// Rows as the summary has them: the page holds them as short lists, parents follow from paths.
+export function viewOf(packed, walk) {
+  const rows = packed.rows.map((list) => {
+    const row = Object.fromEntries(walk.columns.map((name, at) => [name, list[at]]));
+    row.method = walk.methods[row.method];
+    const cut = row.path.lastIndexOf("/");
+    row.parent = cut < 0 ? null : row.path.slice(0, cut);
+    return row;
+  });
+  return { ...packed, rows };
+}
+
+// Parts of a bar: the rows that are nobody's parents down to `depth` levels, so that none counts
+// twice; what they leave of their parent is a part without a name of its own.
+export function segments(rows, depth = 2) {
+  const level = (row) => row.path.split("/").length;
+  const found = [];
+  const visit = (row) => {
+    const children = level(row) < depth ? rows.filter((other) => other.parent === row.path && other.value_ns > 0) : [];
+    if (!children.length) {
+      if (row.value_ns > 0) found.push({ path: row.path, name: row.path.slice(row.path.lastIndexOf("/") + 1), value: row.value_ns, row });
+      return;
+    }
+    children.forEach(visit);
+  };
+  rows.filter((row) => row.parent === null).forEach(visit);
+  return found;
+}
+
+export const stageKey = (part) => `${part.app_index ?? ""}:${part.stage_id}.${part.stage_attempt ?? 0}`;
+
+// What is below a stage; undefined for one that is only a bar.
+export function belowOf(walk, key) {
+  return walk.below.find((below) => stageKey(below) === key);
+}
+
+// Where somebody is: {stage, what, task}; `what` is "operators", "tasks" or "slowest".
+export function toLink(at) {
+  const words = new URLSearchParams();
+  for (const name of ["stage", "what", "task"]) if (at[name] !== null && at[name] !== undefined) words.set(name, at[name]);
+  return START + words;
+}
+
+// Null for an address that is none; what does not fit the data is left out.
+export function fromLink(hash, walk) {
+  if (!hash.startsWith(START)) return null;
+  const words = new URLSearchParams(hash.slice(START.length));
+  const below = belowOf(walk, words.get("stage"));
+  if (!below) return { stage: null, what: null, task: null };
+  const what = ["operators", "tasks", "slowest"].includes(words.get("what")) ? words.get("what") : "tasks";
+  const task = below.tasks.find((group) => String(group.task_attempt_id) === words.get("task"));
+  return { stage: words.get("stage"), what: what === "slowest" && !below.slowest ? "tasks" : what, task: task ? task.task_attempt_id : null };
+}
