@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import overhead, probe_cost
+from benchmarks import overhead, probe
 
 
 def main() -> int:
@@ -15,7 +15,7 @@ def main() -> int:
     folder.mkdir(parents=True)
     spark35 = Path(".venv-spark35/bin/python").absolute()
     codes = [
-        probe_cost.main(["-o", str(folder / "probe_cost.json")]),
+        probe.main(["-o", str(folder / "probe.json")]),
         overhead.main(["-o", str(folder / "overhead.json")]),
     ]
     if spark35.exists():

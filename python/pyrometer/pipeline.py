@@ -73,7 +73,7 @@ def probes_of(trial: Trial) -> list[Probe]:
         If profiles are to be sent, and none are made.
     """
     profile = parse_profile(trial.profile)
-    probes = make_probes(profile)
+    probes = make_probes(profile, trial.tier)
     if trial.push is not None:
         probes.append(push_probe(trial.push, profile))
     if trial.name is not None and registry.get(trial.name).engine == "process":

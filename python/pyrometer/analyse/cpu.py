@@ -92,6 +92,8 @@ def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
     else:
         whole = _reported_probe_cpu(scope)
         add("probe", whole, "whole run: its report" if whole is not None else NO_PROBE)
+    entry = _entry(scope, "os")
+    found[-1].tier = entry.tier if entry is not None else None
     add("launcher", *_launcher_cpu(scope))
     sampler = own_cpu_ns(scope)
     if sampler is not None:

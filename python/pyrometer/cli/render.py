@@ -238,7 +238,8 @@ def _instruments(s: Summary) -> Iterator[RenderableType]:
     if not known:
         return
     parts = [
-        f"{i.name} {units.duration(i.cpu_ns)} ({units.percent(i.share_of_process_cpu)})"
+        f"{i.name}{f' at {i.tier}' if i.tier else ''} {units.duration(i.cpu_ns)}"
+        f" ({units.percent(i.share_of_process_cpu)})"
         for i in known
     ]
     yield heading("What measuring cost")

@@ -70,6 +70,12 @@ def run(
             metavar="URL", help="Send profiles to this Pyroscope server while the run goes on."
         ),
     ] = None,
+    tier: Annotated[
+        str,
+        typer.Option(
+            help="How well to look at threads: T0 to T3, or auto, the best that this host allows."
+        ),
+    ] = "auto",
     as_json: common.JsonOption = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
 ) -> None:
@@ -84,7 +90,9 @@ def run(
 
     # The parser swallows "--"; whether it stood there decides what the first word means.
     is_command = "--" in (context.obj or ())
-    trial = make_trial(what, is_command, setting, iterations, warmup, profile, scale, output, push)
+    trial = make_trial(
+        what, is_command, setting, iterations, warmup, profile, scale, output, push, tier
+    )
     with Progress(trial) as progress:
         outcome = pipeline.run(trial, progress, report=not no_report)
     summarise(outcome)
@@ -104,15 +112,17 @@ def make_trial(
     scale: str,
     output: Path | None,
     push: str | None = None,
+    tier: str = "auto",
 ) -> Trial:
     """Turn the words of the command line into a trial.
 
     Raises
     ------
     UsageError
-        Unknown workload, factor, level, profile or scale.
+        Unknown workload, factor, level, profile, scale or tier.
     """
     from pyrometer.plan import Trial, parse_treatment
+    from pyrometer.probes.os import TIERS
     from pyrometer.probes.profile import parse_profile
     from pyrometer.run.launch import own_factors
     from pyrometer.run.own import is_own_command
@@ -123,6 +133,8 @@ def make_trial(
             f"to run a command, put -- before it: pyrometer run -- {' '.join(what)}",
         )
     parse_profile(profile)
+    if tier not in TIERS:
+        raise UsageError(f"--tier {tier}: no such tier", f"one of {', '.join(TIERS)}")
     own = {} if is_command else own_factors(what[0])
     once = not is_command and is_own_command(what[0])
     return Trial(
@@ -135,6 +147,7 @@ def make_trial(
         scale=scale,
         run_dir=output,
         push=push,
+        tier=None if tier == "auto" else tier,
     )
 
 

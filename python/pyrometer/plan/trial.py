@@ -35,6 +35,8 @@ class Trial:
         Where to write; ``None``: a new folder under ``./pyrometer-runs``.
     push : str or None
         Address of a Pyroscope server that gets the profiles while the application runs.
+    tier : str or None
+        How well to look at threads, ``T0`` to ``T3``; ``None``: the best that the host allows.
     timeout_s : float or None
         Longest time of the application, in seconds; then it is ended. ``None``: none.
     """
@@ -48,6 +50,7 @@ class Trial:
     scale: str = "default"
     run_dir: Path | None = None
     push: str | None = None
+    tier: str | None = None
     timeout_s: float | None = None
 
     def __post_init__(self) -> None:

@@ -4,8 +4,11 @@ from pyrometer.probes.base import Probe
 from pyrometer.probes.profile import Profile
 
 
-def make_probes(profile: Profile) -> list[Probe]:
-    """Make the probes of a profile. The agent is always there: it carries the overlay."""
+def make_probes(profile: Profile, tier: str | None = None) -> list[Probe]:
+    """Make the probes of a profile; `tier` is that of probe ``os``, the best one unasked.
+
+    The agent is always there: it carries the overlay.
+    """
     from pyrometer.probes.eventlog import EventLogProbe
     from pyrometer.probes.gc import GcProbe
     from pyrometer.probes.jit import JitProbe
@@ -20,7 +23,7 @@ def make_probes(profile: Profile) -> list[Probe]:
         "plugin": PluginProbe(),
         "gc": GcProbe(),
         "jit": JitProbe(),
-        "os": OsProbe(),
+        "os": OsProbe(tier=tier),
         "stacks": StacksProbe(profile.stack_events),
         "python": PythonProbe(profile.python_period or PYTHON_PERIOD),
     }

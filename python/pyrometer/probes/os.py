@@ -17,6 +17,10 @@ from pyrometer.probes.detached import Detached, complaint, read_object
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import ProbeEntry
 
+TIERS = ("auto", "T0", "T1", "T2", "T3")
+# What is tried where none was asked for, and those at which the kernel hands out records.
+BEST_TIER = "T1"
+RECORDS_TIERS = ("T0", "T1")
 _READY_SECONDS = 2.0
 _STOP_SECONDS = 5.0
 
@@ -87,12 +91,21 @@ class OsProbe(Probe):
         Name of this host in rows and file names; the host's own by default.
     threads : bool
         Record every thread, not only processes and the host.
+    tier : str, optional
+        ``T0`` to ``T3``; unasked, the best that can be had.
     """
 
     name = "os"
 
-    def __init__(self, hz: float = 20.0, host: str | None = None, threads: bool = True) -> None:
+    def __init__(
+        self,
+        hz: float = 20.0,
+        host: str | None = None,
+        threads: bool = True,
+        tier: str | None = None,
+    ) -> None:
         self.hz = hz
+        self.tier = tier
         self.host = (host or socket.gethostname()).replace("/", "_")
         self.threads = threads
         self._process = Detached()
@@ -101,6 +114,8 @@ class OsProbe(Probe):
     def asked(self) -> str:
         """Say what is read and how often."""
         what = "threads, processes and host" if self.threads else "processes and host"
+        if self.tier:
+            what += f" at tier {self.tier}"
         return f"{what} at {self.hz:g} Hz, memory and devices at {self.hz / 5:g} Hz"
 
     def needs(self, paths: RunPaths) -> Needs:
@@ -117,6 +132,22 @@ class OsProbe(Probe):
             Problem(self.name, row.reason, row.remedy or "pyrometer doctor")
             for row in found
             if row.name == "os" and row.tier == "T2" and not row.available
+        ] + self._worse_than_asked(found)
+
+    def _worse_than_asked(self, found: Sequence[Capability]) -> list[Problem]:
+        """Say why the tier will be a worse one than asked for, or than the best one."""
+        wanted = self.tier or BEST_TIER
+        if not self.threads or wanted not in RECORDS_TIERS:
+            return []
+        return [
+            Problem(
+                self.name,
+                f"tier {row.tier}: {row.reason}",
+                row.remedy or "pyrometer doctor",
+                fatal=False,
+            )
+            for row in found
+            if row.name == "os" and row.tier == wanted and not row.available
         ]
 
     def start(self, paths: RunPaths, root_pid: int) -> None:
@@ -130,6 +161,8 @@ class OsProbe(Probe):
         ]  # fmt: skip
         if not self.threads:
             command.append("--no-threads")
+        if self.tier:
+            command += ["--tier", self.tier]
         self._process.start(command, self._log_file(paths))
         deadline = time.monotonic() + _READY_SECONDS
         while self._process.runs and time.monotonic() < deadline:
@@ -154,9 +187,9 @@ class OsProbe(Probe):
         if found is None:
             reason = failure or said or "the probe was not started"
             return ProbeEntry(name=self.name, asked=self.asked(), reason=reason)
-        names = ("thread_rows_count", "series_rows_count", "passes_count")
-        threads, series, passes = (found.get(name) for name in names)
-        reasons = [failure, said or None]
+        rows = found.get("rows_count") or {}
+        got = ", ".join(f"{count} rows of {name}" for name, count in rows.items()) or "no rows"
+        reasons = [failure, said or None, found.get("tier_reason")]
         if found.get("write_error"):
             reasons.append(f"writing stopped: {found['write_error']}")
         if found.get("state") != "finished":
@@ -169,7 +202,7 @@ class OsProbe(Probe):
             name=self.name,
             tier=found.get("tier"),
             asked=self.asked(),
-            got=f"{threads} thread rows, {series} series rows in {passes} passes",
+            got=f"{got} in {found.get('passes_count')} passes",
             dropped=found.get("dropped_rows_count"),
             own_cpu_ns=found.get("own_cpu_ns"),
             reason="; ".join(reason for reason in reasons if reason) or None,

@@ -69,3 +69,4 @@ class Instrument(BaseModel):
     cpu_ns: int | None = None
     share_of_process_cpu: float | None = None
     reason: str | None = None
+    tier: str | None = None
