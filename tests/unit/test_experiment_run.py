@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
+import sys
 import time
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -16,14 +19,18 @@ from tests.support.experiments import CALM, HEAD, Machine, napping
 from pyrometer.analyse.experiment import experiment_report
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import CapabilityError, UsageError
-from pyrometer.experiment import guard
+from pyrometer.experiment import guard, making
 from pyrometer.experiment.guard import Look, between, disturbances
 from pyrometer.experiment.loop import Hands, begin, carry_out
 from pyrometer.experiment.making import Made
 from pyrometer.experiment.planned import plan_of
+from pyrometer.plan import Trial
 from pyrometer.plan.experiment_file import Guard
+from pyrometer.run.folder import new_manifest
+from pyrometer.run.host import this_host
 from pyrometer.store.experiment import Began, Ended, ExperimentPaths, Surroundings, read_plan
 from pyrometer.store.journal import opened_journal, read_journal
+from pyrometer.store.manifest import Result, write_manifest
 
 NAMES = ("a", "b", "c")
 
@@ -255,6 +262,49 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
     assert len([one for one in lines(root) if one["k"] == "end"]) == 12 + 5
 
 
+@pytest.mark.parametrize(
+    ("error", "cgroup", "signal_", "status"),
+    [
+        ("java.lang.OutOfMemoryError: Java heap space", None, None, "out_of_memory"),
+        (None, {"oom_kills_count": 1}, "SIGKILL", "out_of_memory"),
+        ("java.lang.IllegalStateException", None, None, "failed"),
+        (None, None, "SIGKILL", "failed"),
+    ],
+)
+def test_a_trial_that_ran_out_of_memory_is_told_from_one_that_failed(
+    tmp_path, error, cgroup, signal_, status
+):
+    manifest = new_manifest(Trial(name="parquet-scan"), this_host(), [], [])
+    manifest.state, manifest.cgroup = "failed", cgroup
+    manifest.exit.signal, manifest.exit.code = signal_, None if signal_ else 1
+    manifest.results = [Result(iteration=1, status="failed", error=error)] if error else []
+    manifest.started_mono_ns, manifest.ended_mono_ns = 10**9, 3 * 10**9
+    (tmp_path / "raw").mkdir()
+    write_manifest(tmp_path, manifest)
+    made = making.read(tmp_path)
+    assert made.status == status
+    assert made.censored_s == (2.0 if status == "out_of_memory" else None)
+    assert made.reason
+
+
+def test_a_matrix_is_told_factor_by_factor(tmp_path, capsys):
+    plan = experiments.plan(["a", "b", "c", "d"], 6, 5)
+    levels = [("1g", "x"), ("1g", "y"), ("2g", "x"), ("2g", "y")]
+    for one, (heap, codec) in zip(plan.treatments, levels, strict=True):
+        one.varied = {"heap": heap, "codec": codec}
+    slower = {one.number: 1.5 if one.treatment in "bd" else 1.0 for one in plan.trials}
+    begin(tmp_path / "out", plan)
+    carry_out(tmp_path / "out", hands=Machine(5, 24, lambda at: slower[at + 1]).hands())
+    assert run_verb(["experiment", "show", str(tmp_path / "out"), "--json"]) == 0
+    told = capsys.readouterr()
+    heap, codec, both = json.loads(told.out.splitlines()[-1])["factors"]["effects"]
+    assert codec["adjusted_p"] < 0.001
+    assert codec["levels"][0]["change"]["low"] < 0.5 < codec["levels"][0]["change"]["high"]
+    assert heap["adjusted_p"] > 0.05
+    assert both["factors"] == ["heap", "codec"]
+    assert "heap and codec, depending on each other" in told.err
+
+
 def test_machines_read_csv_and_junit_and_the_exit_code(tmp_path, capsys):
     root = tmp_path / "out"
     simulated(root, blocks=8, effect={"b": 1.5, "c": 0.5})
@@ -362,65 +412,78 @@ def wait_for(condition, seconds=30):
         time.sleep(0.02)
 
 
-def kills(tmp_path, number, seed):
-    """Kill a running experiment's process group again and again, each time a little later."""
-    import random
+def whole_of(path, root):
+    """The sequence of an experiment that nobody kills."""
+    plan = plan_of(path, root)
+    return [(one.number, one.treatment, one.block) for one in plan.trials]
 
-    draw = random.Random(seed)
-    text = HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 4\nseed: 11\n"
-    path, root = napping(tmp_path, text), tmp_path / "out"
-    whole = tmp_path / "whole"
-    done = cli.pyrometer("experiment", "run", path, "-o", whole, cwd=tmp_path)
-    assert done.code == 0, done.stderr
-    killed = 0
-    for _ in range(number):
-        there = ExperimentPaths(root).plan.is_file()
-        verb = ["resume", root] if there else ["run", path, "-o", root]
-        process = cli.start(
-            "experiment", *verb, cwd=tmp_path, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        with_journal = time.monotonic() + draw.uniform(0.5, 2.2)
-        while time.monotonic() < with_journal and process.poll() is None:
-            time.sleep(0.01)
-        killed += process.poll() is None
-        os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
-        process.wait()
-    verb = ["resume", root] if ExperimentPaths(root).plan.is_file() else ["run", path, "-o", root]
-    done = cli.pyrometer("experiment", *verb, cwd=tmp_path)
-    assert done.code == 0, done.stderr
-    key = [(one.trial, one.treatment, one.block) for one in sorted(
-        read_journal(whole).ended.values(), key=lambda one: one.trial)]  # fmt: skip
-    found = read_journal(root)
-    assert sorted((one.trial, one.treatment, one.block) for one in found.ended.values()) == key
+
+def nothing_is_lost(root, sequence):
+    found = sorted(read_journal(root).ended.values(), key=lambda one: one.trial)
+    assert [(one.trial, one.treatment, one.block) for one in found] == sequence
     ends = [one["trial"] for one in lines(root) if one["k"] == "end"]
-    assert ends == list(range(1, 9))
-    folders = [one.folder for one in found.ended.values()]
-    assert len(set(folders)) == 8
+    assert ends == [number for number, _, _ in sequence]
+    folders = [one.folder for one in found]
+    assert len(set(folders)) == len(folders)
     for folder in folders:
         manifest = json.loads((root / "trials" / folder / "manifest.json").read_text())
         assert manifest["state"] == "finished"
     assert not sleeping(root)
+
+
+KILLED = HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 4\nseed: 11\n"
+
+
+@pytest.mark.slow
+def test_kills_of_the_command_line_lose_nothing_and_repeat_nothing(tmp_path):
+    import random
+
+    draw, killed = random.Random(1), 0
+    path, root = napping(tmp_path, KILLED), tmp_path / "out"
+    for _ in range(10):
+        there = ExperimentPaths(root).plan.is_file()
+        process = cli.start(
+            "experiment", *(["resume", root] if there else ["run", path, "-o", root]),
+            cwd=tmp_path, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(draw.uniform(0.5, 3.0))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += 1
+        process.wait()
+    verb = ["resume", root] if ExperimentPaths(root).plan.is_file() else ["run", path, "-o", root]
+    done = cli.pyrometer("experiment", *verb, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    assert killed >= 3
+    nothing_is_lost(root, whole_of(path, root))
+
+
+def forked(folder, seed, longest):
+    """Kill a forked experiment until it ends; how often it took a kill."""
+    path, root = napping(folder, KILLED), folder / "out"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.killed", *map(str, (path, root, seed, longest))],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    killed, code = map(int, done.stdout.split())
+    assert code == 0, (folder / "out.error").read_text()
+    nothing_is_lost(root, whole_of(path, root))
     return killed
 
 
 @pytest.mark.slow
-def test_kills_lose_nothing_and_repeat_nothing(tmp_path):
-    assert kills(tmp_path, 10, seed=1) >= 4
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_hundred_kills_lose_nothing_and_repeat_nothing(tmp_path):
-    killed = 0
-    for at in range(50):
-        folder = tmp_path / str(at)
+@pytest.mark.timeout(1200)
+def test_a_hundred_kills_of_a_process_group_lose_nothing_and_repeat_nothing(tmp_path):
+    killed = experiments_made = 0
+    while killed < 100:
+        folder = tmp_path / str(experiments_made)
         folder.mkdir()
-        killed += kills(folder, 4, seed=at)
-        if killed >= 100:
-            break
-    print(f"{killed} kills of process groups in {at + 1} experiments")
-    assert killed >= 100
+        killed += forked(folder, experiments_made, 1.2)
+        experiments_made += 1
+    print(f"{killed} kills of process groups in {experiments_made} experiments")
 
 
 def test_an_open_trial_whose_run_had_finished_is_taken_in(tmp_path):

@@ -230,10 +230,21 @@ def _verdict(pair: PairReport) -> str:
         return pair.verdict
     words = "cannot tell"
     if pair.detectable is not None:
-        words += f": below {100 * pair.detectable:.2g} % these trials see nothing"
+        words += f": below {effect(pair.detectable)} these trials see nothing"
     if pair.trials_needed is not None:
         words += f", {100 * pair.margin:g} % takes {pair.trials_needed} trials each"
     return words
+
+
+def effect(size: float) -> str:
+    """Write the size of an effect; beyond the double as a factor.
+
+    Examples
+    --------
+    >>> effect(0.031), effect(15.2)
+    ('3.1 %', 'a factor of 16')
+    """
+    return f"{100 * size:.2g} %" if size < 1 else f"a factor of {1 + size:.2g}"
 
 
 def _p(pair: PairReport) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrometer.cli.compare import percent, show_comparison
+from pyrometer.cli.compare import effect, percent, show_comparison
 
 if TYPE_CHECKING:
     from pyrometer.analyse.experiment import ExperimentReport
@@ -82,14 +82,10 @@ def _power(made: Plan, found: Forecast) -> str:
     each = f", each of {many} comparisons" if many > 1 else ""
     if found.detectable is None:
         return f"with {made.blocks} blocks and {noise}{each} sees no effect of any likely size"
-    text = f"with {made.blocks} blocks and {noise}{each} can only see ≥ {_rounded(found)}"
+    text = f"with {made.blocks} blocks and {noise}{each} can only see ≥ {effect(found.detectable)}"
     if found.blocks_for_margin is not None:
         text += f"; {100 * made.margin:g} % takes {found.blocks_for_margin} blocks"
     return text
-
-
-def _rounded(found: Forecast) -> str:
-    return f"{100 * (found.detectable or 0):.2g} %"
 
 
 def _order(console: Any, made: Plan) -> None:
