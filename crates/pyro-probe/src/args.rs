@@ -6,7 +6,7 @@ use crate::tier::Tier;
 /// How it is called.
 pub const USAGE: &str = "\
 usage: pyro-probe record --root-pid PID --raw-dir FOLDER --host NAME [--hz 20] [--tier auto]
-                         [--no-threads] [--max-open 8192] [--also-pid PID]… [--keeper-pid PID]
+                         [--no-threads] [--no-counters] [--max-open 8192] [--also-pid PID]… [--keeper-pid PID]
                          [--annotate WORD]
        pyro-probe annotate --pid PID --annotate WORD
        pyro-probe tiers --json
@@ -93,9 +93,14 @@ fn record(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     let (mut root_pid, mut raw_dir, mut host) = (None, None, None);
     let (mut also_pids, mut keeper_pid, mut annotation) = (Vec::new(), None, None);
     let (mut hz, mut with_threads, mut max_open, mut tier) = (20.0, true, 8192, None);
+    let mut with_counters = true;
     while let Some(flag) = args.next() {
         if flag == "--no-threads" {
             with_threads = false;
+            continue;
+        }
+        if flag == "--no-counters" {
+            with_counters = false;
             continue;
         }
         let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -135,6 +140,7 @@ fn record(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
         host: host.ok_or("--host is missing")?,
         hz,
         with_threads,
+        with_counters,
         tier,
         max_open,
     })

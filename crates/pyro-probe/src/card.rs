@@ -9,9 +9,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::reads;
+
 /// Bytes of each array of a thread: far above any last-level cache's share.
 const ARRAY_BYTES: usize = 128 << 20;
-/// Bytes that the pointer chase walks through.
+/// Bytes that all readers together read at least.
+const READ_BYTES: usize = 256 << 20;
+const READ_REPETITIONS: usize = 9;
+/// Bytes that the pointer chase walks through at least.
 const CHASE_BYTES: usize = 256 << 20;
 const LINE_BYTES: usize = 64;
 const BANDWIDTH_REPETITIONS: usize = 15;
@@ -31,13 +36,31 @@ const CANARY_ALU_STEPS: u64 = 64_000_000;
 pub fn report() -> Value {
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (copy, triad) = bandwidth(threads, ARRAY_BYTES / 8, BANDWIDTH_REPETITIONS);
+    let (read_bytes, chase_bytes) = (
+        reads::beyond_cache(READ_BYTES),
+        reads::beyond_cache(CHASE_BYTES),
+    );
+    let reading = reads::thread_counts(threads)
+        .into_iter()
+        .map(|count| {
+            (
+                count.to_string(),
+                reads::bandwidth(count, read_bytes, READ_REPETITIONS).into(),
+            )
+        })
+        .collect();
+    let chase = || latency(chase_bytes, LATENCY_STEPS, LATENCY_REPETITIONS);
+    let loaded = (threads > 1).then(|| reads::under_load(threads - 1, read_bytes, chase));
     json!({
         "threads_count": threads,
         "array_bytes": ARRAY_BYTES,
-        "chase_bytes": CHASE_BYTES,
+        "chase_bytes": chase_bytes,
+        "read_bytes": read_bytes,
+        "read_bytes_per_s": Value::Object(reading),
+        "latency_loaded_ns": loaded,
         "copy_bytes_per_s": copy,
         "triad_bytes_per_s": triad,
-        "latency_ns": latency(CHASE_BYTES, LATENCY_STEPS, LATENCY_REPETITIONS),
+        "latency_ns": chase(),
         "alu_ns": alu(ALU_STEPS, ALU_REPETITIONS),
         "alu_steps_count": ALU_STEPS,
     })

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::annotate::Annotations;
 use crate::host::{Host, Machine};
 use crate::outputs::Outputs;
+use crate::perf::Perf;
 use crate::processes::{Depth, Processes, Seen, Why};
 use crate::report::{ClockPairs, no_more, replace};
 use crate::rows::Rows;
@@ -46,6 +47,8 @@ pub struct Options {
     pub hz: f64,
     /// Record threads.
     pub with_threads: bool,
+    /// Open perf counters.
+    pub with_counters: bool,
     /// How well to look at threads; the best that can be had if `None`.
     pub tier: Option<Tier>,
     /// Descriptors kept open at most; more threads are read by open, read, close.
@@ -120,6 +123,7 @@ impl Probe {
             processes.follow(pid, Why::Root, &mut recorder, &mut buffer);
         }
         let mut rows = Rows::new(Outputs::create(&options.raw_dir, &options.host)?);
+        rows.perf = options.with_counters.then(|| Perf::start(&descriptors));
         rows.slots = options.with_threads.then(|| Slots::new(&options.raw_dir));
         rows.annotations = annotations;
         let seed = (sys::wall_ns() as u64) ^ u64::from(std::process::id()).rotate_left(32);
@@ -219,6 +223,7 @@ impl Probe {
             &mut self.buffer,
             &mut self.rows,
         );
+        self.rows.count(slow);
         if slow {
             let (user, system, _) = sys::own_usage();
             self.recorder
@@ -262,6 +267,7 @@ impl Probe {
             &mut self.buffer,
             &mut self.rows,
         );
+        self.rows.end_counters();
         self.recorder.end(None);
         self.rows.series(&mut self.recorder);
         self.rows.stacks.write(&mut self.rows.outputs, true);
@@ -320,6 +326,7 @@ impl Probe {
             "kept_open_count": self.descriptors.kept(),
             "open_read_close_count": self.descriptors.open_read_close(),
             "io_denied_processes_count": self.processes.io_denied,
+            "counters": self.rows.perf.as_ref().map(Perf::report),
             "annotation": self.rows.annotations.as_ref().map(Annotations::to_json),
             "own_cpu_ns": user + system,
             "own_user_ns": user,

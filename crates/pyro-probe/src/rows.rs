@@ -5,17 +5,19 @@ use std::rc::Rc;
 use crate::annotate::Annotations;
 use crate::kernel_stacks::KernelStacks;
 use crate::outputs::Outputs;
+use crate::perf::Perf;
 use crate::series::Recorder;
 use crate::slot::{Context, Slots};
 use crate::states::Run;
 use crate::syscalls;
 use crate::threads::Row;
 
-
 /// Takes what the readers of threads and processes found.
 pub struct Rows {
     /// The streams.
     pub outputs: Outputs,
+    /// Counters of `perf_event_open`.
+    pub perf: Option<Perf>,
     /// Dictionary of kernel stacks.
     pub stacks: KernelStacks,
     /// Context slots of processes that say what their threads work for.
@@ -29,6 +31,7 @@ impl Rows {
     pub fn new(outputs: Outputs) -> Self {
         Self {
             outputs,
+            perf: None,
             stacks: KernelStacks::default(),
             slots: None,
             annotations: None,
@@ -48,6 +51,9 @@ impl Rows {
 
     /// Appends a row of table `thread_counters`.
     pub fn counters(&mut self, pid: i32, row: Row) {
+        if let Some(perf) = &mut self.perf {
+            perf.seen(pid, &row, &mut self.outputs);
+        }
         let rows = &mut self.outputs.threads.rows;
         let detail = row.detail.as_ref();
         rows.host.append_value(&self.outputs.host);
@@ -77,6 +83,20 @@ impl Rows {
         rows.first.append_value(row.first);
         rows.last.append_value(row.last);
         self.outputs.threads.row_done();
+    }
+
+    /// Reads perf counters: the end of a pass.
+    pub fn count(&mut self, slow: bool) {
+        if let Some(perf) = &mut self.perf {
+            perf.pass(slow, &mut self.outputs);
+        }
+    }
+
+    /// Takes the last readings of perf counters.
+    pub fn end_counters(&mut self) {
+        if let Some(perf) = &mut self.perf {
+            perf.finish(&mut self.outputs);
+        }
     }
 
     /// Appends a row of table `thread_states`.

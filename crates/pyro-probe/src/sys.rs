@@ -1,4 +1,5 @@
-//! The one module that talks to the operating system: files, folders, clocks, signals. All `unsafe` is here.
+//! The one module that talks to the operating system: files, folders, clocks, signals. All `unsafe` is here
+//! and in `perf/kernel.rs`.
 
 use std::cell::Cell;
 use std::ffi::CString;
@@ -49,6 +50,18 @@ impl Descriptors {
     /// Kept open now.
     pub fn kept(&self) -> usize {
         self.kept.get()
+    }
+    /// Counts so many more as kept open; false, and none, if that is beyond the limit.
+    pub fn take(&self, count: usize) -> bool {
+        let fits = self.kept() + count <= self.limit;
+        if fits {
+            self.kept.set(self.kept() + count);
+        }
+        fits
+    }
+    /// Counts so many as closed.
+    pub fn give_back(&self, count: usize) {
+        self.kept.set(self.kept().saturating_sub(count));
     }
     /// Readings that had to open and close their file, as the limit was reached.
     pub fn open_read_close(&self) -> u64 {

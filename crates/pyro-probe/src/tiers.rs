@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::bpf::{Kernel, ThreadIterator};
+use crate::perf;
 use crate::sys::{self, Buffer, Descriptors, ProcFile};
 
 fn read(path: &str) -> io::Result<String> {
@@ -166,6 +167,18 @@ fn frequency() -> Outcome {
     }
 }
 
+/// Counters of perf events, by what they are of.
+fn counters() -> Vec<(&'static str, Option<&'static str>, Outcome)> {
+    let capability = |found: perf::Capability| {
+        let outcome = match found.outcome {
+            Ok(reason) => yes(reason),
+            Err((reason, remedy)) => no(reason, remedy),
+        };
+        (found.name, Some(found.tier), outcome)
+    };
+    perf::capabilities().into_iter().map(capability).collect()
+}
+
 /// Every capability as a JSON list of `{name, tier, available, reason, remedy}`.
 pub fn report() -> Value {
     let elsewhere = |what: &str| yes(format!("{what}; no probe process needed"));
@@ -188,13 +201,14 @@ pub fn report() -> Value {
         ("os", Some("T4"), elsewhere("recordings of the JVM alone")),
         ("os_other_users", Some("T2"), kept_open_proc(false)),
         ("pmu", None, cycle_counter()),
-        ("bandwidth", None, resctrl()),
+        ("bandwidth", Some("resctrl"), resctrl()),
         ("pressure", None, pressure()),
         ("delay_accounting", None, delay_accounting()),
         ("cgroup", None, cgroups()),
         ("cpu_frequency", None, frequency()),
     ]
     .into_iter()
+    .chain(counters())
     .map(|(name, tier, outcome)| {
         json!({
             "name": name,

@@ -107,7 +107,13 @@ def show_card(card: Card, console: common.Console) -> None:
         ("memory", units.size(card.memory_bytes)),
         ("copy", rate(card.copy_bytes_per_s)),
         ("triad", rate(card.triad_bytes_per_s)),
+        *((f"read, {n} threads", rate(found)) for n, found in card.read_bytes_per_s.items()),
         ("latency", f"{span(card.latency_ns)} a dependent load"),
+        *(
+            [("… under load", f"{span(loaded)} while the other CPUs read")]
+            if (loaded := card.latency_loaded_ns)
+            else []
+        ),
         ("disk, write", rate(card.disk_write_bytes_per_s)),
         ("disk, read", rate(card.disk_read_bytes_per_s)),
         ("steal", units.percent(card.steal_ratio)),

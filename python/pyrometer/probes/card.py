@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from pyrometer import _artifacts
 from pyrometer.errors import CapabilityError
@@ -34,8 +34,12 @@ class Card(BaseModel):
     copy_bytes_per_s, triad_bytes_per_s : Estimate
         Attainable memory bandwidth of all CPUs together; bytes read plus bytes written by the
         program (what the caches fetch in order to write is not counted).
+    read_bytes_per_s : dict of str to Estimate
+        Attainable when memory is only read, by number of threads; empty in older cards.
     latency_ns : Estimate
         A dependent load from memory.
+    latency_loaded_ns : Estimate or None
+        The same while all other CPUs read memory; ``None`` on one CPU and in older cards.
     disk_write_bytes_per_s, disk_read_bytes_per_s : Estimate or None
         Sequential, past the page cache (written with fsync, read after it was dropped).
     steal_ratio : float or None
@@ -58,7 +62,9 @@ class Card(BaseModel):
     memory_bytes: int | None
     copy_bytes_per_s: Estimate
     triad_bytes_per_s: Estimate
+    read_bytes_per_s: dict[str, Estimate] = Field(default_factory=dict)
     latency_ns: Estimate
+    latency_loaded_ns: Estimate | None = None
     disk_write_bytes_per_s: Estimate | None
     disk_read_bytes_per_s: Estimate | None
     disk_reason: str | None = None
@@ -103,7 +109,9 @@ def measure(say: Callable[[str], Any], folder: Path | None = None) -> Card:
         memory_bytes=host.memory_bytes,
         copy_bytes_per_s=median(raw["copy_bytes_per_s"]),
         triad_bytes_per_s=median(raw["triad_bytes_per_s"]),
+        read_bytes_per_s={n: median(found) for n, found in raw["read_bytes_per_s"].items()},
         latency_ns=median(raw["latency_ns"]),
+        latency_loaded_ns=median(loaded) if (loaded := raw["latency_loaded_ns"]) else None,
         disk_write_bytes_per_s=disk[0],
         disk_read_bytes_per_s=disk[1],
         disk_reason=disk[2],
