@@ -1,5 +1,6 @@
 //! Host series and those of the root's control group.
 
+use crate::energy::Energy;
 use crate::parse::{cgroup, host, process};
 use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns, sysconf};
@@ -48,6 +49,7 @@ pub struct Host {
     interfaces: Option<ProcFile>,
     pressure: Vec<(&'static str, ProcFile)>,
     frequencies: Vec<(u32, ProcFile)>,
+    energy: Energy,
     group: Vec<GroupFile>,
     whole_disks: Vec<(String, bool)>,
     /// Folders of the control group that are read.
@@ -84,6 +86,7 @@ impl Host {
             interfaces: open("/proc/net/dev"),
             pressure,
             frequencies,
+            energy: Energy::open(crate::energy::ZONES, descriptors),
             group: Vec::new(),
             whole_disks: Vec::new(),
             group_folders: Vec::new(),
@@ -126,6 +129,13 @@ impl Host {
                 "memory.stat",
                 "memory.events",
                 "memory.oom_control",
+                "cpuset.cpus.effective",
+                "cpuset.effective_cpus",
+                "io.stat",
+                "io.max",
+                "blkio.throttle.io_service_bytes_recursive",
+                "blkio.throttle.read_bps_device",
+                "blkio.throttle.write_bps_device",
             ];
             let pressure = host::PRESSURE
                 .iter()
@@ -231,6 +241,7 @@ impl Host {
                 recorder.record(now, scope, name, value);
             });
         }
+        self.energy.pass(recorder, buffer);
         for (cpu, file) in &mut self.frequencies {
             if let Some(khz) = file
                 .read(buffer)
@@ -262,6 +273,17 @@ impl Host {
                 ("memory.stat", _) => cgroup::memory_stat(text, &mut emit),
                 ("memory.events" | "memory.oom_control", _) => {
                     cgroup::memory_events(text, &mut emit)
+                }
+                ("cpuset.cpus.effective" | "cpuset.effective_cpus", _) => {
+                    cgroup::cpus_allowed(text, &mut emit)
+                }
+                ("io.stat", _) => cgroup::io_stat(text, &mut emit),
+                ("io.max", _) => cgroup::io_max(text, &mut emit),
+                ("blkio.throttle.io_service_bytes_recursive", _) => {
+                    cgroup::v1::io_service_bytes(text, &mut emit)
+                }
+                (file, _) if file.starts_with("blkio.") => {
+                    cgroup::v1::bps_device(file, text, &mut emit)
                 }
                 (file, _) => cgroup::single(file, text, &mut emit),
             }
@@ -343,12 +365,18 @@ mod tests {
                 .chain(ours(cgroup::MEMORY_STAT))
                 .chain(ours(cgroup::MEMORY_EVENTS))
                 .chain(ours(cgroup::SINGLE))
+                .chain(cgroup::IO)
+                .chain([cgroup::CPUS_ALLOWED])
                 .chain(psi()),
         );
         emitted
+            .entry("energy")
+            .or_default()
+            .extend([crate::energy::SERIES]);
+        emitted
             .entry("probe")
             .or_default()
-            .extend(["passes_count", "own_cpu_ns"]);
+            .extend(["passes_count", "own_cpu_ns", "programs_cpu_ns"]);
         assert_eq!(declared, emitted);
     }
 }

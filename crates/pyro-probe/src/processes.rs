@@ -7,6 +7,7 @@ use std::rc::Rc;
 use crate::bpf::ThreadIterator;
 use crate::host::Machine;
 use crate::parse::process::{io, stat, status};
+use crate::parse::thread_record::Record;
 use crate::parse::ticks_ns;
 use crate::rows::Rows;
 use crate::series::Recorder;
@@ -287,6 +288,37 @@ impl Processes {
                 && let Some(threads) = process.threads.as_mut()
             {
                 threads.end_states(rows);
+            }
+        }
+    }
+
+    /// Whether a process is followed.
+    pub fn follows(&self, pid: i32) -> bool {
+        self.followed.contains_key(&pid)
+    }
+
+    /// Threads of followed processes that are not known to be gone, with their processes.
+    pub fn threads(&self) -> Vec<(i32, i32)> {
+        let with_threads = self.followed.iter();
+        with_threads
+            .filter_map(|(&pid, process)| Some((pid, process.threads.as_ref()?)))
+            .flat_map(|(pid, threads)| threads.numbers().map(move |tid| (pid, tid)))
+            .collect()
+    }
+
+    /// Writes the last counters of a thread that ended. Its process may have come and gone unseen.
+    pub fn exited(&mut self, pid: i32, record: &Record, rows: &mut Rows) {
+        if !self.with_threads {
+            return;
+        }
+        let threads = self.followed.get_mut(&pid);
+        match threads.and_then(|process| process.threads.as_mut()) {
+            Some(threads) => threads.exited(record, rows),
+            None => {
+                let ticks = self.machine.ticks_per_second;
+                let mut unseen = Threads::new(pid, ticks, &self.descriptors, Source::Files);
+                unseen.exited(record, rows);
+                self.ended_threads.0 += unseen.seen;
             }
         }
     }

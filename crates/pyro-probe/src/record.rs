@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::annotate::Annotations;
+use crate::events::Recording;
 use crate::host::{Host, Machine};
 use crate::outputs::Outputs;
 use crate::perf::Perf;
@@ -15,8 +16,10 @@ use crate::report::{ClockPairs, no_more, replace};
 use crate::rows::Rows;
 use crate::schedule::{Lateness, Schedule};
 use crate::series::Recorder;
+use crate::setting;
 use crate::slot::Slots;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
+use crate::taskstats::{Taskstats, Told};
 use crate::tier::{self, Tier};
 
 /// A slow reading in so many passes.
@@ -78,6 +81,8 @@ struct Probe {
     rows: Rows,
     tier: Tier,
     tier_reason: Option<String>,
+    events: Option<Recording>,
+    taskstats: Taskstats,
     keeper: Option<OwnedFd>,
     buffer: Buffer,
     late: Lateness,
@@ -139,6 +144,8 @@ impl Probe {
             keeper: options.keeper_pid.and_then(sys::watch_exit),
             tier: granted.tier,
             tier_reason: granted.reason,
+            events: granted.events,
+            taskstats: Taskstats::start(Path::new(setting::RECORDS)),
             buffer,
             late: Lateness::default(),
             schedule: Schedule::new(mono_ns(), options.hz, seed),
@@ -192,10 +199,33 @@ impl Probe {
         let exits = self.processes.exits();
         let fds: Vec<_> = exits.iter().map(|exit| exit.1).collect();
         let ended = sys::wait(due, &fds);
+        if ended.contains(&true) {
+            self.threads_ended();
+        }
         for ((pid, _), _) in exits.into_iter().zip(ended).filter(|(_, ended)| *ended) {
             self.processes
                 .end(pid, &mut self.recorder, &mut self.buffer, &mut self.rows);
         }
+    }
+
+    /// Takes what the kernel told of threads since the last call: those that ended have their last
+    /// row before a pass misses them.
+    fn threads_ended(&mut self) {
+        let (processes, rows) = (&mut self.processes, &mut self.rows);
+        if let Some(events) = &mut self.events {
+            events.follow(processes.alive().map(|seen| seen.pid));
+            events.pass(rows, &mut |rows, ended| {
+                processes.exited(ended.pid, &ended.record(), rows);
+            });
+        }
+        let traced = self.events.is_some();
+        let followed: Vec<i64> = processes.alive().map(|seen| seen.pid.into()).collect();
+        let follows = |pid| followed.contains(&pid);
+        self.taskstats.exits(follows, &mut |told| match told {
+            Told::Delay(row) => rows.delay(row),
+            Told::Ended(pid, record) if !traced => processes.exited(pid as i32, &record, rows),
+            Told::Ended(..) => {}
+        });
     }
 
     fn pass(&mut self, now: i64) {
@@ -216,6 +246,7 @@ impl Probe {
         if let Some(slots) = &mut self.rows.slots {
             slots.refresh();
         }
+        self.threads_ended();
         self.processes.pass(
             depth,
             created,
@@ -228,6 +259,12 @@ impl Probe {
             let (user, system, _) = sys::own_usage();
             self.recorder
                 .record(mono_ns(), probe, "own_cpu_ns", user + system);
+            if let Some(cpu_ns) = self.events.as_ref().and_then(Recording::cpu_ns) {
+                self.recorder
+                    .record(mono_ns(), probe, "programs_cpu_ns", cpu_ns);
+            }
+            let (rows, pids) = (&mut self.rows, self.processes.alive().map(|seen| seen.pid));
+            self.taskstats.pass(pids, &mut |row| rows.delay(row));
         }
         self.rows.series(&mut self.recorder);
     }
@@ -247,6 +284,16 @@ impl Probe {
             self.processes
                 .find_descendants(true, &mut self.recorder, &mut self.buffer);
         }
+        let alive: Vec<i32> = self.processes.alive().map(|seen| seen.pid).collect();
+        let (follows, rows) = (|pid| alive.contains(&pid), &mut self.rows);
+        if let Some(events) = &mut self.events {
+            events.turn();
+            if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
+                events.forget_gone(follows);
+            }
+        }
+        self.taskstats
+            .forget(|pid| follows(pid as i32), &mut |row| rows.delay(row));
         self.rounds += 1;
         if let Some(annotations) = &mut self.rows.annotations {
             let alive: Vec<i32> = self.processes.alive().map(|seen| seen.pid).collect();
@@ -268,6 +315,7 @@ impl Probe {
             &mut self.rows,
         );
         self.rows.end_counters();
+        self.last_events();
         self.recorder.end(None);
         self.rows.series(&mut self.recorder);
         self.rows.stacks.write(&mut self.rows.outputs, true);
@@ -283,8 +331,27 @@ impl Probe {
         no_more(&self.report_path);
     }
 
+    /// What events and delay accounting still hold.
+    fn last_events(&mut self) {
+        self.threads_ended();
+        let threads = self.processes.threads();
+        let (processes, rows) = (&mut self.processes, &mut self.rows);
+        for &(pid, tid) in &threads {
+            self.taskstats
+                .thread(pid, tid, &mut |row| rows.delay(row));
+        }
+        self.taskstats.forget(|_| false, &mut |row| rows.delay(row));
+        self.taskstats.end();
+        if let Some(events) = &mut self.events {
+            events.finish(threads.into_iter(), rows, &mut |rows, ended| {
+                processes.exited(ended.pid, &ended.record(), rows);
+            });
+        }
+    }
+
     fn report(&self, state: &str, reason: Option<&str>) -> Value {
         let (user, system, rss) = sys::own_usage();
+        let programs = self.events.as_ref().and_then(Recording::cpu_ns);
         let (threads_seen, thread_readings) = self.processes.thread_figures();
         let ended = self.processes.ended.iter().rev().take(REPORTED_PROCESSES);
         let processes: Vec<Value> = self
@@ -293,7 +360,7 @@ impl Probe {
             .chain(ended)
             .map(process_json)
             .collect();
-        json!({
+        let mut report = json!({
             "schema": "pyrometer/probe-report/1",
             "version": env!("CARGO_PKG_VERSION"),
             "host": self.options.host,
@@ -328,7 +395,7 @@ impl Probe {
             "io_denied_processes_count": self.processes.io_denied,
             "counters": self.rows.perf.as_ref().map(Perf::report),
             "annotation": self.rows.annotations.as_ref().map(Annotations::to_json),
-            "own_cpu_ns": user + system,
+            "own_cpu_ns": user + system + programs.unwrap_or(0),
             "own_user_ns": user,
             "own_system_ns": system,
             "own_peak_rss_bytes": rss,
@@ -337,7 +404,12 @@ impl Probe {
             "cgroup_folders": self.host.group_folders,
             "processes_count": self.processes.alive().count() + self.processes.ended.len(),
             "processes": processes,
-        })
+        });
+        report["own_programs_cpu_ns"] = programs.into();
+        report["events"] = self.events.as_ref().map(Recording::report).into();
+        report["events_lost_count"] = self.events.as_ref().map(Recording::dropped).into();
+        report["taskstats"] = self.taskstats.report();
+        report
     }
 }
 

@@ -10,6 +10,7 @@ use crate::series::Recorder;
 use crate::slot::{Context, Slots};
 use crate::states::Run;
 use crate::syscalls;
+use crate::taskstats;
 use crate::threads::Row;
 
 /// Takes what the readers of threads and processes found.
@@ -130,6 +131,19 @@ impl Rows {
             .append_option(context.and_then(|context| context.sql_id));
         rows.annotation.append_option(seen.annotation);
         self.outputs.states.row_done();
+    }
+
+    /// Appends a row of table `delays`.
+    pub fn delay(&mut self, row: taskstats::Row) {
+        let rows = &mut self.outputs.delays.rows;
+        rows.host.append_value(&self.outputs.host);
+        rows.t_mono_ns.append_value(row.t_mono_ns);
+        rows.pid.append_value(row.pid);
+        rows.tid.append_option(row.tid);
+        rows.kind.append_value(row.kind);
+        rows.count.append_value(row.delay.count);
+        rows.total_ns.append_value(row.delay.total_ns);
+        self.outputs.delays.row_done();
     }
 
     /// Appends the rows of table `os_series` that came together.

@@ -14,6 +14,8 @@ use std::time::Duration;
 use libc::{c_int, c_long};
 
 pub mod bpf;
+pub mod map;
+pub mod netlink;
 mod memory;
 
 pub use memory::read_memory;

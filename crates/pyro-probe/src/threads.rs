@@ -140,6 +140,11 @@ impl Threads {
         self.threads.len() as i64
     }
 
+    /// Numbers of those threads.
+    pub fn numbers(&self) -> impl Iterator<Item = i32> {
+        self.threads.keys().copied()
+    }
+
     /// Whether new threads must be looked for in `/proc` and given to [`Self::add`].
     pub fn need_listing(&self) -> bool {
         !matches!(self.source, Source::Records(_))
@@ -300,7 +305,6 @@ impl Threads {
 
     /// Writes the last row of a thread that ended: its counters then are its last ones. A thread that
     /// lived between two passes has this row alone. Call it before the next pass.
-    #[allow(dead_code, reason = "called where ends of threads are traced")]
     pub fn exited(&mut self, record: &Record, rows: &mut Rows) {
         let (pid, tid, now) = (self.pid, record.tid, record.t_mono_ns);
         let thread = self.threads.entry(tid).or_default();

@@ -1,6 +1,7 @@
 //! How well threads can be seen here: each tier is tried, none is inferred.
 
 use crate::bpf::{Kernel, Refusal, ThreadIterator};
+use crate::events::Recording;
 use crate::sys::{Buffer, Descriptors, ProcFile};
 
 /// Tiers, from the most exact one on.
@@ -43,25 +44,34 @@ pub struct Granted {
     pub reason: Option<String>,
     /// Reads threads, at T1 and better.
     pub iterator: Option<ThreadIterator>,
+    /// The scheduler's events, at T0.
+    pub events: Option<Recording>,
 }
 
 /// Tries the tier that was asked for, the best one by default, and then those below it.
 pub fn grant(asked: Option<Tier>, root_pid: i32) -> Granted {
     let mut reasons = Vec::new();
-    let asked = asked.unwrap_or(BEST);
-    if asked < BEST {
-        let why = "the scheduler's events are not recorded by this version";
-        reasons.push(format!("{}: {why}", asked.word()));
-    }
-    let mut iterator = None;
+    let asked = asked.unwrap_or(Tier::T0);
+    let mut refused = |tier: Tier, Refusal { reason, remedy }| {
+        reasons.push(format!("{}: {reason} ({remedy})", tier.word()));
+    };
+    let (mut iterator, mut events) = (None, None);
     if asked <= Tier::T1 {
-        match Kernel::read().and_then(|kernel| ThreadIterator::load(&kernel)) {
-            Ok(loaded) => iterator = Some(loaded),
-            Err(Refusal { reason, remedy }) => reasons.push(format!("T1: {reason} ({remedy})")),
+        match Kernel::read() {
+            Ok(kernel) => {
+                let loaded = ThreadIterator::load(&kernel);
+                iterator = loaded.map_err(|why| refused(Tier::T1, why)).ok();
+                if asked == Tier::T0 && iterator.is_some() {
+                    let started = Recording::start(&kernel);
+                    events = started.map_err(|why| refused(Tier::T0, why)).ok();
+                }
+            }
+            Err(why) => refused(Tier::T1, why),
         }
     }
     let tier = match iterator {
-        Some(_) => asked.max(BEST),
+        Some(_) if events.is_some() => Tier::T0,
+        Some(_) => Tier::T1,
         None if asked == Tier::T3 => Tier::T3,
         None => match places(root_pid) {
             Ok(()) => Tier::T2,
@@ -75,11 +85,9 @@ pub fn grant(asked: Option<Tier>, root_pid: i32) -> Granted {
         tier,
         reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
         iterator,
+        events,
     }
 }
-
-/// The best tier of this version.
-const BEST: Tier = Tier::T1;
 
 /// Whether it may be read where a process waits.
 fn places(pid: i32) -> Result<(), String> {
@@ -114,7 +122,8 @@ mod tests {
         for asked in [None, Some(Tier::T0), Some(Tier::T1)] {
             let granted = grant(asked, std::process::id() as i32);
             assert_eq!(granted.iterator.is_some(), granted.tier <= Tier::T1);
-            let as_asked = granted.tier <= asked.unwrap_or(BEST);
+            assert_eq!(granted.events.is_some(), granted.tier == Tier::T0);
+            let as_asked = granted.tier <= asked.unwrap_or(Tier::T0);
             assert_eq!(granted.reason.is_none(), as_asked, "{:?}", granted.reason);
         }
     }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::bpf::{Kernel, ThreadIterator};
+use crate::bpf::{Events, Kernel, ThreadIterator};
 use crate::perf;
 use crate::sys::{self, Buffer, Descriptors, ProcFile};
+use crate::{energy, taskstats};
 
 fn read(path: &str) -> io::Result<String> {
     let mut buffer = Buffer::default();
@@ -44,6 +45,26 @@ fn thread_iterator() -> Outcome {
     match Kernel::read().and_then(|kernel| ThreadIterator::load(&kernel)) {
         Ok(_) => yes("the kernel's iterator over threads was loaded and saw this process"),
         Err(refusal) => no(refusal.reason, refusal.remedy),
+    }
+}
+
+/// The events of the scheduler, of block devices and of reading calls.
+fn scheduler_events() -> Outcome {
+    match Kernel::read().and_then(|kernel| Events::attach(&kernel)) {
+        Err(refusal) => no(refusal.reason, refusal.remedy),
+        Ok(events) if events.missing.is_empty() => {
+            yes("the programs on the scheduler, block requests and reading calls were attached")
+        }
+        Ok(events) => {
+            let missing = events.missing.iter();
+            let missing: Vec<String> = missing
+                .map(|(what, why)| format!("{what}: {why}"))
+                .collect();
+            yes(format!(
+                "the programs on the scheduler were attached; not had: {}",
+                missing.join("; ")
+            ))
+        }
     }
 }
 
@@ -121,11 +142,21 @@ fn pressure() -> Outcome {
 }
 
 fn delay_accounting() -> Outcome {
-    let path = "/proc/sys/kernel/task_delayacct";
+    if let Err(error) = taskstats::try_taskstats() {
+        return no(
+            format!("taskstats: {error}"),
+            "Run as root or give pyro-probe CAP_NET_ADMIN, in the host's PID and user namespaces.",
+        );
+    }
+    let path = taskstats::SWITCH;
+    let may_write = std::fs::OpenOptions::new().write(true).open(path).is_ok();
     match read(path).as_deref().map(str::trim) {
-        Ok("1") => yes("kernel.task_delayacct is 1"),
+        Ok("1") => yes("taskstats answers; kernel.task_delayacct is 1"),
+        Ok(value) if may_write => yes(format!(
+            "taskstats answers; kernel.task_delayacct is {value}: it is switched on while the probe runs"
+        )),
         Ok(value) => no(
-            format!("kernel.task_delayacct is {value}"),
+            format!("kernel.task_delayacct is {value} and may not be changed"),
             "Run: sysctl kernel.task_delayacct=1",
         ),
         Err(error) => no(
@@ -167,6 +198,20 @@ fn frequency() -> Outcome {
     }
 }
 
+fn energy_zones() -> Outcome {
+    match energy::Energy::open(energy::ZONES, &Descriptors::new(0)).count() {
+        0 if Path::new(energy::ZONES).join("intel-rapl:0").exists() => no(
+            format!("{}/intel-rapl:0/energy_uj may not be read", energy::ZONES),
+            "Run as root, or: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj",
+        ),
+        0 => no(
+            format!("{} shows no energy zones (RAPL)", energy::ZONES),
+            "Virtual machines seldom show them; bare metal does.",
+        ),
+        count => yes(format!("{count} energy zone(s) in {}", energy::ZONES)),
+    }
+}
+
 /// Counters of perf events, by what they are of.
 fn counters() -> Vec<(&'static str, Option<&'static str>, Outcome)> {
     let capability = |found: perf::Capability| {
@@ -183,14 +228,7 @@ fn counters() -> Vec<(&'static str, Option<&'static str>, Outcome)> {
 pub fn report() -> Value {
     let elsewhere = |what: &str| yes(format!("{what}; no probe process needed"));
     [
-        (
-            "os",
-            Some("T0"),
-            no(
-                "the scheduler's events are not recorded by this version",
-                "Nothing to do: the probe uses T1.",
-            ),
-        ),
+        ("os", Some("T0"), scheduler_events()),
         ("os", Some("T1"), thread_iterator()),
         ("os", Some("T2"), kept_open_proc(true)),
         (
@@ -206,6 +244,7 @@ pub fn report() -> Value {
         ("delay_accounting", None, delay_accounting()),
         ("cgroup", None, cgroups()),
         ("cpu_frequency", None, frequency()),
+        ("energy", None, energy_zones()),
     ]
     .into_iter()
     .chain(counters())

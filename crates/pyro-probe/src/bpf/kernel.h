@@ -11,6 +11,9 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef int s32;
 typedef long long s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
 
 #define SEC(name) __attribute__((section(name), used))
 #define __always_inline inline __attribute__((always_inline))
@@ -23,6 +26,7 @@ typedef long long s64;
 #define TASK_RUNNING 0
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
+#define TASK_WAKING 0x200
 
 enum map_type {
 	BPF_MAP_TYPE_HASH = 1,
@@ -39,6 +43,7 @@ enum map_type {
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pid_namespace;
+struct files_struct;
 
 /* Complete: elements of an array. */
 struct upid {
@@ -69,6 +74,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	int exit_state;
+	void *stack;
 	unsigned int flags;
 	int on_cpu;
 	int on_rq;
@@ -86,6 +92,7 @@ struct task_struct {
 	u64 start_time;
 	unsigned long min_flt;
 	unsigned long maj_flt;
+	struct files_struct *files;
 	char comm[16];
 };
 
@@ -95,10 +102,12 @@ struct pt_regs {
 	unsigned long ip;
 	unsigned long sp;
 	unsigned long orig_ax;
+	unsigned long di;
 #elif defined(__TARGET_ARCH_arm64)
 	u64 sp;
 	u64 pc;
 	s32 syscallno;
+	u64 orig_x0;
 #endif
 };
 
@@ -121,10 +130,15 @@ struct bpf_iter__task {
 #define user_sp(regs) ((regs)->sp)
 #define user_pc(regs) ((regs)->ip)
 #define syscall_number(regs) ((s64)(regs)->orig_ax)
+#define first_argument(regs) ((regs)->di)
+/* Size of a thread's kernel stack (asm/page_64_types.h, asm/memory.h). */
+#define THREAD_BYTES (16 << 10)
 #elif defined(__TARGET_ARCH_arm64)
 #define user_sp(regs) ((regs)->sp)
 #define user_pc(regs) ((regs)->pc)
 #define syscall_number(regs) ((s64)(regs)->syscallno)
+#define first_argument(regs) ((regs)->orig_x0)
+#define THREAD_BYTES (64 << 10)
 #else
 #error "the registers of this architecture are not known yet"
 #endif

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use aya::{Btf, Ebpf, EbpfLoader};
 
+mod events;
 mod threads;
 
+pub use events::Events;
 pub use threads::ThreadIterator;
 
 /// Where the kernel tells its types.

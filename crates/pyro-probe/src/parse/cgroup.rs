@@ -23,11 +23,14 @@ pub const MEMORY_STAT: &[(&str, &str, i64)] = &[
     ("file", "memory_file_bytes", 1),
     ("total_cache", "memory_file_bytes", 1),
     ("total_swap", "swap_current_bytes", 1),
+    ("workingset_refault_anon", "refaulted_anon_pages_count", 1),
+    ("workingset_refault_file", "refaulted_file_pages_count", 1),
 ];
 
 /// Series of `memory.events` (v2) and `memory.oom_control` (v1).
 pub const MEMORY_EVENTS: &[(&str, &str, i64)] = &[
     ("max", "memory_limit_hits_count", 1),
+    ("high", "memory_high_hits_count", 1),
     ("oom_kill", "oom_kills_count", 1),
 ];
 
@@ -35,16 +38,33 @@ pub const MEMORY_EVENTS: &[(&str, &str, i64)] = &[
 pub const SINGLE: &[(&str, &str, i64)] = &[
     ("memory.current", "memory_current_bytes", 1),
     ("memory.max", "memory_limit_bytes", 1),
+    ("memory.high", "memory_high_bytes", 1),
     ("memory.peak", "memory_peak_bytes", 1),
     ("memory.swap.current", "swap_current_bytes", 1),
+    ("memory.swap.max", "swap_limit_bytes", 1),
     ("memory.usage_in_bytes", "memory_current_bytes", 1),
     ("memory.limit_in_bytes", "memory_limit_bytes", 1),
+    (
+        "memory.memsw.limit_in_bytes",
+        "memory_and_swap_limit_bytes",
+        1,
+    ),
     ("memory.max_usage_in_bytes", "memory_peak_bytes", 1),
     ("memory.failcnt", "memory_limit_hits_count", 1),
     ("cpuacct.usage", "cpu_usage_ns", 1),
     ("cpu.cfs_quota_us", "cpu_quota_ns", 1000),
     ("cpu.cfs_period_us", "cpu_period_ns", 1000),
 ];
+
+/// Series of the group's block I/O.
+pub const IO: [&str; 4] = [
+    "io_read_bytes",
+    "io_written_bytes",
+    "io_read_limit_bytes_per_s",
+    "io_write_limit_bytes_per_s",
+];
+/// Series of the CPUs that the group may use.
+pub const CPUS_ALLOWED: &str = "cpus_allowed_count";
 
 /// Parses `cpu.stat`.
 pub fn cpu_stat(text: &str, emit: &mut Emit) {
@@ -82,9 +102,76 @@ pub fn single(file: &str, text: &str, emit: &mut Emit) {
     }
 }
 
+/// Parses `cpuset.cpus.effective` (v1: `cpuset.effective_cpus`): ranges of CPUs.
+pub fn cpus_allowed(text: &str, emit: &mut Emit) {
+    let mut count = Some(0);
+    for range in text.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        count = match (count, number(first), number(last)) {
+            (Some(count), Some(first), Some(last)) if first <= last => {
+                Some(last.saturating_sub(first).saturating_add(count + 1))
+            }
+            _ => None,
+        };
+    }
+    if let Some(count) = count {
+        emit(CPUS_ALLOWED, count);
+    }
+}
+
+/// Parses v2's `io.stat`: bytes of all devices together.
+pub fn io_stat(text: &str, emit: &mut Emit) {
+    for (key, series) in [("rbytes=", IO[0]), ("wbytes=", IO[1])] {
+        let values = text.split_ascii_whitespace();
+        let values = values.filter_map(|word| number(word.strip_prefix(key)?));
+        emit(series, values.fold(0, i64::saturating_add));
+    }
+}
+
+/// Parses v2's `io.max`: the lowest limit of any device; "max" is none.
+pub fn io_max(text: &str, emit: &mut Emit) {
+    for (key, series) in [("rbps=", IO[2]), ("wbps=", IO[3])] {
+        let values = text.split_ascii_whitespace();
+        if let Some(lowest) = values
+            .filter_map(|word| number(word.strip_prefix(key)?))
+            .min()
+        {
+            emit(series, lowest);
+        }
+    }
+}
+
 /// What only v1 has.
 pub mod v1 {
     use super::super::{Emit, number, ticks_ns};
+    use super::IO;
+
+    /// Parses `blkio.throttle.io_service_bytes_recursive`: bytes of all devices together.
+    pub fn io_service_bytes(text: &str, emit: &mut Emit) {
+        for (word, series) in [("Read", IO[0]), ("Write", IO[1])] {
+            let values = text.lines().filter_map(|line| {
+                let mut words = line.split_ascii_whitespace().skip(1);
+                (words.next() == Some(word)).then(|| words.next().and_then(number))?
+            });
+            emit(series, values.fold(0, i64::saturating_add));
+        }
+    }
+
+    /// Parses `blkio.throttle.read_bps_device` or `write_bps_device`: the lowest limit of any device.
+    pub fn bps_device(file: &str, text: &str, emit: &mut Emit) {
+        let limits = text.lines();
+        let limits = limits.filter_map(|line| line.split_ascii_whitespace().nth(1));
+        if let Some(lowest) = limits.filter_map(number).min() {
+            emit(
+                if file.contains(".read_") {
+                    IO[2]
+                } else {
+                    IO[3]
+                },
+                lowest,
+            );
+        }
+    }
 
     /// Parses `cpuacct.stat`: clock ticks.
     pub fn cpuacct_stat(text: &str, ticks_per_second: i64, emit: &mut Emit) {
@@ -217,6 +304,52 @@ mod tests {
             collect(|emit| memory_events("low 0\nmax 3\noom 1\noom_kill 2\n", emit))["oom_kills_count"],
             2
         );
+    }
+
+    #[test]
+    fn io_of_both_versions() {
+        let v2 =
+            "254:0 rbytes=100 wbytes=30 rios=1 wios=2 dbytes=0 dios=0\n8:0 rbytes=1 wbytes=0\n";
+        let got = collect(|emit| io_stat(v2, emit));
+        assert_eq!((got["io_read_bytes"], got["io_written_bytes"]), (101, 30));
+        let max = "254:0 rbps=20971520 wbps=max riops=max wiops=max\n8:0 rbps=1048576 wbps=max\n";
+        let got = collect(|emit| io_max(max, emit));
+        assert_eq!((got["io_read_limit_bytes_per_s"], got.len()), (1 << 20, 1));
+        let v1 = "254:0 Read 102431137792\n254:0 Write 5\n254:0 Sync 9\n8:0 Read 1\nTotal 102431137798\n";
+        let got = collect(|emit| v1::io_service_bytes(v1, emit));
+        assert_eq!(
+            (got["io_read_bytes"], got["io_written_bytes"]),
+            (102431137793, 5)
+        );
+        let got = collect(|emit| {
+            v1::bps_device("blkio.throttle.write_bps_device", "254:0 4096\n", emit);
+        });
+        assert_eq!(got["io_write_limit_bytes_per_s"], 4096);
+        assert!(
+            collect(|emit| v1::bps_device("blkio.throttle.read_bps_device", "", emit)).is_empty()
+        );
+    }
+
+    #[test]
+    fn cpus_and_the_limits_of_swap() {
+        let count = |text: &str| {
+            collect(|emit| cpus_allowed(text, emit))
+                .get(CPUS_ALLOWED)
+                .copied()
+        };
+        assert_eq!(count("0-1\n"), Some(2));
+        assert_eq!(count("0-3,8,10-11\n"), Some(7));
+        assert_eq!(
+            (count("\n"), count("1-0"), count("x-y")),
+            (None, None, None)
+        );
+        for (file, series) in [
+            ("memory.high", "memory_high_bytes"),
+            ("memory.swap.max", "swap_limit_bytes"),
+            ("memory.memsw.limit_in_bytes", "memory_and_swap_limit_bytes"),
+        ] {
+            assert_eq!(collect(|emit| single(file, "4096\n", emit))[series], 4096);
+        }
     }
 
     #[test]

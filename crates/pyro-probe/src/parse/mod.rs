@@ -1,8 +1,10 @@
 //! Texts of the kernel to numbers. Nothing here opens a file; whatever the text, nothing panics.
 
 pub mod cgroup;
+pub mod events;
 pub mod host;
 pub mod process;
+pub mod taskstats;
 pub mod thread_record;
 
 /// Receives a series name of `schema/series.toml` and its value.
@@ -83,6 +85,11 @@ mod tests {
             cgroup::v1::cpuacct_stat(&text, 100, &mut emit);
             cgroup::memory_stat(&text, &mut emit);
             cgroup::mounts(&text);
+            cgroup::cpus_allowed(&text, &mut emit);
+            cgroup::io_stat(&text, &mut emit);
+            cgroup::io_max(&text, &mut emit);
+            cgroup::v1::io_service_bytes(&text, &mut emit);
+            cgroup::v1::bps_device("read", &text, &mut emit);
         }
     }
 

@@ -15,7 +15,7 @@ const ENDED: u32 = 8;
 const AS_BEFORE: u32 = 16;
 
 /// A thread at one moment. Times in ns; counters since the thread's start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record<'a> {
     /// CLOCK_MONOTONIC.
     pub t_mono_ns: i64,
@@ -64,7 +64,7 @@ pub struct Record<'a> {
     /// Name.
     pub comm: &'a str,
     /// Addresses of its kernel stack, leaf first, 8 bytes each.
-    frames: &'a [u8],
+    pub(crate) frames: &'a [u8],
 }
 
 impl Record<'_> {

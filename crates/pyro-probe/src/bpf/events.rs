@@ -1,0 +1,247 @@
+//! The programs that see every switch, request and reading call, `events.bpf.c`.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
+use aya::programs::BtfTracePoint;
+use aya::sys::{Stats, enable_stats};
+use aya::{Ebpf, Pod};
+use serde_json::{Value, json};
+
+use super::{Kernel, Refusal, object, refused};
+use crate::parse::events::{
+    self, Event, LATENCY, LATENCY_KEY, LOST, Latency, OffCpu, STACK, SUM, SUM_KEY, THREAD,
+};
+use crate::sys::map::drain;
+
+/// Programs and their tracepoints, in groups that are of use only together; the first must be had.
+const GROUPS: [(&str, &[(&str, &str)]); 3] = [
+    (
+        "scheduler",
+        &[
+            ("switched", "sched_switch"),
+            ("waking", "sched_waking"),
+            ("runnable", "sched_wakeup"),
+            ("born", "sched_wakeup_new"),
+            ("forked", "sched_process_fork"),
+        ],
+    ),
+    (
+        "block requests",
+        &[
+            ("inserted", "block_rq_insert"),
+            ("issued", "block_rq_issue"),
+            ("completed", "block_rq_complete"),
+        ],
+    ),
+    (
+        "reading calls",
+        &[("entered", "sys_enter"), ("left", "sys_exit")],
+    ),
+];
+
+/// The programs, attached.
+pub struct Events {
+    object: Ebpf,
+    ring: RingBuf<MapData>,
+    /// Counts the programs' time for as long as it is open.
+    statistics: Option<OwnedFd>,
+    /// Groups that cannot be had here, and why.
+    pub missing: Vec<(&'static str, String)>,
+    /// The side of the sums that is added to.
+    side: u32,
+}
+
+impl Events {
+    /// Loads the programs and attaches them; nothing is followed yet.
+    ///
+    /// # Errors
+    /// Why the scheduler's events cannot be had here.
+    pub fn attach(kernel: &Kernel) -> Result<Self, Refusal> {
+        own_namespace()?;
+        let mut object = kernel.load(object!("events"))?;
+        let mut missing = Vec::new();
+        for (name, programs) in GROUPS {
+            match attach_group(&mut object, kernel, programs) {
+                Ok(()) => {}
+                Err(refusal) if name == GROUPS[0].0 => return Err(refusal),
+                Err(refusal) => missing.push((name, refusal.reason)),
+            }
+        }
+        let ring = object.take_map("intervals").ok_or_else(damaged)?;
+        Ok(Self {
+            ring: RingBuf::try_from(ring).map_err(refused)?,
+            object,
+            statistics: enable_stats(Stats::RunTime).ok(),
+            missing,
+            side: 0,
+        })
+    }
+
+    /// Watches a process from now on; false if there is no room.
+    pub fn follow(&mut self, pid: i32, now_ns: i64) -> bool {
+        const NOEXIST: u64 = 1;
+        let followed = self.object.map_mut("followed");
+        let Some(Ok(mut followed)) = followed.map(HashMap::<_, u32, u64>::try_from) else {
+            return false;
+        };
+        // The kernel follows children from their first moment: that stays.
+        followed.insert(pid as u32, now_ns as u64, NOEXIST).is_ok()
+            || followed.get(&(pid as u32), 0).is_ok()
+    }
+
+    /// Watches no process any more that `keep` refuses.
+    pub fn forget(&mut self, keep: impl Fn(i32) -> bool) {
+        let followed = self.object.map_mut("followed");
+        let Some(Ok(mut followed)) = followed.map(HashMap::<_, u32, u64>::try_from) else {
+            return;
+        };
+        let gone: Vec<u32> = followed
+            .keys()
+            .flatten()
+            .filter(|&pid| !keep(pid as i32))
+            .collect();
+        for pid in gone {
+            let _ = followed.remove(&pid);
+        }
+    }
+
+    /// Since when a process is watched.
+    pub fn since(&self, pid: i32) -> Option<i64> {
+        self.read("followed", pid as u32)
+            .map(|since: u64| since as i64)
+    }
+
+    /// Takes what the ring buffer holds.
+    pub fn take(&mut self, mut each: impl FnMut(Event)) {
+        while let Some(record) = self.ring.next() {
+            Event::parse(&record).into_iter().for_each(&mut each);
+        }
+    }
+
+    /// Has the kernel add to the other side of the sums.
+    pub fn turn(&mut self) {
+        self.side ^= 1;
+        let side = self.object.map_mut("side");
+        if let Some(Ok(mut side)) = side.map(Array::<_, u32>::try_from) {
+            let _ = side.set(0, self.side, 0);
+        }
+    }
+
+    /// Takes the sums of the side that is not added to.
+    pub fn take_sums(&mut self, mut off: impl FnMut(OffCpu), mut latency: impl FnMut(Latency)) {
+        let (sums, latencies) = match self.side {
+            0 => ("sums1", "latencies1"),
+            _ => ("sums0", "latencies0"),
+        };
+        if let Some(Map::HashMap(map)) = self.object.map(sums) {
+            let _ = drain(map.fd().as_fd(), SUM_KEY, SUM, |key, value| {
+                off(events::sum(key, value));
+            });
+        }
+        if let Some(Map::HashMap(map)) = self.object.map(latencies) {
+            let _ = drain(map.fd().as_fd(), LATENCY_KEY, LATENCY, |key, value| {
+                latency(events::latency(key, value));
+            });
+        }
+    }
+
+    /// Frames of a stack by its hash, leaf first.
+    pub fn stack(&self, hash: u64) -> Vec<u64> {
+        let bytes: Option<[u8; STACK]> = self.read("stacks", hash);
+        bytes
+            .map(|bytes| events::frames(&bytes))
+            .unwrap_or_default()
+    }
+
+    /// Threads that are off their CPU now.
+    pub fn off_now(&self, now_ns: i64) -> Vec<OffCpu> {
+        let threads = self.object.map("threads");
+        let Some(Ok(threads)) = threads.map(HashMap::<_, u32, [u8; THREAD]>::try_from) else {
+            return Vec::new();
+        };
+        let off = threads.iter().flatten();
+        off.filter_map(|(tid, bytes)| events::off_until(tid, &bytes, now_ns))
+            .collect()
+    }
+
+    /// Whether a thread came or went since its process is watched.
+    pub fn switched(&self, tid: i32) -> bool {
+        self.read::<u32, [u8; THREAD]>("threads", tid as u32)
+            .is_some()
+    }
+
+    fn read<K: Pod, V: Pod>(&self, map: &str, key: K) -> Option<V> {
+        let map = HashMap::<_, K, V>::try_from(self.object.map(map)?).ok()?;
+        map.get(&key, 0).ok()
+    }
+
+    /// What found no room, by what it was.
+    pub fn lost(&self) -> Vec<(&'static str, u64)> {
+        let lost = self.object.map("lost");
+        let Some(Ok(lost)) = lost.map(PerCpuArray::<_, u64>::try_from) else {
+            return Vec::new();
+        };
+        let sum = |index| lost.get(&index, 0).map_or(0, |values| values.iter().sum());
+        LOST.into_iter()
+            .zip(0..)
+            .map(|(name, index)| (name, sum(index)))
+            .collect()
+    }
+
+    /// Runs and time of every program; `None` where the kernel does not count them.
+    pub fn costs(&self) -> Option<Value> {
+        self.statistics.as_ref()?;
+        let rows = self.object.programs().filter_map(|(name, program)| {
+            let info = program.info().ok()?;
+            let tracepoint = GROUPS
+                .iter()
+                .flat_map(|group| group.1)
+                .find(|known| known.0 == name)?;
+            let ns = i64::try_from(info.run_time().as_nanos()).unwrap_or(i64::MAX);
+            Some(json!({"event": tracepoint.1, "count": info.run_count(), "cpu_ns": ns}))
+        });
+        Some(rows.collect())
+    }
+}
+
+fn damaged() -> Refusal {
+    Refusal {
+        reason: "a program or map is not in its object".to_owned(),
+        remedy: "Build the probe again.",
+    }
+}
+
+fn attach_group(
+    object: &mut Ebpf,
+    kernel: &Kernel,
+    programs: &[(&str, &str)],
+) -> Result<(), Refusal> {
+    for (name, tracepoint) in programs {
+        let program: &mut BtfTracePoint = object
+            .program_mut(name)
+            .ok_or_else(damaged)?
+            .try_into()
+            .map_err(refused)?;
+        program.load(tracepoint, kernel.types()).map_err(refused)?;
+    }
+    for (name, _) in programs {
+        let program = object.program_mut(name).ok_or_else(damaged)?;
+        let program: &mut BtfTracePoint = program.try_into().map_err(refused)?;
+        program.attach().map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// The programs see the host's numbers of processes: ours must be the same.
+fn own_namespace() -> Result<(), Refusal> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    match line.map_or(1, |numbers| numbers.split_ascii_whitespace().count()) {
+        0 | 1 => Ok(()),
+        _ => Err(Refusal {
+            reason: "the probe runs in a PID namespace of its own".to_owned(),
+            remedy: "Run the probe in the host's PID namespace (docker run --pid=host).",
+        }),
+    }
+}

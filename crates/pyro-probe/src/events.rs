@@ -1,0 +1,257 @@
+//! Tier T0: rows of time off the CPU, of latencies and of threads that ended.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::bpf::{Events, Kernel, Refusal};
+use crate::kernel_stacks::KernelStacks;
+use crate::parse::events::{Ended, Event, Latency, OffCpu};
+use crate::rows::Rows;
+use crate::sys::mono_ns;
+
+/// Nobody adds to a side of the sums any more so long after it was turned.
+const SETTLED: Duration = Duration::from_millis(2);
+
+/// The events of followed processes.
+pub struct Recording {
+    events: Events,
+    /// Numbers of stacks by the kernel's hash of them.
+    stacks: HashMap<u64, Option<i32>>,
+    devices: HashMap<(u32, u32), String>,
+    watched: BTreeSet<i32>,
+    /// Begin of the period that is being added up.
+    since_ns: i64,
+    /// Begin and end of a period whose sums can be taken.
+    due: Option<(i64, i64)>,
+    intervals_count: i64,
+    exits_count: u64,
+}
+
+impl Recording {
+    /// Attaches the programs.
+    ///
+    /// # Errors
+    /// Why they cannot be had here.
+    pub fn start(kernel: &Kernel) -> Result<Self, Refusal> {
+        Ok(Self {
+            events: Events::attach(kernel)?,
+            stacks: HashMap::new(),
+            devices: HashMap::new(),
+            watched: BTreeSet::new(),
+            since_ns: mono_ns(),
+            due: None,
+            intervals_count: 0,
+            exits_count: 0,
+        })
+    }
+
+    /// Watches processes that are not watched yet.
+    pub fn follow(&mut self, pids: impl Iterator<Item = i32>) {
+        let now = mono_ns();
+        for pid in pids {
+            if !self.watched.contains(&pid) && self.events.follow(pid, now) {
+                self.watched.insert(pid);
+            }
+        }
+    }
+
+    /// Watches processes no more that are gone.
+    pub fn forget_gone(&mut self, alive: impl Fn(i32) -> bool) {
+        let there = |pid| alive(pid) || Path::new(&format!("/proc/{pid}")).exists();
+        self.watched.retain(|&pid| there(pid));
+        self.events.forget(there);
+    }
+
+    /// Takes what came since the last pass; hands over the threads that ended.
+    pub fn pass(&mut self, rows: &mut Rows, ended: &mut dyn FnMut(&mut Rows, Ended)) {
+        let mut taken = Vec::new();
+        self.events.take(|event| taken.push(event));
+        for event in taken {
+            match event {
+                Event::OffCpu(off) => self.off_cpu(&off, None, rows),
+                Event::Ended(thread) => {
+                    self.exits_count += 1;
+                    ended(rows, thread);
+                }
+            }
+        }
+        if let Some(period) = self.due.take() {
+            self.sums(period, rows);
+        }
+    }
+
+    /// Ends a period: its sums are taken in the next pass.
+    pub fn turn(&mut self) {
+        let now = mono_ns();
+        self.events.turn();
+        self.due = Some((self.since_ns, now));
+        self.since_ns = now;
+    }
+
+    /// Takes what is left, threads that are still off their CPU among it.
+    pub fn finish(
+        &mut self,
+        threads: impl Iterator<Item = (i32, i32)>,
+        rows: &mut Rows,
+        ended: &mut dyn FnMut(&mut Rows, Ended),
+    ) {
+        self.pass(rows, ended);
+        self.turn();
+        std::thread::sleep(SETTLED);
+        self.pass(rows, ended);
+        let now = mono_ns();
+        for off in self.events.off_now(now) {
+            self.off_cpu(&off, None, rows);
+        }
+        for (pid, tid) in threads {
+            if !self.events.switched(tid)
+                && let Some(since) = self.events.since(pid)
+                && let Some(kind) = waits(pid, tid)
+            {
+                let off = OffCpu {
+                    pid,
+                    tid,
+                    begin_ns: Some(since),
+                    end_ns: Some(now),
+                    count: 1,
+                    off_ns: now - since,
+                    run_queue_ns: 0,
+                    kind,
+                    io_wait: false,
+                    stack: 0,
+                    waker: None,
+                };
+                self.off_cpu(&off, None, rows);
+            }
+        }
+    }
+
+    fn sums(&mut self, period: (i64, i64), rows: &mut Rows) {
+        let (mut offs, mut latencies) = (Vec::new(), Vec::new());
+        self.events
+            .take_sums(|off| offs.push(off), |latency| latencies.push(latency));
+        for off in offs {
+            self.off_cpu(&off, Some(period), rows);
+        }
+        for latency in latencies {
+            self.latency(&latency, period, rows);
+        }
+    }
+
+    fn off_cpu(&mut self, off: &OffCpu, period: Option<(i64, i64)>, rows: &mut Rows) {
+        self.intervals_count += off.count;
+        let stack = self.stack(off.stack, &mut rows.stacks);
+        let (begin, end) = period.unwrap_or_default();
+        let to = &mut rows.outputs.off_cpu.rows;
+        to.host.append_value(&rows.outputs.host);
+        to.pid.append_value(off.pid.into());
+        to.tid.append_value(off.tid.into());
+        to.begin_mono_ns.append_value(off.begin_ns.unwrap_or(begin));
+        to.end_mono_ns.append_value(off.end_ns.unwrap_or(end));
+        to.count.append_value(off.count);
+        to.off_ns.append_value(off.off_ns);
+        to.run_queue_ns.append_value(off.run_queue_ns);
+        to.kind.append_value(off.kind);
+        to.io_wait.append_value(off.io_wait);
+        to.kernel_stack.append_option(stack);
+        let waker = off.waker.as_ref();
+        to.waker_pid
+            .append_option(waker.map(|waker| i64::from(waker.pid)));
+        to.waker_tid
+            .append_option(waker.map(|waker| i64::from(waker.tid)));
+        to.waker_comm.append_option(waker.map(|waker| &waker.comm));
+        to.waker_interrupt
+            .append_option(waker.map(|waker| waker.interrupt));
+        rows.outputs.off_cpu.row_done();
+    }
+
+    fn latency(&mut self, latency: &Latency, (begin, end): (i64, i64), rows: &mut Rows) {
+        let device = latency.device.map(|numbers| {
+            let names = self.devices.entry(numbers);
+            names.or_insert_with(|| device_name(numbers)).as_str()
+        });
+        let to = &mut rows.outputs.io_latency.rows;
+        to.host.append_value(&rows.outputs.host);
+        to.begin_mono_ns.append_value(begin);
+        to.end_mono_ns.append_value(end);
+        to.kind.append_value(latency.kind);
+        to.device.append_option(device);
+        to.pid.append_value(latency.pid.into());
+        to.operation.append_value(latency.operation);
+        to.low_ns.append_value(latency.low_ns);
+        to.count.append_value(latency.count);
+        to.sum_ns.append_value(latency.sum_ns);
+        to.bytes.append_value(latency.bytes);
+        rows.outputs.io_latency.row_done();
+    }
+
+    fn stack(&mut self, hash: u64, stacks: &mut KernelStacks) -> Option<i32> {
+        if hash == 0 {
+            return None;
+        }
+        if let Some(&known) = self.stacks.get(&hash) {
+            return known;
+        }
+        let frames = self.events.stack(hash);
+        let number = stacks.of_addresses(frames.into_iter());
+        self.stacks.insert(hash, number);
+        number
+    }
+
+    /// What came of it, for the probe's report.
+    pub fn report(&self) -> Value {
+        let lost = self.events.lost().into_iter();
+        let lost: Map<_, _> = lost
+            .map(|(name, count)| (name.to_owned(), count.into()))
+            .collect();
+        let missing = self.events.missing.iter();
+        let missing: Vec<Value> = missing
+            .map(|(name, reason)| json!({"events": name, "reason": reason}))
+            .collect();
+        json!({
+            "intervals_count": self.intervals_count,
+            "exits_count": self.exits_count,
+            "lost": lost,
+            "missing": missing,
+            "programs": self.events.costs(),
+        })
+    }
+
+    /// Events that found no room.
+    pub fn dropped(&self) -> u64 {
+        self.events.lost().iter().map(|(_, count)| count).sum()
+    }
+
+    /// CPU time of the programs, in whatever thread's context they ran; `None` where nobody counts it.
+    pub fn cpu_ns(&self) -> Option<i64> {
+        let costs = self.events.costs()?;
+        let rows = costs.as_array()?.iter();
+        Some(rows.filter_map(|row| row["cpu_ns"].as_i64()).sum())
+    }
+}
+
+/// What a thread waits for that was not switched while it was watched; `None` if it can run.
+fn waits(pid: i32, tid: i32) -> Option<&'static str> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    match crate::parse::process::stat(&text)?.state {
+        "S" | "I" => Some("sleeping"),
+        "D" => Some("disk"),
+        "T" | "t" => Some("other"),
+        _ => None,
+    }
+}
+
+/// Name of a block device, as in `/proc/diskstats`.
+fn device_name((major, minor): (u32, u32)) -> String {
+    let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}"));
+    let name = link
+        .ok()
+        .and_then(|path| path.file_name().map(|name| name.to_owned()));
+    name.map_or_else(
+        || format!("{major}:{minor}"),
+        |name| name.to_string_lossy().replace('!', "/"),
+    )
+}

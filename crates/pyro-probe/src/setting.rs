@@ -1,0 +1,209 @@
+//! A setting of the kernel that is changed for as long as probes run, and put back as it was found.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::parse::process::stat;
+
+/// Where records are kept: gone after a boot, as the settings are.
+pub const RECORDS: &str = "/run/pyrometer";
+
+/// A change that we hold. Its record, `<setting>-<pid>-<start>`, keeps the value that was found: a
+/// probe that was killed leaves it behind, and whoever comes next knows what to put back.
+#[derive(Debug)]
+pub struct Setting {
+    path: PathBuf,
+    record: PathBuf,
+    found: String,
+}
+
+impl Setting {
+    /// Sets `path` to `value`; `None` if it was so already, and not because of a probe.
+    ///
+    /// # Errors
+    /// If it may not be written; nothing is left then.
+    pub fn hold(path: &Path, value: &str, records: &Path) -> io::Result<Option<Self>> {
+        let at = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
+        let now = fs::read_to_string(path).map_err(at)?.trim().to_owned();
+        let name = name(path);
+        if now == value && found(records, &name).is_empty() {
+            return Ok(None);
+        }
+        fs::create_dir_all(records)?;
+        let _lock = lock(records)?;
+        let found = found(records, &name);
+        let setting = Self {
+            path: path.to_owned(),
+            record: records.join(format!("{name}-{}", own_mark())),
+            found: match found.first() {
+                Some(other) => fs::read_to_string(other)?.trim().to_owned(),
+                None => now,
+            },
+        };
+        fs::write(&setting.record, &setting.found)?;
+        if let Err(error) = fs::write(path, value) {
+            let _ = fs::remove_file(&setting.record);
+            return Err(at(error));
+        }
+        Ok(Some(setting))
+    }
+
+    /// Puts the value back that was found, unless another probe still counts on it.
+    ///
+    /// # Errors
+    /// If it may not be written; the record stays then.
+    pub fn put_back(self) -> io::Result<()> {
+        let Some(records) = self.record.parent() else {
+            return Ok(());
+        };
+        let _lock = lock(records)?;
+        let mut others = found(records, &name(&self.path));
+        others.retain(|other| *other != self.record);
+        if others.iter().any(|record| lives(record)) {
+            return fs::remove_file(&self.record);
+        }
+        fs::write(&self.path, &self.found)?;
+        others.push(self.record);
+        others.iter().try_for_each(fs::remove_file)
+    }
+}
+
+/// `kernel.task_delayacct` of `/proc/sys/kernel/task_delayacct`.
+fn name(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let below = text.strip_prefix("/proc/sys/").unwrap_or(&text);
+    below.trim_start_matches('/').replace('/', ".")
+}
+
+fn found(records: &Path, name: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(records) else {
+        return Vec::new();
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut found: Vec<_> = paths
+        .filter(|path| marks(path).is_some_and(|(setting, _, _)| setting == name))
+        .collect();
+    found.sort();
+    found
+}
+
+fn lock(records: &Path) -> io::Result<File> {
+    let folder = File::open(records)?;
+    folder.lock()?;
+    Ok(folder)
+}
+
+fn start_ticks(pid: &str) -> Option<i64> {
+    Some(stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?.start_ticks)
+}
+
+fn own_mark() -> String {
+    let pid = std::process::id();
+    format!("{pid}-{}", start_ticks(&pid.to_string()).unwrap_or(0))
+}
+
+/// Setting, pid and start of a record.
+fn marks(record: &Path) -> Option<(&str, &str, &str)> {
+    let (rest, ticks) = record.file_name()?.to_str()?.rsplit_once('-')?;
+    let (setting, pid) = rest.rsplit_once('-')?;
+    Some((setting, pid, ticks))
+}
+
+fn lives(record: &Path) -> bool {
+    marks(record).is_some_and(|(_, pid, ticks)| {
+        start_ticks(pid).is_some_and(|started| started.to_string() == ticks)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, records) = (folder.path().join("switch"), folder.path().join("records"));
+        fs::write(&path, "0\n").unwrap();
+        (folder, path, records)
+    }
+
+    #[test]
+    fn changed_and_put_back() {
+        let (_folder, path, records) = here();
+        let setting = Setting::hold(&path, "1", &records).unwrap().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1");
+        assert_eq!(fs::read_dir(&records).unwrap().count(), 1);
+        setting.put_back().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "0");
+        assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_was_so_before_is_not_ours() {
+        let (_folder, path, records) = here();
+        fs::write(&path, "1\n").unwrap();
+        assert!(Setting::hold(&path, "1", &records).unwrap().is_none());
+        assert!(!records.exists());
+    }
+
+    #[test]
+    fn the_last_of_several_probes_puts_it_back() {
+        let (_folder, path, records) = here();
+        fs::create_dir(&records).unwrap();
+        let other = records.join(format!(
+            "{}-1-{}",
+            name(&path),
+            start_ticks("1").expect("there is an init")
+        ));
+        fs::write(&other, "0").unwrap();
+        fs::write(&path, "1").unwrap();
+        let setting = Setting::hold(&path, "1", &records).unwrap().unwrap();
+        assert_eq!(setting.found, "0", "what the first probe found");
+        setting.put_back().unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "1",
+            "the other one lives"
+        );
+        assert!(other.exists());
+    }
+
+    #[test]
+    fn a_killed_probe_is_made_good_by_the_next() {
+        let (_folder, path, records) = here();
+        fs::create_dir(&records).unwrap();
+        let dead = records.join(format!("{}-1-7", name(&path)));
+        fs::write(&dead, "0").unwrap();
+        fs::write(&path, "1").unwrap();
+        Setting::hold(&path, "1", &records)
+            .unwrap()
+            .unwrap()
+            .put_back()
+            .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "0");
+        assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_may_not_be_written_leaves_nothing() {
+        let (folder, _, records) = here();
+        let missing = folder.path().join("missing");
+        assert!(Setting::hold(&missing, "1", &records).is_err());
+        let message = Setting::hold(folder.path(), "1", &records)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains(&*folder.path().to_string_lossy()),
+            "{message}"
+        );
+        assert!(!records.exists() || fs::read_dir(&records).unwrap().count() == 0);
+    }
+
+    #[test]
+    fn settings_are_named_as_sysctl_does() {
+        assert_eq!(
+            name(Path::new("/proc/sys/kernel/task_delayacct")),
+            "kernel.task_delayacct"
+        );
+    }
+}
