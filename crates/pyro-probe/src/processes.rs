@@ -381,10 +381,11 @@ impl Process {
                 }
             });
         }
-        if none_ran && depth != Depth::Last {
+        if none_ran && threads.is_settled() && depth != Depth::Last {
             threads.none_ran(mono_ns());
         } else {
-            threads.pass_files(depth == Depth::Last, mono_ns, buffer, rows);
+            let all = none_ran || depth == Depth::Last;
+            threads.pass_files(all, mono_ns, buffer, rows);
         }
     }
 

@@ -117,6 +117,8 @@ pub struct Threads {
     /// Readings of a thread done so far.
     pub readings: u64,
     passes: u64,
+    /// The last pass read every thread.
+    whole: bool,
 }
 
 impl Threads {
@@ -132,6 +134,7 @@ impl Threads {
             seen: 0,
             readings: 0,
             passes: 0,
+            whole: false,
         }
     }
 
@@ -278,11 +281,14 @@ impl Threads {
         rows: &mut Rows,
     ) {
         self.passes += 1;
+        self.whole = true;
         let (pid, passes, ticks) = (self.pid, self.passes, self.ticks_per_second);
         let (readings, access) = (&mut self.readings, &mut self.access);
+        let whole = &mut self.whole;
         self.threads.retain(|&tid, thread| {
             let its_turn = (passes + tid as u64).is_multiple_of(QUIET_EVERY);
             if thread.quiet_count >= QUIET_AFTER && !its_turn && !all {
+                *whole = false;
                 return true;
             }
             *readings += 1;
@@ -294,7 +300,13 @@ impl Threads {
         });
     }
 
-    /// Notes that no thread ran since the last pass, as the CPU clock of the process stood still.
+    /// Whether every thread was read since one ran last.
+    pub fn is_settled(&self) -> bool {
+        self.whole
+    }
+
+    /// Notes that no thread ran since the last pass, as the CPU clock of the process stood still, and
+    /// that pass read them all.
     pub fn none_ran(&mut self, now_ns: i64) {
         self.passes += 1;
         for thread in self.threads.values_mut() {

@@ -68,6 +68,8 @@ struct sched_entity {
 struct sched_info {
 	unsigned long pcount;
 	unsigned long long run_delay;
+	unsigned long long last_arrival;
+	unsigned long long last_queued;
 };
 
 struct task_struct {

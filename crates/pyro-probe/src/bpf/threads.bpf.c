@@ -52,6 +52,14 @@ struct {
 	__type(value, u64);
 } sent SEC(".maps");
 
+/* Whether it runs but for us: it was taken off this CPU in the very switch that gave it to the reader.
+ * Without this, what runs where the reader runs would never be seen running. */
+static __always_inline int preempted_by(struct task_struct *reader, struct task_struct *task)
+{
+	return task->on_rq && task->thread_info.cpu == reader->thread_info.cpu &&
+		   task->sched_info.last_queued == reader->sched_info.last_arrival;
+}
+
 SEC("iter/task")
 int threads(struct bpf_iter__task *context)
 {
@@ -60,9 +68,13 @@ int threads(struct bpf_iter__task *context)
 	struct record *record = bpf_map_lookup_elem(&scratch, &zero);
 	if (!task || !record)
 		return 0;
+	struct task_struct *reader = bpf_get_current_task_btf();
 	record->t_mono_ns = bpf_ktime_get_ns();
-	record->flags = (task->on_cpu ? ON_CPU : 0) | (waits_for_cpu(task) ? WAITS_FOR_CPU : 0) |
-					(task->exit_state ? ENDED : 0);
+	record->flags = task->exit_state ? ENDED : 0;
+	if (task->on_cpu || preempted_by(reader, task))
+		record->flags |= ON_CPU;
+	else if (waits_for_cpu(task))
+		record->flags |= WAITS_FOR_CPU;
 	if (read_bits(task, in_iowait))
 		record->flags |= IO_WAIT;
 	record->state = task->__state;
@@ -78,7 +90,6 @@ int threads(struct bpf_iter__task *context)
 	record->start_ns = task->start_time;
 	record->cpu = task->thread_info.cpu;
 	/* The reader's own namespace: its numbers are those of /proc there. */
-	struct task_struct *reader = bpf_get_current_task_btf();
 	struct pid *reader_pid = reader->thread_pid;
 	record->tid = visible_number(task, reader_pid ? reader_pid->level : 0);
 	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
