@@ -53,6 +53,8 @@ pub struct Facts {
     /// Bits of the caller patterns that the frame matches.
     callers: u64,
     wait: Option<u16>,
+    /// A thread is here only while it waits.
+    blocked: bool,
     claim: Claim,
 }
 
@@ -62,6 +64,8 @@ pub struct Verdict {
     category: u16,
     wait: Option<u16>,
     operator: Option<u16>,
+    /// The leaf is where a thread is only while it waits.
+    pub blocked: bool,
     /// n of the innermost `GeneratedIteratorForCodegenStage<n>`.
     pub codegen_stage_id: Option<i32>,
 }
@@ -187,6 +191,7 @@ impl Rules {
         let mut facts = Facts {
             category: self.patterns.first(&text).map(|rule| rule as u16),
             wait: self.waits.frame(&text),
+            blocked: self.waits.blocked(&text),
             ..Facts::default()
         };
         for (bit, pattern) in self.callers.iter().enumerate() {
@@ -216,6 +221,7 @@ impl Rules {
                 .waits
                 .frames_say(leaf_first.iter().map(|facts| facts.wait)),
             operator,
+            blocked: leaf_first.first().is_some_and(|leaf| leaf.blocked),
             codegen_stage_id,
         }
     }

@@ -10,6 +10,8 @@ use crate::patterns::Patterns;
 struct File {
     #[serde(rename = "version")]
     _version: u32,
+    #[serde(default)]
+    blocked: Vec<String>,
     class: Vec<Class>,
     frames: Vec<FramesText>,
     rule: Vec<RuleText>,
@@ -140,6 +142,7 @@ pub struct Waits {
     /// Class and `fallback` of each group of frame patterns.
     frames: Vec<(usize, bool)>,
     patterns: Patterns,
+    blocked: Patterns,
     rules: Vec<Rule>,
 }
 
@@ -164,6 +167,8 @@ impl Waits {
             .collect::<Result<Vec<_>, String>>()?;
         let patterns = Patterns::new(file.frames.iter().map(|group| &group.patterns))
             .map_err(|error| error.to_string())?;
+        let blocked =
+            Patterns::new(std::iter::once(&file.blocked)).map_err(|error| error.to_string())?;
         let regex = |text: Option<String>| {
             text.map(|text| Regex::new(&text))
                 .transpose()
@@ -194,6 +199,7 @@ impl Waits {
             classes,
             frames,
             patterns,
+            blocked,
             rules,
         })
     }
@@ -201,6 +207,11 @@ impl Waits {
     /// What one frame says by itself, from its text ([`crate::Frame::text`]).
     pub fn frame(&self, text: &str) -> Option<u16> {
         self.patterns.first(text).map(|group| group as u16)
+    }
+
+    /// Whether a thread whose leaf frame this is was waiting, whatever a profiler called its state.
+    pub fn blocked(&self, text: &str) -> bool {
+        self.blocked.first(text).is_some()
     }
 
     /// What a stack's frames say, leaf first: the frame nearest the leaf; those of how a thread

@@ -368,6 +368,9 @@ impl<'a> Reading<'_, 'a, '_> {
         let lookup = &mut output.lookup;
         let stack = lookup.stack(self.pools, &mut output.dictionary, key)?;
         let stack = stack.map(|stack| (stack, output.dictionary.verdict(stack)));
+        // The profiler tells the state by the instruction: one that was just woken looks running.
+        let blocked = stack.is_some_and(|(_, verdict)| verdict.blocked);
+        let asleep = asleep.map(|asleep| asleep || blocked);
         let class_key = record.number(Slot::Class);
         let class = if class_key == 0 {
             None

@@ -662,3 +662,34 @@ fn mistakes_in_the_files_are_named() {
             .contains("wait_classes.toml")
     );
 }
+
+#[test]
+fn a_thread_in_a_waiting_call_was_waiting() {
+    let rules = Rules::embedded();
+    let blocked = |leaf_first: &[(&str, &str)]| {
+        let facts: Vec<Facts> = leaf_first
+            .iter()
+            .map(|&(place, method)| {
+                rules.facts(&Frame {
+                    place,
+                    method,
+                    kind: FrameKind::Native,
+                })
+            })
+            .collect();
+        rules.classify(&facts).blocked
+    };
+    let park = ("libjvm.so", "os::PlatformEvent::park");
+    let wait = ("libc.so.6", "___pthread_cond_timedwait");
+    assert!(blocked(&[
+        ("libc.so.6", "__futex_abstimed_wait_common"),
+        wait,
+        park
+    ]));
+    assert!(blocked(&[("libc.so.6", "__GI_epoll_wait")]));
+    assert!(blocked(&[("libc.so.6", "epoll_wait")]));
+    assert!(!blocked(&[("libc.so.6", "__GI_read")]));
+    // Beside the call itself, on the way there or back, it runs.
+    assert!(!blocked(&[wait, park]));
+    assert!(!blocked(&[]));
+}
