@@ -350,6 +350,24 @@ def test_canaries_explain_noise_of_the_machine_and_both_results_stand(tmp_path, 
     assert "without: +" in shown
 
 
+def test_the_guard_waits_no_longer_than_it_may_and_says_so_once(monkeypatch):
+    ticks = iter(range(10**6))
+
+    def busy():
+        at = next(ticks)
+        return Look(at * 0.01, [at * 10] + [0] * 9, 0, 0.0, {})
+
+    monkeypatch.setattr(guard, "look", busy)
+    said = []
+    since = time.monotonic()
+    found = guard.before_trial(Guard(policy="wait", wait=0.3), said.append)
+    assert 0.2 < time.monotonic() - since < 5
+    assert found.disturbed
+    assert len(said) == 1
+    assert guard.before_trial(Guard(policy="flag"), said.append).disturbed
+    assert len(said) == 1
+
+
 def test_the_guard_tells_what_is_too_much():
     before = Look(0.0, [0] * 10, 0, 0.0, {5: (0, "make")})
     after = Look(1.0, [120, 0, 0, 60, 0, 0, 0, 20, 0, 0], 5000, 0.2, {5: (90, "make")})

@@ -132,7 +132,7 @@ def disturbances(found: Surroundings, guard: Guard, during: bool) -> list[str]:
 
 def before_trial(guard: Guard, say: Callable[[str], None]) -> Surroundings:
     """Look at the machine before a trial; unless told only to flag, wait until it is calm."""
-    since = time.monotonic()
+    since, said = time.monotonic(), False
     while True:
         first = look()
         time.sleep(LOOK_S)
@@ -142,7 +142,9 @@ def before_trial(guard: Guard, say: Callable[[str], None]) -> Surroundings:
         waited = time.monotonic() - since
         if not found.disturbed or guard.policy == "flag" or waited >= guard.wait:
             return found
-        say(f"waiting for calm: {found.disturbed[0]}")
+        if not said:
+            said = True
+            say(f"waiting for calm, at most {guard.wait:.0f} s: {found.disturbed[0]}")
         time.sleep(min(2.0, max(0.0, guard.wait - waited)))
 
 
