@@ -46,7 +46,7 @@ def doctor(
     """
     from pyrometer.probes import doctor as examiner
 
-    findings = [*examiner.examine(Path.cwd(), os.environ), *left_groups()]
+    findings = [*examiner.examine(Path.cwd(), os.environ), *left_groups(), *left_settings()]
     show(findings, common.human(as_json))
     data = examiner.as_data(findings)
     if card:
@@ -78,6 +78,30 @@ def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
         return []
     reason = f"left behind by runs that are gone: {cgroup_left.told(found)}"
     return [Finding("cgroup_leftovers", None, False, reason, cgroup_left.removal(found))]
+
+
+def left_settings(records: Path | None = None) -> list[Finding]:
+    """Find settings of the kernel that dead probes left changed; none is no finding.
+
+    Parameters
+    ----------
+    records : Path, optional
+        Where the probe keeps what it found; unasked, where it does on this host.
+    """
+    from pyrometer.probes.doctor import Finding
+    from pyrometer.run import settings_left
+
+    left = settings_left.leftovers(records or settings_left.RECORDS)
+    return [
+        Finding(
+            "setting_left",
+            None,
+            False,
+            f"{one.setting} was left as a dead probe set it",
+            one.remedy,
+        )
+        for one in left
+    ]
 
 
 def show_card(card: Card, console: common.Console) -> None:
