@@ -3,11 +3,12 @@ import { el } from "./dom.js";
 import { words } from "./format.js";
 import { groupName } from "./flame-boxes.js";
 import { MODES } from "./flame-colours.js";
-import { BOTH, hasBoth } from "./flame-model.js";
+import { BOTH, bothOf, hasBoth } from "./flame-model.js";
 
 const EVENTS = {
   cpu: ["CPU", "Time on a CPU, sampled."],
   wall: ["Wall", "Wall time of threads, running or waiting, sampled."],
+  state: ["Waiting", "Time off the CPU by states of threads, with the kernel's stack below the Java stack."],
   [BOTH]: ["CPU + waiting", "Time on a CPU and time off it in one picture; no time is counted twice."],
   alloc: ["Allocation", "Bytes of Java objects allocated; the last box is the class."],
   live: ["Live heap", "Bytes of Java objects that were still in use at the end; the last box is the class."],
@@ -22,7 +23,7 @@ export const DIMENSIONS = { stage: "Stage", iteration: "Iteration", role: "Threa
 // `show` lets them say what the state is; `more` stands behind them.
 export function flameControls(model, state, measured, { rebuild, recolour, turn, more }) {
   const { meta } = model;
-  const events = hasBoth(model) ? meta.event_names.flatMap((name) => (name === "wall" ? [name, BOTH] : [name])) : meta.event_names;
+  const events = hasBoth(model) ? meta.event_names.flatMap((name) => (name === bothOf(meta)[1] ? [name, BOTH] : [name])) : meta.event_names;
   const colours = Object.entries(MODES).filter(([name]) => !(name in DIMENSIONS) || meta.dimensions[name]?.length > 1);
   const select = (name, label, options, change) => el("label", null, `${label} `, el("select", { "data-name": name, on: { change: (event) => change(event.target.value) } }, options.map(([value, text]) => el("option", { value }, text))));
   const filter = (name) => {

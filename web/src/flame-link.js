@@ -1,6 +1,6 @@
 // A view of the flame graph as the part of an address behind "#", and back.
 import { MODES } from "./flame-colours.js";
-import { BOTH, BOTH_OF } from "./flame-model.js";
+import { BOTH, bothOf } from "./flame-model.js";
 
 const START = "#flame?";
 
@@ -38,7 +38,7 @@ export function fromLink(hash, meta, measured) {
   const oneOf = (name, allowed, other) => (allowed.includes(words.get(name)) ? words.get(name) : other);
   const zoom = Number.parseInt(words.get("zoom") ?? "", 10);
   return {
-    event: oneOf("event", [...meta.event_names, ...(BOTH_OF.every((name) => meta.event_names.includes(name)) ? [BOTH] : [])], meta.event_names[0]),
+    event: oneOf("event", [...meta.event_names, ...(bothOf(meta).every((name) => meta.event_names.includes(name)) ? [BOTH] : [])], meta.event_names[0]),
     groups: (words.get("by") ?? "").split(",").filter((name) => name in meta.dimensions),
     filters,
     inverted: words.get("stacks") === "leaf",

@@ -13,9 +13,10 @@ import { doubled, drawn, effective, links } from "./flame-boxes.js";
 // Above this number of frames, boxes lighter than this share of the part in view are left out.
 const MANY = 300_000;
 const LIGHT = 1 / 10_000;
-// Off the CPU, a thread's wall sample does not run; on it, its time is told by samples of the CPU.
+// Off the CPU, a thread's time is told by its states, where the OS probe saw them, else by wall samples
+// that do not run; on it, by samples of the CPU.
 export const BOTH = "both";
-export const BOTH_OF = ["cpu", "wall"];
+export const bothOf = (meta) => ["cpu", meta.event_names.includes("state") ? "state" : "wall"];
 const RUNNING = "running";
 
 export function loadFlame(meta, columns) {
@@ -70,11 +71,11 @@ function ordered(node) {
 
 // Whether samples of the CPU and of waiting can be shown as one.
 export function hasBoth({ meta }) {
-  return BOTH_OF.every((name) => meta.event_names.includes(name)) && (meta.dimensions.state?.some((state) => state !== null && state !== RUNNING && state !== "on CPU") ?? false);
+  return bothOf(meta).every((name) => meta.event_names.includes(name)) && (meta.dimensions.state?.some((state) => state !== null && state !== RUNNING && state !== "on CPU") ?? false);
 }
 
 export function isShown(model, name) {
-  const [one, cpu, wall] = [name, ...BOTH_OF].map((event) => model.meta.event_names.indexOf(event));
+  const [one, cpu, wall] = [name, ...bothOf(model.meta)].map((event) => model.meta.event_names.indexOf(event));
   if (name !== BOTH) return (fact) => model.event[fact] === one;
   const running = model.meta.dimensions.state.indexOf(RUNNING);
   return (fact) => model.event[fact] === cpu || (model.event[fact] === wall && model.dimension.state[fact] !== running);

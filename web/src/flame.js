@@ -7,14 +7,17 @@ import { colouring } from "./flame-colours.js";
 import { flameControls } from "./flame-controls.js";
 import { drawing, save } from "./flame-export.js";
 import { fromLink, toLink } from "./flame-link.js";
-import { BOTH, loadFlame, makeView } from "./flame-model.js";
+import { BOTH, bothOf, loadFlame, makeView } from "./flame-model.js";
 import { sandwich } from "./flame-sandwich.js";
 import { pattern, search } from "./flame-table.js";
 import { onTheme } from "./theme.js";
 
 const TALLEST = 1300;
 const TEXT = "Every sample is a stack of calls; equal stacks are joined, callers above callees. The wider a box, the more was spent in it and what it called. By critical time a sample of a task weighs less the more tasks ran beside it: what elapsed time depends on. Click a box to zoom into it. Keys: arrows move, Enter zooms, Backspace goes back, Escape shows all, / searches.";
-const BOTH_TEXT = "Time on a CPU is told by samples of the CPU, all other time of task threads by samples of their wall time while they did not run: nothing is counted twice. A thread that waits for a CPU is in neither.";
+const BOTH_TEXT = {
+  wall: "Time on a CPU is told by samples of the CPU, all other time of task threads by samples of their wall time while they did not run: nothing is counted twice. A thread that waits for a CPU is in neither.",
+  state: "Time on a CPU is told by samples of the CPU, all other time by the states in which the OS probe saw the threads, waiting for a CPU among them: nothing is counted twice. Frames of the kernel stand below the Java stack. Idle threads outside tasks are left out.",
+};
 
 // `timeOf(model)`, if given, makes what selects a part of the time: its element, part(query) (what of
 // a query it replaces), linked() and restore(words) for links, onChange(listener).
@@ -38,7 +41,7 @@ export function flameGraph(model, window, time = null, more = null) {
     look: { pick: (i) => zoom(picture.view.id[i]), moved: tell, key: pressed },
   });
   const status = el("p", { class: "flame-status", "aria-live": "polite", id: "flame-status" });
-  const note = el("p", { class: "note", id: "flame-both" }, BOTH_TEXT);
+  const note = el("p", { class: "note", id: "flame-both" }, BOTH_TEXT[bothOf(meta)[1]]);
   const share = el("output", { class: "aside", id: "flame-share" });
   const legend = el("div", { class: "legend", role: "group", "aria-label": "Colours; press one to highlight its boxes" });
   const input = el("input", { type: "search", id: "flame-search", placeholder: "Search (regex)", "aria-label": "Search frames by regular expression", on: { input: () => { state.text = input.value; look(); } } });

@@ -7,10 +7,11 @@ host series is read before every change, so straight lines between its readings 
 
 from __future__ import annotations
 
-from pyrometer import schema
 from pyrometer.analyse.scope import Scope
+from pyrometer.store import roles
 
-OTHER = "other"
+OTHER = roles.OTHER
+role_case = roles.role_case
 BUSY = ("cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns")
 """Series of the host that add up to the time its CPUs worked."""
 _DEFAULT_PERIOD_NS = 50_000_000
@@ -76,16 +77,6 @@ def _threads_sql() -> str:
     SELECT u.*, coalesce(t.role, {role_case("u.comm")}) AS role
     FROM used u LEFT JOIN (SELECT DISTINCT pid, tid, 'task' AS role FROM spans) t USING (pid, tid)
     """
-
-
-def role_case(column: str) -> str:
-    """Make SQL that gives a thread's role from its kernel name."""
-    rules = " ".join(
-        f"WHEN regexp_matches({column}, '{_quoted(rule.comm)}') THEN '{rule.role}'"
-        for rule in schema.role_rules()
-        if rule.comm
-    )
-    return f"CASE {rules} ELSE '{OTHER}' END"
 
 
 def define_series(scope: Scope) -> None:
@@ -174,7 +165,3 @@ def growth(scope: Scope, where: str, table: str = "w_series") -> dict[str, int]:
         f"SELECT name, sum(growth)::BIGINT FROM {table} WHERE {where} GROUP BY ALL"
     )
     return {name: int(value) for name, value in rows if value is not None}
-
-
-def _quoted(text: str | None) -> str:
-    return (text or "").replace("'", "''")

@@ -9,6 +9,8 @@ from pyrometer.analyse.account import account
 from pyrometer.analyse.attribution import attribution
 from pyrometer.analyse.counters import define_series, define_threads
 from pyrometer.analyse.cpu import cpu, instruments
+from pyrometer.analyse.extended_stacks import doubts as extended_stack_doubts
+from pyrometer.analyse.extended_stacks import extended_stacks
 from pyrometer.analyse.gc import define_pauses, gc
 from pyrometer.analyse.helpers import helpers
 from pyrometer.analyse.huge_methods import too_large_to_compile
@@ -87,6 +89,7 @@ def summary(run: Run, window: str | None = None) -> Summary:
         code=code(scope),
         jvm=jvm(scope),
         python=workers,
+        extended_stacks=extended_stacks(scope),
         ledger=ledger(scope),
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
@@ -165,6 +168,7 @@ def own_doubts(scope: Scope, made: Summary) -> list[Doubt]:
         counted = units.duration(workers.counted_ns)
         message = f"stacks tell {share} of the {counted} of CPU that Python processes used"
         found.append(schema.doubt("python_unseen", message))
+    found += extended_stack_doubts(made.extended_stacks)
     if not scope.has("spans") and not scope.has("os_series"):
         found.append(schema.doubt("event_log_only", "no plugin and no probe ran"))
     elif not scope.has_mono:

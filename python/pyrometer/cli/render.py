@@ -26,6 +26,7 @@ from pyrometer.cli.drawing import (
     words,
 )
 from pyrometer.cli.render_account import account_lines
+from pyrometer.cli.render_extended_stacks import extended_stack_lines
 from pyrometer.cli.render_iterations import iteration_lines
 from pyrometer.cli.render_jvm import jvm_lines
 from pyrometer.cli.render_ledger import view_lines
@@ -59,6 +60,7 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from category_lines(s.categories, look)
     yield from code_lines(s.code, look)
     yield from python_lines(s.python, look)
+    yield from extended_stack_lines(s.extended_stacks, look)
     yield from _cpu(s, look)
     yield from _io(s, look)
     yield from _gc(s)

@@ -21,6 +21,7 @@ MAX_GROUPS = 12
 _WORDS = {
     "cpu": "CPU",
     "wall": "Wall time",
+    "state": "Time off the CPU",
     "both": "CPU and waiting",
     "alloc": "Allocation",
     "lock": "Locks",

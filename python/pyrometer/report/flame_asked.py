@@ -13,13 +13,14 @@ import numpy.typing as npt
 from pyrometer.analyse.windows import MEASURED
 from pyrometer.errors import UsageError
 from pyrometer.report.flame import Folded
-from pyrometer.report.flame_facts import DIMENSIONS, EVENTS, FOLDED
+from pyrometer.report.flame_facts import DIMENSIONS, EVENTS, FOLDED, STATE
 from pyrometer.store.tables import Tables
 
 BOTH = "both"
 ALL = "all"
-# On-CPU time is told by samples of the CPU, off-CPU time by wall samples that do not run.
-_BOTH = "(event = 'cpu' OR (event = 'wall' AND state IS DISTINCT FROM 'running'))"
+# On-CPU time is told by samples of the CPU, off-CPU time by states of threads where the OS probe
+# saw them, else by wall samples that do not run.
+_BOTH = "(event = 'cpu' OR (event = '{off}' AND state IS DISTINCT FROM 'running'))"
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Asked:
         """
         present = {row[0] for row in tables.query(f"SELECT DISTINCT event FROM {FOLDED}")}
         events = [e for e in EVENTS if e in present] + sorted(present - set(EVENTS))
-        if {"cpu", "wall"} <= present:
+        off_cpu = STATE if STATE in present else "wall"
+        if {"cpu", off_cpu} <= present:
             events.append(BOTH)
         event = self.event or events[0]
         if event not in events:
@@ -60,7 +62,7 @@ class Asked:
             raise UsageError(
                 f"--by: no dimension {unknown[0]!r}", f"--by takes any of {', '.join(DIMENSIONS)}"
             )
-        return Chosen(event, self.by, self._iterations(tables, measured))
+        return Chosen(event, self.by, self._iterations(tables, measured), off_cpu)
 
     def _iterations(self, tables: Tables, measured: Sequence[int]) -> tuple[int, ...] | None:
         if self.iteration == ALL or (self.iteration is None and not measured):
@@ -78,16 +80,20 @@ class Asked:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What of a run is shown: an event, dimensions, iterations (None: everything)."""
+    """What of a run is shown: an event, dimensions, iterations (None: everything).
+
+    ``off_cpu`` is the event that tells of time off the CPU in ``both``.
+    """
 
     event: str
     by: tuple[str, ...]
     iterations: tuple[int, ...] | None
+    off_cpu: str = "wall"
 
     @property
     def condition(self) -> str:
         """SQL that holds for the facts that are meant."""
-        event = _BOTH if self.event == BOTH else f"event = '{self.event}'"
+        event = _BOTH.format(off=self.off_cpu) if self.event == BOTH else f"event = '{self.event}'"
         if self.iterations is None:
             return event
         return f"{event} AND iteration IN ({', '.join(map(str, self.iterations))})"
@@ -103,7 +109,7 @@ class Chosen:
 
         if self.event == BOTH:
             met = having("event", ("cpu",)) | (
-                having("event", ("wall",)) & ~having("state", ("running",))
+                having("event", (self.off_cpu,)) & ~having("state", ("running",))
             )
         else:
             met = having("event", (self.event,))

@@ -10,9 +10,10 @@ from pyrometer.report.columns import floats, integers
 from pyrometer.store.tables import Tables
 
 MAX_FACTS = 150_000
-EVENTS = ("cpu", "wall", "alloc", "live", "nativemem", "lock")
+STATE = "state"
+EVENTS = ("cpu", "wall", STATE, "alloc", "live", "nativemem", "lock")
 # Events whose samples tell what elapsed time was spent on.
-CRITICAL = ("cpu", "wall")
+CRITICAL = ("cpu", "wall", STATE)
 # Dimension in the viewer -> expression over table samples. `what` is what an on-CPU sample was
 # doing, or what an off-CPU one waited for; Spark names a task's thread after the task.
 DIMENSIONS = {
@@ -121,10 +122,14 @@ def _placed(told: str) -> str:
             LEFT JOIN ({_EXECUTORS}) p ON p.of_host = s.host AND p.of_pid = s.pid
             ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
         )
-        SELECT coalesce(java_stack, native_stack, kernel_stack, -1) AS stack, event, unit, {dims},
+        SELECT coalesce(whole_stack, java_stack, native_stack, kernel_stack, -1) AS stack, event,
+               unit, {dims},
                CASE WHEN event IN ('alloc', 'live', 'lock') THEN top_class END AS top_class,
                weight, critical, host, clock, t_ns
         FROM placed
+        -- Time on a CPU is told by its samples; who is idle outside tasks does nothing.
+        WHERE event <> '{STATE}' OR (state <> 'on_cpu'
+            AND (task_attempt_id IS NOT NULL OR wait_class IS DISTINCT FROM 'idle'))
     """
 
 
@@ -173,7 +178,9 @@ def _columns(tables: Tables) -> dict[str, Any]:
     # A thread that sleeps on is one sample of many steps; steps of other events tell nothing.
     found["steps"] = dict(
         tables.query(
-            f"SELECT event, mode(weight) FROM {SAMPLES}"
+            # Passes of the probe are jittered: no two weigh quite the same.
+            f"SELECT event, CASE event WHEN '{STATE}' THEN median(weight)::BIGINT"
+            f" ELSE mode(weight) END FROM {SAMPLES}"
             f" WHERE event IN {CRITICAL} AND weight > 0 GROUP BY 1"
         )
     )

@@ -30,7 +30,7 @@ MAX_BUCKETS = 500_000
 # Each divides the next. The first is the row height of FlameScope's heat maps, 50 to the second.
 WIDTHS_MS = (20, 100, 200, 1_000, 5_000, 10_000, 60_000, 600_000, 3_600_000)
 # Events that last from their moment on for their weight.
-LASTING = ("wall", "lock")
+LASTING = ("wall", "state", "lock")
 # Clocks are joined to about a millisecond; what lies further outside the run has no place on it.
 SLACK_NS = 1_000_000_000
 _MOMENTS = "flame_moments"

@@ -15,6 +15,7 @@ from pyrometer import schema
 from pyrometer.doubt import Doubt
 from pyrometer.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.store import manifest as manifests
+from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
 from pyrometer.store.layout import RunPaths
 from pyrometer.store.python_samples import ingest_python
@@ -117,6 +118,9 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
     source("python", python, lambda: ingest_python(_strings(python), report.folder, host))
+    # After both: a sleeping thread's state and its Java stack come from different sources.
+    states = [stream for stream in streams if stream.name.endswith("-states.arrows")]
+    source("extended stacks", states, lambda: join_states(report.folder, core))
     imported = _imported(paths)
     copies = [paths.raw / file.file for file in imported]
     source("import", copies, lambda: read_imported(imported, paths.raw, report.folder, core))

@@ -5,6 +5,7 @@ be had; a ``reason`` or a doubt then says why.
 """
 
 from pyrometer.analyse.model.breakdown import Breakdown, BreakdownRow, Component
+from pyrometer.analyse.model.extended_stacks import ExtendedStacks, SleepLength
 from pyrometer.analyse.model.jvm import (
     Age,
     Cause,
@@ -85,6 +86,7 @@ __all__ = [
     "CpuRole",
     "Deoptimisations",
     "Expression",
+    "ExtendedStacks",
     "Failed",
     "Faults",
     "Gc",
@@ -116,6 +118,7 @@ __all__ = [
     "RunFacts",
     "Safepoints",
     "SampledBytes",
+    "SleepLength",
     "SourceLine",
     "SourceReport",
     "Sql",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from pyrometer.analyse.model.account import Account
+from pyrometer.analyse.model.extended_stacks import ExtendedStacks
 from pyrometer.analyse.model.jvm import JvmWork
 from pyrometer.analyse.model.ledger import Check, Ledger, View
 from pyrometer.analyse.model.ledger_parts import (
@@ -49,6 +50,7 @@ class Summary(BaseModel):
     code: Code = Field(default_factory=Code)
     jvm: JvmWork = Field(default_factory=JvmWork)
     python: Python = Field(default_factory=Python)
+    extended_stacks: ExtendedStacks = Field(default_factory=ExtendedStacks)
     ledger: Ledger
     account: Account | None = None
     instruments: list[Instrument] = Field(default_factory=list)

@@ -1,0 +1,238 @@
+"""Extended stacks: states of threads with their wait, Java stack, kernel stack and task.
+
+Rows of table ``samples`` with source ``probe`` and event ``state``, made of ``thread_states`` once
+probe and profiler were read. Their weights add up to those of ``thread_states``. A row during which
+the JVM was stopped for a part is two: the time inside pauses, and the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyrometer.store.roles import role_case
+from pyrometer.store.sleep_episodes import define_episodes
+from pyrometer.store.tables import Tables, literal, write_part
+
+SOURCE = "probe"
+EVENT = "state"
+PART = "probe"
+ON_CPU = "on_cpu"
+
+_PAUSES = """
+    SELECT pid, start_ns, max(end_ns) AS end_ns FROM (
+        SELECT pid, end_mono_ns - total_ns AS start_ns, end_mono_ns AS end_ns FROM safepoints
+        UNION ALL SELECT pid, start_mono_ns, start_mono_ns + duration_ns FROM gc_pauses
+            WHERE pid NOT IN (SELECT pid FROM safepoints WHERE pid IS NOT NULL))
+    WHERE pid IS NOT NULL AND start_ns IS NOT NULL AND end_ns > start_ns GROUP BY ALL
+"""
+
+# What the two ends of a row stand for beyond its passes is paused if the pass was.
+_PAUSED = """
+    SELECT seen_row, t_ns, CASE WHEN begins THEN until_ns END AS over_ns, (inside + CASE WHEN begins THEN edge // 2 ELSE 0 END
+        + CASE WHEN ends THEN edge - edge // 2 ELSE 0 END)::BIGINT AS weight
+    FROM (
+        SELECT r.seen_row, greatest(p.start_ns, r.begin_mono_ns) AS t_ns,
+            greatest(0, least(p.end_ns, r.end_mono_ns) - greatest(p.start_ns, r.begin_mono_ns))
+                AS inside,
+            greatest(0, r.weight_ns - (r.end_mono_ns - r.begin_mono_ns)) AS edge,
+            r.begin_mono_ns >= p.start_ns AND r.begin_mono_ns < p.end_ns AS begins,
+            r.end_mono_ns >= p.start_ns AND r.end_mono_ns < p.end_ns AS ends,
+            least(p.end_ns, r.end_mono_ns) AS until_ns
+        FROM episode_rows r JOIN jvm_pauses p
+            ON p.pid = r.pid AND p.start_ns <= r.end_mono_ns AND p.end_ns > r.begin_mono_ns
+        WHERE r.asleep AND r.in_task IS NOT NULL)
+    WHERE inside > 0 OR begins OR ends
+"""
+
+_PIECES = """
+    SELECT r.*, coalesce(p.over_ns, r.begin_mono_ns) AS t_ns, false AS paused,
+        greatest(0, r.weight_ns - coalesce(p.weight, 0)) AS weight
+    FROM episode_rows r LEFT JOIN (
+        SELECT seen_row, sum(weight)::BIGINT AS weight, max(over_ns) AS over_ns
+        FROM paused_parts GROUP BY 1) p
+        USING (seen_row)
+    WHERE r.weight_ns > coalesce(p.weight, 0)
+    UNION ALL
+    SELECT r.*, p.t_ns, true, p.weight FROM paused_parts p JOIN episode_rows r USING (seen_row)
+"""
+
+_THREADS = f"""
+    SELECT pid, tid, any_value(comm) AS comm, any_value({role_case("comm")}) AS role,
+        any_value(name) AS name
+    FROM (SELECT pid, tid, arg_max(comm, t_mono_ns) AS comm FROM thread_counters GROUP BY ALL)
+    FULL JOIN (SELECT pid, tid, any_value(thread_name) AS name FROM signals GROUP BY ALL)
+        USING (pid, tid)
+    GROUP BY ALL
+"""
+
+_CONTEXT = """
+    SELECT p.*, s.host AS span_host, s.job_id, s.iteration,
+        coalesce(p.stage_id, s.stage_id) AS of_stage,
+        coalesce(p.stage_attempt, s.stage_attempt) AS of_attempt,
+        coalesce(p.sql_id, s.sql_id) AS of_sql,
+        p.in_task IS NOT NULL AS task,
+        CASE WHEN p.in_task IS NOT NULL THEN 'task' ELSE coalesce(t.role, 'other') END AS role,
+        coalesce(p.thread_name, t.name, t.comm) AS named, k.symbols
+    FROM pieces p
+    LEFT JOIN (SELECT pid, task_attempt_id AS in_task, any_value(host) AS host,
+            any_value(job_id) AS job_id, any_value(iteration) AS iteration,
+            any_value(stage_id) AS stage_id, any_value(stage_attempt) AS stage_attempt,
+            any_value(sql_id) AS sql_id
+        FROM spans GROUP BY ALL) s USING (pid, in_task)
+    LEFT JOIN state_threads t USING (pid, tid)
+    LEFT JOIN (SELECT host, stack_id, any_value(symbols) AS symbols FROM kernel_stacks
+        GROUP BY ALL) k ON k.host = p.host AND k.stack_id = p.kernel_stack
+"""
+
+_KERNEL_STACKS = """
+    SELECT symbols, ? + row_number() OVER (ORDER BY symbols) AS stack_id,
+        string_split(symbols, ';') AS names
+    FROM (SELECT DISTINCT symbols FROM kernel_stacks WHERE symbols <> '')
+"""
+
+_KERNEL_FRAMES = """
+    SELECT name, ? + row_number() OVER (ORDER BY name) AS frame_id
+    FROM (SELECT DISTINCT unnest(names) AS name FROM told_kernel_stacks)
+"""
+
+_LINKS = """
+    SELECT stack_id, symbols, list(frame_id ORDER BY place) AS frame_ids FROM (
+        SELECT stack_id, symbols, unnest(names) AS name, generate_subscripts(names, 1) AS place
+        FROM told_kernel_stacks) JOIN told_kernel_frames USING (name)
+    GROUP BY ALL
+"""
+
+_KEY = ("state", "io_wait", "syscall", "symbols", "java_stack", "role", "task", "paused")
+
+_MOMENTS = f"""
+    SELECT row_number() OVER () AS id, * FROM (
+        SELECT DISTINCT {", ".join(_KEY)} FROM placed_states WHERE state <> '{ON_CPU}')
+"""
+
+_TEXTS = """
+    SELECT s.stack_id, string_agg(f.text, chr(10) ORDER BY s.place DESC) AS frames
+    FROM (SELECT stack_id, unnest(frame_ids) AS frame_id,
+            generate_subscripts(frame_ids, 1) AS place
+        FROM stacks WHERE stack_id IN (SELECT java_stack FROM moments)) s
+    JOIN (SELECT frame_id, CASE WHEN kind = 'kernel' THEN 'kernel!' || method
+            WHEN kind IN ('native', 'cpp') THEN coalesce(library, '') || '!' || method
+            ELSE coalesce(class_name, '') || '.' || method END AS text FROM frames) f
+        USING (frame_id)
+    GROUP BY s.stack_id
+"""
+
+# Joined stacks with the kernel's at their leaf: what a flame graph of all time draws.
+_WHOLE = """
+    SELECT p.java_stack, p.symbols, ? + row_number() OVER (ORDER BY p.java_stack, p.symbols)
+        AS stack_id, list_concat(j.frame_ids, k.frame_ids) AS frame_ids, j.truncated
+    FROM (SELECT DISTINCT java_stack, symbols FROM placed_states
+        WHERE java_stack IS NOT NULL AND symbols IS NOT NULL) p
+    JOIN stacks j ON j.stack_id = p.java_stack JOIN kernel_links k USING (symbols)
+"""
+
+# Where a thread's joined sleeps at one place (stack pointer, instruction, kernel stack) had one
+# class, its other sleeps there have it, too; their Java stack stays unknown.
+_PLACES = """
+    SELECT p.pid, p.tid, p.user_sp, p.user_pc, p.symbols, any_value(m.class) AS class
+    FROM placed_states p JOIN classed m ON {same}
+    WHERE p.java_stack IS NOT NULL AND p.user_sp IS NOT NULL AND NOT p.paused
+    GROUP BY ALL HAVING count(DISTINCT m.class) = 1
+"""
+
+_SAMPLES = """
+    SELECT p.host, p.pid, p.tid, p.t_ns, 'mono' AS clock, '{source}' AS source,
+        '{event}' AS event, p.weight, 'ns' AS unit, p.state,
+        CASE WHEN l.class IS NULL THEN m.class ELSE l.class END AS wait_class, p.role,
+        p.named AS thread_name, p.in_task AS task_attempt_id, p.of_stage AS stage_id,
+        p.of_attempt AS stage_attempt, p.job_id, p.of_sql AS sql_id, p.operator,
+        p.codegen_stage_id, p.iteration, p.java_stack, k.stack_id AS kernel_stack,
+        h.stack_id AS whole_stack,
+        CASE WHEN p.asleep THEN p.episode_id END AS episode_id,
+        CASE WHEN l.class IS NULL THEN p.join_status ELSE 'same_place' END AS join_status
+    FROM placed_states p
+    LEFT JOIN classed m ON {same}
+    LEFT JOIN places l ON m.class = 'unclassified' AND p.java_stack IS NULL AND l.pid = p.pid
+        AND l.tid = p.tid AND l.user_sp = p.user_sp
+        AND l.user_pc IS NOT DISTINCT FROM p.user_pc AND l.symbols IS NOT DISTINCT FROM p.symbols
+    LEFT JOIN told_kernel_stacks k ON k.symbols = p.symbols
+    LEFT JOIN whole_stacks h ON h.symbols = p.symbols AND h.java_stack = p.java_stack
+"""
+_SAME = " AND ".join(f"m.{column} IS NOT DISTINCT FROM p.{column}" for column in _KEY)
+
+
+def join_states(folder: Path, core: Any) -> str:
+    """Write parts of ``samples``, ``stacks`` and ``frames`` with the states of threads.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the tables; those of probe, profiler, plugin and GC log are there already.
+    core : module
+        The native module: it knows the rules of wait classes.
+
+    Returns
+    -------
+    str
+        What the native readers return: a JSON object of ``tables``, ``doubts`` and ``stats``.
+    """
+    with Tables(folder) as tables:
+        if not tables.has("thread_states"):
+            return json.dumps({"tables": {}, "doubts": [], "stats": {"samples": 0}})
+        define_episodes(tables)
+        tables.define("jvm_pauses", _PAUSES)
+        tables.define("paused_parts", _PAUSED)
+        tables.define("pieces", _PIECES)
+        tables.define("state_threads", _THREADS)
+        tables.define("placed_states", _CONTEXT)
+        last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")
+        tables.define("told_kernel_stacks", _KERNEL_STACKS, [last])
+        frame = tables.scalar("SELECT coalesce(max(frame_id), -1) FROM frames")
+        tables.define("told_kernel_frames", _KERNEL_FRAMES, [frame])
+        moments = _classify(tables, folder, core)
+        tables.define("kernel_links", _LINKS)
+        last = tables.scalar("SELECT coalesce(max(stack_id), ?) FROM kernel_links", [last])
+        tables.define("whole_stacks", _WHOLE, [last])
+        write_part(
+            tables,
+            "stacks",
+            PART,
+            "SELECT stack_id, frame_ids, false AS truncated FROM kernel_links"
+            " UNION ALL SELECT stack_id, frame_ids, truncated FROM whole_stacks",
+        )
+        write_part(
+            tables,
+            "frames",
+            PART,
+            "SELECT frame_id, name AS method, 'kernel' AS kind FROM told_kernel_frames",
+        )
+        tables.define("places", _PLACES.format(same=_SAME))
+        made = write_part(
+            tables, "samples", PART, _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
+        )
+    return json.dumps({"tables": {}, "doubts": [], "stats": {"samples": made, "moments": moments}})
+
+
+def _classify(tables: Tables, folder: Path, core: Any) -> int:
+    """Make ``classed``: distinct moments with their wait class. The rules are native code."""
+    tables.define("moments", _MOMENTS)
+    tables.define("stack_texts", _TEXTS)
+    asked, told = folder / ".moments.parquet", folder / ".moments.csv"
+    try:
+        tables.connection.execute(
+            "COPY (SELECT m.id, m.state, m.io_wait, m.syscall, m.symbols AS kernel, t.frames,"
+            " m.role, m.task, m.paused FROM moments m LEFT JOIN stack_texts t"
+            f" ON t.stack_id = m.java_stack) TO {literal(str(asked))} (FORMAT parquet)"
+        )
+        stats = json.loads(core.classify_waits(str(asked), str(told)))["stats"]
+        tables.define(
+            "classed",
+            "SELECT m.*, c.class FROM moments m JOIN read_csv("
+            f"{literal(str(told))}, header=true, columns={{'id': 'BIGINT', 'class': 'VARCHAR'}}) c"
+            " USING (id)",
+        )
+    finally:
+        asked.unlink(missing_ok=True)
+        told.unlink(missing_ok=True)
+    return int(stats["moments"])

@@ -1,0 +1,194 @@
+"""Sleeps of threads, told apart pass by pass, and the profiler's samples that lie in them.
+
+The probe sees a thread's state in passes, the profiler's wall samples see its Java stack in
+between. A sleeping thread's stack cannot change: a sample belongs to a pass if the thread did not
+run between the two. Rows of ``thread_states`` that follow each other are
+
+- one *episode*, a sleep, if the counter of context switches grew by no more than the signals that
+  the profiler sent in between (each wakes the thread, which then sleeps on: one switch); where
+  switches are not known, if the thread ran for at most `SAME_RUN_NS`;
+- one *stretch*, all of which has one stack, if they are one episode, or the thread ran for at most
+  `SAME_RUN_NS` in between: it has woken and gone on waiting;
+
+and in both cases wait at the same place: same user stack pointer and instruction, or, where these
+cannot be read, same kernel stack.
+"""
+
+from __future__ import annotations
+
+from pyrometer.store.tables import Tables
+
+SAME_RUN_NS = 500_000
+"""CPU time within which a thread is taken not to have left the place where it waited."""
+# Readings of counters and of states belong to one pass if no further apart.
+_PASS_NS = 2_000_000
+# A profiler that gave no sample of a process for so long was not recording.
+GAP_NS = 2_000_000_000
+
+_SIGNALS = """
+    SELECT row_number() OVER () AS signal, host, pid, tid, t_ns, state = 'sleeping' AS asleep,
+        java_stack, operator, codegen_stage_id, thread_name,
+        t_ns + weight - (SELECT min(weight) FROM samples WHERE event = 'wall' AND weight > 0
+            AND source IS DISTINCT FROM 'python') AS until_ns
+    FROM samples WHERE event = 'wall' AND clock = 'mono' AND source IS DISTINCT FROM 'python'
+"""
+
+_COUNTED = """
+    SELECT s.*, {at_begin} AS run_begin_ns, {at_end} AS run_end_ns
+    FROM (SELECT row_number() OVER (ORDER BY host, pid, tid, begin_mono_ns) AS seen_row,
+            *, state NOT IN ('on_cpu', 'run_queue') AS asleep FROM thread_states) s
+    {joins}
+"""
+
+_HITS = """
+    SELECT g.*, s.seen_row, g.t_ns > s.end_mono_ns AS after
+    FROM signals g ASOF JOIN counted s
+        ON g.pid = s.pid AND g.tid = s.tid {hosts} AND g.t_ns >= s.begin_mono_ns
+"""
+
+_LINKED = f"""
+    WITH told AS (
+        SELECT c.*, coalesce(h.signals, 0) AS signals_after
+        FROM counted c LEFT JOIN (
+            SELECT seen_row, count(*) AS signals FROM hits WHERE after AND asleep GROUP BY 1
+        ) h USING (seen_row)
+    ), beside AS (
+        SELECT *, lag(asleep) OVER th AS was_asleep,
+            -- Sleeps begun since the row before, those apart that a signal interrupted.
+            switches_count - lag(switches_count) OVER th - lag(signals_after) OVER th AS sleeps,
+            run_begin_ns - lag(run_end_ns) OVER th AS ran_ns,
+            CASE WHEN user_sp IS NOT NULL AND lag(user_sp) OVER th IS NOT NULL
+                THEN user_sp = lag(user_sp) OVER th
+                    AND user_pc IS NOT DISTINCT FROM lag(user_pc) OVER th
+                ELSE kernel_stack IS NOT DISTINCT FROM lag(kernel_stack) OVER th END AS same_place
+        FROM told WINDOW th AS (PARTITION BY host, pid, tid ORDER BY begin_mono_ns)
+    ), linked AS (
+        SELECT *, coalesce(was_asleep AND asleep AND same_place, false) AS slept_on,
+            coalesce(ran_ns <= {SAME_RUN_NS}, false) AS hardly_ran FROM beside
+    )
+    SELECT *, slept_on AND CASE WHEN sleeps IS NULL THEN hardly_ran
+            ELSE sleeps = 0 AND (ran_ns IS NULL OR hardly_ran) END AS goes_on,
+        slept_on AND hardly_ran AS stays
+    FROM linked
+"""
+
+_ROWS = """
+    SELECT * EXCLUDE (goes_on, stays), goes_on,
+        sum(CASE WHEN goes_on THEN 0 ELSE 1 END) OVER (ORDER BY seen_row) AS episode_id,
+        sum(CASE WHEN stays OR goes_on THEN 0 ELSE 1 END) OVER (ORDER BY seen_row) AS stretch_id
+    FROM linked_states
+"""
+
+# The sleep that a sample of a sleeping thread lies in, where that is certain.
+_PLACED = f"""
+    WITH beside AS (
+        SELECT h.*, p.asleep AS p_asleep, p.episode_id AS p_episode, p.stretch_id AS p_stretch,
+            q.asleep AS q_asleep, q.episode_id AS q_episode, q.stretch_id AS q_stretch,
+            q.sleeps, q.ran_ns, q.seen_row AS q_row
+        FROM hits h JOIN state_rows p USING (seen_row)
+        LEFT JOIN state_rows q ON h.after AND q.seen_row = h.seen_row + 1
+            AND q.pid = h.pid AND q.tid = h.tid AND q.host = p.host
+        WHERE h.asleep AND h.java_stack IS NOT NULL
+    )
+    SELECT *, CASE
+        WHEN NOT after THEN CASE WHEN p_asleep THEN 'before' END
+        WHEN p_asleep AND p_stretch = q_stretch THEN 'before'
+        WHEN p_asleep AND NOT q_asleep AND (sleeps = 0 OR (sleeps IS NULL
+            AND ran_ns <= {SAME_RUN_NS})) THEN 'before'
+        WHEN NOT p_asleep AND q_asleep AND sleeps = 1 THEN 'after' END AS side
+    FROM beside
+"""
+
+_SURE = """
+    SELECT signal, t_ns, until_ns, java_stack, operator, codegen_stage_id, thread_name,
+        CASE side WHEN 'before' THEN p_episode ELSE q_episode END AS episode_id,
+        CASE side WHEN 'before' THEN p_stretch ELSE q_stretch END AS stretch_id
+    FROM placed_signals WHERE side IS NOT NULL
+"""
+
+_JOINED = """
+    WITH beside AS (
+        SELECT s.*, a.signal AS a_signal, b.signal AS b_signal,
+            -- `greatest` would pass a null over.
+            CASE WHEN a.signal IS NOT NULL THEN greatest(0, s.begin_mono_ns - a.until_ns)
+                END AS a_skew, b.t_ns - s.end_mono_ns AS b_skew
+        FROM state_rows s
+        ASOF LEFT JOIN sure_signals a ON a.stretch_id = s.stretch_id AND s.end_mono_ns >= a.t_ns
+        ASOF LEFT JOIN sure_signals b ON b.stretch_id = s.stretch_id AND s.end_mono_ns < b.t_ns
+    ), nearest AS (
+        SELECT * EXCLUDE (a_signal, b_signal, a_skew, b_skew), coalesce(a_skew <= b_skew,
+            a_signal IS NOT NULL) AS before, CASE WHEN NOT asleep THEN NULL
+                WHEN before THEN a_signal ELSE b_signal END AS signal,
+            CASE WHEN before THEN a_skew ELSE b_skew END AS skew
+        FROM beside
+    )
+    SELECT n.* EXCLUDE (before, signal, skew), g.java_stack, g.operator, g.codegen_stage_id,
+        g.thread_name, CASE WHEN g.signal IS NOT NULL THEN n.skew END AS skew_ns,
+        CASE WHEN g.episode_id = n.episode_id THEN 'joined'
+            WHEN g.signal IS NOT NULL THEN 'joined_by_run_time' END AS how
+    FROM nearest n LEFT JOIN sure_signals g USING (signal)
+"""
+
+_IN_TASKS = """
+    SELECT j.*, CASE WHEN j.task_attempt_id IS NOT NULL THEN j.task_attempt_id
+            WHEN j.begin_mono_ns < coalesce(t.end_mono_ns, 9223372036854775807)
+            THEN t.task_attempt_id END AS in_task
+    FROM with_stacks j ASOF LEFT JOIN spans t
+        ON t.pid = j.pid AND t.tid = j.tid {hosts} AND j.begin_mono_ns >= t.start_mono_ns
+"""
+
+_UNSURE = """
+    SELECT DISTINCT unnest(CASE WHEN q_row IS NULL THEN [seen_row] ELSE [seen_row, q_row] END)
+        AS seen_row
+    FROM placed_signals WHERE side IS NULL
+"""
+
+_STATUS = f"""
+    SELECT j.*, CASE WHEN j.state = 'on_cpu' THEN 'on_cpu' WHEN NOT j.asleep THEN 'runnable'
+        WHEN j.how IS NOT NULL THEN j.how
+        WHEN j.in_task IS NULL THEN 'not_sampled'
+        WHEN u.seen_row IS NOT NULL THEN 'ran_between'
+        WHEN f.t_ns IS NULL OR (j.begin_mono_ns - f.t_ns > {GAP_NS}
+            AND coalesce(n.t_ns - j.end_mono_ns, {GAP_NS} + 1) > {GAP_NS}) THEN 'profiler_gap'
+        ELSE 'no_sample' END AS join_status
+    FROM joined_states j LEFT JOIN unsure u USING (seen_row)
+    ASOF LEFT JOIN recorded f ON f.pid = j.pid AND j.end_mono_ns >= f.t_ns
+    ASOF LEFT JOIN recorded n ON n.pid = j.pid AND j.end_mono_ns < n.t_ns
+"""
+
+
+def define_episodes(tables: Tables) -> None:
+    """Make temporary table ``episode_rows``: rows of ``thread_states`` with sleep and Java stack.
+
+    Added columns: ``asleep``, ``episode_id``, ``stretch_id``, ``java_stack``, ``operator``,
+    ``codegen_stage_id``, ``skew_ns`` (from the pass to the sample whose stack it has) and
+    ``join_status``; and ``in_task``, the task whose span it lies in.
+    """
+    hosts = tables.scalar("SELECT count(DISTINCT host) FROM thread_states") > 1
+    tables.define("signals", _SIGNALS)
+    tables.define("counted", _counted(tables, hosts))
+    tables.define("hits", _HITS.format(hosts="AND g.host = s.host" if hosts else ""))
+    tables.define("linked_states", _LINKED)
+    tables.define("state_rows", _ROWS)
+    tables.define("placed_signals", _PLACED)
+    tables.define("sure_signals", _SURE)
+    tables.define("unsure", _UNSURE)
+    tables.define(
+        "recorded", "SELECT DISTINCT pid, t_ns // 100000000 * 100000000 AS t_ns FROM signals"
+    )
+    tables.define("with_stacks", _JOINED)
+    tables.define("joined_states", _IN_TASKS.format(hosts="AND t.host = j.host" if hosts else ""))
+    tables.define("episode_rows", _STATUS)
+
+
+def _counted(tables: Tables, hosts: bool) -> str:
+    """Rows with the thread's CPU time at their first and last pass, where counters were read."""
+    if not tables.has("thread_counters"):
+        return _COUNTED.format(at_begin="NULL::BIGINT", at_end="NULL::BIGINT", joins="")
+    joins = " ".join(
+        f"ASOF LEFT JOIN thread_counters {name} ON {name}.pid = s.pid AND {name}.tid = s.tid"
+        f" {f'AND {name}.host = s.host' if hosts else ''}"
+        f" AND s.{end} + {_PASS_NS} >= {name}.t_mono_ns"
+        for name, end in (("b", "begin_mono_ns"), ("e", "end_mono_ns"))
+    )
+    return _COUNTED.format(at_begin="b.run_ns", at_end="e.run_ns", joins=joins)

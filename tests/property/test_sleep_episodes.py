@@ -1,0 +1,128 @@
+"""Extended stacks of many threads with random lives: nothing guessed, no time counted twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.support.sleeps import MS, Part, Seen, observe
+from tests.support.tables import MONO0, PID
+
+from pyrometer.store.extended_stacks import join_states
+from pyrometer.store.ingest import native
+from pyrometer.store.tables import Tables
+
+THREADS = 120
+LONG, LONG_UNCOUNTED = 900, 901
+
+
+def life(random: Random) -> list[Part]:
+    """Sleeps and runs in turn; a run leaves the place where the thread slept."""
+    parts = [Part(5 * MS, None)]
+    for _ in range(random.randrange(5, 50)):
+        length = int(10 ** random.uniform(-0.3, 2.6) * MS)
+        parts.append(Part(length, random.randrange(3), random.randrange(2)))
+        parts.append(Part(random.randrange(MS, 90 * MS), None))
+    return parts
+
+
+def of_long_sleeps(shortest_ms: int) -> list[Part]:
+    """Sleeps long enough for a sample, with a pass on the CPU between any two."""
+    parts = [Part(3 * MS, None)]
+    for i in range(60):
+        parts += [Part((shortest_ms + 7 * i) * MS, i % 3, i % 2), Part((65 + i) * MS, None)]
+    return parts
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Seen, Tables]]:
+    random = Random(20)
+    seen = Seen()
+    for tid in range(1, THREADS + 1):
+        observe(life(random), tid, switches=tid % 2 == 0, places=tid % 3 != 0, tid=tid, into=seen)
+    observe(of_long_sleeps(60), 4, tid=LONG, into=seen)
+    observe(of_long_sleeps(200), 5, switches=False, tid=LONG_UNCOUNTED, into=seen)
+    at = MONO0
+    for _ in range(40):
+        at += random.randrange(600 * MS)
+        length = random.randrange(1, 200 * MS)
+        at += length
+        seen.add(
+            "safepoints",
+            pid=PID,
+            end_mono_ns=at,
+            operation="G1CollectForAllocation",
+            total_ns=length,
+        )
+    folder: Path = tmp_path_factory.mktemp("extended")
+    tables = seen.write(folder) / "tables"
+    join_states(tables, native())
+    with Tables(tables) as opened:
+        yield seen, opened
+
+
+def test_a_joined_stack_is_the_one_that_slept(world: tuple[Seen, Tables]) -> None:
+    seen, tables = world
+    joined = 0
+    for tid, t, stack, state, status in tables.query(
+        "SELECT tid, end_mono_ns, java_stack, s.state, join_status FROM samples s"
+        " JOIN thread_states t USING (tid) WHERE s.event = 'state' AND t.begin_mono_ns <= s.t_ns"
+        " AND t.end_mono_ns >= s.t_ns"
+    ):
+        truth = seen.stack_at[tid, t]
+        assert stack is None or stack == truth, (tid, t, status)
+        assert (truth is None) == (state == "on_cpu")
+        assert (stack is not None) == (status in ("joined", "joined_by_run_time"))
+        joined += stack is not None
+    assert joined > THREADS
+
+
+def test_weights_add_up_to_the_time_of_the_passes(world: tuple[Seen, Tables]) -> None:
+    _, tables = world
+    whole = tables.query("SELECT tid, sum(weight_ns)::BIGINT FROM thread_states GROUP BY 1")
+    made = tables.query(
+        "SELECT tid, sum(weight)::BIGINT FROM samples WHERE event = 'state' GROUP BY 1"
+    )
+    assert sorted(made) == sorted(whole)
+    least, states = tables.query(
+        "SELECT min(weight), count(DISTINCT tid) FROM samples WHERE event = 'state'"
+    )[0]
+    assert least >= 0
+    assert states == THREADS + 2
+
+
+def test_pauses_take_who_waits_on_a_futex(world: tuple[Seen, Tables]) -> None:
+    _, tables = world
+    classes = dict(
+        tables.query(
+            "SELECT wait_class, count(*) FROM samples s JOIN safepoints p ON s.pid = p.pid"
+            " AND s.t_ns >= p.end_mono_ns - p.total_ns AND s.t_ns < p.end_mono_ns"
+            " WHERE event = 'state' AND wait_class IS NOT NULL GROUP BY 1"
+        )
+    )
+    assert set(classes) == {"gc_or_safepoint", "block_io"}
+    assert not tables.scalar(
+        "SELECT count(*) FROM samples s LEFT JOIN safepoints p ON s.pid = p.pid"
+        " AND s.t_ns >= p.end_mono_ns - p.total_ns AND s.t_ns < p.end_mono_ns"
+        " WHERE wait_class = 'gc_or_safepoint' AND p.pid IS NULL"
+    )
+
+
+@pytest.mark.parametrize("tid", [LONG, LONG_UNCOUNTED])
+def test_long_sleeps_have_their_stack_and_class(world: tuple[Seen, Tables], tid: int) -> None:
+    _, tables = world
+    asleep, found = tables.query(
+        "SELECT sum(weight), sum(weight) FILTER (java_stack IS NOT NULL) FROM samples"
+        " WHERE event = 'state' AND state <> 'on_cpu' AND tid = ?",
+        [tid],
+    )[0]
+    assert found / asleep > 0.98
+    classes = tables.query(
+        "SELECT DISTINCT java_stack, wait_class FROM samples WHERE event = 'state' AND tid = ?"
+        " AND java_stack IS NOT NULL AND wait_class <> 'gc_or_safepoint' ORDER BY 1, 2",
+        [tid],
+    )
+    told = [(0, "block_io"), (0, "lock"), (1, "block_io"), (1, "timed_sleep"), (2, "block_io")]
+    assert classes == told
