@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,15 @@ def account(rows: Rows, asked: Asked | None = None, window: str | None = None) -
         return ledger_report(run, window, asked)
 
 
+@cache
+def base(events: bool = False) -> tuple[World, LedgerReport]:
+    """Give a run and its ledger by task, made once; with scheduler events or without."""
+    world = World(STAGES)
+    if events:
+        add_events(world)
+    return world, account(world.rows, Asked(by="task", most=50))
+
+
 def row(view: View, path: str) -> Row:
     return next(row for row in view.rows if row.path == path)
 
@@ -50,12 +60,13 @@ def gap_ns(view: View) -> float:
     return view.closure_ratio * view.total_ns
 
 
+@pytest.mark.slow
 @given(
     tasks=st.lists(st.lists(st.integers(20, 300), min_size=1, max_size=5), min_size=1, max_size=4),
     by=st.sampled_from(["stage", "task", "sql"]),
     most=st.integers(1, 6),
 )
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_parts_of_a_partition_add_up_to_the_whole(
     tasks: list[list[int]], by: Any, most: int
 ) -> None:
@@ -70,8 +81,16 @@ def test_parts_of_a_partition_add_up_to_the_whole(
     assert sum(group.view.total_ns or 0 for group in made.groups) == took
 
 
+def test_tasks_add_up_to_the_window() -> None:
+    _, made = base()
+    assert made.groups_count == len(made.groups) == 15
+    for path in (*COUNTED, "task/run_queue"):
+        parts = sum(value(group.view, path) for group in made.groups)
+        assert parts == pytest.approx(value(made.slot_view, path), abs=30), path
+
+
 def test_children_stay_within_their_parents() -> None:
-    made = account(World(STAGES).rows, Asked(by="task", most=50))
+    _, made = base()
     for view in (made.slot_view, *(group.view for group in made.groups)):
         children: dict[str, int] = {}
         for one in view.rows:
@@ -115,8 +134,8 @@ def test_losing_a_fifth_of_the_gc_threads_moves_the_core_view_by_their_cpu() -> 
 
 
 def test_with_scheduler_events_tasks_close_exactly() -> None:
-    world = World(STAGES)
-    add_events(world)
+    world, whole = base(events=True)
+    assert all(abs(gap_ns(group.view)) <= 50 for group in whole.groups)
     view = account(world.rows, Asked(only=Only(stage_id=0))).slot_view
     assert abs(gap_ns(view)) <= 50
     off = sum(r["off_ns"] - r["run_queue_ns"] for r in of_stage(world, 0))
@@ -131,9 +150,8 @@ def of_stage(world: World, stage: int) -> list[dict[str, Any]]:
 
 
 def test_losing_a_fifth_of_the_scheduler_events_moves_closure_by_their_time() -> None:
-    world = World(STAGES)
-    add_events(world)
-    before = account(world.rows).slot_view
+    world, whole = base(events=True)
+    before = whole.slot_view
     lost = world.rows["off_cpu"][::5]
     kept = [r for r in world.rows["off_cpu"] if r not in lost]
     after = account({**world.rows, "off_cpu": kept}).slot_view
@@ -143,15 +161,15 @@ def test_losing_a_fifth_of_the_scheduler_events_moves_closure_by_their_time() ->
 
 
 def test_waits_are_told_again_by_who_ended_them_and_never_added() -> None:
-    world = World(STAGES)
-    add_events(world)
-    view = account(world.rows).slot_view
+    _, whole = base(events=True)
+    view = whole.slot_view
     found = {r.path: r.value_ns for r in view.ended_by}
     assert set(found) == {"gc", "helper", "interrupt", "other_processes"}
     assert sum(v or 0 for v in found.values()) == pytest.approx(value(view, "task/waiting"), abs=50)
     assert not any(r.path.startswith("ended_by") for r in view.rows)
 
 
+@pytest.mark.slow
 def test_sums_over_a_second_leave_open_what_they_cannot_tell() -> None:
     world = World([StageSpec([300, 250, 400, 350, 300, 260])])
     add_events(world, by_second=True)
@@ -165,7 +183,7 @@ def test_sums_over_a_second_leave_open_what_they_cannot_tell() -> None:
         assert found.low_ns <= event["off_ns"] - event["run_queue_ns"] <= found.high_ns
 
 
-@pytest.mark.parametrize("every", [20, 170])
+@pytest.mark.parametrize("every", [pytest.param(20, marks=pytest.mark.slow), 170])
 def test_the_grid_of_readings_is_told_and_holds_the_truth(every: int) -> None:
     """Threads are read on a grid that knows nothing of tasks; tasks wait at their end."""
     world = World([StageSpec([90, 130, 70, 160, 110, 95])], slots=1)
@@ -255,6 +273,7 @@ def test_an_event_log_gives_stages_and_tasks_with_its_resolution() -> None:
         assert all("event log alone" in (g.view.reason or "") for g in made.groups)
 
 
+@pytest.mark.slow
 def test_iterations_are_windows_with_their_idle_slots() -> None:
     world = World([StageSpec([100, 200], iteration=i) for i in (0, 1, 2)])
     made = account(world.rows, Asked(by="iteration"))
@@ -265,6 +284,7 @@ def test_iterations_are_windows_with_their_idle_slots() -> None:
         )
 
 
+@pytest.mark.slow
 def test_two_groups_of_runs_differ_by_what_one_has_more_of(tmp_path: Path) -> None:
     def side(name: str, more: int) -> list[Path]:
         made = []
@@ -288,6 +308,7 @@ def test_two_groups_of_runs_differ_by_what_one_has_more_of(tmp_path: Path) -> No
     assert gc.difference.low <= 0 <= gc.difference.high
 
 
+@pytest.mark.slow
 def test_one_window_a_side_has_the_intervals_of_its_samples(tmp_path: Path) -> None:
     a, b = World(STAGES).write(tmp_path / "a"), World(STAGES[:1]).write(tmp_path / "b")
     made = ledger_against([a], [b])
@@ -300,3 +321,48 @@ def test_one_window_a_side_has_the_intervals_of_its_samples(tmp_path: Path) -> N
     assert decode.method == "intervals of the rows"
     assert decode.low is not None
     assert decode.low < (decode.value or 0)
+
+
+def test_threads_told_by_their_exit_alone_are_exact_and_count() -> None:
+    world, before = World(STAGES), base()[1].core_view
+    for number in range(4):
+        world.add(
+            "thread_counters", host=HOST, pid=PID, tid=400 + number, t_mono_ns=mono(700 + number),
+            comm="C2 CompilerThre", run_ns=25 * MS, run_delay_ns=0, timeslices_count=1,
+            first=True, last=True,
+        )  # fmt: skip
+    after = account(world.rows).core_view
+    assert row(before, "exited_threads").method == "by_complement"
+    assert row(after, "exited_threads").method == "exact"
+    assert value(after, "exited_threads") == 100 * MS == value(after, "exited_threads/jit")
+    assert value(after, "jit") == value(before, "jit")
+    assert gap_ns(after) - gap_ns(before) == pytest.approx(100 * MS, rel=1e-6)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_interrupts_are_a_row_where_the_kernel_takes_them_out_of_threads(apart: bool) -> None:
+    world = World(STAGES)
+    for name, used in (("cpu_softirq_ns", 30 * MS), ("psi_irq_full_ns", 10 * MS)):
+        if apart or name.startswith("cpu"):
+            for at, seen in ((0, 0), (world.end_ms, used)):
+                world.add("os_series", host=HOST, t_mono_ns=mono(at), scope="host", name=name,
+                          value=seen)  # fmt: skip
+    view = account(world.rows).core_view
+    rows, memos = {r.path for r in view.rows}, {r.path for r in view.memos}
+    assert ("softirq" in rows, "softirq" in memos) == (apart, not apart)
+    # Either way those 30 ms of the host are held once: as a row, or as other processes' time.
+    assert gap_ns(view) == pytest.approx(30 * MS, rel=0.02)
+
+
+def test_delays_are_beside_the_ledger_and_held_against_schedstat() -> None:
+    world = World(STAGES)
+    for tid, total in ((100, 200 * MS), (101, 190 * MS)):
+        for at, seen in ((0, 0), (world.end_ms, total)):
+            world.add("delays", host=HOST, t_mono_ns=mono(at), pid=PID, tid=tid, kind="cpu",
+                      count=9, total_ns=seen)  # fmt: skip
+    made = account(world.rows)
+    memo = next(r for r in made.slot_view.memos if r.path == "delays/cpu")
+    assert memo.value_ns == 390 * MS
+    assert not any(r.path.startswith("delays") for r in made.slot_view.rows)
+    check = next(c for c in made.checks if c.name.startswith("run queue: schedstat"))
+    assert check.right_ns == 390 * MS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pyrometer.analyse.counters import growth
 from pyrometer.analyse.cpu import OWN_PROCESS, process_cpu_ns
+from pyrometer.analyse.ledger.comparison import compare
 from pyrometer.analyse.ledger.core import cpus_count
+from pyrometer.analyse.ledger.delays import delay_checks
 from pyrometer.analyse.ledger.slot import EVENT_LOG_MS
 from pyrometer.analyse.model import Check
 from pyrometer.analyse.scope import Scope
-
-TOLERANCE = 0.05
 
 
 def checks(scope: Scope) -> list[Check]:
@@ -25,6 +25,7 @@ def checks(scope: Scope) -> list[Check]:
         found += _span_checks(scope, event_log)
     if scope.has("os_series") and scope.has_mono:
         found += _host_checks(scope)
+        found += delay_checks(scope)
     return found
 
 
@@ -131,31 +132,6 @@ def _host_checks(scope: Scope) -> list[Check]:
             )
         )
     return found
-
-
-def compare(
-    name: str, left: int | None, right: int | None, slack_ns: int, explanation: str
-) -> Check:
-    """Compare two sides; they agree within 5 % or within what their resolution allows."""
-    if left is None or right is None:
-        return Check(
-            name=name,
-            left_ns=left,
-            right_ns=right,
-            difference_ratio=None,
-            ok=None,
-            explanation=explanation,
-        )
-    difference = left - right
-    ratio = difference / right if right else (0.0 if left == 0 else None)
-    return Check(
-        name=name,
-        left_ns=left,
-        right_ns=right,
-        difference_ratio=ratio,
-        ok=abs(difference) <= max(TOLERANCE * max(abs(left), abs(right)), slack_ns),
-        explanation=explanation,
-    )
 
 
 def _plus(left: int | None, right: int | None) -> int | None:

@@ -55,7 +55,9 @@ def addends(rows: list[Row]) -> dict[str, int]:
         if parts:
             for part in parts:
                 visit(part)
-        elif row.value_ns is not None and row.path not in NOT_ADDED:
+        elif row.value_ns is not None and not (
+            row.path in NOT_ADDED and row.method == "by_complement"
+        ):
             found[row.path] = row.value_ns
 
     for top in children.get(None, []):

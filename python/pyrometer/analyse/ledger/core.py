@@ -1,7 +1,8 @@
 """Core view: CPUs × wall of a host in a window, every core-second once.
 
-Threads are counted by the probe, the host by its own counters; CPU of threads that ended between
-two readings is told by subtraction, labelled so, and left out of the closure that it would hide.
+Threads are counted by the probe, the host by its own counters. CPU of threads that nobody saw alive
+is told by their exits where the kernel tells these; else by subtraction, labelled so, and left out
+of the closure that it would hide.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import json
 from pyrometer.analyse.attribution import UNCLASSIFIED
 from pyrometer.analyse.counters import BUSY, OTHER, growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
-from pyrometer.analyse.ledger.closure import close
+from pyrometer.analyse.ledger.closure import SHARE_OF_PARENT, close
+from pyrometer.analyse.ledger.exited import UNSEEN, exited
 from pyrometer.analyse.ledger.groups import group_all
+from pyrometer.analyse.ledger.interrupts import TICKS, Interrupts
 from pyrometer.analyse.ledger.rows import CPU_SAMPLES, split
 from pyrometer.analyse.ledger.samples import counts
 from pyrometer.analyse.ledger.sums import prepare
-from pyrometer.analyse.model import Row, View
+from pyrometer.analyse.model import Method, Row, View
 from pyrometer.analyse.scope import Scope
 
 _ROLES = {
@@ -29,7 +32,6 @@ _ROLES = {
     "python": "Python processes",
     OTHER: "threads whose name tells no role",
 }
-_TICKS = "/proc/stat, in ticks of 10 ms"
 
 
 def core_view(scope: Scope) -> View:
@@ -45,9 +47,10 @@ def core_view(scope: Scope) -> View:
     host = growth(scope, "scope = 'host'")
     if "cpu_idle_ns" not in host:
         return View(window=name, reason="the probe read nothing of the host in this window")
-    rows = _threads(scope) + _others(scope, host)
+    interrupts = Interrupts.of(scope, host)
+    rows = _threads(scope) + exited(scope) + _others(scope, host, interrupts) + interrupts.rows
     ticks = 10_000_000 * cpus
-    return close(name, cpus * scope.window.length_ns, rows, _memos(host), ticks)
+    return close(name, cpus * scope.window.length_ns, rows, interrupts.memos, ticks)
 
 
 def cpus_count(scope: Scope) -> int | None:
@@ -69,7 +72,8 @@ def _threads(scope: Scope) -> list[Row]:
         role: (int(run), int(n))
         for role, run, n in scope.tables.query(
             f"SELECT CASE WHEN pid IN ({OWN_PROCESS}) THEN 'pyrometer' ELSE role END AS r,"
-            " sum(run_ns)::BIGINT, sum(readings_count)::BIGINT FROM w_threads GROUP BY 1"
+            " sum(run_ns)::BIGINT, sum(readings_count)::BIGINT FROM w_threads t"
+            f" WHERE (pid, tid) NOT IN ({UNSEEN}) GROUP BY 1"
         )
     }
     rows = []
@@ -82,6 +86,8 @@ def _threads(scope: Scope) -> list[Row]:
             group_all(scope)
             seen = counts(scope)[0].on_cpu
             rows += split("task", run, seen, sum(seen.values()), CPU_SAMPLES)
+        if role == "python" and run:
+            rows += _python_in_tasks(scope, run)
     own, n = used.get("pyrometer", (0, 0))
     if not scope.tables.scalar(f"SELECT count(*) FROM ({OWN_PROCESS})"):
         own += growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
@@ -90,55 +96,39 @@ def _threads(scope: Scope) -> list[Row]:
     return rows
 
 
-def _others(scope: Scope, host: dict[str, int]) -> list[Row]:
+def _python_in_tasks(scope: Scope, run_ns: int) -> list[Row]:
+    """Give the part of Python's CPU that workers used while a task drove them."""
+    used, n = scope.tables.query(
+        "SELECT coalesce(sum(weight), 0)::BIGINT, count(*) FROM w_python"
+        " WHERE event = 'cpu' AND role = 'python' AND task_attempt_id IS NOT NULL"
+    )[0]
+    if not n:
+        return []
+    source = f"{SHARE_OF_PARENT}: CPU between samples of workers while a task drove them"
+    return [Row(path="python/for_tasks", parent="python", value_ns=min(used, run_ns), n=n,
+                method="apportioned", source=source)]  # fmt: skip
+
+
+def _others(scope: Scope, host: dict[str, int], interrupts: Interrupts) -> list[Row]:
     followed = process_cpu_ns(scope)
-    counted = int(
-        scope.tables.scalar(
-            "SELECT coalesce(sum(run_ns), 0)::BIGINT FROM w_threads"
-            f" WHERE pid NOT IN ({OWN_PROCESS})"
-        )
-    )
     own = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
-    busy = sum(host.get(name, 0) for name in BUSY)
+    busy = sum(host.get(name, 0) for name in BUSY) - interrupts.apart_ns
     rows = []
     if followed is None:
-        for path in ("exited_threads", "other_processes"):
-            why = "no CPU total of the followed processes"
-            rows.append(Row(path=path, method="unavailable", source=why))
+        why = "no CPU total of the followed processes"
+        rows.append(Row(path="other_processes", method="unavailable", source=why))
     else:
-        rows.append(
-            Row(
-                path="exited_threads",
-                value_ns=followed - counted,
-                method="by_complement",
-                source="process totals − Σ their threads as read: threads that ended in between",
-            )
-        )
         rows.append(
             Row(
                 path="other_processes",
                 value_ns=busy - followed - own,
                 method="by_complement",
-                source=f"host busy ({_TICKS}) − followed processes − the probe",
+                source=f"host busy ({TICKS}) − followed processes − the probe; kernel threads are"
+                " among them: nothing read tells these apart",
             )
         )
     for path in ("steal", "idle", "iowait"):
         value = host.get(f"cpu_{path}_ns")
-        rows.append(
-            Row(
-                path=path,
-                value_ns=value,
-                method="exact" if value is not None else "unavailable",
-                source=_TICKS,
-            )
-        )
+        method: Method = "exact" if value is not None else "unavailable"
+        rows.append(Row(path=path, value_ns=value, method=method, source=TICKS))
     return rows
-
-
-def _memos(host: dict[str, int]) -> list[Row]:
-    source = f"{_TICKS}; it is inside the time of the threads it interrupted"
-    return [
-        Row(path=path, value_ns=host[f"cpu_{path}_ns"], source=source)
-        for path in ("irq", "softirq")
-        if f"cpu_{path}_ns" in host
-    ]

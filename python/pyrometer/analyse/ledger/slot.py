@@ -8,6 +8,7 @@ What they miss or count twice together is the closure; no row is made to fill it
 from __future__ import annotations
 
 from pyrometer.analyse.ledger.closure import close
+from pyrometer.analyse.ledger.delays import delay_memos
 from pyrometer.analyse.ledger.groups import Only, group_all
 from pyrometer.analyse.ledger.in_task import ended_by, from_event_log, from_spans
 from pyrometer.analyse.ledger.slots import CAUSES, Slots, slots
@@ -48,6 +49,7 @@ def slot_view(scope: Scope) -> View:
     mine = sums(scope, group_all(scope))[0]
     rows, memos = _rows(mine, found.overlap_ns)
     rows += _idle(found)
+    memos += delay_memos(scope)
     return _closed(scope, mine, found.total_ns, rows, memos, "the slots")
 
 
