@@ -14,7 +14,7 @@ from typing import Any
 from pyrometer.analyse.warmup import LEVEL, mean_estimate
 from pyrometer.estimate import Estimate
 
-NAMES = ("name", "category", "operator")
+NAMES = ("name", "category", "operator", "path", "event")
 """Fields by which an item of a list is called."""
 Quantity = Estimate | list[float]
 """An estimate that was made elsewhere, or a number for each iteration."""
@@ -23,8 +23,8 @@ Quantity = Estimate | list[float]
 def resolve(document: Mapping[str, Any], path: str) -> Quantity | str:
     """Follow a dotted path to an estimate or to numbers; text says why there are none.
 
-    A word chooses a field; of a list, the item of that ``name``, ``category`` or ``operator``, or
-    of that place (``0``, ``1:``), else the field of each item.
+    A word chooses a field; of a list, the item of that ``name``, ``category``, ``operator``,
+    ``path`` or ``event``, or of that place (``0``, ``1:``), else the field of each item.
 
     Examples
     --------
