@@ -1,0 +1,126 @@
+/* Threads that spend a known time in a known way. Argument: a file to write and sync.
+ *
+ * Prints one JSON object per thread: its name, tid, begin and end (CLOCK_MONOTONIC), the CPU time
+ * that the kernel charged it between them, and its time on run queues. Two threads share a CPU, so
+ * each waits for it. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WALL_NS 1200000000LL
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t start, end;
+static int pipe_fds[2];
+static const char *path;
+
+static long long now(clockid_t clock)
+{
+	struct timespec time;
+	clock_gettime(clock, &time);
+	return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+/* Time on run queues so far, as the kernel counted it. */
+static long long queued(void)
+{
+	char text[100] = {0};
+	long long run, wait = 0;
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0 || sscanf(text, "%lld %lld", &run, &wait) != 2)
+		wait = 0;
+	close(fd);
+	return wait;
+}
+
+static void burn(long long until)
+{
+	while (now(CLOCK_MONOTONIC) < until)
+		for (volatile int i = 0; i < 10000; i++)
+			;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t cpus;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+static void sync_file(long long until)
+{
+	char page[4096];
+	memset(page, 'x', sizeof(page));
+	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+	while (now(CLOCK_MONOTONIC) < until)
+		if (pwrite(fd, page, sizeof(page), 0) < 0 || fsync(fd) < 0)
+			break;
+	close(fd);
+}
+
+static void *work(void *name_of)
+{
+	const char *name = name_of;
+	char byte;
+	pthread_setname_np(pthread_self(), name);
+	if (strcmp(name, "queue1") == 0 || strcmp(name, "queue2") == 0)
+		pin(0);
+	pthread_barrier_wait(&start);
+	long long begin = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID), queue = queued();
+	if (strcmp(name, "sleep") == 0) {
+		struct timespec time = {WALL_NS / 1000000000LL, WALL_NS % 1000000000LL};
+		nanosleep(&time, 0);
+	} else if (strcmp(name, "pipe") == 0) {
+		if (read(pipe_fds[0], &byte, 1) != 1)
+			return 0;
+	} else if (strcmp(name, "lock") == 0) {
+		pthread_mutex_lock(&lock);
+		pthread_mutex_unlock(&lock);
+	} else if (strcmp(name, "fsync") == 0) {
+		sync_file(begin + WALL_NS);
+	} else {
+		burn(begin + WALL_NS);
+	}
+	cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	long long done = now(CLOCK_MONOTONIC);
+	queue = queued() - queue;
+	printf("{\"name\": \"%s\", \"tid\": %ld, \"begin_ns\": %lld, \"end_ns\": %lld, \"cpu_ns\": %lld, \"queue_ns\": %lld}\n",
+		   name, syscall(SYS_gettid), begin, done, cpu, queue);
+	pthread_barrier_wait(&end);
+	return 0;
+}
+
+int main(int count, char **arguments)
+{
+	static const char *names[] = {"burn", "queue1", "queue2", "sleep", "pipe", "lock", "fsync"};
+	enum { THREADS = sizeof(names) / sizeof(names[0]) };
+	pthread_t threads[THREADS];
+	path = count > 1 ? arguments[1] : "/tmp/waits";
+	struct timespec wall = {WALL_NS / 1000000000LL, WALL_NS % 1000000000LL}, moment = {0, 300000000};
+	if (pipe(pipe_fds))
+		return 1;
+	pthread_barrier_init(&start, 0, THREADS + 1);
+	pthread_barrier_init(&end, 0, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], 0, work, (void *)names[i]);
+	pthread_mutex_lock(&lock);
+	/* Until a line comes: whoever observes is ready then. */
+	getchar();
+	pthread_barrier_wait(&start);
+	nanosleep(&wall, 0);
+	pthread_mutex_unlock(&lock);
+	if (write(pipe_fds[1], "x", 1) != 1)
+		return 1;
+	nanosleep(&moment, 0);
+	pthread_barrier_wait(&end);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], 0);
+	return 0;
+}
