@@ -13,6 +13,7 @@ from pyrometer.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.plan import Trial
 from pyrometer.probes import make_probes
 from pyrometer.probes.base import Probe, Problem, check_all, merge_needs
+from pyrometer.probes.os import OsProbe
 from pyrometer.probes.profile import Profile, parse_profile
 from pyrometer.run.folder import make_run_dir, new_manifest
 from pyrometer.run.host import this_host
@@ -26,6 +27,10 @@ from pyrometer.workload import registry
 
 if TYPE_CHECKING:
     from pyrometer.analyse.model import Summary
+
+
+CLOSE_HZ = 100.0
+"""Passes per second of the OS probe where it alone tells what a program did."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,19 @@ def probes_of(trial: Trial) -> list[Probe]:
     if trial.push is not None:
         probes.append(push_probe(trial.push, profile))
     if trial.name is not None and registry.get(trial.name).engine == "process":
-        return [probe for probe in probes if probe.name == "os"]
+        return [_process_probe(trial, profile)]
     return list(probes)
+
+
+def _process_probe(trial: Trial, profile: Profile) -> Probe:
+    """Make the OS probe; with stacks asked for it looks closer, at what processes say, too."""
+    assert trial.name is not None
+    if "stacks" not in profile.probes:
+        return OsProbe(tier=trial.tier)
+    workload = registry.get(trial.name)
+    chosen = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
+    spec = registry.resolve(trial.name, chosen, trial.scale)
+    return OsProbe(CLOSE_HZ, annotation=workload.annotation(spec), tier=trial.tier)
 
 
 def push_probe(url: str, profile: Profile) -> Probe:

@@ -13,15 +13,22 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 
-from pyrometer.analyse.account_words import annotated
+from pyrometer.analyse.account_words import annotated, sessions
 from pyrometer.analyse.counters import define_steps
 from pyrometer.analyse.ledger.closure import close
-from pyrometer.analyse.model.account import Account, ProcessAccount, WaitTime
+from pyrometer.analyse.model.account import (
+    Account,
+    ProcessAccount,
+    Program,
+    ProgramWait,
+    WaitTime,
+)
 from pyrometer.analyse.model.ledger import Row, View
 from pyrometer.analyse.scope import Scope
 
 Z = 1.959963984540054
 """Normal quantile of 97.5 %."""
+MOST_PROGRAMS = 50
 ASLEEP = "('sleeping', 'disk', 'stopped', 'other')"
 
 
@@ -44,8 +51,10 @@ def account(scope: Scope) -> Account | None:
     return Account(
         view=close(name, total, rows, [], 0),
         processes=processes,
+        programs=_programs(scope),
         waits=waits,
         annotated=annotated(scope),
+        sessions=sessions(scope),
     )
 
 
@@ -120,6 +129,32 @@ def _processes(scope: Scope) -> list[ProcessAccount]:
         )
     )
     return [ProcessAccount(**row, asleep_ns=asleep.get(row["pid"], 0)) for row in rows]
+
+
+def _programs(scope: Scope) -> list[Program]:
+    rows = scope.tables.records(
+        "SELECT comm AS name, count(DISTINCT tid) AS threads_count,"
+        " sum(followed_ns)::BIGINT AS followed_ns, sum(on_cpu_ns)::BIGINT AS on_cpu_ns,"
+        " sum(run_queue_ns)::BIGINT AS run_queue_ns FROM a_threads GROUP BY comm"
+        f" ORDER BY on_cpu_ns DESC, name LIMIT {MOST_PROGRAMS}"
+    )
+    asleep = defaultdict(list)
+    for name, syscall, time in scope.tables.query(
+        "SELECT t.comm, coalesce(s.syscall, '?'), sum(s.weight_ns)::BIGINT AS time FROM a_states s"
+        " JOIN (SELECT DISTINCT pid, tid, comm FROM a_threads) t USING (pid, tid)"
+        f" WHERE s.state IN {ASLEEP} GROUP BY ALL ORDER BY time DESC"
+    ):
+        asleep[name].append((syscall, time))
+    return [
+        Program(
+            **row,
+            waits=[
+                ProgramWait(name=syscall, time_ns=time, share=time / max(1, row["followed_ns"]))
+                for syscall, time in asleep[row["name"]]
+            ],
+        )
+        for row in rows
+    ]
 
 
 def _on_cpu(scope: Scope, total: int) -> list[Row]:

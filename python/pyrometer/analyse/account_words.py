@@ -13,8 +13,6 @@ from pyrometer.analyse.warmup import LEVEL
 from pyrometer.estimate import Estimate
 
 Z = 1.959963984540054
-NO_WAIT = "no wait event"
-"""What PostgreSQL's processes are said to wait for when they do not (crates/pyro-probe)."""
 # Events by which a server's process waits for work; the others are waits of a session
 # (PostgreSQL 15, 28.2.3: Activity is "waiting for activity in its main processing loop").
 IDLE = re.compile(r"Activity:|Client:ClientRead$")
@@ -25,36 +23,55 @@ _EVENT = re.compile(
 
 def annotated(scope: Scope) -> list[Annotated]:
     """Give the processes whose main thread told what it does; the busiest first."""
-    rows = scope.tables.records(
-        "SELECT s.n, s.pid, s.annotation AS word, s.state, sum(s.weight_ns) AS time_ns,"
-        " sum(s.variance) AS variance, sum(s.passes_count) AS passes FROM a_states s"
-        " WHERE s.annotation IS NOT NULL AND s.tid = s.pid GROUP BY ALL"
-    )
-    of_process: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        of_process[row["pid"]].append(row)
-    used = {
-        (row["n"], row["pid"]): row
-        for row in scope.tables.records(
-            "SELECT n, pid, comm, followed_ns, on_cpu_ns, run_queue_ns FROM a_threads"
-            " WHERE tid = pid"
+    names = dict(scope.tables.query("SELECT pid, any_value(comm) FROM a_threads GROUP BY pid"))
+    made = [
+        Annotated(
+            pid=pid,
+            comm=names.get(pid, ""),
+            passes_count=round(sum(row["passes"] for row in seen)),
+            words=_words(seen),
         )
-    }
-    made = []
-    for pid, seen in of_process.items():
-        comm = next((row["comm"] for (_, one), row in used.items() if one == pid), "")
-        process = Annotated(
-            pid=pid, comm=comm or "", passes_count=round(sum(row["passes"] for row in seen))
-        )
-        process.words = _words(seen)
-        if any(word.waits for word in process.words):
-            process.sessions = _sessions(scope, pid, seen, used)
-        made.append(process)
+        for pid, seen in _seen(scope, "pid").items()
+    ]
     return sorted(made, key=_busy, reverse=True)
 
 
+def sessions(scope: Scope) -> list[Session]:
+    """Give for each iteration the busiest process that told what it waited for."""
+    whole = scope.tables.records(
+        "SELECT n, pid, followed_ns, on_cpu_ns, run_queue_ns FROM a_threads WHERE tid = pid"
+    )
+    used = {(row["n"], row["pid"]): row for row in whole}
+    numbers = scope.window.iterations
+    made = []
+    for place, seen in sorted(_seen(scope, "n").items()):
+        number = numbers[place] if place < len(numbers) else None
+        found = [
+            _session(number, used[place, pid], [row for row in seen if row["pid"] == pid])
+            for pid in {row["pid"] for row in seen}
+            if (place, pid) in used
+        ]
+        told = [session for session in found if session is not None]
+        if told:
+            made.append(max(told, key=lambda session: session.active_ns))
+    return made
+
+
+def _seen(scope: Scope, by: str) -> dict[int, list[dict[str, Any]]]:
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in scope.tables.records(
+        "SELECT s.n, s.pid, s.annotation AS word, s.state, sum(s.weight_ns) AS time_ns,"
+        " sum(s.variance) AS variance, sum(s.passes_count) AS passes FROM a_states s"
+        " WHERE s.annotation IS NOT NULL AND s.tid = s.pid GROUP BY ALL"
+    ):
+        found[row[by]].append(row)
+    return found
+
+
 def _busy(process: Annotated) -> int:
-    return sum(word.time_ns for word in process.words if not word.idle)
+    """Time at work, or waiting to go on: what is asleep without a wait has nothing to do."""
+    at_work = (word for word in process.words if not word.idle)
+    return sum(word.time_ns - (0 if word.waits else word.asleep_ns) for word in at_work)
 
 
 def _words(seen: list[dict[str, Any]]) -> list[Word]:
@@ -91,26 +108,6 @@ def _word(name: str, times: dict[str, float], total: float) -> Word:
     )
 
 
-def _sessions(
-    scope: Scope,
-    pid: int,
-    seen: list[dict[str, Any]],
-    used: dict[tuple[int, int], dict[str, Any]],
-) -> list[Session]:
-    numbers = scope.window.iterations
-    made = []
-    for place in range(len(scope.window.intervals)):
-        whole = used.get((place, pid))
-        rows = [row for row in seen if row["n"] == place]
-        if whole is None or not rows:
-            continue
-        number = numbers[place] if place < len(numbers) else None
-        session = _session(number, whole, rows)
-        if session is not None:
-            made.append(session)
-    return made
-
-
 def _session(
     number: int | None, whole: dict[str, Any], rows: list[dict[str, Any]]
 ) -> Session | None:
@@ -123,6 +120,8 @@ def _session(
         sums[f"{kind}/{how}"] += time
         sums[how] += time
     followed = whole["followed_ns"]
+    if not any(_EVENT.match(row["word"]) for row in rows):
+        return None
     # What was idle is sampled; CPU and run queue are counted, less what was seen of them in it.
     active = followed - sums["idle"]
     if active <= 0:
@@ -131,6 +130,7 @@ def _session(
     wait = sums["wait"] / active
     return Session(
         iteration=number,
+        pid=whole["pid"],
         followed_ns=followed,
         active_ns=round(active),
         cpu_ratio=cpu,

@@ -155,7 +155,7 @@ def own_doubts(scope: Scope, made: Summary) -> list[Doubt]:
         share = units.percent(core.closure_ratio, signed=True)
         found.append(schema.doubt("ledger_open", f"core view, {core.window}: closure {share}"))
     samples = sum(o.samples_count for o in made.operators)
-    if scope.has("samples") and samples < _FEW_SAMPLES:
+    if scope.has("samples") and made.account is None and samples < _FEW_SAMPLES:
         message = f"{samples} CPU samples of operators in window {scope.window.name}"
         found.append(schema.doubt("samples_few", message))
     workers = made.python

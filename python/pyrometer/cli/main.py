@@ -19,6 +19,8 @@ VERBS = (
     "doctor",
     "workloads",
     "run",
+    "attach",
+    "probe",
     "study",
     "experiment",
     "ingest",

@@ -12,7 +12,7 @@ from pyrometer.cli.render_ledger import view_lines
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pyrometer.analyse.model.account import Account, Annotated
+    from pyrometer.analyse.model.account import Account, Annotated, Session
 
 MOST_PROCESSES = 8
 MOST_WORDS = 10
@@ -60,10 +60,11 @@ def account_lines(account: Account | None, look: Look) -> Iterator[RenderableTyp
         yield indented(grid(look, shape, waits))
     for process in account.annotated[:MOST_PROCESSES]:
         yield from _annotated(process, look)
+    yield from _sessions(account.sessions)
 
 
 def _annotated(process: Annotated, look: Look) -> Iterator[RenderableType]:
-    if not any(not word.idle for word in process.words):
+    if not any(word.on_cpu_ns or (word.waits and not word.idle) for word in process.words):
         return
     yield heading(f"What process {process.pid} ({safe(process.comm)}) said it did")
     right: Justify = "right"
@@ -85,7 +86,10 @@ def _annotated(process: Annotated, look: Look) -> Iterator[RenderableType]:
     yield indented(grid(look, columns, rows))
     if len(process.words) > MOST_WORDS:
         yield note(f"and {len(process.words) - MOST_WORDS} more words")
-    for session in process.sessions:
+
+
+def _sessions(sessions: list[Session]) -> Iterator[RenderableType]:
+    for session in sessions:
         of = "" if session.iteration is None else f"iteration {session.iteration}: "
         yield note(
             f"{of}CPU {units.percent(session.cpu_ratio)} + waits"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyrometer import _artifacts
-from pyrometer.errors import CapabilityError, PyrometerError
+from pyrometer.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.probes import contexts
 from pyrometer.probes.base import Needs, Probe, Problem
 from pyrometer.probes.detached import Detached, complaint, read_object
@@ -92,8 +94,15 @@ class OsProbe(Probe):
         Name of this host in rows and file names; the host's own by default.
     threads : bool
         Record every thread, not only processes and the host.
+    also : sequence of int
+        Processes to follow beside the one that `start` names.
+    annotation : str, optional
+        What to read of a process's own memory beside its state: ``word@ADDRESS[:TYPE][=NAMES]``
+        or ``postgres`` (docs/how-to/attach.md).
     tier : str, optional
         ``T0`` to ``T3``; unasked, the best that can be had.
+    until_we_end : bool
+        End with this process: what is observed goes on without it.
     """
 
     name = "os"
@@ -103,12 +112,18 @@ class OsProbe(Probe):
         hz: float = 20.0,
         host: str | None = None,
         threads: bool = True,
+        also: Sequence[int] = (),
+        annotation: str | None = None,
         tier: str | None = None,
+        until_we_end: bool = False,
     ) -> None:
         self.hz = hz
-        self.tier = tier
         self.host = (host or socket.gethostname()).replace("/", "_")
         self.threads = threads
+        self.also = tuple(also)
+        self.annotation = annotation
+        self.tier = tier
+        self.until_we_end = until_we_end
         self._process = Detached()
         self._raw: Path | None = None
 
@@ -117,6 +132,8 @@ class OsProbe(Probe):
         what = "threads, processes and host" if self.threads else "processes and host"
         if self.tier:
             what += f" at tier {self.tier}"
+        if self.annotation:
+            what += f", {self.annotation}"
         return f"{what} at {self.hz:g} Hz, memory and devices at {self.hz / 5:g} Hz"
 
     def needs(self, paths: RunPaths) -> Needs:
@@ -164,6 +181,12 @@ class OsProbe(Probe):
             command.append("--no-threads")
         if self.tier:
             command += ["--tier", self.tier]
+        for pid in self.also:
+            command += ["--also-pid", str(pid)]
+        if self.annotation:
+            command += ["--annotate", self.annotation]
+        if self.until_we_end:
+            command += ["--keeper-pid", str(os.getpid())]
         self._process.start(command, self._log_file(paths))
         deadline = time.monotonic() + _READY_SECONDS
         while self._process.runs and time.monotonic() < deadline:
@@ -199,6 +222,8 @@ class OsProbe(Probe):
             reasons.append(
                 f"I/O counters of {found['io_denied_processes_count']} process(es) may not be read"
             )
+        if found.get("annotation"):
+            reasons.append(unread(found["annotation"]))
         return ProbeEntry(
             name=self.name,
             tier=found.get("tier"),
@@ -209,8 +234,42 @@ class OsProbe(Probe):
             reason="; ".join(reason for reason in reasons if reason) or None,
         )
 
+    def read_annotation(self, pid: int) -> tuple[str | None, str | None]:
+        """Read the annotation of a process once: what it says now, or why it cannot be had.
+
+        Raises
+        ------
+        UsageError
+            If the annotation's own words are wrong.
+        """
+        binary = _artifacts.probe_binary()
+        words = ["annotate", "--pid", str(pid), "--annotate", self.annotation or ""]
+        done = subprocess.run([binary, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = done.stderr.partition("\n")[0].removeprefix("pyro-probe: ").strip()
+            raise UsageError(
+                f"--annotate {said}",
+                "--annotate postgres, or --annotate word@SYMBOL:u32=FILE-OF-NAMES",
+            )
+        found = json.loads(done.stdout)
+        return found["annotation"], found["reason"]
+
     def _report_file(self, paths: RunPaths) -> Path:
         return paths.raw / f"probe-{self.host}.report.json"
 
     def _log_file(self, paths: RunPaths) -> Path:
         return paths.raw / f"probe-{self.host}.log"
+
+
+def unread(annotation: Mapping[str, Any]) -> str | None:
+    """Say that an annotation was never read, and why; ``None`` if it was.
+
+    Examples
+    --------
+    >>> unread({"spec": "postgres", "readings_count": 0, "reasons": ["process 7: no symbol x"]})
+    'annotation postgres was never read: process 7: no symbol x'
+    """
+    if annotation.get("readings_count"):
+        return None
+    why = "; ".join(annotation.get("reasons") or ["no process was followed"])
+    return f"annotation {annotation.get('spec')} was never read: {why}"

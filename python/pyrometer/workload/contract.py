@@ -322,6 +322,10 @@ class Workload(abc.ABC):
     needs: ClassVar[Needs] = Needs()
     repeats: ClassVar[bool] = False
 
+    def annotation(self, spec: WorkloadSpec) -> str | None:
+        """Name what its processes say of themselves, as ``pyrometer probe --annotate`` takes it."""
+        return None
+
     @abc.abstractmethod
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress

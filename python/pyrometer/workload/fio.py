@@ -44,12 +44,13 @@ def read_blocks(
     *,
     engine: str,
     block: int,
+    depth: int,
     direct: bool,
     reads: int,
     seed: int,
     quantiles: Mapping[str, float],
 ) -> dict[str, int]:
-    """Read single blocks, one after the other, and compare each with what it must hold.
+    """Read single blocks, `depth` at once, and compare each with what it must hold.
 
     Parameters
     ----------
@@ -59,6 +60,8 @@ def read_blocks(
         fio's name of it: ``libaio``, ``io_uring``.
     block : int
         Size of a block in bytes.
+    depth : int
+        Requests that are submitted together and waited for.
     direct : bool
         Whether the page cache is passed by.
     reads, seed : int
@@ -83,7 +86,9 @@ def read_blocks(
         "readonly": None,
         "rw": "randread",
         "ioengine": engine,
-        "iodepth": 1,
+        "iodepth": depth,
+        "iodepth_batch_submit": depth,
+        "iodepth_batch_complete_min": depth,
         "bs": block,
         "direct": int(direct),
         "invalidate": 0,

@@ -29,6 +29,25 @@ class WaitTime(BaseModel):
     share: float
 
 
+class ProgramWait(BaseModel):
+    """Time asleep of a program's threads in a system call; ``?`` where none is known."""
+
+    name: str
+    time_ns: int
+    share: float
+
+
+class Program(BaseModel):
+    """Threads of one name: where their time went, and in which system calls they were asleep."""
+
+    name: str
+    threads_count: int
+    followed_ns: int
+    on_cpu_ns: int
+    run_queue_ns: int
+    waits: list[ProgramWait] = Field(default_factory=list)
+
+
 class Word(BaseModel):
     """A word of the application for what it does, and what the kernel says it did meanwhile.
 
@@ -51,7 +70,7 @@ class Word(BaseModel):
 
 
 class Session(BaseModel):
-    """An annotated process over one stretch of time; ratios are of the time it was not idle.
+    """The busiest annotated process of a stretch of time; ratios are of the time it was not idle.
 
     Attributes
     ----------
@@ -68,6 +87,7 @@ class Session(BaseModel):
     """
 
     iteration: int | None
+    pid: int
     followed_ns: int
     active_ns: int
     cpu_ratio: float
@@ -87,7 +107,6 @@ class Annotated(BaseModel):
     comm: str
     passes_count: int
     words: list[Word] = Field(default_factory=list)
-    sessions: list[Session] = Field(default_factory=list)
 
 
 class Account(BaseModel):
@@ -95,6 +114,8 @@ class Account(BaseModel):
 
     view: View
     processes: list[ProcessAccount] = Field(default_factory=list)
+    programs: list[Program] = Field(default_factory=list)
     waits: list[WaitTime] = Field(default_factory=list)
     annotated: list[Annotated] = Field(default_factory=list)
+    sessions: list[Session] = Field(default_factory=list)
     reason: str | None = None

@@ -42,6 +42,15 @@ alter table blocks add primary key (id);
 vacuum (freeze, analyze) blocks;
 checkpoint;
 """
+# Many places in one statement, each looked up by the index; where they are follows from the seed.
+_LOOKUPS = """\
+\\set seed random(1, 1000000000)
+select sum((select (value = (i.id * 2654435761) % 4294967296)::int from blocks where id = i.id))
+    as right
+  from (select 1 + (hashint8extended(g, :seed) & 9223372036854775807) % {blocks} as id
+        from generate_series(1, {count}) as g) as i \\gset
+\\set checked 1 / (case when :right = {count} then 1 else 0 end)
+"""
 _LOOKUP = """\
 \\set id random(1, {blocks})
 select value from blocks where id = :id \\gset
@@ -59,7 +68,8 @@ class RandomRead(Workload):
         "One client reads single blocks, each at a random place, and waits for each. fio reads a "
         "file in which every block holds its own offset and compares what it read; PostgreSQL "
         "looks rows up by primary key, one row to a block, and the client compares the value. "
-        "A quarter of the blocks is read in an iteration, the same in each. No Spark takes part."
+        "A quarter of the blocks is read in an iteration, the same in each. No Spark takes part. "
+        "With profile full, PostgreSQL's wait events are read beside the state of its processes."
     )
     source = (
         "Linux perf, stack profiling with extended process state (2016): random reads of single "
@@ -69,7 +79,8 @@ class RandomRead(Workload):
         "Cold: nearly all time is waiting for the disk, a few hundred microseconds a read. Warm: "
         "nearly all is CPU, a few microseconds. Without cache.state the first iteration is cold "
         "only if the data is not resident, and later ones find their blocks in the page cache. "
-        "PostgreSQL adds the work of a query and its index to each read."
+        "PostgreSQL adds the work of a query and its index to each read. With workload.at_once=64 "
+        "its session is busy with reads alone: warm, nearly all of its wait events is CPU time."
     )
     variants: ClassVar = {
         "workload.engine": Variant(
@@ -85,6 +96,19 @@ class RandomRead(Workload):
             levels={"8k": "8 KiB, a block of PostgreSQL", "4k": "4 KiB, a page; fio only"},
             default="8k",
             doc="Size of a block.",
+        ),
+        "workload.at_once": Variant(
+            levels={
+                "1": "one block, then the next",
+                "64": "64 blocks: as many requests of fio in flight, or rows of one statement",
+            },
+            default="1",
+            doc="How many blocks are asked for at once.",
+        ),
+        "workload.passes": Variant(
+            levels={"1": "once", "32": "32 times: long enough to look at where reads are fast"},
+            default="1",
+            doc="How often a quarter of the blocks is read in an iteration.",
         ),
         "workload.io": Variant(
             levels={"buffered": "through the page cache", "direct": "past it (O_DIRECT); fio only"},
@@ -147,7 +171,9 @@ class RandomRead(Workload):
         for statement in Path(prepared.root, "load.sql").read_text().split(";\n"):
             if statement.strip():
                 server.sql(statement)
-        script = _LOOKUP.format(blocks=spec.size)
+        count = _at_once(spec)
+        text = _LOOKUP if count == 1 else _LOOKUPS
+        script = text.format(blocks=spec.size, count=count)
         lookup = server.folder / "lookup.sql"
         lookup.write_text(script, encoding="ascii")
         lookup.chmod(0o644)
@@ -165,28 +191,33 @@ class RandomRead(Workload):
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Read; a block or row with other content than known fails."""
-        reads = int(prepared.facts["reads"])
+        reads = _reads(prepared, spec)
         engine = _fio_engine(spec)
         if engine:
             made = fio.read_blocks(
                 prepared.paths["blocks"],
                 engine=engine,
                 block=_BLOCK[spec.levels["workload.block"]],
+                depth=_at_once(spec),
                 direct=spec.levels["workload.io"] == "direct",
                 reads=reads,
                 seed=SEED,
                 quantiles=QUANTILES,
             )
         else:
-            made = _run_lookups(prepared, reads)
+            made = _run_lookups(prepared, reads, _at_once(spec))
         done = made["reads_count"]
         return IterationResult(rows=done, checksum=checksum([(done,)]), counters=made)
+
+    def annotation(self, spec: WorkloadSpec) -> str | None:
+        """Read the wait events of PostgreSQL's processes."""
+        return None if _fio_engine(spec) else "postgres"
 
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
         """All reads were done; their content was compared while reading."""
-        reads = prepared.facts["reads"]
+        reads = _reads(prepared, spec)
         if (result.rows, result.checksum) != (reads, checksum([(reads,)])):
             return Mismatch("blocks read with the right content", str(reads), str(result.rows))
         return None
@@ -195,6 +226,14 @@ class RandomRead(Workload):
 def _fio_engine(spec: WorkloadSpec) -> str | None:
     front, _, engine = spec.levels["workload.engine"].partition("-")
     return engine if front == "fio" else None
+
+
+def _reads(prepared: Prepared, spec: WorkloadSpec) -> int:
+    return int(prepared.facts["reads"]) * int(spec.levels["workload.passes"])
+
+
+def _at_once(spec: WorkloadSpec) -> int:
+    return int(spec.levels["workload.at_once"])
 
 
 def _only_fio(spec: WorkloadSpec) -> None:
@@ -211,12 +250,13 @@ def _server(prepared: Prepared) -> postgres.Server:
     return postgres.Server(Path(prepared.root).parents[1])
 
 
-def _run_lookups(prepared: Prepared, reads: int) -> dict[str, int]:
+def _run_lookups(prepared: Prepared, reads: int, at_once: int) -> dict[str, int]:
     server = _server(prepared)
     for old in server.folder.glob("times.*"):
         old.unlink()
     server.run(
-        "pgbench", *server.connection()[:4], "-n", "-c", "1", "-t", str(reads), "-l",
+        "pgbench", *server.connection()[:4], "-n", "-c", "1",
+        "-t", str(-(-reads // at_once)), "-l",
         "--log-prefix=times", f"--random-seed={SEED}", "-M", "prepared",
         "-f", "lookup.sql", "postgres",
     )  # fmt: skip
@@ -224,7 +264,8 @@ def _run_lookups(prepared: Prepared, reads: int) -> dict[str, int]:
     lines = [line for file in server.folder.glob("times.*") for line in file.open()]
     times = sorted(1000 * int(line.split()[2]) for line in lines)
     return {
-        "reads_count": len(times),
+        # The last statement would read more than was asked for: what is counted is what was.
+        "reads_count": min(reads, len(times) * at_once),
         **{f"latency_{name}_ns": times[int(q * (len(times) - 1))] for name, q in QUANTILES.items()},
         "latency_max_ns": times[-1],
     }

@@ -1,0 +1,59 @@
+"""``pyrometer attach PID``: measure a JVM that is already running."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pyrometer.cli.beside import (
+    DurationOption,
+    NoReportOption,
+    Notes,
+    OutputOption,
+    seconds,
+    tell,
+    ticking,
+)
+from pyrometer.cli.common import JsonOption
+
+app = typer.Typer()
+
+
+@app.command()
+def attach(
+    pid: Annotated[
+        int, typer.Argument(help="Process of a JVM: a Spark driver or executor, or any other.")
+    ],
+    event: Annotated[
+        str,
+        typer.Option(
+            "--event",
+            help="What stacks are sampled of: some of cpu, ctimer, itimer, wall, alloc, live,"
+            " lock, nativemem, each perhaps with =PERIOD.",
+        ),
+    ] = "cpu,wall,alloc,lock",
+    duration: DurationOption = None,
+    output: OutputOption = None,
+    no_report: NoReportOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a JVM that runs, Spark's or another: stacks, threads, tasks, its event log.
+
+    It ends when the JVM has ended, after --duration, or with Ctrl-C: the profiler is stopped, the
+    JVM runs on. Exit code: 0, 2 if there is no such JVM, 3 if it cannot be attached to.
+    """
+    from pyrometer.beside import attach as observe
+
+    length = seconds(duration)
+    with ticking(f"attached to process {pid}") as tick:
+        observed = observe(
+            pid,
+            events=event,
+            seconds=length,
+            run_dir=output,
+            tick=tick,
+            watch=Notes(),
+            report=not no_report,
+        )
+    tell(observed, "pyrometer/attach/1", as_json)

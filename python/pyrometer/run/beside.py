@@ -1,0 +1,143 @@
+"""Observe processes that run already, until they end, a time is over, or somebody says so."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from pyrometer.doubt import Doubt
+from pyrometer.errors import PyrometerError
+from pyrometer.plan import Trial
+from pyrometer.probes.base import Probe
+from pyrometer.probes.hotspot import command_line
+from pyrometer.process import start_ticks
+from pyrometer.run import process
+from pyrometer.run.close import own_cost
+from pyrometer.run.folder import make_run_dir, new_manifest
+from pyrometer.run.host import this_host
+from pyrometer.run.record import Record
+from pyrometer.store.manifest import Exit, clock_pair
+
+TICK_S = 0.2
+
+Reason = Literal["it ended", "the time was over", "asked to end"]
+
+
+def open_record(
+    pids: Sequence[int],
+    profile: Literal["probe", "attach"],
+    run_dir: Path | None,
+    probes: Sequence[Probe],
+    notes: list[Doubt],
+) -> Record:
+    """Make the run directory of processes that run already.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be made, or a process is gone.
+    """
+    command = command_line(pids[0])
+    trial = Trial(command=tuple(command), profile=profile, iterations=1, warmup=0, run_dir=run_dir)
+    paths = make_run_dir(trial)
+    names = [probe.name for probe in probes]
+    record = Record(paths, new_manifest(trial, this_host(), names, notes))
+    record.manifest.workload.spec = {"pids": list(pids)}
+    return record
+
+
+def observe_beside(
+    record: Record,
+    probes: Sequence[Probe],
+    pids: Sequence[int],
+    seconds: float | None,
+    tick: Callable[[float], None],
+) -> Reason:
+    """Start the probes, wait, stop them and close the manifest.
+
+    Parameters
+    ----------
+    record : Record
+        Of `open_record`; its directory goes away again if a probe does not start.
+    seconds : float or None
+        How long at most.
+    tick : callable
+        Called a few times a second with the seconds gone by.
+
+    Raises
+    ------
+    PyrometerError
+        If a probe does not start: nothing is left behind then.
+    """
+    born = {pid: start_ticks(pid) for pid in pids}
+    manifest = record.manifest
+    with process.held_signals():
+        started: list[Probe] = []
+        try:
+            record.mark_own_cpu()
+            for probe in probes:
+                started.append(probe)
+                probe.start(record.paths, pids[0])
+            pair = clock_pair()
+            manifest.clock_pairs.append(pair)
+            manifest.started_mono_ns, manifest.started_wall_ns = pair.mono_ns, pair.wall_ns
+            record.save()
+            record.launched = True
+            with record.phase("workload"):
+                reason = _wait(born, seconds, tick)
+            pair = clock_pair()
+        except BaseException as error:
+            _stop(started)
+            if not record.launched and isinstance(error, (PyrometerError, KeyboardInterrupt)):
+                shutil.rmtree(record.paths.root, ignore_errors=True)
+            raise
+        with record.phase("close"):
+            _stop(started)
+    manifest.clock_pairs.append(pair)
+    manifest.ended_mono_ns, manifest.ended_wall_ns = pair.mono_ns, pair.wall_ns
+    manifest.probes = [probe.report(record.paths) for probe in probes]
+    manifest.probes.append(own_cost(record))
+    for entry in manifest.probes:
+        if entry.got is None:
+            record.doubt("probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}.")
+        elif entry.dropped:
+            record.doubt("probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records.")
+    manifest.state, manifest.exit = "finished", Exit(reason=f"observing ended: {reason}")
+    record.save()
+    return reason
+
+
+def _wait(
+    born: Mapping[int, int | None], seconds: float | None, tick: Callable[[float], None]
+) -> Reason:
+    begun = time.monotonic()
+    main = threading.current_thread() is threading.main_thread()
+    while True:
+        gone = time.monotonic() - begun
+        tick(gone)
+        if not any(
+            started is not None and start_ticks(pid) == started for pid, started in born.items()
+        ):
+            return "it ended"
+        rest = TICK_S if seconds is None else min(TICK_S, seconds - gone)
+        if rest <= 0:
+            return "the time was over"
+        if not main:
+            time.sleep(rest)
+            continue
+        caught = signal.sigtimedwait({*process.STOPPING}, rest)
+        if caught is not None:
+            return "asked to end"
+
+
+def _stop(probes: Sequence[Probe]) -> None:
+    # The OS probe last: what the others do to end is seen.
+    for probe in reversed(probes):
+        with suppress(Exception):
+            probe.stop()
