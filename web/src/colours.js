@@ -11,7 +11,7 @@ const NAMED = [
   [/decode|parquet|scan/, "#4477aa"],
   [/^cast|conversion/, "#ee7733"],
   [/codegen/, "#c9a27a"],
-  [/scheduler delay/, "#ddaa77"],
+  [/scheduler delay/, "#8c6d3f"],
   [/scheduler/, "#a0a878"],
   [/expression/, "#44aa99"],
   [/operator/, "#228833"],

@@ -2,7 +2,7 @@
 // slowest task of a stage stands beside its median in one click.
 import { ink, named } from "./colours.js";
 import { el, replace } from "./dom.js";
-import { bytes, count, interval, percent, signedPercent, time, words } from "./format.js";
+import { bytes, callSite, count, interval, percent, signedPercent, time, words } from "./format.js";
 import { belowOf, fromLink, segments, stageKey, toLink, viewOf } from "./ledger-model.js";
 import { facts, help, tipOn } from "./tip.js";
 
@@ -93,7 +93,7 @@ function line(walk, group, most, open) {
   }));
   const spoken = parts.slice().sort((a, b) => b.value - a.value).slice(0, 4).map((part) => `${words(part.name)} ${percent(part.value / (view.total_ns || sum))}`).join(", ");
   const label = `${group.label}: ${time(view.total_ns)}; ${spoken}`;
-  const content = [el("span", { class: "name" }, group.label), el("span", { class: "lane" }, bar), el("span", { class: "n" }, time(view.total_ns))];
+  const content = [el("span", { class: "name", title: group.label }, callSite(group.label)), el("span", { class: "lane" }, bar), el("span", { class: "n" }, time(view.total_ns))];
   return open
     ? el("button", { type: "button", class: "stack-line", "aria-label": `${label}. Open`, on: { click: open } }, content)
     : el("div", { class: "stack-line", role: "img", "aria-label": label }, content);
@@ -119,7 +119,7 @@ function besides(walk, found, draw) {
       el("tbody", null, rows.map(([path, a, b, value, low, high]) => el("tr", null,
         el("td", null, el("i", { class: "swatch", style: { background: named(path.slice(path.lastIndexOf("/") + 1)) } }), words(path).replaceAll("/", " › ")),
         el("td", { class: "n" }, `${value > 0 ? "+" : ""}${time(value)}`),
-        el("td", { class: "n dim" }, low === high ? "exact" : interval(low, high, "ns")),
+        el("td", { class: "n dim" }, low === high ? "–" : interval(low, high, "ns")),
         el("td", { class: "n" }, time(a)), el("td", { class: "n" }, time(b))))))),
     found.facts.length > 0 && el("dl", { class: "pairs" }, found.facts.map((fact) => [el("dt", null, fact.name), el("dd", null, show(fact.task, fact.unit), el("span", { class: "aside" }, ` median: ${show(fact.middle, fact.unit)}`))])),
     el("p", { class: "note" }, `The task's own ledger: closure ${signedPercent(found.task.view.closure_ratio)}, unclassified ${percent(found.task.view.unclassified_ratio)}.`),

@@ -34,7 +34,8 @@ COLUMNS = (
     ("CPU", ("task/on_cpu", "on_cpu")),
     ("queue", ("task/run_queue",)),
     ("GC", ("task/gc_pause",)),
-    ("waiting", ("task/waiting", "waiting", "task/off_cpu", "task/shuffle_fetch")),
+    ("waiting", ("task/waiting", "waiting", "task/shuffle_fetch")),
+    ("off CPU", ("task/off_cpu",)),
     ("around", ("deserialize", "getting_result", "scheduler_delay", "result_serialization")),
     ("idle", ("idle",)),
 )

@@ -55,10 +55,12 @@ def slowest_task(
     view, other = part_view(scope, found[0]), _mean(part_view(scope, found[1]), count)
     rows = differences([other], [view])
     stage = f"stage {keys['stage_id']}"
+    several = f"mean of {count} around the median of {stage}"
+    middle_label = several if count > 1 else f"median task of {stage}"
     made = SlowestTask(
         task=LedgerGroup(by="task", label=f"task {keys['task_attempt_id']} of {stage}",
                          tasks_count=1, view=view, **keys),
-        middle=LedgerGroup(by="task", label=f"mean of {count} around the median of {stage}",
+        middle=LedgerGroup(by="task", label=middle_label,
                            app_index=keys["app_index"], stage_id=keys["stage_id"],
                            stage_attempt=keys["stage_attempt"], tasks_count=count, view=other),
         differences=sorted(rows, key=lambda r: -abs(r.difference.value or 0)),
