@@ -15,11 +15,13 @@ from pyrometer.analyse.gc import define_pauses, gc
 from pyrometer.analyse.helpers import helpers
 from pyrometer.analyse.huge_methods import too_large_to_compile
 from pyrometer.analyse.io import io
+from pyrometer.analyse.io_latency import io_latency
 from pyrometer.analyse.jvm import jvm
 from pyrometer.analyse.ledger.checks import checks
 from pyrometer.analyse.ledger.core import core_view
 from pyrometer.analyse.ledger.slot import slot_view
 from pyrometer.analyse.model import Failed, Ledger, RunFacts, Summary
+from pyrometer.analyse.off_cpu import waits
 from pyrometer.analyse.operators import categories, operators, told
 from pyrometer.analyse.python_workers import (
     asked,
@@ -84,6 +86,8 @@ def summary(run: Run, window: str | None = None) -> Summary:
         categories=with_workers(categories(scope), workers.in_tasks_ns),
         cpu=process,
         io=bytes_read,
+        io_latency=io_latency(scope),
+        waits=waits(scope),
         gc=gc(scope),
         memory=memory(scope),
         code=code(scope),

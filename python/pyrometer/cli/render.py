@@ -33,6 +33,7 @@ from pyrometer.cli.render_ledger import view_lines
 from pyrometer.cli.render_operators import category_lines, operator_lines
 from pyrometer.cli.render_python import python_lines
 from pyrometer.cli.render_resources import code_lines, memory_lines
+from pyrometer.cli.render_waits import latency_lines, wait_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -63,6 +64,8 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from extended_stack_lines(s.extended_stacks, look)
     yield from _cpu(s, look)
     yield from _io(s, look)
+    yield from latency_lines(s.io_latency, look)
+    yield from wait_lines(s.waits, look)
     yield from _gc(s)
     yield from jvm_lines(s.jvm, look)
     yield from memory_lines(s.memory)

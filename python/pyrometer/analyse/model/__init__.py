@@ -62,6 +62,7 @@ from pyrometer.analyse.model.spark import (
     Totals,
 )
 from pyrometer.analyse.model.summary import LedgerReport, Summary
+from pyrometer.analyse.model.waits import IoLatency, Waits
 
 __all__ = [
     "Age",
@@ -97,6 +98,7 @@ __all__ = [
     "HugeMethod",
     "Instrument",
     "Io",
+    "IoLatency",
     "Iteration",
     "Jit",
     "JvmWork",
@@ -131,5 +133,6 @@ __all__ = [
     "Totals",
     "Unmapped",
     "View",
+    "Waits",
     "WindowFacts",
 ]

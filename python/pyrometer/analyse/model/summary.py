@@ -20,6 +20,7 @@ from pyrometer.analyse.model.python import Python
 from pyrometer.analyse.model.resources import Code, Memory
 from pyrometer.analyse.model.run import RunFacts, WindowFacts
 from pyrometer.analyse.model.spark import App, Failed, Iteration, Sql, Stage, Totals
+from pyrometer.analyse.model.waits import IoLatency, Waits
 from pyrometer.doubt import Doubt
 
 
@@ -45,6 +46,8 @@ class Summary(BaseModel):
     categories: list[Category] = Field(default_factory=list)
     cpu: Cpu = Field(default_factory=Cpu)
     io: Io = Field(default_factory=Io)
+    io_latency: list[IoLatency] = Field(default_factory=list)
+    waits: Waits = Field(default_factory=Waits)
     gc: Gc = Field(default_factory=Gc)
     memory: Memory = Field(default_factory=Memory)
     code: Code = Field(default_factory=Code)

@@ -1,0 +1,96 @@
+"""Lines of a summary about time off the CPU, who ended it, and latencies of I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyrometer import units
+from pyrometer.cli.drawing import Justify, Look, bar, bars, grid, heading, indented, note, safe
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from pyrometer.analyse.model import IoLatency, Waits
+    from pyrometer.estimate import Estimate
+
+ROLES = 8
+ENDS = 6
+WORDS = {
+    "disk_interrupt": "disk (its interrupt)",
+    "interrupt": "timer or device (an interrupt)",
+    "nobody_or_several": "nobody, or several",
+    "other_threads": "other threads of its processes",
+    "other_processes": "other processes",
+}
+"""What is said for who ended a wait; for others their role."""
+
+
+def wait_lines(waits: Waits, look: Look) -> Iterator[RenderableType]:
+    """Tell time off the CPU by role and kind, and who ended the sleep of tasks."""
+    if waits.off_ns is None:
+        return
+    yield heading("Time off the CPU, by the scheduler's events")
+    kinds = ("sleeping", "disk", "preempted", "other")
+    columns: list[tuple[str, Justify]] = [("threads", "left"), ("count", "right")]
+    columns += [(kind, "right") for kind in (*kinds, "of it: run queue", "intervals")]
+    rows = []
+    for role in waits.roles[:ROLES]:
+        by_kind = {kind.kind: kind.off_ns for kind in role.kinds}
+        rows.append(
+            [
+                role.role,
+                units.count(role.threads_count),
+                *(units.duration(by_kind.get(kind, 0)) for kind in kinds),
+                units.duration(role.run_queue_ns),
+                units.count(role.count),
+            ]
+        )
+    yield indented(grid(look, columns, rows))
+    ends = [end for end in waits.ended_by if end.role == "task"][:ENDS]
+    if ends:
+        yield note("task threads were woken by")
+        table = bars(look)
+        for end in ends:
+            table.add_row(
+                WORDS.get(end.ended_by, end.ended_by),
+                bar(end.share, look.plain),
+                units.percent(end.share),
+                f"{units.duration(end.asleep_ns)} in {units.count(end.count)}",
+            )
+        yield indented(table)
+    if waits.lost_count:
+        yield note(f"{units.count(waits.lost_count)} event(s) found no room and are not counted")
+
+
+def latency_lines(latencies: Sequence[IoLatency], look: Look) -> Iterator[RenderableType]:
+    """Tell latencies of block requests and of calls that read files."""
+    if not latencies:
+        return
+    yield heading("Latencies of I/O")
+    columns: tuple[tuple[str, Justify], ...] = (
+        ("what", "left"), ("count", "right"), ("moved", "right"), ("mean", "right"),
+        ("median", "right"), ("99 %", "right"),
+    )  # fmt: skip
+    rows = [
+        [
+            safe(f"{one.device or 'calls'} {one.operation}" + _stage(one.kind), 60),
+            units.count(one.count),
+            units.size(one.bytes),
+            units.duration(round(one.mean_ns)),
+            _between(one.p50_ns),
+            _between(one.p99_ns),
+        ]
+        for one in latencies
+    ]
+    yield indented(grid(look, columns, rows))
+
+
+def _stage(kind: str) -> str:
+    return {"block": ", at the device", "queue": ", queue included"}.get(kind, "")
+
+
+def _between(estimate: Estimate) -> str:
+    if estimate.low is None or estimate.high is None:
+        return units.MISSING
+    return f"{units.duration(round(estimate.low))} – {units.duration(round(estimate.high))}"
