@@ -22,7 +22,7 @@ from pyrometer.store.manifest import ProbeEntry
 
 TIERS = ("auto", "T0", "T1", "T2", "T3")
 # What is tried where none was asked for, and those at which the kernel hands out records.
-BEST_TIER = "T1"
+BEST_TIER = "T0"
 RECORDS_TIERS = ("T0", "T1")
 _READY_SECONDS = 2.0
 _STOP_SECONDS = 5.0
