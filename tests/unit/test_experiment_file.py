@@ -18,7 +18,8 @@ from pyrometer.experiment.feasible import host_facts
 from pyrometer.experiment.planned import checked, plan_of
 from pyrometer.plan.constraints import parse_constraint
 from pyrometer.plan.design import Draw, schedule
-from pyrometer.plan.experiment_file import Experiment, read_source
+from pyrometer.plan.experiment_file import Experiment
+from pyrometer.plan.experiment_source import read_source
 from pyrometer.schema import schema_folder
 
 HEAD = "name: e\nworkload: parquet-scan\nscale: test\n"

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.analyse.compare.account import CompareReport, Trial, account
 from pyrometer.analyse.compare.covariates import Observed, adjust
 from pyrometer.analyse.compare.factorial import Cell, Factorial, factorial
 from pyrometer.analyse.compare.two import mean_of
+from pyrometer.analyse.experiment_model import (
+    AdjustedPair,
+    CanaryReport,
+    ExperimentReport,
+    TreatmentReport,
+)
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
-from pyrometer.estimate import Estimate
 from pyrometer.schema import doubt
-from pyrometer.store.experiment import Ended, LeftOutTreatment, Plan
+from pyrometer.store.experiment import Ended, Plan
 from pyrometer.store.journal import Entries
 
 CENSORED = {
@@ -26,78 +28,6 @@ CENSORED = {
     "out_of_memory": "ran out of memory",
 }
 COVARIATES = ("alu_ns", "latency_ns", "copy_bytes_per_s")
-
-
-class TreatmentReport(BaseModel):
-    """What came of one treatment's trials.
-
-    Attributes
-    ----------
-    ends : dict of str to int
-        Trials by how they ended.
-    censored_s : list of float
-        How long trials had run that ran out of time or memory: each would have taken longer.
-    reasons : list of str
-        Why trials did not finish, each once.
-    compared : bool
-        Whether it is among the comparisons: not where half of its trials or more did not finish.
-    """
-
-    name: str
-    levels: dict[str, str]
-    mean: Estimate
-    values: list[float]
-    ends: dict[str, int]
-    censored_s: list[float] = Field(default_factory=list)
-    reasons: list[str] = Field(default_factory=list)
-    compared: bool = True
-
-
-class AdjustedPair(BaseModel):
-    """A change with the canaries held equal."""
-
-    a: str
-    b: str
-    change: Estimate
-
-
-class CanaryReport(BaseModel):
-    """What canaries explain; `reason` says why nothing is known."""
-
-    covariates: list[str] = Field(default_factory=list)
-    variance_ratio: float | None = None
-    slopes: dict[str, Estimate] = Field(default_factory=dict)
-    pairs: list[AdjustedPair] = Field(default_factory=list)
-    reason: str | None = None
-
-
-class ExperimentReport(BaseModel):
-    """Structure of ``experiment show --json`` (``pyrometer/experiment-report/1``)."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    schema_name: Literal["pyrometer/experiment-report/1"] = Field(
-        "pyrometer/experiment-report/1", alias="schema"
-    )
-    name: str
-    workload: str
-    scale: str
-    kind: str
-    seed: int
-    blocks: int
-    margin: float
-    baseline: str | None
-    trials_count: int
-    done_count: int
-    repeated_count: int
-    disturbed_count: int
-    treatments: list[TreatmentReport]
-    left_out: list[LeftOutTreatment]
-    comparison: CompareReport | None = None
-    reason: str | None = None
-    canaries: CanaryReport | None = None
-    factors: Factorial | None = None
-    doubts: list[Doubt] = Field(default_factory=list)
 
 
 def experiment_report(

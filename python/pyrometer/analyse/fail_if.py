@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from pyrometer.analyse.compare.account import PairReport
-from pyrometer.analyse.experiment import ExperimentReport
+from pyrometer.analyse.experiment_model import ExperimentReport
 from pyrometer.errors import UsageError
 
 _RULE = re.compile(

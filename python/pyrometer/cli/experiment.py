@@ -11,7 +11,7 @@ from pyrometer.cli.common import JsonOption, emit_json, err, human
 from pyrometer.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.experiment import ExperimentReport
+    from pyrometer.analyse.experiment_model import ExperimentReport
     from pyrometer.analyse.forecast import Forecast
     from pyrometer.store.experiment import Plan
 

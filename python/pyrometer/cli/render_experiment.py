@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyrometer.cli.compare import effect, percent, show_comparison
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.experiment import ExperimentReport
+    from pyrometer.analyse.experiment_model import ExperimentReport
     from pyrometer.analyse.forecast import Forecast
     from pyrometer.estimate import Estimate
     from pyrometer.store.experiment import LeftOutTreatment, Plan

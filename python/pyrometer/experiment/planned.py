@@ -11,7 +11,7 @@ from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment.feasible import honoured, host_facts
 from pyrometer.plan import Trial, parse_treatment
 from pyrometer.plan.design import schedule
-from pyrometer.plan.experiment_file import Source, read_source
+from pyrometer.plan.experiment_source import Source, read_source
 from pyrometer.plan.treatments import Treatments, baseline_of, combinations, short_names
 from pyrometer.probes.profile import parse_profile
 from pyrometer.run.host import this_host

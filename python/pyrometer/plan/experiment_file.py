@@ -1,4 +1,4 @@
-"""What an experiment file may say, and reading one with what it extends.
+"""What an experiment file may say.
 
 The models are the published JSON Schema, too (``schema/experiment.schema.json``).
 """
@@ -6,18 +6,9 @@ The models are the published JSON Schema, too (``schema/experiment.schema.json``
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
-
-from pyrometer.errors import UsageError
-from pyrometer.plan import yaml_positions
-from pyrometer.plan.yaml_positions import Document
-
-SUFFIXES = (".yaml", ".yml")
 
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Levels = dict[str, Text]
@@ -187,128 +178,3 @@ class Experiment(_Part):
     margin: Annotated[Ratio, Field(lt=0.5, description="Differences below it count as none.")] = (
         0.02
     )
-
-
-@dataclass(frozen=True)
-class Merged(Document):
-    """A document made of several files; each part knows its own."""
-
-    names: Mapping[yaml_positions.Path, str]
-
-    def where(self, path: Any) -> str:
-        """Name a place as ``file:line:column``, in the file that says it."""
-        steps = tuple(path)
-        while steps not in self.marks and steps:
-            steps = steps[:-1]
-        line, column = self.marks.get(steps, (1, 1))
-        return f"{self.names.get(steps, self.name)}:{line}:{column}"
-
-
-@dataclass(frozen=True)
-class Source:
-    """An experiment file that was read.
-
-    Attributes
-    ----------
-    path : Path
-        The file.
-    experiment : Experiment
-        What it and those it extends say.
-    document : Document
-        Where they say it.
-    files : tuple of Path
-        All of them, the furthest first.
-    """
-
-    path: Path
-    experiment: Experiment
-    document: Document
-    files: tuple[Path, ...]
-
-
-def read_source(path: Path) -> Source:
-    """Read an experiment file.
-
-    Raises
-    ------
-    UsageError
-        If it, or one that it extends, cannot be read or says what has no meaning: with file, line
-        and column.
-    """
-    files: list[Path] = []
-    merged = _read(path, (), files)
-    experiment = yaml_positions.validate(Experiment, merged)
-    for factor, levels in experiment.matrix.factors.items():
-        if not isinstance(levels, list) or not levels:
-            raise UsageError(
-                f"{merged.where(('matrix', factor))}: {factor}: not a list of levels",
-                f"{factor}: [1, 2]",
-            )
-        for at, level in enumerate(levels):
-            if not isinstance(level, str):
-                where = merged.where(("matrix", factor, at))
-                raise UsageError(f"{where}: {factor}: a level is a word or a number")
-    return Source(path, experiment, merged, tuple(files))
-
-
-def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:
-    real = path.resolve()
-    if real in chain:
-        names = " → ".join(one.name for one in (*chain[chain.index(real) :], real))
-        raise UsageError(f"{path} extends itself: {names}")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else f"byte {error.start} is not UTF-8"
-        raise UsageError(
-            f"{path} cannot be read: {why}", "pyrometer experiment new NAME makes one"
-        ) from error
-    document = yaml_positions.parse(text, str(path))
-    if not isinstance(document.value, dict):
-        raise UsageError(f"{path}:1:1: no mapping of keys", "pyrometer experiment new NAME")
-    found = Merged(document.name, {}, {}, {})
-    wanted = document.value.get("extends") or []
-    for at, name in enumerate([wanted] if isinstance(wanted, str) else wanted):
-        if not isinstance(name, str):
-            raise UsageError(f"{document.where(('extends', at))}: extends: a file's name")
-        other = path.parent / name
-        if not other.is_file():
-            raise UsageError(f"{document.where(('extends', at))}: there is no file {other}")
-        found = _over(found, _read(other, (*chain, real), files))
-    files.append(path)
-    own = Merged(document.name, _absolute(document.value, path.parent), document.marks, {})
-    return _over(found, own)
-
-
-def _absolute(value: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Have a workload's file be found from anywhere; drop what was followed."""
-    made = {key: one for key, one in value.items() if key != "extends"}
-    workload = made.get("workload")
-    if isinstance(workload, str) and (folder / workload).exists():
-        by_name = Path(workload).suffix in (*SUFFIXES, ".sql") or "/" in workload
-        if by_name:
-            made["workload"] = str((folder / workload).absolute())
-    return made
-
-
-def _over(base: Merged, top: Merged) -> Merged:
-    """Lay one document over another: mappings are merged, all else is replaced."""
-    marks = dict(base.marks)
-    names = dict(base.names)
-
-    def laid(below: Any, above: Any, path: yaml_positions.Path) -> Any:
-        if isinstance(below, dict) and isinstance(above, dict):
-            made = dict(below)
-            for key, one in above.items():
-                made[key] = laid(below[key], one, (*path, key)) if key in below else one
-            return made
-        for old in [one for one in marks if one[: len(path)] == path and one != path]:
-            marks.pop(old)
-            names.pop(old, None)
-        return above
-
-    value = laid(base.value, top.value, ())
-    for path, mark in top.marks.items():
-        marks[path] = mark
-        names[path] = top.names.get(path, top.name)
-    return Merged(top.name, value, marks, names)

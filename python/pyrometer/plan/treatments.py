@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan.constraints import Constraint, Value, parse_constraint
-from pyrometer.plan.experiment_file import Source
+from pyrometer.plan.experiment_source import Source
 from pyrometer.plan.factors import Level, did_you_mean, parse_treatment
 
 MOST_TREATMENTS = 1_000

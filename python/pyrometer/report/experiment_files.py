@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from pyrometer.analyse.experiment import ExperimentReport
+from pyrometer.analyse.experiment_model import ExperimentReport
 from pyrometer.analyse.fail_if import Judged, Rule
 from pyrometer.errors import UsageError
 from pyrometer.store.experiment import Plan

@@ -1,0 +1,85 @@
+"""What is told of an experiment: the structure of ``experiment show --json``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.analyse.compare.account import CompareReport
+from pyrometer.analyse.compare.factorial import Factorial
+from pyrometer.doubt import Doubt
+from pyrometer.estimate import Estimate
+from pyrometer.store.experiment import LeftOutTreatment
+
+
+class TreatmentReport(BaseModel):
+    """What came of one treatment's trials.
+
+    Attributes
+    ----------
+    ends : dict of str to int
+        Trials by how they ended.
+    censored_s : list of float
+        How long trials had run that ran out of time or memory: each would have taken longer.
+    reasons : list of str
+        Why trials did not finish, each once.
+    compared : bool
+        Whether it is among the comparisons: not where half of its trials or more did not finish.
+    """
+
+    name: str
+    levels: dict[str, str]
+    mean: Estimate
+    values: list[float]
+    ends: dict[str, int]
+    censored_s: list[float] = Field(default_factory=list)
+    reasons: list[str] = Field(default_factory=list)
+    compared: bool = True
+
+
+class AdjustedPair(BaseModel):
+    """A change with the canaries held equal."""
+
+    a: str
+    b: str
+    change: Estimate
+
+
+class CanaryReport(BaseModel):
+    """What canaries explain; `reason` says why nothing is known."""
+
+    covariates: list[str] = Field(default_factory=list)
+    variance_ratio: float | None = None
+    slopes: dict[str, Estimate] = Field(default_factory=dict)
+    pairs: list[AdjustedPair] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class ExperimentReport(BaseModel):
+    """Structure of ``experiment show --json`` (``pyrometer/experiment-report/1``)."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/experiment-report/1"] = Field(
+        "pyrometer/experiment-report/1", alias="schema"
+    )
+    name: str
+    workload: str
+    scale: str
+    kind: str
+    seed: int
+    blocks: int
+    margin: float
+    baseline: str | None
+    trials_count: int
+    done_count: int
+    repeated_count: int
+    disturbed_count: int
+    treatments: list[TreatmentReport]
+    left_out: list[LeftOutTreatment]
+    comparison: CompareReport | None = None
+    reason: str | None = None
+    canaries: CanaryReport | None = None
+    factors: Factorial | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
