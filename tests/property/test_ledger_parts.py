@@ -41,6 +41,13 @@ def account(rows: Rows, asked: Asked | None = None, window: str | None = None) -
 def base(events: bool = False) -> tuple[World, LedgerReport]:
     """Give a run and its ledger by task, made once; with scheduler events or without."""
     world = World(STAGES)
+    for number in range(1, 5):
+        for at, used in ((50, 0), (world.end_ms - 10, (number + 1) * 10 * MS)):
+            world.add(
+                "thread_counters", host=HOST, pid=PID, tid=300 + number, t_mono_ns=mono(at),
+                comm=f"GC Thread#{number}", run_ns=used, run_delay_ns=0, timeslices_count=1,
+                first=at == 50, last=False,
+            )  # fmt: skip
     if events:
         add_events(world)
     return world, account(world.rows, Asked(by="task", most=50))
@@ -118,15 +125,8 @@ def test_a_part_closes_by_itself_and_loses_what_is_taken_from_it() -> None:
 
 
 def test_losing_a_fifth_of_the_gc_threads_moves_the_core_view_by_their_cpu() -> None:
-    world = World(STAGES)
-    for number in range(1, 5):
-        for at, used in ((50, 0), (world.end_ms - 10, (number + 1) * 10 * MS)):
-            world.add(
-                "thread_counters", host=HOST, pid=PID, tid=300 + number, t_mono_ns=mono(at),
-                comm=f"GC Thread#{number}", run_ns=used, run_delay_ns=0, timeslices_count=1,
-                first=at == 50, last=False,
-            )  # fmt: skip
-    before = account(world.rows).core_view
+    world, whole = base()
+    before = whole.core_view
     kept = [r for r in world.rows["thread_counters"] if r["comm"] != "GC Thread#4"]
     after = account({**world.rows, "thread_counters": kept}).core_view
     assert gap_ns(before) - gap_ns(after) == pytest.approx(50 * MS, rel=1e-6)
@@ -136,17 +136,11 @@ def test_losing_a_fifth_of_the_gc_threads_moves_the_core_view_by_their_cpu() -> 
 def test_with_scheduler_events_tasks_close_exactly() -> None:
     world, whole = base(events=True)
     assert all(abs(gap_ns(group.view)) <= 50 for group in whole.groups)
-    view = account(world.rows, Asked(only=Only(stage_id=0))).slot_view
-    assert abs(gap_ns(view)) <= 50
-    off = sum(r["off_ns"] - r["run_queue_ns"] for r in of_stage(world, 0))
+    view = whole.slot_view
+    off = sum(r["off_ns"] - r["run_queue_ns"] for r in world.rows["off_cpu"])
     assert row(view, "task/waiting").method == "exact"
     assert value(view, "task/waiting") == pytest.approx(off, abs=50)
     assert value(view, "task/waiting/block_io") == value(view, "task/waiting")
-
-
-def of_stage(world: World, stage: int) -> list[dict[str, Any]]:
-    pairs = zip(world.rows["spans"], world.rows["off_cpu"], strict=True)
-    return [event for span, event in pairs if span["stage_id"] == stage]
 
 
 def test_losing_a_fifth_of_the_scheduler_events_moves_closure_by_their_time() -> None:
@@ -324,14 +318,14 @@ def test_one_window_a_side_has_the_intervals_of_its_samples(tmp_path: Path) -> N
 
 
 def test_threads_told_by_their_exit_alone_are_exact_and_count() -> None:
-    world, before = World(STAGES), base()[1].core_view
-    for number in range(4):
-        world.add(
-            "thread_counters", host=HOST, pid=PID, tid=400 + number, t_mono_ns=mono(700 + number),
-            comm="C2 CompilerThre", run_ns=25 * MS, run_delay_ns=0, timeslices_count=1,
-            first=True, last=True,
-        )  # fmt: skip
-    after = account(world.rows).core_view
+    world, whole = base()
+    before, seen = whole.core_view, world.rows["thread_counters"]
+    ends = [
+        {**seen[0], "tid": 400 + number, "comm": "C2 CompilerThre", "t_mono_ns": mono(700),
+         "run_ns": 25 * MS, "run_delay_ns": 0, "first": True, "last": True}
+        for number in range(4)
+    ]  # fmt: skip
+    after = account({**world.rows, "thread_counters": [*seen, *ends]}).core_view
     assert row(before, "exited_threads").method == "by_complement"
     assert row(after, "exited_threads").method == "exact"
     assert value(after, "exited_threads") == 100 * MS == value(after, "exited_threads/jit")
