@@ -267,7 +267,7 @@ def test_event_log_alone(tmp_path: Path) -> None:
     assert track(made, "tasks")["kind"] == "tasks"
     missing = {t["id"]: t["reason"] for t in made.content["timeline"]["tracks"] if "reason" in t}
     jvm = {"jit", "deoptimisations", "codecache", "heapflow", "collections"}
-    assert {"pauses", "cpu", "heap"} | jvm == set(missing)
+    assert {"pauses", "cpu", "heap", "places"} | jvm == set(missing)
     assert all(missing.values())
 
 
@@ -344,3 +344,26 @@ def test_a_late_note_of_an_end_opens_no_lane(tmp_path: Path) -> None:
         made = build(summary(), {}, tables)
     columns, drawn = unpack(made, "timeline"), track(made, "tasks")
     assert columns[drawn["columns"]["lane"]].tolist() == [0, 0, 1]
+
+
+# --- the CPU of each task thread ---
+
+
+def test_task_threads_are_placed_on_their_cpus(tmp_path: Path) -> None:
+    spans = [row | {} for row in ROWS["spans"]]
+    first = spans[0]
+    key = {name: first[name] for name in ("host", "pid", "tid")}
+    common = {**key, "comm": "Executor task l", "run_ns": 0, "run_delay_ns": 0}
+    common |= {"timeslices_count": 1, "first": False, "last": False}
+    rows = [
+        common | {"t_mono_ns": first["start_mono_ns"] + step * 10**9, "cpu": cpu}
+        for step, cpu in enumerate((0, 3, 3, None))
+    ]
+    wanted = {k: ROWS[k] for k in ("apps", "tasks", "spans", "clock_pairs")}
+    write_tables(tmp_path, {**wanted, "thread_counters": rows})
+    with Tables(tmp_path) as tables:
+        made = build(summary(), manifest(), tables)
+    drawn, columns = track(made, "places"), unpack(made, "timeline")
+    assert (drawn["kind"], drawn["cpus"], drawn["threads"]) == ("places", [0, 3], [key])
+    assert columns["places.cpu"].tolist() == [0, 3, 3]
+    assert np.diff(columns["places.time"]).tolist() == pytest.approx([1000, 1000])

@@ -36,8 +36,8 @@ def test_show_json_is_the_last_line_of_stdout_and_documented(run_dir: Path) -> N
     assert shown["totals"]["tasks_count"] == 3
     for key in (
         "run", "window", "verdict", "totals", "failed", "apps", "iterations", "stages", "sql",
-        "operators", "unmapped", "categories", "cpu", "io", "gc", "jvm", "ledger", "instruments",
-        "doubts",
+        "operators", "unmapped", "categories", "cpu", "io", "gc", "jvm", "hardware", "ledger",
+        "instruments", "doubts",
     ):  # fmt: skip
         assert key in shown
     assert set(shown["ledger"]) == {"slot_view", "core_view", "checks"}

@@ -5,6 +5,7 @@ import { cpuSection } from "./cpu.js";
 import { environmentSection } from "./environment.js";
 import { DIFFERENCE_NAVIGATION, differencePage } from "./flame-difference.js";
 import { flameSection } from "./flame.js";
+import { hardwareSection } from "./hardware.js";
 import { jvmSection } from "./jvm.js";
 import { heatMap } from "./heat.js";
 import { ledgerSection } from "./ledger.js";
@@ -18,7 +19,7 @@ import { doubts, figures, head, iterations, verdict } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { timelineSection } from "./timeline.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 const read = (id) => document.getElementById(id)?.textContent ?? "";
 
@@ -93,6 +94,7 @@ async function main() {
     guarded("CPU", () => cpuSection(summary)),
     guarded("Memory and code", () => resourcesSection(summary)),
     guarded("JVM", () => jvmSection(summary)),
+    guarded("Counters", () => hardwareSection(summary)),
     guarded("Iterations", () => iterations(summary.iterations)),
     guarded("Queries", () => queriesSection(content.characterisation)),
     guarded("Stages", () => stagesSection(summary, content.cuts)),

@@ -1,6 +1,7 @@
 // How each kind of track is drawn on its canvas, and what it tells under the pointer.
 import { css, cycled, ink, named, STATUS_COLOURS } from "./colours.js";
 import { time, unit, words } from "./format.js";
+import { places } from "./places.js";
 
 const SERIES = { used: "#4477aa", available: "#9aa7b5", "page cache": "#bbaa33", committed: "#9aa7b5", user: "#4477aa", system: "#ee7733", irq: "#882255", iowait: "#bbaa33", steal: "#8a5a78", "disk reads": "#228833", "disk writes": "#aa3377", "read calls of the application": "#66aacc" };
 
@@ -14,6 +15,7 @@ export function makeTrack(track, columns, step, others = []) {
   if (track.kind === "tasks") return tasks(track, columns);
   if (track.kind === "stages") return stages(track, columns, others.find((other) => other.kind === "tasks")?.stages ?? []);
   if (track.kind === "pauses") return pauses(track, columns);
+  if (track.kind === "places") return places(track, columns);
   return series(track, columns, step);
 }
 

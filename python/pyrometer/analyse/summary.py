@@ -12,6 +12,7 @@ from pyrometer.analyse.cpu import cpu, instruments
 from pyrometer.analyse.extended_stacks import doubts as extended_stack_doubts
 from pyrometer.analyse.extended_stacks import extended_stacks
 from pyrometer.analyse.gc import define_pauses, gc
+from pyrometer.analyse.hardware import hardware
 from pyrometer.analyse.helpers import helpers
 from pyrometer.analyse.huge_methods import too_large_to_compile
 from pyrometer.analyse.io import io
@@ -92,6 +93,7 @@ def summary(run: Run, window: str | None = None) -> Summary:
         memory=memory(scope),
         code=code(scope),
         jvm=jvm(scope),
+        hardware=hardware(scope),
         python=workers,
         extended_stacks=extended_stacks(scope),
         ledger=ledger(scope),

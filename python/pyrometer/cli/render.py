@@ -27,6 +27,7 @@ from pyrometer.cli.drawing import (
 )
 from pyrometer.cli.render_account import account_lines
 from pyrometer.cli.render_extended_stacks import extended_stack_lines
+from pyrometer.cli.render_hardware import hardware_lines
 from pyrometer.cli.render_iterations import iteration_lines
 from pyrometer.cli.render_jvm import jvm_lines
 from pyrometer.cli.render_ledger import view_lines
@@ -68,6 +69,7 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield from wait_lines(s.waits, look)
     yield from _gc(s)
     yield from jvm_lines(s.jvm, look)
+    yield from hardware_lines(s.hardware, look)
     yield from memory_lines(s.memory)
     yield from account_lines(s.account, look)
     if s.account is None:

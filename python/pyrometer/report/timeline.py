@@ -20,6 +20,7 @@ from pyrometer.report.machine import (
     series_column,
 )
 from pyrometer.report.pack import Pack, smallest_uint
+from pyrometer.report.places import place_track
 from pyrometer.report.timeline_stages import stage_label, stage_tracks
 from pyrometer.store.tables import Tables
 
@@ -50,6 +51,7 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
     tracks += host_tracks(tables, axis, pack)
     tracks += jvm_tracks(tables, axis, pack)
     tracks += work_tracks(tables, axis, pack)
+    tracks.append(place_track(tables, axis, pack))
     return {
         "t0_wall_ns": axis.t0_wall_ns,
         "duration_ms": axis.duration_ms,

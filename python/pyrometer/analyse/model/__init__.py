@@ -6,6 +6,7 @@ be had; a ``reason`` or a doubt then says why.
 
 from pyrometer.analyse.model.breakdown import Breakdown, BreakdownRow, Component
 from pyrometer.analyse.model.extended_stacks import ExtendedStacks, SleepLength
+from pyrometer.analyse.model.hardware import Bandwidth, CpiBreakdown, Hardware, Placement
 from pyrometer.analyse.model.jvm import (
     Age,
     Cause,
@@ -68,6 +69,7 @@ __all__ = [
     "Age",
     "Allocation",
     "App",
+    "Bandwidth",
     "Breakdown",
     "BreakdownRow",
     "By",
@@ -83,6 +85,7 @@ __all__ = [
     "Compilation",
     "CompilerCpu",
     "Component",
+    "CpiBreakdown",
     "Cpu",
     "CpuRole",
     "Deoptimisations",
@@ -92,6 +95,7 @@ __all__ = [
     "Faults",
     "Gc",
     "GcKind",
+    "Hardware",
     "HeapFlow",
     "Helper",
     "HotSource",
@@ -112,6 +116,7 @@ __all__ = [
     "Operator",
     "PageCache",
     "Phase",
+    "Placement",
     "Python",
     "PythonFunction",
     "PythonWork",

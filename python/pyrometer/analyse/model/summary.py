@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from pyrometer.analyse.model.account import Account
 from pyrometer.analyse.model.extended_stacks import ExtendedStacks
+from pyrometer.analyse.model.hardware import Hardware
 from pyrometer.analyse.model.jvm import JvmWork
 from pyrometer.analyse.model.ledger import Check, Ledger, View
 from pyrometer.analyse.model.ledger_parts import (
@@ -52,6 +53,7 @@ class Summary(BaseModel):
     memory: Memory = Field(default_factory=Memory)
     code: Code = Field(default_factory=Code)
     jvm: JvmWork = Field(default_factory=JvmWork)
+    hardware: Hardware = Field(default_factory=Hardware)
     python: Python = Field(default_factory=Python)
     extended_stacks: ExtendedStacks = Field(default_factory=ExtendedStacks)
     ledger: Ledger
