@@ -86,7 +86,6 @@ def figures(before: dict[str, Any], after: dict[str, Any]) -> Metrics:
         "readings_count": readings,
         "rows_count": sum(after["rows_count"].values()) - sum(before["rows_count"].values()),
         "start_cpu_ns": before["own_cpu_ns"],
-        "rss_bytes": after["own_peak_rss_bytes"],
         "late_p95_ns": after["late"]["p95_ns"],
     }
 
