@@ -39,7 +39,6 @@ final class TaskTracker {
 
   /** A task begins on the calling thread. */
   void started() {
-    long now = System.nanoTime();
     long cpuBefore = cpuNs();
     long cpuAfter = cpuBefore;
     try {
@@ -49,8 +48,8 @@ final class TaskTracker {
         return;
       }
       Slot slot = slots.get();
-      TaskStart task = new TaskStart(slot.osThread, now, context);
-      task.tell(slot.context);
+      TaskStart task = new TaskStart(slot.osThread, context);
+      task.begin(slot.context);
       recorder.offer(task);
       slot.task = task;
       slot.span = Span.start();
@@ -66,7 +65,6 @@ final class TaskTracker {
 
   /** The task on the calling thread has ended. */
   void ended(boolean success) {
-    long now = System.nanoTime();
     long cpuBefore = cpuNs();
     try {
       Slot slot = slots.get();
@@ -74,8 +72,9 @@ final class TaskTracker {
       if (task == null) {
         return;
       }
-      slot.task = null;
+      long now = System.nanoTime();
       slot.context.idle();
+      slot.task = null;
       long cpu = cpuBefore < 0 ? -1 : cpuBefore - slot.cpuNs;
       long bytes =
           slot.allocated < 0
@@ -122,7 +121,7 @@ final class TaskTracker {
   /** Record {@code task_start}. */
   private static final class TaskStart implements Event {
     private final long osThread;
-    private final long startNs;
+    private long startNs;
     private final long task;
     private final int stage;
     private final int stageAttempt;
@@ -131,9 +130,8 @@ final class TaskTracker {
     private final String sql;
     private final String iteration;
 
-    TaskStart(long osThread, long startNs, TaskContext context) {
+    TaskStart(long osThread, TaskContext context) {
       this.osThread = osThread;
-      this.startNs = startNs;
       this.task = context.taskAttemptId();
       this.stage = context.stageId();
       this.stageAttempt = context.stageAttemptNumber();
@@ -143,16 +141,12 @@ final class TaskTracker {
       this.iteration = context.getLocalProperty(ContextHook.ITERATION);
     }
 
-    void tell(ContextSlot slot) {
-      slot.task(
-          startNs,
-          stage,
-          stageAttempt,
-          partition,
-          task,
-          attempt,
-          ContextSlot.number(sql),
-          ContextSlot.number(iteration));
+    /** The task begins here and now: nothing that takes time lies between clock and slot. */
+    void begin(ContextSlot slot) {
+      long sqlId = ContextSlot.number(sql);
+      long iterationNumber = ContextSlot.number(iteration);
+      startNs = System.nanoTime();
+      slot.task(startNs, stage, stageAttempt, partition, task, attempt, sqlId, iterationNumber);
     }
 
     String tag() {
