@@ -18,8 +18,9 @@ import { STUDY_NAVIGATION, studyPage } from "./study.js";
 import { doubts, figures, head, iterations, verdict } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { timelineSection } from "./timeline.js";
+import { waitsSection } from "./waits.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 const read = (id) => document.getElementById(id)?.textContent ?? "";
 
@@ -94,6 +95,7 @@ async function main() {
     guarded("CPU", () => cpuSection(summary)),
     guarded("Memory and code", () => resourcesSection(summary)),
     guarded("JVM", () => jvmSection(summary)),
+    guarded("Waits", () => waitsSection(summary)),
     guarded("Counters", () => hardwareSection(summary)),
     guarded("Iterations", () => iterations(summary.iterations)),
     guarded("Queries", () => queriesSection(content.characterisation)),
