@@ -49,6 +49,8 @@ KERNEL = (
     "do_syscall_64;do_futex;futex_wait",
     "do_syscall_64;vfs_read;filemap_read;folio_wait_bit_common;io_schedule",
 )
+CLASSES = ("lock", "timed_sleep", "block_io")
+"""What the frames of `JAVA` say."""
 JAVA = (
     ("jdk.internal.misc.Unsafe", "park"),
     ("java.lang.Thread", "sleep"),
@@ -130,6 +132,8 @@ def _sample(seen: Seen, t: int, part: Part, tid: int) -> None:
         role="task",
         thread_name="Executor task launch worker",
         task_attempt_id=part.task,
+        stage_id=3,
+        wait_class=CLASSES[part.stack] if part.stack is not None else None,
         java_stack=part.stack if asleep else 99,
     )
 

@@ -40,7 +40,11 @@ def life() -> list[Part]:
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
-    made = observe(life(), 8)
+    return of_an_application(observe(life(), 8))
+
+
+def of_an_application(made: Seen) -> Seen:
+    """Add what joins the clocks of a run."""
     first, last = (f(s["begin_mono_ns"] for s in made.rows["thread_states"]) for f in (min, max))
     made.add(
         "apps", app_index=0, app_id="local-1", app_name="x",
@@ -72,6 +76,27 @@ def test_shares_of_wait_classes_are_those_of_the_program(scope: Scope) -> None:
         # Sleeps of one class are observations, not the many passes over them.
         assert share.n == 33
         assert share.high - share.low > 0.1
+
+
+def test_short_sleeps_are_split_as_wall_samples_of_short_sleeps_are(tmp_path: Path) -> None:
+    """Sleeps of 2 ms seldom meet a sample; long ones of another class must not speak for them."""
+    parts: list[Part] = []
+    for i in range(4000):
+        parts += [Part(2 * MS, 0 if i % 4 else 1), Part(2 * MS, None)]
+        if i % 200 == 0:
+            parts += [Part(400 * MS, 1), Part(90 * MS, None)]
+    short, long = 8_000 * MS, 8_000 * MS
+    write_tables(tmp_path, of_an_application(observe(parts, 3)).rows)
+    join_states(tmp_path / "tables", native())
+    with Run.open(tmp_path) as run:
+        found = {wait.wait_class: wait for wait in waits(open_scope(run, None))}
+    assert set(found) == {"lock", "timed_sleep"}
+    lock = found["lock"].share
+    truth = 0.75 * short / (short + long)
+    assert lock.low < truth < lock.high
+    assert lock.value == pytest.approx(truth, abs=0.08)
+    assert found["lock"].split_ns > 0.8 * found["lock"].asleep_ns
+    assert found["timed_sleep"].joined_ns > 0.95 * long
 
 
 def test_the_ledger_splits_task_time_by_states(scope: Scope) -> None:

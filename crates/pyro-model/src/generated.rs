@@ -459,7 +459,7 @@ tables! {
         whole_stack: I32, null = true;
         #[doc = "Sleep of a thread that a state belongs to"]
         episode_id: I64, null = true;
-        #[doc = "Of states, how the Java stack was found: joined (a wall sample in the same sleep), joined_by_run_time (the thread hardly ran in between); or why there is none: on_cpu (CPU samples tell), runnable, same_place (the class, not the stack, is that of its other sleeps at the same stack pointer), not_sampled (outside tasks), ran_between, profiler_gap, no_sample"]
+        #[doc = "Of states, how the Java stack was found: joined (a wall sample in the same sleep), joined_by_run_time (the thread hardly ran in between); or why there is none: on_cpu (CPU samples tell), runnable, same_place (the class, not the stack, is that of its other sleeps at the same stack pointer), not_sampled (outside tasks), uninterruptible (no signal reaches it), ran_between, profiler_gap, no_sample"]
         join_status: Dict, null = true;
         #[doc = "Class allocated (alloc) or locked (lock)"]
         top_class: Dict, null = true;

@@ -115,6 +115,7 @@ def extended_stacks(scope: Scope) -> ExtendedStacks:
                 wait_class=wait.wait_class,
                 asleep_ns=wait.asleep_ns,
                 joined_ns=wait.joined_ns,
+                split_ns=wait.split_ns,
                 share=wait.share,
                 episodes_count=wait.episodes_count,
             )
@@ -129,10 +130,11 @@ def extended_stacks(scope: Scope) -> ExtendedStacks:
 
 
 def doubts(found: ExtendedStacks) -> list[Doubt]:
-    """Doubt runs whose long sleeps mostly have no Java stack, or whose probe lost rows."""
+    """Doubt runs whose long sleeps lack stacks that they could have, or whose probe lost rows."""
     made = []
     long = [row for row in found.by_length if (row.low_ns or 0) >= _LONG_NS]
-    asleep, joined = sum(r.asleep_ns for r in long), sum(r.joined_ns for r in long)
+    asleep = sum(r.asleep_ns - r.uninterruptible_ns for r in long)
+    joined = sum(r.joined_ns for r in long)
     if asleep > _WORTH_NS and joined < _JOINED * asleep:
         share = units.percent(joined / asleep)
         message = f"{share} of the {units.duration(asleep)} in sleeps of 50 ms and more"
@@ -148,13 +150,14 @@ def _ratio(part: float, whole: float, squares: float, n: int) -> Estimate:
 
 
 def _by_length(scope: Scope) -> list[SleepLength]:
-    rows = dict.fromkeys((None, *LENGTHS_NS), (0.0, 0.0, 0.0, 0))
+    rows = dict.fromkeys((None, *LENGTHS_NS), (0.0, 0.0, 0.0, 0, 0.0))
     bounds = " ".join(f"WHEN length >= {low} THEN {low}" for low in reversed(LENGTHS_NS))
     for low, *sums in scope.tables.query(
-        f"SELECT CASE {bounds} END, sum(ns), sum(joined), sum(ns * ns), count(*)"
+        f"SELECT CASE {bounds} END, sum(ns), sum(joined), sum(ns * ns), count(*),"
+        "  coalesce(sum(ns) FILTER (status = 'uninterruptible'), 0)"
         " FROM w_episodes GROUP BY 1"
     ):
-        rows[low] = (sums[0], sums[1], sums[2], sums[3])
+        rows[low] = (sums[0], sums[1], sums[2], sums[3], sums[4])
     ends: list[int | None] = [*LENGTHS_NS[1:], None]
     high_of = dict(zip(LENGTHS_NS, ends, strict=True))
     return [
@@ -163,10 +166,11 @@ def _by_length(scope: Scope) -> list[SleepLength]:
             high_ns=None if low is None else high_of[low],
             asleep_ns=round(ns),
             joined_ns=round(joined),
+            uninterruptible_ns=round(deaf),
             joined_ratio=_ratio(joined, ns, squares, n),
             episodes_count=n,
         )
-        for low, (ns, joined, squares, n) in rows.items()
+        for low, (ns, joined, squares, n, deaf) in rows.items()
         if n
     ]
 

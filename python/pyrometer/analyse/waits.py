@@ -3,6 +3,11 @@
 Each pass of the probe stands for the time around it. A sleep that many passes saw is one
 observation, so intervals count sleeps, weighed: Kish's effective number (Σw)² / Σw² of them
 (L. Kish, Survey Sampling, 1965, section 11.7), in a Wilson interval.
+
+A futex by itself says nothing, and short sleeps seldom have a Java stack of their own. Their time
+is known, and the profiler's wall samples that lie in no joined sleep are a sample of just these
+sleeps: the time of a stage is split as they are (double sampling; W. Cochran, Sampling Techniques,
+1977, chapter 12).
 """
 
 from __future__ import annotations
@@ -17,19 +22,25 @@ from pyrometer.estimate import Estimate
 UNCLASSIFIED = "unclassified"
 SOURCE = "extended stacks: states of task threads, pass by pass"
 _AWAKE = "('on_cpu', 'run_queue')"
+ON_FUTEX = ("lock", "timed_sleep", "helper", "shuffle_fetch", "memory_pool", "idle", UNCLASSIFIED)
+"""Wait classes that a kernel stack does not tell apart."""
+# A wall sample that joined a sleep lies at most about a pass from its rows.
+_NEAR_NS = 100_000_000
 
 
 @dataclass
 class Weighed:
     """Time that passes stand for, the sum of its squares by sleep, and how many sleeps.
 
-    ``told_ns`` is the part whose Java stack was joined.
+    ``told_ns`` is the part whose Java stack was joined, ``split_ns`` the part whose class is that
+    of wall samples of other sleeps.
     """
 
     ns: float = 0.0
     squares: float = 0.0
     n: int = 0
     told_ns: float = 0.0
+    split_ns: float = 0.0
 
     @property
     def effective(self) -> float:
@@ -42,6 +53,7 @@ class Weighed:
         self.squares += other.squares
         self.n += other.n
         self.told_ns += other.told_ns
+        self.split_ns += other.split_ns
 
 
 @dataclass
@@ -93,6 +105,8 @@ class Wait:
         Time that the passes stand for.
     joined_ns : int
         The part of it whose Java stack is known.
+    split_ns : int
+        The part of it that wall samples of sleeps without a stack of their own give it.
     episodes_count : int
         Sleeps seen.
     source : str
@@ -103,6 +117,7 @@ class Wait:
     share: Estimate
     asleep_ns: int
     joined_ns: int
+    split_ns: int
     episodes_count: int
     source: str
 
@@ -116,33 +131,74 @@ def define_states(scope: Scope) -> None:
     """Define ``w_states``: states of threads in tasks, by sleep, in the window.
 
     Columns: app_index, task_attempt_id, kind (``asleep``, ``paused``, ``awake``), name (the wait
-    class), operator, ns, squares, n, told_ns.
+    class), operator, ns, squares, n, told_ns, split_ns.
     """
-    one_app = "CASE WHEN (SELECT count(*) FROM apps) = 1 THEN (SELECT min(app_index) FROM apps) END"
-    scope.tables.define(
-        "w_states",
-        f"""
-        WITH inside AS (
-          SELECT coalesce(a.app_index, {one_app}) AS app_index, x.task_attempt_id,
-            CASE WHEN x.state IN {_AWAKE} THEN 'awake'
-              WHEN p.start_ns IS NOT NULL AND x.t_ns < p.end_ns THEN 'paused'
-              ELSE 'asleep' END AS kind,
-            coalesce(x.wait_class, '{UNCLASSIFIED}') AS name, x.operator, x.weight,
-            CASE WHEN x.java_stack IS NULL THEN 0 ELSE x.weight END AS told,
-            -- A pass over a thread that is awake is an observation by itself.
-            coalesce(x.episode_id, -row_number() OVER ()) AS episode
-          FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
-          LEFT JOIN (SELECT pid, task_attempt_id, any_value(app_index) AS app_index
-            FROM w_spans GROUP BY ALL) a USING (pid, task_attempt_id)
-          ASOF LEFT JOIN w_pauses p ON p.pid = x.pid AND x.t_ns >= p.start_ns
-          WHERE x.event = 'state' AND x.task_attempt_id IS NOT NULL)
-        SELECT app_index, task_attempt_id, kind, name, operator, sum(w)::DOUBLE AS ns,
-          sum(w::DOUBLE * w) AS squares, count(*) AS n, sum(told)::DOUBLE AS told_ns
-        FROM (SELECT app_index, task_attempt_id, kind, name, operator, episode,
-            sum(weight) AS w, sum(told) AS told FROM inside GROUP BY ALL)
-        GROUP BY ALL
-        """,
-    )
+    scope.tables.define("w_states_seen", _SEEN)
+    scope.tables.define("w_walls_apart", _WALLS_APART)
+    scope.tables.define("w_states", _SPLIT)
+
+
+_ONE_APP = "CASE WHEN (SELECT count(*) FROM apps) = 1 THEN (SELECT min(app_index) FROM apps) END"
+_SEEN = f"""
+    WITH inside AS (
+      SELECT coalesce(a.app_index, {_ONE_APP}) AS app_index, x.task_attempt_id, x.stage_id,
+        CASE WHEN x.state IN {_AWAKE} THEN 'awake'
+          WHEN p.start_ns IS NOT NULL AND x.t_ns < p.end_ns THEN 'paused'
+          ELSE 'asleep' END AS kind,
+        coalesce(x.wait_class, '{UNCLASSIFIED}') AS name, x.operator, x.weight,
+        CASE WHEN x.java_stack IS NULL THEN 0 ELSE x.weight END AS told,
+        -- Wall samples know nothing of places: what these told is split with the rest.
+        x.java_stack IS NULL AND x.episode_id IS NOT NULL AND (x.join_status = 'same_place'
+          OR coalesce(x.wait_class, '{UNCLASSIFIED}') = '{UNCLASSIFIED}') AS without,
+        -- A pass over a thread that is awake is an observation by itself.
+        coalesce(x.episode_id, -row_number() OVER ()) AS episode
+      FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
+      LEFT JOIN (SELECT pid, task_attempt_id, any_value(app_index) AS app_index
+        FROM w_spans GROUP BY ALL) a USING (pid, task_attempt_id)
+      ASOF LEFT JOIN w_pauses p ON p.pid = x.pid AND x.t_ns >= p.start_ns
+      WHERE x.event = 'state' AND x.task_attempt_id IS NOT NULL)
+    SELECT app_index, task_attempt_id, stage_id, kind, name, operator, unknown,
+      sum(w)::DOUBLE AS ns, sum(w::DOUBLE * w) AS squares, count(*)::DOUBLE AS n,
+      sum(told)::DOUBLE AS told_ns
+    FROM (SELECT app_index, task_attempt_id, stage_id, kind, name, operator, episode,
+        without AND kind = 'asleep' AS unknown,
+        sum(weight) AS w, sum(told) AS told FROM inside GROUP BY ALL)
+    GROUP BY ALL
+"""
+
+# Wall samples asleep on a futex, in no sleep whose stack was joined, by stage.
+_WALLS_APART = f"""
+    SELECT stage_id, name, operator, sum(weight) / sum(sum(weight)) OVER of_stage AS share,
+      sum(count(*)) OVER of_stage AS walls
+    FROM (
+      SELECT x.stage_id, coalesce(x.wait_class, '{UNCLASSIFIED}') AS name, x.operator, x.weight
+      FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
+      ASOF LEFT JOIN w_pauses p ON p.pid = x.pid AND x.t_ns >= p.start_ns
+      WHERE x.event = 'wall' AND x.clock = 'mono' AND x.state = 'sleeping'
+        AND x.task_attempt_id IS NOT NULL AND x.source IS DISTINCT FROM 'python'
+        AND (p.end_ns IS NULL OR x.t_ns >= p.end_ns) AND name IN {ON_FUTEX}
+        AND NOT EXISTS (SELECT 1 FROM (
+            SELECT pid, tid, java_stack, min(t_ns) - {_NEAR_NS} AS since,
+              max(t_ns + weight) + {_NEAR_NS} AS until
+            FROM samples WHERE event = 'state' AND java_stack IS NOT NULL
+            GROUP BY pid, tid, java_stack, episode_id) j
+          WHERE j.pid = x.pid AND j.tid = x.tid AND j.java_stack = x.java_stack
+            AND x.t_ns BETWEEN j.since AND j.until))
+    GROUP BY stage_id, name, operator WINDOW of_stage AS (PARTITION BY stage_id)
+"""
+
+# The split is known no better than its wall samples: 1/n = 1/sleeps + 1/samples, a bound.
+_SPLIT = """
+    WITH whole AS (SELECT stage_id, sum(ns) AS all_ns FROM w_states_seen WHERE unknown GROUP BY 1)
+    SELECT s.app_index, s.task_attempt_id, s.kind, coalesce(a.name, s.name) AS name,
+      coalesce(a.operator, s.operator) AS operator, s.ns * coalesce(a.share, 1) AS ns,
+      (s.squares + coalesce(s.ns * h.all_ns / a.walls, 0)) * coalesce(a.share, 1) AS squares,
+      s.n * coalesce(a.share, 1) AS n, s.told_ns,
+      CASE WHEN a.share IS NULL THEN 0 ELSE s.ns * a.share END AS split_ns
+    FROM w_states_seen s
+    LEFT JOIN w_walls_apart a ON s.unknown AND a.stage_id = s.stage_id
+    LEFT JOIN whole h ON s.unknown AND h.stage_id = s.stage_id
+"""
 
 
 def waits_of_groups(scope: Scope) -> dict[int, Waits]:
@@ -174,6 +230,7 @@ def waits(scope: Scope) -> list[Wait]:
             share=part_by_weight(1.0, part.ns, whole.ns, whole.effective, part.n),
             asleep_ns=round(part.ns),
             joined_ns=round(part.told_ns),
+            split_ns=round(part.split_ns),
             episodes_count=part.n,
             source=SOURCE,
         )
@@ -183,11 +240,11 @@ def waits(scope: Scope) -> list[Wait]:
 
 def _summed(scope: Scope, sql: str) -> dict[int, Waits]:
     found: dict[int, Waits] = defaultdict(Waits)
-    for number, kind, name, operator, ns, squares, n, told in scope.tables.query(
-        "SELECT number, kind, name, operator, sum(ns), sum(squares), sum(n)::BIGINT, sum(told_ns)"
-        f" FROM ({sql}) GROUP BY ALL ORDER BY ALL"
+    for number, kind, name, operator, *sums in scope.tables.query(
+        "SELECT number, kind, name, operator, sum(ns), sum(squares), round(sum(n))::BIGINT,"
+        f" sum(told_ns), sum(split_ns) FROM ({sql}) GROUP BY ALL ORDER BY ALL"
     ):
-        part, group = Weighed(ns, squares, n, told), found[int(number)]
+        part, group = Weighed(*sums), found[int(number)]
         if kind == "asleep":
             group.asleep[name, operator].add(part)
         else:

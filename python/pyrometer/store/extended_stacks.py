@@ -30,7 +30,8 @@ _PAUSES = """
 
 # What the two ends of a row stand for beyond its passes is paused if the pass was.
 _PAUSED = """
-    SELECT seen_row, t_ns, CASE WHEN begins THEN until_ns END AS over_ns, (inside + CASE WHEN begins THEN edge // 2 ELSE 0 END
+    SELECT seen_row, t_ns, CASE WHEN begins THEN until_ns END AS over_ns,
+        (inside + CASE WHEN begins THEN edge // 2 ELSE 0 END
         + CASE WHEN ends THEN edge - edge // 2 ELSE 0 END)::BIGINT AS weight
     FROM (
         SELECT r.seen_row, greatest(p.start_ns, r.begin_mono_ns) AS t_ns,

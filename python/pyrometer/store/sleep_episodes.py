@@ -147,6 +147,8 @@ _STATUS = f"""
     SELECT j.*, CASE WHEN j.state = 'on_cpu' THEN 'on_cpu' WHEN NOT j.asleep THEN 'runnable'
         WHEN j.how IS NOT NULL THEN j.how
         WHEN j.in_task IS NULL THEN 'not_sampled'
+        -- Takes a signal once it wakes: whether a sample is of that moment cannot be told.
+        WHEN j.state = 'disk' THEN 'uninterruptible'
         WHEN u.seen_row IS NOT NULL THEN 'ran_between'
         WHEN f.t_ns IS NULL OR (j.begin_mono_ns - f.t_ns > {GAP_NS}
             AND coalesce(n.t_ns - j.end_mono_ns, {GAP_NS} + 1) > {GAP_NS}) THEN 'profiler_gap'

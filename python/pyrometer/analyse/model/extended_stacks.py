@@ -16,8 +16,10 @@ class SleepLength(BaseModel):
         Bounds of the length; both ``None``: one pass saw them, and nothing says how long they were.
     asleep_ns, joined_ns : int
         Time that the passes stand for, and the part of it with a Java stack.
+    uninterruptible_ns : int
+        Time in which no signal of the profiler could reach the thread.
     joined_ratio : Estimate
-        The part, with its interval by sleeps.
+        The joined part, with its interval by sleeps.
     episodes_count : int
         Sleeps seen.
     """
@@ -26,6 +28,7 @@ class SleepLength(BaseModel):
     high_ns: int | None = None
     asleep_ns: int = 0
     joined_ns: int = 0
+    uninterruptible_ns: int = 0
     joined_ratio: Estimate
     episodes_count: int = 0
 
@@ -39,11 +42,15 @@ class JoinStatus(BaseModel):
 
 
 class WaitShare(BaseModel):
-    """A wait class of tasks, as part of their time asleep outside GC pauses."""
+    """A wait class of tasks, as part of their time asleep outside GC pauses.
+
+    ``split_ns`` is the part whose class is that of wall samples of sleeps without joined stacks.
+    """
 
     wait_class: str
     asleep_ns: int
     joined_ns: int
+    split_ns: int = 0
     share: Estimate
     episodes_count: int
 
