@@ -39,7 +39,8 @@ _EPISODES = """
       FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
       LEFT JOIN thread_states s
         ON s.pid = x.pid AND s.tid = x.tid AND s.host = x.host AND s.begin_mono_ns = x.t_ns
-      WHERE x.event = 'state' AND x.task_attempt_id IS NOT NULL AND x.episode_id IS NOT NULL),
+      WHERE x.event = 'state' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL
+        AND x.episode_id IS NOT NULL),
     exact AS (
       SELECT episode_id, sum(off_ns)::BIGINT AS exact_ns FROM (
         SELECT DISTINCT m.episode_id, o.begin_mono_ns, o.off_ns
@@ -63,7 +64,8 @@ _SKEW = """
         b.t_ns - s.end_mono_ns) AS skew
       FROM (SELECT x.* FROM samples x JOIN w
           ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
-        WHERE x.event = 'state' AND x.task_attempt_id IS NOT NULL AND x.java_stack IS NOT NULL) x
+        WHERE x.event = 'state' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL
+          AND x.java_stack IS NOT NULL) x
       JOIN thread_states s
         ON s.pid = x.pid AND s.tid = x.tid AND s.host = x.host AND s.begin_mono_ns = x.t_ns
       ASOF LEFT JOIN walls a ON a.pid = x.pid AND a.tid = x.tid AND a.java_stack = x.java_stack

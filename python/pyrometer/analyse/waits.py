@@ -156,7 +156,7 @@ _SEEN = f"""
       LEFT JOIN (SELECT pid, task_attempt_id, any_value(app_index) AS app_index
         FROM w_spans GROUP BY ALL) a USING (pid, task_attempt_id)
       ASOF LEFT JOIN w_pauses p ON p.pid = x.pid AND x.t_ns >= p.start_ns
-      WHERE x.event = 'state' AND x.task_attempt_id IS NOT NULL)
+      WHERE x.event = 'state' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL)
     SELECT app_index, task_attempt_id, stage_id, kind, name, operator, unknown,
       sum(w)::DOUBLE AS ns, sum(w::DOUBLE * w) AS squares, count(*)::DOUBLE AS n,
       sum(told)::DOUBLE AS told_ns

@@ -69,20 +69,24 @@ _THREADS = f"""
 """
 
 _CONTEXT = """
-    SELECT p.*, s.host AS span_host, s.job_id, s.iteration,
+    SELECT p.*, coalesce(s.job_id, o.job_id) AS job_id,
+        coalesce(s.iteration, o.iteration) AS iteration,
         coalesce(p.stage_id, s.stage_id) AS of_stage,
         coalesce(p.stage_attempt, s.stage_attempt) AS of_attempt,
         coalesce(p.sql_id, s.sql_id) AS of_sql,
         p.in_task IS NOT NULL AS task,
-        CASE WHEN p.in_task IS NOT NULL THEN 'task' ELSE coalesce(t.role, 'other') END AS role,
+        -- A Python worker works for a task, but has no slot of its own.
+        CASE WHEN s.in_task IS NOT NULL THEN 'task' ELSE coalesce(t.role, 'other') END AS role,
         coalesce(p.thread_name, t.name, t.comm) AS named, k.symbols
     FROM pieces p
-    LEFT JOIN (SELECT pid, task_attempt_id AS in_task, any_value(host) AS host,
-            any_value(job_id) AS job_id, any_value(iteration) AS iteration,
-            any_value(stage_id) AS stage_id, any_value(stage_attempt) AS stage_attempt,
-            any_value(sql_id) AS sql_id
-        FROM spans GROUP BY ALL) s USING (pid, in_task)
-    LEFT JOIN state_threads t USING (pid, tid)
+    LEFT JOIN (SELECT pid, task_attempt_id AS in_task, any_value(job_id) AS job_id,
+            any_value(iteration) AS iteration, any_value(stage_id) AS stage_id,
+            any_value(stage_attempt) AS stage_attempt, any_value(sql_id) AS sql_id
+        FROM spans GROUP BY ALL) s ON s.pid = p.pid AND s.in_task = p.in_task
+    LEFT JOIN (SELECT task_attempt_id AS in_task, any_value(job_id) AS job_id,
+            any_value(iteration) AS iteration
+        FROM spans GROUP BY ALL HAVING count(DISTINCT pid) = 1) o ON o.in_task = p.in_task
+    LEFT JOIN state_threads t ON t.pid = p.pid AND t.tid = p.tid
     LEFT JOIN (SELECT host, stack_id, any_value(symbols) AS symbols FROM kernel_stacks
         GROUP BY ALL) k ON k.host = p.host AND k.stack_id = p.kernel_stack
 """

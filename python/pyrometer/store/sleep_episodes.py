@@ -146,7 +146,7 @@ _UNSURE = """
 _STATUS = f"""
     SELECT j.*, CASE WHEN j.state = 'on_cpu' THEN 'on_cpu' WHEN NOT j.asleep THEN 'runnable'
         WHEN j.how IS NOT NULL THEN j.how
-        WHEN j.in_task IS NULL THEN 'not_sampled'
+        WHEN j.in_task IS NULL OR j.pid NOT IN (SELECT pid FROM spans) THEN 'not_sampled'
         -- Takes a signal once it wakes: whether a sample is of that moment cannot be told.
         WHEN j.state = 'disk' THEN 'uninterruptible'
         WHEN u.seen_row IS NOT NULL THEN 'ran_between'
