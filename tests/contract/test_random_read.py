@@ -48,6 +48,16 @@ def needed(cache):
 class TestRandomRead(WorkloadContract):
     workload = RandomRead
 
+    @classmethod
+    def specifications(cls):
+        """Many passes are PostgreSQL's alone."""
+        return [
+            replace(spec, levels={**spec.levels, "workload.engine": "postgresql"})
+            if spec.levels["workload.passes"] != "1"
+            else spec
+            for spec in super().specifications()
+        ]
+
     @pytest.fixture(scope="class")
     @classmethod
     def cache(cls):
@@ -76,6 +86,12 @@ class TestRandomRead(WorkloadContract):
             levels = {**spec.levels, "workload.engine": "postgresql", factor: level}
             with pytest.raises(UsageError, match=factor):
                 self.workload().prepare(replace(spec, levels=levels), cache)
+
+    def test_what_fio_cannot_is_refused(self, cache):
+        spec = self.specifications()[0]
+        levels = {**spec.levels, "workload.passes": "32"}
+        with pytest.raises(UsageError, match="passes"):
+            self.workload().prepare(replace(spec, levels=levels), cache)
 
     def test_a_damaged_block_is_noticed(self, cache):
         spec, workload = self.specifications()[0], self.workload()

@@ -114,19 +114,22 @@ def _session(
     sums: dict[str, float] = defaultdict(float)
     for row in rows:
         word, state, time = row["word"], row["state"], row["time_ns"]
-        kind = "idle" if IDLE.match(word) else "wait" if _EVENT.match(word) else "no_wait"
         how = state if state in ("on_cpu", "run_queue") else "asleep"
+        # Woken for work it is not idle any more, whatever its word still says.
+        idle = IDLE.match(word) and how == "asleep"
+        waits = _EVENT.match(word) and not IDLE.match(word)
+        kind = "idle" if idle else "wait" if waits else "no_wait"
         sums[kind] += time
         sums[f"{kind}/{how}"] += time
         sums[how] += time
     followed = whole["followed_ns"]
     if not any(_EVENT.match(row["word"]) for row in rows):
         return None
-    # What was idle is sampled; CPU and run queue are counted, less what was seen of them in it.
+    # What was idle is sampled; CPU and run queue are counted.
     active = followed - sums["idle"]
     if active <= 0:
         return None
-    cpu = max(0.0, whole["on_cpu_ns"] - sums["idle/on_cpu"]) / active
+    cpu = whole["on_cpu_ns"] / active
     wait = sums["wait"] / active
     return Session(
         iteration=number,

@@ -106,7 +106,10 @@ class RandomRead(Workload):
             doc="How many blocks are asked for at once.",
         ),
         "workload.passes": Variant(
-            levels={"1": "once", "32": "32 times: long enough to look at where reads are fast"},
+            levels={
+                "1": "once",
+                "32": "32 times, to look at fast reads for longer; PostgreSQL only",
+            },
             default="1",
             doc="How often a quarter of the blocks is read in an iteration.",
         ),
@@ -145,6 +148,11 @@ class RandomRead(Workload):
                 write,
                 bytes_needed=self.bytes_needed(spec),
                 progress=progress,
+            )
+        if spec.levels["workload.passes"] != "1":
+            raise UsageError(
+                "workload.passes=32: fio reads each block of its file once at most",
+                "leave it out, or use workload.engine=postgresql",
             )
         fio.program()
         block = _BLOCK[spec.levels["workload.block"]]
