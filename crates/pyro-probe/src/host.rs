@@ -373,10 +373,11 @@ mod tests {
             .entry("energy")
             .or_default()
             .extend([crate::energy::SERIES]);
-        emitted
-            .entry("probe")
-            .or_default()
-            .extend(["passes_count", "own_cpu_ns", "programs_cpu_ns"]);
+        emitted.entry("probe").or_default().extend([
+            "passes_count",
+            "own_cpu_ns",
+            "programs_cpu_ns",
+        ]);
         assert_eq!(declared, emitted);
     }
 }

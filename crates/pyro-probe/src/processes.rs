@@ -292,11 +292,6 @@ impl Processes {
         }
     }
 
-    /// Whether a process is followed.
-    pub fn follows(&self, pid: i32) -> bool {
-        self.followed.contains_key(&pid)
-    }
-
     /// Threads of followed processes that are not known to be gone, with their processes.
     pub fn threads(&self) -> Vec<(i32, i32)> {
         let with_threads = self.followed.iter();

@@ -243,10 +243,10 @@ impl Probe {
             self.processes
                 .find_descendants(false, &mut self.recorder, &mut self.buffer);
         }
+        self.threads_ended();
         if let Some(slots) = &mut self.rows.slots {
             slots.refresh();
         }
-        self.threads_ended();
         self.processes.pass(
             depth,
             created,
@@ -314,8 +314,8 @@ impl Probe {
             &mut self.buffer,
             &mut self.rows,
         );
-        self.rows.end_counters();
         self.last_events();
+        self.rows.end_counters();
         self.recorder.end(None);
         self.rows.series(&mut self.recorder);
         self.rows.stacks.write(&mut self.rows.outputs, true);
@@ -337,8 +337,7 @@ impl Probe {
         let threads = self.processes.threads();
         let (processes, rows) = (&mut self.processes, &mut self.rows);
         for &(pid, tid) in &threads {
-            self.taskstats
-                .thread(pid, tid, &mut |row| rows.delay(row));
+            self.taskstats.thread(pid, tid, &mut |row| rows.delay(row));
         }
         self.taskstats.forget(|_| false, &mut |row| rows.delay(row));
         self.taskstats.end();

@@ -9,13 +9,20 @@ use crate::parse::process::stat;
 /// Where records are kept: gone after a boot, as the settings are.
 pub const RECORDS: &str = "/run/pyrometer";
 
-/// A change that we hold. Its record, `<setting>-<pid>-<start>`, keeps the value that was found: a
+/// A change that we hold; put back when it is dropped, at the latest. Its record, `<setting>-<pid>-<start>`, keeps the value that was found: a
 /// probe that was killed leaves it behind, and whoever comes next knows what to put back.
 #[derive(Debug)]
 pub struct Setting {
     path: PathBuf,
     record: PathBuf,
     found: String,
+    held: bool,
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        let _ = self.put_back();
+    }
 }
 
 impl Setting {
@@ -33,19 +40,21 @@ impl Setting {
         fs::create_dir_all(records)?;
         let _lock = lock(records)?;
         let found = found(records, &name);
-        let setting = Self {
+        let mut setting = Self {
             path: path.to_owned(),
             record: records.join(format!("{name}-{}", own_mark())),
             found: match found.first() {
                 Some(other) => fs::read_to_string(other)?.trim().to_owned(),
                 None => now,
             },
+            held: false,
         };
         fs::write(&setting.record, &setting.found)?;
         if let Err(error) = fs::write(path, value) {
             let _ = fs::remove_file(&setting.record);
             return Err(at(error));
         }
+        setting.held = true;
         Ok(Some(setting))
     }
 
@@ -53,10 +62,11 @@ impl Setting {
     ///
     /// # Errors
     /// If it may not be written; the record stays then.
-    pub fn put_back(self) -> io::Result<()> {
-        let Some(records) = self.record.parent() else {
+    pub fn put_back(&mut self) -> io::Result<()> {
+        let Some(records) = self.record.parent().filter(|_| self.held) else {
             return Ok(());
         };
+        self.held = false;
         let _lock = lock(records)?;
         let mut others = found(records, &name(&self.path));
         others.retain(|other| *other != self.record);
@@ -64,7 +74,7 @@ impl Setting {
             return fs::remove_file(&self.record);
         }
         fs::write(&self.path, &self.found)?;
-        others.push(self.record);
+        others.push(self.record.clone());
         others.iter().try_for_each(fs::remove_file)
     }
 }
@@ -130,11 +140,14 @@ mod tests {
     #[test]
     fn changed_and_put_back() {
         let (_folder, path, records) = here();
-        let setting = Setting::hold(&path, "1", &records).unwrap().unwrap();
+        let mut setting = Setting::hold(&path, "1", &records).unwrap().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "1");
         assert_eq!(fs::read_dir(&records).unwrap().count(), 1);
         setting.put_back().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "0");
+        assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+        drop(Setting::hold(&path, "1", &records).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "0", "dropped");
         assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
     }
 
@@ -157,7 +170,7 @@ mod tests {
         ));
         fs::write(&other, "0").unwrap();
         fs::write(&path, "1").unwrap();
-        let setting = Setting::hold(&path, "1", &records).unwrap().unwrap();
+        let mut setting = Setting::hold(&path, "1", &records).unwrap().unwrap();
         assert_eq!(setting.found, "0", "what the first probe found");
         setting.put_back().unwrap();
         assert_eq!(

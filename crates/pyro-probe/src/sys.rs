@@ -15,8 +15,8 @@ use libc::{c_int, c_long};
 
 pub mod bpf;
 pub mod map;
-pub mod netlink;
 mod memory;
+pub mod netlink;
 
 pub use memory::read_memory;
 

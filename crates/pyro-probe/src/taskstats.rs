@@ -15,6 +15,11 @@ use crate::sys::{self, mono_ns};
 /// The switch of delay accounting.
 pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
+/// Threads of a process that may be delayed at one time. A thread that was waiting when delay
+/// accounting was switched on has no begin of its wait: the kernel then counts from the boot on, and
+/// a growth that this many threads could not have waited for is left out.
+const DELAYED_AT_ONCE: i64 = 1024;
+
 const GENL_ID_CTRL: u16 = 16;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
@@ -52,6 +57,8 @@ pub enum Told<'a> {
 #[derive(Debug)]
 struct Last {
     delay: Delay,
+    /// Time that the kernel counted and that cannot have been: see [`DELAYED_AT_ONCE`].
+    false_ns: i64,
     seen_ns: i64,
     written_ns: i64,
 }
@@ -98,11 +105,6 @@ impl Taskstats {
             Err(error) => made.not_switched_on = Some(error.to_string()),
         }
         made
-    }
-
-    /// Whether the last counters of every thread are told here.
-    pub fn tells_exits(&self) -> bool {
-        self.client.is_some()
     }
 
     /// Reads the delays of processes; rows for those that grew, and for the reading before.
@@ -180,7 +182,7 @@ impl Taskstats {
 
     /// Puts the switch back as it was found.
     pub fn end(&mut self) {
-        if let Some(setting) = self.setting.take()
+        if let Some(mut setting) = self.setting.take()
             && let Err(error) = setting.put_back()
         {
             eprintln!("pyro-probe: {error}");
@@ -200,10 +202,14 @@ impl Taskstats {
     }
 }
 
-/// Rows of a thread: kinds that never delayed it have none.
+/// Rows of a thread: kinds that never delayed it have none, and those that the kernel says delayed it
+/// for longer than it lived.
 pub fn thread_rows(pid: i64, tid: i64, t_mono_ns: i64, stats: &Stats, emit: &mut dyn FnMut(Row)) {
     for (kind, delay) in KINDS.iter().zip(stats.delays) {
-        if let Some(delay) = delay.filter(|delay| delay.count > 0) {
+        let true_of = |delay: &Delay| {
+            delay.count > 0 && (stats.elapsed_ns == 0 || delay.total_ns <= stats.elapsed_ns)
+        };
+        if let Some(delay) = delay.filter(true_of) {
             emit(Row {
                 t_mono_ns,
                 pid,
@@ -222,8 +228,8 @@ fn process_rows(
     stats: &Stats,
     emit: &mut dyn FnMut(Row),
 ) {
-    for (kind, delay) in stats.delays.iter().enumerate() {
-        let Some(delay) = *delay else { continue };
+    for (kind, counted) in stats.delays.iter().enumerate() {
+        let Some(counted) = *counted else { continue };
         let row = |t_mono_ns, delay| Row {
             t_mono_ns,
             pid,
@@ -231,18 +237,30 @@ fn process_rows(
             kind: KINDS[kind],
             delay,
         };
-        let Some(last) = known.get_mut(&(pid, kind)) else {
-            let last = Last {
-                delay,
-                seen_ns: t_mono_ns,
-                written_ns: t_mono_ns,
-            };
-            known.insert((pid, kind), last);
-            emit(row(t_mono_ns, delay));
-            continue;
+        let first = !known.contains_key(&(pid, kind));
+        let last = known.entry((pid, kind)).or_insert(Last {
+            delay: Delay::default(),
+            false_ns: 0,
+            seen_ns: 0,
+            written_ns: 0,
+        });
+        let grown = counted.total_ns - last.false_ns - last.delay.total_ns;
+        let passed = t_mono_ns.saturating_sub(last.seen_ns);
+        // At first sight nobody knows how long it ran: no wait is as long as since the boot.
+        let most = if first {
+            t_mono_ns / 2
+        } else {
+            passed.saturating_mul(DELAYED_AT_ONCE)
         };
-        if last.delay != delay {
-            if last.seen_ns != last.written_ns {
+        if grown > most {
+            last.false_ns += grown;
+        }
+        let delay = Delay {
+            count: counted.count,
+            total_ns: counted.total_ns - last.false_ns,
+        };
+        if first || last.delay != delay {
+            if !first && last.seen_ns != last.written_ns {
                 emit(row(last.seen_ns, last.delay));
             }
             emit(row(t_mono_ns, delay));
@@ -342,13 +360,16 @@ mod tests {
     fn a_process_that_is_not_delayed_is_one_row() {
         let mut known = HashMap::new();
         let mut rows = Vec::new();
-        for (t, count) in [(0, 3), (1, 3), (2, 3), (3, 5), (4, 6), (5, 6)] {
+        for (t, count) in [(90, 3), (91, 3), (92, 3), (93, 5), (94, 6), (95, 6)] {
             process_rows(&mut known, 7, t, &stats(count, 10 * count), &mut |row| {
                 rows.push((row.t_mono_ns, row.kind, row.delay.count));
             });
         }
         let blkio = |t, count| (t, "blkio", count);
-        assert_eq!(rows, [blkio(0, 3), blkio(2, 3), blkio(3, 5), blkio(4, 6)]);
+        assert_eq!(
+            rows,
+            [blkio(90, 3), blkio(92, 3), blkio(93, 5), blkio(94, 6)]
+        );
         let mut taskstats = Taskstats {
             last: known,
             ..Taskstats::default()
@@ -356,8 +377,29 @@ mod tests {
         let mut take = |row: Row| rows.push((row.t_mono_ns, row.kind, row.delay.count));
         taskstats.forget(|pid| pid == 7, &mut take);
         taskstats.forget(|_| false, &mut take);
-        assert_eq!(rows.last(), Some(&blkio(5, 6)));
+        assert_eq!(rows.last(), Some(&blkio(95, 6)));
         assert!(taskstats.last.is_empty());
+    }
+
+    #[test]
+    fn a_wait_since_the_boot_is_none() {
+        let (mut known, mut rows) = (HashMap::new(), Vec::new());
+        let boot = 65_647_639_000_000;
+        for (passed, count, total) in [
+            (0, 1, 5),
+            (250, 2, 7),
+            (500, 3, 7 + boot),
+            (750, 4, 9 + boot),
+        ] {
+            let t = boot + passed * 1_000_000;
+            process_rows(&mut known, 7, t, &stats(count, total), &mut |row| {
+                rows.push((row.delay.count, row.delay.total_ns));
+            });
+        }
+        assert_eq!(rows, [(1, 5), (2, 7), (3, 7), (4, 9)]);
+        let mut thread = stats(1, boot);
+        thread.elapsed_ns = 1_000_000;
+        thread_rows(7, 8, boot, &thread, &mut |row| panic!("{row:?}"));
     }
 
     #[test]
@@ -385,7 +427,9 @@ mod tests {
         let me = std::process::id() as i32;
         taskstats.pass([me].into_iter(), &mut |row| rows.push(row));
         assert_eq!(rows.len(), KINDS.len(), "{rows:?}");
-        std::thread::spawn(|| ()).join().unwrap();
+        // The kernel adds up a thread's time at its switches and at ticks: let it be switched.
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::spawn(pause).join().unwrap();
         let (mut ended, me) = (Vec::new(), i64::from(me));
         // The thread may be joined before the kernel has told of its end.
         for _ in 0..100 {
