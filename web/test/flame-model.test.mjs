@@ -32,7 +32,8 @@ function model(lines) {
     dimensions[name] = [...new Set(lines.map((line) => line[name] ?? null))];
     index[`flame.${name}`] = Uint8Array.from(lines, (line) => dimensions[name].indexOf(line[name] ?? null));
   }
-  return loadFlame({ dimensions, event_names: ["cpu", "wall", "alloc"], events: { cpu: { unit: "ns" }, wall: { unit: "ns" }, alloc: { unit: "bytes" } }, kinds: ["unknown", "c2"] }, {
+  const events = ["cpu", "wall", ...(lines.some((line) => line.event === "state") ? ["state"] : []), "alloc"];
+  return loadFlame({ dimensions, event_names: events, events: { cpu: { unit: "ns" }, wall: { unit: "ns" }, alloc: { unit: "bytes" } }, kinds: ["unknown", "c2"] }, {
     "flame.strings.ends": Uint32Array.from(names, (name) => (end += new TextEncoder().encode(name).length)),
     "flame.strings.bytes": bytes,
     "flame.frame": Uint8Array.from(sorted, (path) => names.indexOf(path.at(-1))),
@@ -40,7 +41,7 @@ function model(lines) {
     "flame.depth": Uint8Array.from(runs, ([path]) => path.length - 1),
     "flame.kind": new Uint8Array(sorted.length).fill(1),
     "flame.node": Uint8Array.from(lines, (line) => place.get(line.path.join(";"))),
-    "flame.event": Uint8Array.from(lines, (line) => ["cpu", "wall", "alloc"].indexOf(line.event ?? "cpu")),
+    "flame.event": Uint8Array.from(lines, (line) => events.indexOf(line.event ?? "cpu")),
     "flame.weight": Float64Array.from(lines, (line) => line.weight),
     "flame.critical": Float64Array.from(lines, (line) => line.critical ?? line.weight / 2),
     "flame.n": Uint8Array.from(lines, (line) => line.n ?? 1),
@@ -160,6 +161,18 @@ test("the CPU and waiting as one: time on a CPU is not counted twice", () => {
   // A thread that sleeps on for three ticks is one sample, but tells as much as three.
   loaded.meta.events = { cpu: { unit: "ns", step: 10 }, wall: { unit: "ns", step: 10 } };
   assert.equal(makeView(loaded, { event: "both" }).effective, 4);
+});
+
+test("where states of threads were seen, they tell of time off the CPU, not wall samples", () => {
+  const loaded = model([
+    { path: ["run", "work"], weight: 10, what: "operator", role: "task", state: "on CPU" },
+    { path: ["run", "park"], weight: 30, event: "wall", what: "idle", role: "task", state: "sleeping" },
+    { path: ["run", "park", "futex_wait"], weight: 25, event: "state", what: "lock", role: "task", state: "sleeping" },
+    { path: ["run"], weight: 5, event: "state", what: "run_queue", role: "task", state: "run_queue" }]);
+  assert.ok(hasBoth(loaded));
+  const view = makeView(loaded, { event: "both", groups: ["state"] });
+  assert.equal(view.sum, 40);
+  assert.deepEqual(rows(view).filter(([name]) => ["sleeping", "run_queue", "on CPU"].includes(name)).map(([name, , , total]) => [name, total]), [["sleeping", 25], ["on CPU", 10], ["run_queue", 5]]);
 });
 
 test("weights of a selected time stand in for the whole", () => {

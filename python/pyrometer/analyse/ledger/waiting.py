@@ -27,7 +27,7 @@ from pyrometer.analyse.waits import Waits, Weighed
 
 PATH = "task/waiting"
 EVENTS = "scheduler events"
-STATES = "sleeps that the probe saw in task threads"
+STATES = "sleeps that the probe saw in task threads; without a stack, split as wall samples of such"
 
 
 def waiting(found: Sums) -> list[Row]:
