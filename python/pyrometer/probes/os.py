@@ -232,6 +232,7 @@ class OsProbe(Probe):
             dropped=found.get("dropped_rows_count"),
             own_cpu_ns=found.get("own_cpu_ns"),
             reason="; ".join(reason for reason in reasons if reason) or None,
+            counters=found.get("counters"),
         )
 
     def read_annotation(self, pid: int) -> tuple[str | None, str | None]:
