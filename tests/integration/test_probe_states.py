@@ -111,11 +111,12 @@ def within(measured: float, declared: float, wall: float) -> None:
     """Compare a sampled time with the truth: three standard deviations and the two ends.
 
     Passes fall on a state with the probability of its share (independent draws: a jittered period
-    far longer than a time slice); at either end of the phase up to a period is misplaced.
+    far longer than a time slice); at the two ends of the phase some periods are misplaced, more of
+    a thread that was quiet before, which is read in one of four.
     """
     share = min(max(declared / wall, 0.0), 1.0)
     deviation = math.sqrt(share * (1 - share) * wall / PERIOD_NS) * PERIOD_NS
-    assert abs(measured - declared) <= 3 * deviation + 2 * PERIOD_NS, (measured, declared)
+    assert abs(measured - declared) <= 3 * deviation + 6 * PERIOD_NS, (measured, declared)
 
 
 @pytest.mark.parametrize("tier", ["T1", "T2", "T3"])
@@ -127,9 +128,9 @@ def test_time_on_a_cpu_waiting_for_one_and_asleep_are_as_declared(
     told, found = observed.truth[name], observed.seconds(tier, name)
     wall = told["end_ns"] - told["begin_ns"]
     within(sum(found.values()), wall, wall)
-    if name == "fsync" and tier != "T1":
-        # A sleep shorter than a pass over the files often ends while the probe holds the CPU: such
-        # a thread is seen runnable too often, never too seldom (docs/reference/probe.md).
+    if name == "fsync":
+        # A sleep shorter than a pass often ends while the probe holds the CPU: such a thread is
+        # seen runnable too often, never too seldom (docs/reference/probe.md).
         awake = found.get("on_cpu", 0) + found.get("run_queue", 0)
         within(max(awake, told["cpu_ns"] + told["queue_ns"]), awake, wall)
         return
