@@ -61,12 +61,12 @@ def _define(scope: Scope) -> None:
             ON o.begin_mono_ns < w.end_mono_ns AND o.end_mono_ns > w.start_mono_ns)
         SELECT o.host, o.pid, o.tid, coalesce(n.role, 'other') AS role, o.kind, o.kernel_stack,
           {ended_by_sql()} AS ended_by,
-          -- One interval lies where it lies; of several nobody knows better than their second.
-          CASE WHEN o.count = 1 THEN (least(until, runnable_ns) > since)::INT
+          -- One interval lies where it lies; of what was added up only its second is known.
+          CASE WHEN o.off_ns = length THEN (least(until, runnable_ns) > since)::INT
             ELSE o.count * (until - since) / length END AS count,
-          CASE WHEN o.count = 1 THEN greatest(least(until, runnable_ns) - since, 0)
+          CASE WHEN o.off_ns = length THEN greatest(least(until, runnable_ns) - since, 0)
             ELSE asleep_ns * ((until - since) / length) END AS asleep_ns,
-          CASE WHEN o.count = 1 THEN greatest(until - greatest(since, runnable_ns), 0)
+          CASE WHEN o.off_ns = length THEN greatest(until - greatest(since, runnable_ns), 0)
             ELSE run_queue_ns * ((until - since) / length) END AS run_queue_ns
         FROM rows o LEFT JOIN named n ON n.pid = o.pid AND n.tid = o.tid
         LEFT JOIN w_threads t ON t.pid = o.waker_pid AND t.tid = o.waker_tid

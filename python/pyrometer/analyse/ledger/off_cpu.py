@@ -66,7 +66,9 @@ def define_off_cpu(scope: Scope) -> None:
             greatest(end_mono_ns - begin_mono_ns, 1) AS length FROM off_cpu o)
         SELECT s.task, o.pid, o.begin_mono_ns AS begin_ns, o.count, o.asleep_ns, o.run_queue_ns,
           greatest(o.begin_mono_ns, s.start_ns) AS since,
-          least(o.end_mono_ns, s.end_ns) AS until, o.count = 1 AS single,
+          least(o.end_mono_ns, s.end_ns) AS until,
+          -- Added up, one short wait alone has a second as its place, too.
+          o.off_ns = o.end_mono_ns - o.begin_mono_ns AS single,
           (least(o.end_mono_ns, s.end_ns) - greatest(o.begin_mono_ns, s.start_ns))::DOUBLE
             / o.length AS inside,
           {ended_by_sql()} AS ended_by
