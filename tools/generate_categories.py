@@ -154,9 +154,9 @@ def waits_page(waits: dict[str, Any]) -> str:
         "Every moment in which a thread was off its CPU has exactly one *wait class*. The rules "
         "are data: `schema/wait_classes.toml`.",
         "",
-        "A profiler tells a thread's state by the instruction at which it met it, so one that was just "
-        "woken looks like one that runs. Whatever its state was called, a wall-clock sample counts as "
-        "asleep where its leaf frame is one in which a thread is only while it waits:",
+        "A profiler tells a thread's state by the instruction at which it met it, so one that was "
+        "just woken looks like one that runs. Whatever its state was called, a wall-clock sample "
+        "counts as asleep where its leaf frame is one in which a thread is only while it waits:",
         "",
         *(f"- `{pattern}`" for pattern in waits["blocked"]),
         "",
