@@ -296,7 +296,7 @@ def test_a_full_disk_stops_the_streams_not_the_probe(
 ) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(small)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("needs the right to mount a small tmpfs")
     try:
@@ -304,7 +304,7 @@ def test_a_full_disk_stops_the_streams_not_the_probe(
         paths.raw.mkdir()
         probe = OsProbe(host="here", hz=200)
         probe.start(paths, sleeper.pid)
-        (small / "ballast").write_bytes(b"x" * 24_000)
+        (small / "ballast").write_bytes(b"x" * 60_000)
         wait_until(lambda: report_of(paths)["dropped_rows_count"] > 0, "rows dropped", 60)
         (pid,) = probe.processes()
         spent = Path(f"/proc/{pid}/stat").read_text().split()[13:15]
