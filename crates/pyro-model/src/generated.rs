@@ -824,7 +824,7 @@ tables! {
         host: Dict, null = false;
         #[doc = "Time of the reading"]
         t_mono_ns: I64, null = false;
-        #[doc = "thread, cpu/<n>, node/<n>, host or the name of a device's own unit"]
+        #[doc = "thread; of memory, links and energy: node/<n>, package/<n>, l3/<n>, <device>/node/<n> or host"]
         scope: Dict, null = false;
         #[doc = "Process, of threads"]
         pid: I64, null = true;
