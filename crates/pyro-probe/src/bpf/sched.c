@@ -347,7 +347,13 @@ static __always_inline bool in_interrupt(struct task_struct *current, u64 *conte
 	/* A pointer becomes a number only by way of memory. */
 	*(volatile u64 *)&place->frames_count = (u64)context;
 	u64 here = *(volatile u64 *)&place->frames_count, low = (u64)current->stack;
-	return here < low || here >= low + THREAD_BYTES;
+	if (here < low || here >= low + THREAD_BYTES)
+		return true;
+	/* One that came upon user code stays on the thread's own stack: no call brought the thread here. */
+	if (current->flags & PF_KTHREAD)
+		return false;
+	struct pt_regs *regs = bpf_task_pt_regs(current);
+	return regs && syscall_number(regs) == -1;
 }
 
 /* sched_waking(struct task_struct *task), where the waker runs */
