@@ -412,7 +412,7 @@ def test_plans_open_an_operator_by_click_and_key(full: Browser) -> None:
 
 def test_help_is_reachable_by_keyboard(full: Browser) -> None:
     full.js("document.querySelector('.skip').focus()")
-    for _ in range(14):
+    for _ in range(20):
         ActionChains(full.driver).send_keys(Keys.TAB).perform()
         if full.js("return document.activeElement.className") == "help":
             break
@@ -430,7 +430,7 @@ def test_what_is_missing_says_why(browser: Browser, tmp_path: Path) -> None:
     assert "no profiler samples" in page.text("#flame .missing")
     assert page.js("return document.querySelector('#flame canvas') === null")
     reasons = page.all_texts("#timeline .missing")
-    assert len(reasons) == 8
+    assert len(reasons) == 9
     assert all(len(reason) > 20 for reason in reasons)
     assert page.js("""return document.querySelector('[data-track="tasks"]') !== null""")
     assert "operating system" in page.text("#ledger .missing")

@@ -187,7 +187,7 @@ def test_heap_memory_and_reads_are_there(data: ReportData) -> None:
 
 def test_critical_time_on_wall_is_the_time_with_tasks(data):
     flame, columns = data.content["flame"], unpack(data, "flame")
-    assert flame["critical"] == ["cpu", "wall"]
+    assert flame["critical"] == ["cpu", "wall", "state"]
     running = {}
     for sample in ROWS["samples"]:
         if sample["event"] == "wall" and sample.get("task_attempt_id") is not None:

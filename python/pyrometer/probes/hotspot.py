@@ -242,7 +242,9 @@ def parse_properties(text: str) -> dict[str, str]:
     for line in text.splitlines():
         if line.startswith(("#", "!")) or not line.strip():
             continue
-        key, value, into = [], [], 0
+        key: list[str] = []
+        value: list[str] = []
+        into = 0
         letters = iter(line)
         for letter in letters:
             if letter == "\\":
