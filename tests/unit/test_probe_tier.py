@@ -52,6 +52,13 @@ def test_the_tier_of_the_command_line_reaches_the_probe() -> None:
     assert make_trial(["true"], True, [], 1, "0", "light", "test", None).tier is None
 
 
+@pytest.mark.parametrize(("profile", "tier"), [("light", "T1"), ("full", None), ("cpu", None)])
+def test_no_event_of_the_scheduler_is_traced_unless_stacks_are_asked_for(profile, tier) -> None:
+    trial = make_trial(["true"], True, [], 1, "0", profile, "test", None)
+    (probe,) = (one for one in probes_of(trial) if isinstance(one, OsProbe))
+    assert probe.tier == tier
+
+
 def test_the_report_says_the_tier_what_came_and_why_not_a_better_one(tmp_path: Path) -> None:
     paths = RunPaths(tmp_path)
     paths.raw.mkdir()
