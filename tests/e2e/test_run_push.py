@@ -39,7 +39,7 @@ def sums(run_dir: Path, column: str) -> dict[str, Counter[str]]:
     with Run.open(run_dir) as run:
         for event, value, weight in run.tables.query(
             f"SELECT event::VARCHAR, ({column})::VARCHAR, sum(weight)::BIGINT FROM samples"
-            " WHERE source <> 'python'"
+            " WHERE source NOT IN ('python', 'probe')"
             " GROUP BY ALL"
         ):
             found.setdefault(NAMES[event], Counter())[value] = weight

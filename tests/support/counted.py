@@ -54,4 +54,5 @@ def main() -> None:
     time.sleep(0.3)
 
 
-main()
+if __name__ == "__main__":
+    main()

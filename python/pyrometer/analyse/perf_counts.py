@@ -114,7 +114,7 @@ def scaled(value: float, enabled: float, running: float) -> float | None:
     Examples
     --------
     >>> scaled(100, 40, 10), scaled(100, 40, 40), scaled(0, 40, 0)
-    (400.0, 100.0, None)
+    (400.0, 100, None)
     """
     if running <= 0:
         return None if enabled > 0 else value

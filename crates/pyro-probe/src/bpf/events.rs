@@ -1,6 +1,7 @@
 //! The programs that see every switch, request and reading call, `events.bpf.c`.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
 use aya::programs::BtfTracePoint;
@@ -233,12 +234,14 @@ fn attach_group(
     Ok(())
 }
 
+/// Inode of the host's own PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). What a mounted
+/// `/proc` shows of numbers (NSpid) begins at its own namespace and does not tell.
+const HOST_PID_NAMESPACE: u64 = 0xefff_fffc;
+
 /// The programs see the host's numbers of processes: ours must be the same.
 fn own_namespace() -> Result<(), Refusal> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    match line.map_or(1, |numbers| numbers.split_ascii_whitespace().count()) {
-        0 | 1 => Ok(()),
+    match std::fs::metadata("/proc/self/ns/pid") {
+        Ok(found) if found.ino() == HOST_PID_NAMESPACE => Ok(()),
         _ => Err(Refusal {
             reason: "the probe runs in a PID namespace of its own".to_owned(),
             remedy: "Run the probe in the host's PID namespace (docker run --pid=host).",
