@@ -67,7 +67,9 @@ def test_profiles_of_executors_arrive_while_the_application_runs(tmp_path: Path)
         assert done.code == 0, done.stderr
     manifest = opened(tmp_path / "run")
     early = [p for p in fake.taken if p.at_ns < (manifest.ended_wall_ns or 0)]
-    assert {p.labels["executor"] for p in early} >= {"driver", "0", "1"}
+    assert {p.labels["executor"] for p in early} >= {"0", "1"}
+    # The driver works at the begin and at the end: its first period may be sent with its last.
+    assert {p.labels["executor"] for p in fake.taken} == {"driver", "0", "1"}
     for p in fake.taken:
         assert p.labels["service_name"] == "pushed"
         assert p.labels["cluster"] == "blue"
