@@ -215,6 +215,7 @@ def test_a_script_for_spark_shell_on_stdin(tmp_path: Path) -> None:
     assert codes(tmp_path / "run") == {"workload_failed"}
 
 
+@pytest.mark.slow
 def test_a_java_main_that_runs_out_of_memory(classes: Path, tmp_path: Path) -> None:
     jars = find_spark().home / "jars"
     done = pyrometer(

@@ -32,7 +32,7 @@ def whole() -> Rows:
 ROWS = whole()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     dropped=st.sets(st.sampled_from(sorted(ROWS)), max_size=4),
     seed=st.integers(0, 1 << 30),
