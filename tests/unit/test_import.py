@@ -46,7 +46,7 @@ STACKS: Sums = Counter({("main", "a.B.run"): 7, ("main",): 5, ("main", "f", "f")
         (b"\x48\x01" + gzip.decompress(pprof_bytes(STACKS)), "pprof"),  # as Go's begin
         (b"\n" + FOLDED.encode(), "folded"),
         (speedscope_bytes(STACKS), "speedscope"),
-        (gzip.compress(speedscope_bytes(STACKS)), "speedscope"),
+        (gzip.compress(speedscope_bytes(STACKS), mtime=0), "speedscope"),
         (JFR.read_bytes()[:5000], "jfr"),
     ],
 )
@@ -62,7 +62,7 @@ def test_formats_are_told_by_content(tmp_path: Path, content: bytes, expected: s
         (b"PERFILE2\x00\x00", "perf script"),
         (b"<svg xmlns=", "folded"),
         (b"nothing of the kind\n", "--format"),
-        (gzip.compress(FOLDED.encode()), "gunzip"),
+        (gzip.compress(FOLDED.encode(), mtime=0), "gunzip"),
         (b"", "--format"),
     ],
 )
