@@ -203,4 +203,6 @@ def test_options_about_one_run_do_not_go_with_a_difference(tmp_path, capsys):
     assert run_verb(["flame", run, run]) == 2
     assert "of one there is a flame graph" in capsys.readouterr().err
     assert run_verb(["flame", run, "--against", run, "-o", "page", f"{run}/x"]) == 2
-    assert "on which side is it?" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "on which side is it?" in said
+    assert "pyrometer flame RUN… --against" in said

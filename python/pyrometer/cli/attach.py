@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from pyrometer.cli.beside import (
-    DurationOption,
-    NoReportOption,
-    Notes,
-    OutputOption,
-    seconds,
-    tell,
-    ticking,
-)
+from pyrometer.cli.beside import DurationOption, NoReportOption, OutputOption, observe_and_tell
 from pyrometer.cli.common import JsonOption
 
 app = typer.Typer()
 
+EXAMPLES = """\b
+Examples:
+  pyrometer attach 4242
+  pyrometer attach 4242 --duration 60s -o before
+  pyrometer attach 4242 --event cpu,alloc=512k
+"""
 
-@app.command()
+
+@app.command(epilog=EXAMPLES)
 def attach(
     pid: Annotated[
         int, typer.Argument(help="Process of a JVM: a Spark driver or executor, or any other.")
@@ -45,15 +45,12 @@ def attach(
     """
     from pyrometer.beside import attach as observe
 
-    length = seconds(duration)
-    with ticking(f"attached to process {pid}") as tick:
-        observed = observe(
-            pid,
-            events=event,
-            seconds=length,
-            run_dir=output,
-            tick=tick,
-            watch=Notes(),
-            report=not no_report,
-        )
-    tell(observed, "pyrometer/attach/1", as_json)
+    observe_and_tell(
+        "attach",
+        f"attached to process {pid}",
+        partial(observe, pid, events=event),
+        duration=duration,
+        output=output,
+        no_report=no_report,
+        as_json=as_json,
+    )

@@ -81,6 +81,37 @@ def ticking(what: str) -> Iterator[Callable[[float], None]]:
         yield lambda gone: status.update(f"{what} for {gone:.0f} s; Ctrl-C ends it")
 
 
+def observe_and_tell(
+    verb: str,
+    what: str,
+    observe: Callable[..., Observed],
+    *,
+    duration: str | None,
+    output: Path | None,
+    no_report: bool,
+    as_json: bool,
+) -> None:
+    """Observe until it ends, for a time or up to Ctrl-C; print what came.
+
+    Parameters
+    ----------
+    verb : str
+        Name of the verb, for the schema of its JSON.
+    what : str
+        What is observed, in words.
+    observe : callable
+        A function of `pyrometer.beside` that lacks only what the verbs share.
+    duration, output, no_report, as_json
+        The options that they share.
+    """
+    length = seconds(duration)
+    with ticking(what) as tick:
+        observed = observe(
+            seconds=length, run_dir=output, tick=tick, watch=Notes(), report=not no_report
+        )
+    tell(observed, f"pyrometer/{verb}/1", as_json)
+
+
 def tell(observed: Observed, schema: str, as_json: bool) -> None:
     """Print what came, and where it is."""
     from pyrometer.cli import render

@@ -1,4 +1,4 @@
-"""``pyrometer flame RUN… --against RUN…``: what changed from the first runs to the others."""
+"""``RUN… --against RUN…``: what changed from the first runs to the others."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class SeveralAgainst(TyperCommand):
             if str(run) not in before and str(run) in args:
                 raise UsageError(
                     f"{run}: on which side is it? It stands behind {AGAINST} and another option",
-                    f"pyrometer flame RUN… {AGAINST} RUN… -o FILE",
+                    f"pyrometer {ctx.info_name} RUN… {AGAINST} RUN…",
                 )
         return rest
 

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from pyrometer.cli.beside import (
-    DurationOption,
-    NoReportOption,
-    Notes,
-    OutputOption,
-    seconds,
-    tell,
-    ticking,
-)
+from pyrometer.cli.beside import DurationOption, NoReportOption, OutputOption, observe_and_tell
 from pyrometer.cli.common import JsonOption
 from pyrometer.errors import UsageError
 
 app = typer.Typer()
 
-TIERS = ("auto", "T0", "T1", "T2", "T3")
-EXAMPLES = """
+EXAMPLES = """\b
 Examples:
-
-  pyrometer probe --pid 4242 --duration 30s\n
-  pyrometer probe --pid 4242 --annotate postgres -o pg\n
-  pyrometer probe --pid 4242 --annotate 'word@my_state:u32=states.txt'\n
+  pyrometer probe --pid 4242 --duration 30s
+  pyrometer probe --pid 4242 --annotate postgres -o pg
+  pyrometer probe --pid 4242 --annotate 'word@my_state:u32=states.txt'
 """
 
 
@@ -64,24 +55,19 @@ def probe(
     2 for a mistake in the options or a process that is not there, 3 if it may not be observed.
     """
     from pyrometer.beside import probe as observe
+    from pyrometer.probes.os import TIERS
 
     if not 0.1 <= hz <= 1000:
         raise UsageError(f"--hz {hz:g}: not from 0.1 to 1000", "--hz 100")
     if tier not in TIERS:
         raise UsageError(f"--tier {tier}: there is no such tier", f"one of {', '.join(TIERS)}")
     pids = list(dict.fromkeys([*pid, *(more or ())]))
-    named = ", ".join(map(str, pids))
-    length = seconds(duration)
-    with ticking(f"observing process {named}") as tick:
-        observed = observe(
-            pids,
-            annotation=annotate,
-            seconds=length,
-            run_dir=output,
-            hz=hz,
-            tier=None if tier == "auto" else tier,
-            tick=tick,
-            watch=Notes(),
-            report=not no_report,
-        )
-    tell(observed, "pyrometer/probe/1", as_json)
+    observe_and_tell(
+        "probe",
+        f"observing process {', '.join(map(str, pids))}",
+        partial(observe, pids, annotation=annotate, hz=hz, tier=None if tier == "auto" else tier),
+        duration=duration,
+        output=output,
+        no_report=no_report,
+        as_json=as_json,
+    )
