@@ -53,7 +53,7 @@ def honoured(made: Treatments, workload: str, folder: Path) -> Treatments:
         if reason is None:
             kept[name] = treatment
         else:
-            out.append(LeftOut(name, reason))
+            out.append(LeftOut(name, reason, treatment.varied))
     return Treatments(kept, out)
 
 

@@ -107,7 +107,10 @@ def plan_of(
             PlannedTreatment(name=one.name, levels=dict(one.levels), varied=dict(one.varied))
             for one in made.run.values()
         ],
-        left_out=[LeftOutTreatment(name=one.name, reason=one.reason) for one in made.left_out],
+        left_out=[
+            LeftOutTreatment(name=one.name, reason=one.reason, varied=dict(one.varied))
+            for one in made.left_out
+        ],
         trials=[
             PlannedTrial(
                 number=one.number,

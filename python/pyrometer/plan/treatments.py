@@ -40,10 +40,11 @@ class Treatment:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A treatment that is not run, and why."""
+    """A treatment that is not run, and why; `varied` are its levels in the matrix."""
 
     name: str
     reason: str
+    varied: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,11 @@ def combinations(source: Source, own: Own, facts: Mapping[str, float | None]) ->
         try:
             parsed = parse_treatment([f"{k}={v}" for k, v in levels.items()], own)
         except CapabilityError as error:
-            made.left_out.append(LeftOut(name, error.message))
+            made.left_out.append(LeftOut(name, error.message, varied))
             continue
         broken = _broken(constraints, parsed, facts)
         if broken:
-            made.left_out.append(LeftOut(name, broken))
+            made.left_out.append(LeftOut(name, broken, varied))
         else:
             made.run[name] = Treatment(name, levels, parsed, varied)
     if len(made.run) > MOST_TREATMENTS:

@@ -43,6 +43,7 @@ class LeftOutTreatment(_Part):
 
     name: str
     reason: str
+    varied: dict[str, str] = Field(default_factory=dict)
 
 
 class PlannedTrial(_Part):
