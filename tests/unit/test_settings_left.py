@@ -24,7 +24,7 @@ def test_a_dead_probe_is_named_with_the_command(tmp_path: Path) -> None:
     [finding] = left_settings(tmp_path)
     assert not finding.available
     assert "kernel.task_delayacct" in finding.reason
-    assert finding.remedy == f"sysctl kernel.task_delayacct=0 && rm {record}"
+    assert finding.remedy == f"echo 0 > /proc/sys/kernel/task_delayacct && rm {record}"
 
 
 def test_a_probe_that_runs_will_put_it_back(tmp_path: Path) -> None:

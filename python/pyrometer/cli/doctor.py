@@ -81,12 +81,12 @@ def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
 
 
 def left_settings(records: Path | None = None) -> list[Finding]:
-    """Find settings of the kernel that dead probes left changed; none is no finding.
+    """Find settings of the kernel that dead probes or runs left changed; none is no finding.
 
     Parameters
     ----------
     records : Path, optional
-        Where the probe keeps what it found; unasked, where it does on this host.
+        Where they keep what they found; unasked, where they do on this host.
     """
     from pyrometer.probes.doctor import Finding
     from pyrometer.run import settings_left
@@ -97,7 +97,7 @@ def left_settings(records: Path | None = None) -> list[Finding]:
             "setting_left",
             None,
             False,
-            f"{one.setting} was left as a dead probe set it",
+            f"{one.setting} was left as a dead probe or run set it",
             one.remedy,
         )
         for one in left

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyrometer.errors import PyrometerError
 from pyrometer.plan import Level
 from pyrometer.plan.treatments import LeftOut, Treatment, Treatments
-from pyrometer.run import cgroup
+from pyrometer.run import cgroup, settings
 from pyrometer.run.command import split_options
 from pyrometer.run.host import parse_meminfo
 from pyrometer.run.java import require_java
@@ -65,9 +65,10 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
         spec = registry.resolve(workload, own)
         cpu_set(levels)
         cgroup.planned_here({**found.limits(spec), **levels}, _existing(folder))
+        settings.switches(levels)
         apply_treatment(levels, None)
     except PyrometerError as error:
-        return error.message
+        return f"{error.message} ({error.remedy})" if error.remedy else error.message
     if any(name.startswith("jvm.") for name in levels):
         return _jvm_refuses(levels)
     return None

@@ -1,4 +1,4 @@
-"""Processes of a trial that outlived the Pyrometer which started them."""
+"""What a trial leaves when its Pyrometer is killed: processes, and switches of the kernel."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from pyrometer.process import start_ticks
+from pyrometer.run import settings
 from pyrometer.run.environment import INSIDE
 
 POLITE_S = 10.0
@@ -32,6 +33,7 @@ def end(root: Path) -> int:
     """End what is left of trials below `root`: asked first, then killed; gives their number.
 
     An application goes on when its Pyrometer is killed: beside it no trial could be measured.
+    Then switches are put back that the dead held.
     """
     known = {pid: start_ticks(pid) for pid in of_run(root)}
     for number, seconds in ((signal.SIGTERM, POLITE_S), (signal.SIGKILL, POLITE_S)):
@@ -41,6 +43,7 @@ def end(root: Path) -> int:
         deadline = time.monotonic() + seconds
         while _alive(known) and time.monotonic() < deadline:
             time.sleep(0.05)
+    settings.put_back()
     return len(known)
 
 

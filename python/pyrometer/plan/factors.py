@@ -19,7 +19,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @dataclass(frozen=True)
 class Factor:
-    """One declaration of ``schema/conf.toml``; `doc` and `refused` are sentences for people."""
+    """One declaration of ``schema/conf.toml``; `doc`, `refused` and `needs` are for people."""
 
     name: str
     type: str
@@ -30,6 +30,8 @@ class Factor:
     range: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
     refused: str | None = None
+    file: str | None = None
+    needs: str | None = None
 
     def matches(self, name: str) -> bool:
         """Whether this declaration is about the factor `name`."""

@@ -13,7 +13,7 @@ from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan import Level, Trial
 from pyrometer.plan.factors import parse_cpus
 from pyrometer.probes.base import Needs
-from pyrometer.run import cgroup
+from pyrometer.run import cgroup, settings
 from pyrometer.run import command as commands
 from pyrometer.run.command import Command
 from pyrometer.run.environment import (
@@ -59,6 +59,8 @@ class Launch:
         Limits of the host that the workload brings itself, where the user gave none.
     group : cgroup.Plan
         Control groups it is born in.
+    switches : tuple of settings.Switch
+        Switches of the kernel, set for as long as it runs.
     doubts : tuple of Doubt
         Raised while deciding.
     spec : LaunchSpec or None
@@ -79,6 +81,7 @@ class Launch:
     drop_caches: bool = False
     limits: Mapping[str, Level] = field(default_factory=dict)
     group: cgroup.Plan = field(default_factory=cgroup.Plan)
+    switches: tuple[settings.Switch, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
     own: OwnCommand | None = None
@@ -123,6 +126,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         kind=command.kind,
         cpus=cpu_set(trial.treatment),
         group=group,
+        switches=settings.switches(trial.treatment),
         drop_caches=trial.treatment.get("cache.state") == "cold",
         doubts=tuple(doubts),
         timeout_s=trial.timeout_s,
@@ -178,6 +182,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         limits=limits,
         group=group,
         doubts=tuple(_group_doubts(group)),
+        switches=settings.switches(trial.treatment),
         spec=spec,
         timeout_s=trial.timeout_s,
     )

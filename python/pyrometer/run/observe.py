@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pyrometer.errors import CapabilityError
 from pyrometer.probes.base import Probe
-from pyrometer.run import cgroup, cgroup_left, own, process
+from pyrometer.run import cgroup, cgroup_left, own, process, settings
 from pyrometer.run.cgroup_plan import CONTROLLER
 from pyrometer.run.close import judge
 from pyrometer.run.environment import properties_text
@@ -70,7 +70,11 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     if launch.drop_caches:
         with record.phase("drop cache"):
             drop_caches()
-    with process.held_signals(), cgroup.applied(launch.group) as stay:
+    with (
+        process.held_signals(),
+        settings.applied(launch.switches) as changed,
+        cgroup.applied(launch.group) as stay,
+    ):
         process.adopt_orphans()
         watch.phase("run")
         pid = _begin(launch, record)
@@ -82,6 +86,8 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
             with record.phase("close"):
                 _drain(probes, record)
         judge(record, launch, probes, ending)
+    for text in changed:
+        record.doubt("setting_left", f"{text}.")
     if stay:
         record.doubt("groups_left", f"{cgroup_left.told(stay)}.")
     record.save()
