@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pyrometer.report.axis import Axis, Line, find_axis, occupancy
 from pyrometer.report.columns import floats, integers, texts
 from pyrometer.report.jvm import work_tracks
+from pyrometer.report.latency_map import latency_map
 from pyrometer.report.machine import (
     Track,
     host_tracks,
@@ -40,8 +41,8 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
     Returns
     -------
     dict
-        ``t0_wall_ns``, ``duration_ms``, ``step_ms``, ``marks`` (iterations) and ``tracks``. A
-        track without data has a ``reason`` instead. ``{"reason": ...}`` if nothing has a time.
+        ``t0_wall_ns``, ``duration_ms``, ``step_ms``, ``marks`` (iterations), ``tracks`` and
+        ``latencies``. A track without data has a ``reason`` instead. ``{"reason": ...}`` if nothing has a time.
     """
     axis = find_axis(tables, manifest)
     if axis is None:
@@ -59,6 +60,7 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
         "count": axis.count,
         "marks": _marks(tables, axis),
         "tracks": tracks,
+        "latencies": latency_map(tables, axis, pack),
     }
 
 
