@@ -34,6 +34,17 @@ def probe_binary() -> Path:
     return path
 
 
+def canary_command() -> tuple[str, ...]:
+    """Give the command that measures a canary.
+
+    Raises
+    ------
+    CapabilityError
+        If the probe is missing or may not be executed.
+    """
+    return (str(probe_binary()), "canary", "--json")
+
+
 @cache
 def plugin_jar() -> Path:
     """Path of ``pyrometer-plugin.jar``, checked to be there and of our version.

@@ -28,7 +28,7 @@ variants:
       long: {doc: Twice as long., argv: ["0.04"]}
 """
 HEAD = "name: naps\nworkload: ./workload.yaml\nprofile: 'off'\n"
-CALM = "canaries: false\nguard: {policy: flag, busy: 100%, steal: 100%}\n"
+CALM = "canaries: none\nguard: {policy: flag, busy: 100%, steal: 100%}\n"
 
 
 def napping(folder: Path, text: str = "") -> Path:
@@ -50,7 +50,7 @@ def plan(
     return Plan(
         name="simulated", files=[], workload="parquet-scan", scale="test", profile="off",
         iterations=1, warmup=0, seed=seed, kind=kind, split=[], blocks=blocks, margin=0.02,
-        timeout_s=60.0, canaries=True, guard={"policy": "flag"}, baseline=names[0],
+        timeout_s=60.0, canaries="trial", guard={"policy": "flag"}, baseline=names[0],
         treatments=[PlannedTreatment(name=name, levels={}, varied={}) for name in names],
         left_out=[],
         trials=[

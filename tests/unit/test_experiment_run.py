@@ -217,7 +217,7 @@ def test_a_trial_that_was_disturbed_is_repeated_and_kept(tmp_path):
         after=lambda first, limits, swap: Surroundings(disturbed=next(seen)),
     )
     plan = experiments.plan(["a", "b"], 1, 3)
-    plan.guard, plan.canaries = {"policy": "repeat", "repeats": 2}, False
+    plan.guard, plan.canaries = {"policy": "repeat", "repeats": 2}, "none"
     begin(tmp_path / "out", plan)
     entries = carry_out(tmp_path / "out", hands=hands)
     assert [one.attempt for one in entries.disturbed] == [1, 2]
@@ -231,7 +231,7 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
     from pyrometer.analyse.trial_facts import TrialFacts
 
     plan = experiments.plan(NAMES, 4, 1)
-    plan.canaries = False
+    plan.canaries = "none"
     by_folder = {one.folder: one for one in plan.trials}
     broken = [True]
 

@@ -13,6 +13,7 @@ from pyrometer.analyse.experiment_model import (
     AdjustedPair,
     CanaryReport,
     ExperimentReport,
+    SeriesReport,
     TreatmentReport,
 )
 from pyrometer.doubt import Doubt
@@ -87,6 +88,7 @@ def experiment_report(
         made.factors = _factors(plan, whole)
     made.doubts = [
         *_doubts(made, ended, lacking),
+        *(_unsettled(made) if plan.warmup == "auto" else ()),
         *(made.comparison.doubts if made.comparison else ()),
     ]
     return made
@@ -125,7 +127,15 @@ def _treatment(name: str, levels: dict[str, str], ended: Sequence[Ended]) -> Tre
             dict.fromkeys(one.reason for one in mine if one.reason and one.status != "finished")
         ),
         compared=not mine or 2 * len(values) > len(mine),
-    )
+        series=[
+            SeriesReport(
+                trial=one.trial, shape=one.shape, series_s=one.series_s,
+                counted_from=one.counted_from,
+            )
+            for one in mine
+            if one.status == "finished" and one.series_s
+        ],
+    )  # fmt: skip
 
 
 def _whole_blocks(ended: Sequence[Ended], kept: set[str]) -> tuple[list[Ended], int]:
@@ -146,7 +156,7 @@ def _whole_blocks(ended: Sequence[Ended], kept: set[str]) -> tuple[list[Ended], 
 def _canaries(
     plan: Plan, trials: Sequence[Ended], comparison: CompareReport
 ) -> CanaryReport | None:
-    if not plan.canaries:
+    if plan.canaries == "none":
         return None
     observed = []
     for one in trials:
@@ -156,10 +166,14 @@ def _canaries(
     found = adjust(observed, [(pair.a, pair.b) for pair in comparison.pairs])
     if isinstance(found, str):
         why = next((c.reason for one in trials if (c := one.canaries) and c.reason), None)
-        return CanaryReport(reason=f"{found}{f' ({why})' if why else ''}")
+        return CanaryReport(before=plan.canaries, reason=f"{found}{f' ({why})' if why else ''}")
     return CanaryReport(
+        before=plan.canaries,
         covariates=list(found.names),
+        moved=list(found.moved),
         variance_ratio=found.variance_ratio,
+        log_ratio_sd=found.plain_sd,
+        adjusted_log_ratio_sd=found.sd,
         slopes=found.slopes,
         pairs=[AdjustedPair(a=a, b=b, change=one) for (a, b), one in found.changes.items()],
     )
@@ -198,6 +212,17 @@ def _doubts(made: ExperimentReport, ended: Sequence[Ended], lacking: int) -> lis
         message = f"{made.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
         found.append(doubt("trials_disturbed", message))
     return found
+
+
+def _unsettled(made: ExperimentReport) -> list[Doubt]:
+    """Doubt an experiment of whose series most never settle, or are too short to tell."""
+    told = []
+    for one in made.treatments:
+        for shape in ("not steady", "too short"):
+            count = sum(series.shape == shape for series in one.series)
+            if 2 * count > len(one.series):
+                told.append(f"{one.name}: {shape} in {count} of {len(one.series)} trials")
+    return [doubt("not_settled", "; ".join(told))] if told else []
 
 
 def _differing(ended: Sequence[Ended]) -> list[Doubt]:

@@ -13,6 +13,25 @@ from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import LeftOutTreatment
 
 
+class SeriesReport(BaseModel):
+    """Which iterations of a trial count.
+
+    Attributes
+    ----------
+    shape : str or None
+        What its times look like (:mod:`pyrometer.analyse.warmup`); ``None`` without iterations.
+    series_s : list of float
+        All of them, those of the warm-up first.
+    counted_from : int or None
+        Position from which they count.
+    """
+
+    trial: int
+    shape: str | None
+    series_s: list[float]
+    counted_from: int | None
+
+
 class TreatmentReport(BaseModel):
     """What came of one treatment's trials.
 
@@ -26,6 +45,8 @@ class TreatmentReport(BaseModel):
         Why trials did not finish, each once.
     compared : bool
         Whether it is among the comparisons: not where half of its trials or more did not finish.
+    series : list of SeriesReport
+        Of each trial that finished: which iterations count.
     """
 
     name: str
@@ -36,6 +57,7 @@ class TreatmentReport(BaseModel):
     censored_s: list[float] = Field(default_factory=list)
     reasons: list[str] = Field(default_factory=list)
     compared: bool = True
+    series: list[SeriesReport] = Field(default_factory=list)
 
 
 class AdjustedPair(BaseModel):
@@ -47,10 +69,26 @@ class AdjustedPair(BaseModel):
 
 
 class CanaryReport(BaseModel):
-    """What canaries explain; `reason` says why nothing is known."""
+    """What canaries explain; `reason` says why nothing is known.
 
+    Attributes
+    ----------
+    before : str
+        Before what they were measured: each ``iteration``, or each ``trial``.
+    moved : list of str
+        Measures that treatments move: they are not held equal.
+    variance_ratio : float or None
+        Variance within blocks with them held equal over that without.
+    log_ratio_sd, adjusted_log_ratio_sd : Estimate or None
+        Standard deviation of the log ratio of two trials of a block, without and with.
+    """
+
+    before: str
     covariates: list[str] = Field(default_factory=list)
+    moved: list[str] = Field(default_factory=list)
     variance_ratio: float | None = None
+    log_ratio_sd: Estimate | None = None
+    adjusted_log_ratio_sd: Estimate | None = None
     slopes: dict[str, Estimate] = Field(default_factory=dict)
     pairs: list[AdjustedPair] = Field(default_factory=list)
     reason: str | None = None

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel
-from scipy import stats
 
 from pyrometer.analyse.compare.power import ALPHA, POWER, detectable, needed
-from pyrometer.analyse.compare.two import LEVEL, mean_of
+from pyrometer.analyse.compare.two import LEVEL, mean_of, sd_of
 from pyrometer.estimate import Estimate
+from pyrometer.store.experiment import Plan
+from pyrometer.store.journal import Entries
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,21 @@ class Past:
     duration_s: float | None
     group: str | None = None
     iterations_s: tuple[float, ...] = ()
+
+
+def past_trials(plan: Plan, entries: Entries, place: str = "") -> list[Past]:
+    """Give the finished trials of an experiment; `place` tells its blocks from those of others."""
+    return [
+        Past(
+            treatment=one.treatment,
+            seconds=one.seconds,
+            duration_s=one.duration_s,
+            group=f"{place}:{one.block}" if plan.kind != "fixed-order" else None,
+            iterations_s=tuple(one.iterations_s),
+        )
+        for one in entries.ended.values()
+        if one.status == "finished"
+    ]
 
 
 class Forecast(BaseModel):
@@ -113,15 +129,17 @@ def _noise(past: Sequence[Past]) -> tuple[Estimate, str | None]:
     grouped = [one for one in past if one.group is not None and one.seconds]
     sums, freedom = _within_blocks(grouped)
     if freedom >= 1:
-        return _sd(sums, freedom), f"{len(grouped)} trials in blocks, after treatment and block"
+        return sd_of(
+            sums / freedom, freedom
+        ), f"{len(grouped)} trials in blocks, after treatment and block"
     alone = [one for one in past if one.seconds]
     sums, freedom = _within([(one.treatment, one.seconds) for one in alone if one.seconds])
     if freedom >= 1:
-        return _sd(sums, freedom), f"{len(alone)} runs, within each treatment"
+        return sd_of(sums / freedom, freedom), f"{len(alone)} runs, within each treatment"
     pairs = [(str(at), s) for at, one in enumerate(past) for s in one.iterations_s]
     sums, freedom = _within(pairs)
     if freedom >= 1:
-        return _sd(sums, freedom), (
+        return sd_of(sums / freedom, freedom), (
             "iterations of single runs: how much runs differ among themselves is not in it"
         )
     return Estimate(value=None, low=None, high=None, level=LEVEL, n=0, method="chi2"), None
@@ -155,16 +173,3 @@ def _within_blocks(trials: Sequence[Past]) -> tuple[float, int]:
             sums += sum((x - row - columns[name] + whole) ** 2 for name, x in block.items())
         freedom += (len(names) - 1) * (len(alike) - 1)
     return sums, freedom
-
-
-def _sd(sums: float, freedom: int) -> Estimate:
-    """Give the standard deviation with the interval of chi squared."""
-    low, high = (float(stats.chi2.ppf(q, freedom)) for q in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
-    return Estimate(
-        value=math.sqrt(sums / freedom),
-        low=math.sqrt(sums / low),
-        high=math.sqrt(sums / high),
-        level=LEVEL,
-        n=freedom + 1,
-        method="chi2",
-    )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
 
 from pyrometer.cli.compare import effect, percent, show_comparison
 
@@ -20,7 +23,6 @@ MANY = 40
 
 def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None:
     """Print treatments, order, duration and what can be seen."""
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
@@ -47,6 +49,8 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
     how = "in a fixed order, which confounds" if made.kind == "fixed-order" else "randomised blocks"
     split = f", split by {', '.join(made.split)}" if made.split else ""
     console.print(f"order: {how}{split}, seed {made.seed}", soft_wrap=True)
+    if made.canaries != "none":
+        console.print(f"canaries before each {made.canaries}")
     if found.total_s is not None:
         console.print(
             f"about {duration(found.total_s)}: {found.trial_s.value:.1f} s a trial"
@@ -57,8 +61,6 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
 
 def _left_out(console: Any, left_out: Sequence[LeftOutTreatment]) -> None:
     """Print what is not run, by reason."""
-    from rich.markup import escape
-
     names: dict[str, list[str]] = {}
     for one in left_out:
         names.setdefault(one.reason, []).append(one.name)
@@ -102,7 +104,6 @@ def _order(console: Any, made: Plan) -> None:
 
 def report(console: Any, made: ExperimentReport, folder: Path) -> None:
     """Print what came of an experiment."""
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
@@ -115,6 +116,7 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
     _left_out(console, made.left_out)
     if made.comparison is not None:
         show_comparison(console, made.comparison, "time of an iteration, mean of a trial")
+        _settling(console, made)
         _factors(console, made)
         _canaries(console, made)
         _order_test(console, made)
@@ -140,6 +142,23 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
             console.print(f"  → {escape(doubt.remedy)}", soft_wrap=True)
     if made.done_count < made.trials_count:
         console.print(f"to go on: pyrometer experiment resume {folder}", markup=False)
+
+
+def _settling(console: Any, made: ExperimentReport) -> None:
+    """Print which iterations count, by treatment."""
+    for one in made.treatments:
+        counts = Counter(series.shape for series in one.series if series.shape)
+        if not counts:
+            continue
+        shapes = ", ".join(f"{n} {shape}" for shape, n in counts.most_common())
+        starts = sorted({series.counted_from or 0 for series in one.series})
+        longest = max(len(series.series_s) for series in one.series)
+        first = "–".join(str(at + 1) for at in dict.fromkeys((starts[0], starts[-1])))
+        console.print(
+            f"[dim]{escape(one.name)}: iterations count from number {first} of {longest} on"
+            f" ({shapes})[/]",
+            soft_wrap=True,
+        )
 
 
 def _factors(console: Any, made: ExperimentReport) -> None:
@@ -180,11 +199,13 @@ def _canaries(console: Any, made: ExperimentReport) -> None:
         return
     gone = 100 * (1 - found.variance_ratio)
     verb = f"explain {gone:.0f} % of" if gone > 0 else "explain nothing of"
+    moved = f"; treatments move {', '.join(found.moved)}" if found.moved else ""
     console.print(
-        f"canaries ({', '.join(found.covariates)}) {verb} the variance within blocks;"
-        " with them held equal:",
-        soft_wrap=True,
-    )
+        f"canaries before each {found.before} ({', '.join(found.covariates)}) {verb} the variance"
+        f" within blocks (sd of the log ratio {_sd(found.log_ratio_sd)}, with them"
+        f" {_sd(found.adjusted_log_ratio_sd)}){moved}; with them held equal:",
+        soft_wrap=True, markup=False,
+    )  # fmt: skip
     assert made.comparison is not None
     plain = {(pair.a, pair.b): pair.change for pair in made.comparison.pairs}
     for pair in found.pairs:
@@ -205,6 +226,14 @@ def _order_test(console: Any, made: ExperimentReport) -> None:
         if order.autocorrelation is not None:
             told += f"; correlation of neighbours {order.autocorrelation:+.2f}"
         console.print(f"[dim]{told}[/]")
+
+
+def _sd(one: Estimate | None) -> str:
+    if one is None or one.value is None:
+        return "–"
+    if one.low is None or one.high is None:
+        return f"{one.value:.3g}"
+    return f"{one.value:.3g} [{one.low:.2g}, {one.high:.2g}]"
 
 
 def _interval(one: Estimate) -> str:

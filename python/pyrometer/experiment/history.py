@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pyrometer.analyse.forecast import Past
+from pyrometer.analyse.forecast import Past, past_trials
 from pyrometer.errors import PyrometerError, UsageError
 from pyrometer.run.folder import HOME
 from pyrometer.run.record import iteration_lines
@@ -70,17 +70,7 @@ def _of_experiment(path: Path, plan: Plan) -> list[Past]:
     other = read_plan(path)
     if (other.workload, other.scale) != (plan.workload, plan.scale):
         return []
-    return [
-        Past(
-            treatment=one.treatment,
-            seconds=one.seconds,
-            duration_s=one.duration_s,
-            group=f"{path}:{one.block}" if other.kind != "fixed-order" else None,
-            iterations_s=tuple(one.iterations_s),
-        )
-        for one in read_journal(path).ended.values()
-        if one.status == "finished"
-    ]
+    return past_trials(other, read_journal(path), str(path))
 
 
 def _of_run(path: Path, plan: Plan) -> list[Past]:

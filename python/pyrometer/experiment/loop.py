@@ -170,7 +170,7 @@ def _settle(
         run = ExperimentPaths(root).trials / began.folder
         if not (run / "manifest.json").is_file():
             continue
-        made = making.read(run)
+        made = making.read(run, detected=plan.warmup == "auto")
         if made.status != "finished":
             continue
         record = _ended(by_number[number], began, made).model_copy(update={"adopted": True})
@@ -199,7 +199,7 @@ def _attempts(
             attempt=attempt,
             folder=planned.folder if attempt == 1 else f"{planned.folder}.{attempt}",
             before=hands.before(limits, screen.note),
-            canaries=hands.canaries() if plan.canaries else None,
+            canaries=hands.canaries() if plan.canaries == "trial" else None,
             wall_ns=time.time_ns(),
         )
         journal.append(began)
@@ -237,11 +237,14 @@ def _ended(
         seconds=made.seconds,
         censored_s=made.censored_s,
         iterations_s=list(facts.iterations_s) if facts else [],
+        series_s=list(facts.series_s) if facts else [],
+        counted_from=facts.counted_from if facts else None,
+        shape=facts.shape if facts else None,
         reason=made.reason,
         rows=facts.rows if facts else None,
         checksum=facts.checksum if facts else None,
         plan=facts.plan if facts else None,
-        canaries=began.canaries,
+        canaries=began.canaries or (Canaries(**facts.canaries) if facts else None),
         before=began.before,
         during=during,
         wall_ns=time.time_ns(),

@@ -60,21 +60,21 @@ def make(trial: Trial, watch: Watch) -> Made:
         return Made("failed", reason=error.message)
     kills = None if killed is None else (_kernel_kills() or 0) - killed
     by_us = outcome.ending.interrupted_by
-    found = read(outcome.record.paths.root, bool(kills))
+    found = read(outcome.record.paths.root, bool(kills), detected=trial.warmup == "auto")
     if by_us == TIMEOUT:
         return Made("timeout", censored_s=trial.timeout_s, reason=found.reason)
     return found
 
 
-def read(root: Path, kernel_killed: bool = False) -> Made:
-    """Read what became of a run."""
+def read(root: Path, kernel_killed: bool = False, *, detected: bool = True) -> Made:
+    """Read what became of a run; `detected`: its iterations count from where they are steady."""
     manifest = read_manifest(root)
     if manifest.state == "interrupted":
         return Made("interrupted", reason=manifest.exit.reason)
     if manifest.state == "finished":
         try:
             with Run.open(root) as opened:
-                facts = trial_facts(opened)
+                facts = trial_facts(opened, detected=detected)
         except PyrometerError as error:
             return Made("failed", reason=error.message)
         if facts.seconds is None or facts.seconds <= 0:

@@ -12,12 +12,19 @@ from pyrometer.experiment.feasible import honoured, host_facts
 from pyrometer.plan import Trial, parse_treatment
 from pyrometer.plan.design import schedule
 from pyrometer.plan.experiment_source import Source, read_source
+from pyrometer.plan.factors import find_factor
 from pyrometer.plan.treatments import Treatments, baseline_of, combinations, short_names
 from pyrometer.probes.profile import parse_profile
 from pyrometer.run.host import this_host
 from pyrometer.run.launch import own_factors
 from pyrometer.run.own import is_own_command
-from pyrometer.store.experiment import LeftOutTreatment, Plan, PlannedTreatment, PlannedTrial
+from pyrometer.store.experiment import (
+    CanaryPlace,
+    LeftOutTreatment,
+    Plan,
+    PlannedTreatment,
+    PlannedTrial,
+)
 from pyrometer.workload import registry
 from pyrometer.workload.contract import parse_scale
 from pyrometer.workload.own import yaml_path
@@ -100,7 +107,7 @@ def plan_of(
         blocks=times,
         margin=experiment.margin,
         timeout_s=experiment.timeout,
-        canaries=experiment.canaries,
+        canaries=canaries_of(source, made),
         guard=experiment.guard.model_dump(),
         baseline=baseline_of(source, own, made),
         treatments=[
@@ -124,6 +131,30 @@ def plan_of(
         workload_sha256=digest_of(experiment.workload),
         pyrometer_version=__version__,
     )
+
+
+def canaries_of(source: Source, made: Treatments) -> CanaryPlace:
+    """Decide before what canaries are measured.
+
+    Before iterations they run where the workload does. What limits it would limit them: they would
+    see the treatment instead of the machine, and push pages of a limited memory out.
+    """
+    experiment = source.experiment
+    if experiment.canaries != "iteration":
+        return experiment.canaries
+    if is_own_command(experiment.workload):
+        return "trial"
+    workload = registry.get(experiment.workload)
+    for one in made.run.values():
+        own = {name: level for name, level in one.levels.items() if name in workload.variants}
+        others = one.levels.keys() - own.keys()
+        limited = any(find_factor(name).scope == "os" for name in others) or any(
+            find_factor(name).scope == "host" for name in others & one.varied.keys()
+        )
+        spec = registry.resolve(experiment.workload, own, experiment.scale)
+        if limited or workload.limits(spec):
+            return "trial"
+    return "iteration"
 
 
 def this_machine() -> dict[str, str | int | None]:
@@ -154,6 +185,7 @@ def trial_of(plan: Plan, planned: PlannedTrial, run_dir: Path) -> Trial:
         scale=plan.scale,
         run_dir=run_dir,
         timeout_s=plan.timeout_s,
+        canaries=plan.canaries == "iteration",
     )
 
 

@@ -171,9 +171,9 @@ class Experiment(_Part):
     design: Design = Design()
     guard: Guard = Guard()
     canaries: Annotated[
-        bool,
-        Field(description="Measure arithmetic, memory latency and bandwidth before each trial."),
-    ] = True
+        Literal["iteration", "trial", "none"],
+        Field(description="Before what arithmetic, memory latency and copying are measured."),
+    ] = "iteration"
     timeout: Annotated[Seconds, Field(description="Longest time of a trial.")] = 3600.0
     margin: Annotated[Ratio, Field(lt=0.5, description="Differences below it count as none.")] = (
         0.02

@@ -39,6 +39,8 @@ class Trial:
         How well to look at threads, ``T0`` to ``T3``; ``None``: the best that the host allows.
     timeout_s : float or None
         Longest time of the application, in seconds; then it is ended. ``None``: none.
+    canaries : bool
+        Whether what the machine attains is measured before each iteration of a workload.
     """
 
     name: str | None = None
@@ -52,6 +54,7 @@ class Trial:
     push: str | None = None
     tier: str | None = None
     timeout_s: float | None = None
+    canaries: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.name) == bool(self.command):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyrometer import schema
+from pyrometer import _artifacts, schema
 from pyrometer.doubt import Doubt
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan import Level, Trial
@@ -161,6 +161,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         cache_state=str(trial.treatment["cache.state"])
         if "cache.state" in trial.treatment
         else None,
+        canary=_artifacts.canary_command() if trial.canaries else (),
         progress=progress,
     )
     env = {**base, **spec.env, **applied.env}
@@ -181,8 +182,8 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         stderr=paths.stderr if spec.stderr == "capture" else None,
         limits=limits,
         group=group,
-        doubts=tuple(_group_doubts(group)),
         switches=settings.switches(trial.treatment),
+        doubts=tuple(_group_doubts(group)),
         spec=spec,
         timeout_s=trial.timeout_s,
     )

@@ -105,6 +105,7 @@ def results(path: Path) -> list[Result]:
             status=str(line.get("status", "ok")) if ended else "interrupted",
             error=line.get("error"),
             cache=line.get("cache") or (begun and begun.cache),
+            canary=line.get("canary") or (begun and begun.canary),
             counters=line.get("counters") or {},
             parts=line.get("parts") or [],
         )

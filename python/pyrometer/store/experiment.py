@@ -13,9 +13,9 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pyrometer.errors import UsageError
 
@@ -24,6 +24,13 @@ SCHEMA_VERSION = 1
 Status = Literal["finished", "failed", "wrong_result", "timeout", "out_of_memory", "disturbed"]
 """How an attempt at a trial ended; ``disturbed``: by something else on the machine, to be repeated.
 """
+
+CanaryPlace = Annotated[
+    Literal["iteration", "trial", "none"],
+    # Plans of the first version had a truth value: before each trial, or not at all.
+    BeforeValidator(lambda value: {True: "trial", False: "none"}.get(value, value)),
+]
+"""Before what canaries are measured."""
 
 
 class _Part(BaseModel):
@@ -47,12 +54,26 @@ class LeftOutTreatment(_Part):
 
 
 class PlannedTrial(_Part):
-    """One trial's place in the order of time: number and block count from 1."""
+    """One trial's place in the order of time: number and block count from 1.
+
+    Attributes
+    ----------
+    launch : int or None
+        Trials of the same launch are made together: in turn in one JVM, or side by side. ``None``:
+        a launch of its own.
+    iterations : list of int
+        Where treatments take turns in one JVM: which of its iterations are this treatment's.
+    cpus : str or None
+        Where two run side by side: the CPUs of this one.
+    """
 
     number: int
     block: int
     treatment: str
     folder: str
+    launch: int | None = None
+    iterations: list[int] = Field(default_factory=list)
+    cpus: str | None = None
 
 
 class Plan(_Part):
@@ -76,7 +97,7 @@ class Plan(_Part):
     blocks: int
     margin: float
     timeout_s: float
-    canaries: bool
+    canaries: CanaryPlace
     guard: dict[str, Any]
     baseline: str | None
     treatments: list[PlannedTreatment]
@@ -88,7 +109,10 @@ class Plan(_Part):
 
 
 class Canaries(_Part):
-    """What the machine attained just before a trial; ``None`` where it could not be measured."""
+    """What the machine attained just before a trial; ``None`` where it could not be measured.
+
+    Measured before each iteration: the geometric mean over those that count.
+    """
 
     alu_ns: float | None = None
     latency_ns: float | None = None
@@ -118,6 +142,14 @@ class Ended(_Part):
         Mean of its measured iterations; of a command its whole time. ``None`` if it did not finish.
     censored_s : float or None
         How long it had run when time or memory ran out: it would have taken longer.
+    iterations_s : list of float
+        Iterations that count.
+    series_s : list of float
+        All iterations, those of the warm-up first.
+    counted_from : int or None
+        Position in the series from which iterations count.
+    shape : str or None
+        What the series looks like (:mod:`pyrometer.analyse.warmup`).
     """
 
     k: Literal["end"] = "end"
@@ -130,6 +162,9 @@ class Ended(_Part):
     seconds: float | None = None
     censored_s: float | None = None
     iterations_s: list[float] = Field(default_factory=list)
+    series_s: list[float] = Field(default_factory=list)
+    counted_from: int | None = None
+    shape: str | None = None
     duration_s: float | None = None
     reason: str | None = None
     rows: int | None = None

@@ -83,6 +83,7 @@ def launch_spec(
     spark_conf: Mapping[str, str] | None = None,
     spark_home: str | Path | None = None,
     cache_state: str | None = None,
+    canary: Sequence[str] = (),
     progress: Progress = no_progress,
 ) -> LaunchSpec:
     """Resolve a workload, make its data if it is not there, and say how to start it.
@@ -114,6 +115,8 @@ def launch_spec(
         Another Spark: its home, or a Python environment that holds pyspark.
     cache_state : {"cold", "warm"}, optional
         State of the page cache to bring the data into before each iteration.
+    canary : sequence of str
+        Command that measures what the machine attains, before each iteration; empty: none.
     progress : Progress
         Told about the making of data.
 
@@ -159,6 +162,7 @@ def launch_spec(
                 "iterations": iterations,
                 "warmup": warmups,
                 "cache_state": cache_state,
+                "canary": list(canary),
             },
             indent=1,
         )

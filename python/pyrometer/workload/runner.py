@@ -23,7 +23,7 @@ from types import FrameType
 from typing import Any
 
 from pyrometer.errors import PyrometerError, UsageError, WorkloadError
-from pyrometer.workload import page_cache
+from pyrometer.workload import canary, page_cache
 from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
@@ -73,6 +73,8 @@ class Runner:
         Where starts and ends go.
     cache_state : str or None
         State of the page cache that the data's files are brought into before each iteration.
+    canary_command : sequence of str
+        What measures the machine before each iteration; empty: nothing does.
     """
 
     def __init__(
@@ -82,12 +84,14 @@ class Runner:
         prepared: Prepared,
         log: IterationLog,
         cache_state: str | None = None,
+        canary_command: Sequence[str] = (),
     ) -> None:
         self._workload = workload
         self._spec = spec
         self._prepared = prepared
         self._log = log
         self._cache_state = cache_state
+        self._canary = canary_command
         self._files: Sequence[str] = ()
         self._first: IterationResult | None = None
 
@@ -109,8 +113,10 @@ class Runner:
 
     def _iterate(self, spark: Any, number: int, *, warmup: bool) -> None:
         _mark(spark, str(number), "true" if warmup else "false")
+        # It comes first: what it writes may push pages out.
+        seen = {"canary": canary.measure(self._canary)} if self._canary else {}
         cache = page_cache.bring(self._cache_state, self._files)
-        self._log.write("start", number, warmup, cache=cache)
+        self._log.write("start", number, warmup, cache=cache, **seen)
         try:
             result = self._workload.run(spark, self._prepared, self._spec)
         except BaseException as error:
@@ -200,7 +206,9 @@ def main(arguments: list[str]) -> int:
         say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
         return EXIT_USAGE
     log = IterationLog(path.with_name(ITERATIONS_FILE))
-    runner = Runner(workload, spec, prepared, log, value.get("cache_state"))
+    runner = Runner(
+        workload, spec, prepared, log, value.get("cache_state"), value.get("canary", ())
+    )
     spark = None
     try:
         spark = start_session(conf) if workload.engine == "spark" else None

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from pyrometer.analyse.compare.two import LEVEL
+from pyrometer.analyse.compare.two import LEVEL, sd_of
 from pyrometer.estimate import Estimate
 
 FREEDOM = 3
 """Fewest degrees of freedom that must be left beside treatments, blocks and covariates."""
+
+MOVED = 0.01
+"""p of the F test below which a covariate is one that treatments move."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,13 @@ class Adjusted:
     ----------
     names : tuple of str
         Covariates that vary.
+    moved : tuple of str
+        Those left out, because treatments move them: held equal, they would hide the effect.
     variance_ratio : float
         Residual variance with the covariates over that without: below 1 where they explain noise.
+    plain_sd, sd : Estimate
+        Standard deviation of the log ratio of two trials of a block, without the covariates and
+        with them held equal.
     slopes : dict of str to Estimate
         Relative change of the time by relative change of a covariate.
     changes : dict of (str, str) to Estimate
@@ -44,7 +52,10 @@ class Adjusted:
     """
 
     names: tuple[str, ...]
+    moved: tuple[str, ...]
     variance_ratio: float
+    plain_sd: Estimate
+    sd: Estimate
     slopes: dict[str, Estimate]
     changes: dict[tuple[str, str], Estimate] = field(default_factory=dict)
 
@@ -82,6 +93,10 @@ def adjust(
             for one in trials
         ]
     )
+    moved = tuple(name for name in names if _moved(base, len(treatments), name, trials))
+    names = tuple(name for name in names if name not in moved)
+    if not names:
+        return f"treatments move {', '.join(moved)}: held equal, that would hide their effect"
     logs = np.log([[one.covariates[name] for name in names] for one in trials])
     y = np.log([one.value for one in trials])
     full = np.hstack([base, logs - logs.mean(axis=0)])
@@ -118,7 +133,29 @@ def adjust(
         value, half = contrast(unit(treatments.index(b)) - unit(treatments.index(a)))
         low, high = math.expm1(value - half), math.expm1(value + half)
         changes[a, b] = _estimate(math.expm1(value), low, high, level, len(blocks))
-    return Adjusted(names, variance / plain, slopes, changes)
+    return Adjusted(
+        names, moved, variance / plain,
+        plain_sd=sd_of(2 * plain, len(y) - base.shape[1], level),
+        sd=sd_of(2 * variance, freedom, level),
+        slopes=slopes, changes=changes,
+    )  # fmt: skip
+
+
+def _moved(
+    base: NDArray[np.float64], treatments: int, name: str, trials: Sequence[Observed]
+) -> bool:
+    """Test whether a covariate differs between treatments, beside blocks."""
+    y = np.log([one.covariates[name] for one in trials])
+    without = np.hstack([np.ones((len(y), 1)), base[:, treatments:]])
+    freedom = len(y) - base.shape[1]
+    if treatments < 2 or freedom < FREEDOM:
+        return False
+    noise = _variance(base, y)
+    gain = _variance(without, y) * (len(y) - without.shape[1]) - noise * freedom
+    if noise <= 0:
+        return gain > 0
+    f = gain / (treatments - 1) / noise
+    return float(stats.f.sf(f, treatments - 1, freedom)) < MOVED
 
 
 def _variance(design: NDArray[np.float64], y: NDArray[np.float64]) -> float:

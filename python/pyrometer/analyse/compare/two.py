@@ -270,6 +270,26 @@ def pooled_sd(a: Sequence[float], b: Sequence[float]) -> float | None:
     return math.sqrt(squares / freedom)
 
 
+def sd_of(variance: float, freedom: int, level: float = LEVEL) -> Estimate:
+    """Give the standard deviation with the interval of chi squared.
+
+    Examples
+    --------
+    >>> found = sd_of(0.01, 9)
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.1, 0.069, 0.183)
+    """
+    low, high = (float(stats.chi2.ppf(q, freedom)) for q in ((1 + level) / 2, (1 - level) / 2))
+    return Estimate(
+        value=math.sqrt(variance),
+        low=math.sqrt(variance * freedom / low),
+        high=math.sqrt(variance * freedom / high),
+        level=level,
+        n=freedom + 1,
+        method="chi2",
+    )
+
+
 def mean_of(values: Sequence[float], level: float = LEVEL) -> Estimate:
     """Give the mean with Student's interval; a single value has none."""
     n = len(values)
@@ -278,6 +298,34 @@ def mean_of(values: Sequence[float], level: float = LEVEL) -> Estimate:
     error = float(np.std(values, ddof=1)) / math.sqrt(n)
     half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
     return _estimate(float(np.mean(values)), half, level, n, "t")
+
+
+def geometric_mean_of(
+    values: Sequence[float], level: float = LEVEL, noise: tuple[float, int] | None = None
+) -> Estimate:
+    """Give the geometric mean with Student's interval of the logarithms.
+
+    Parameters
+    ----------
+    noise : (float, int), optional
+        Standard deviation of a logarithm and its degrees of freedom, where a model knows them
+        better than these values alone.
+
+    Examples
+    --------
+    >>> found = geometric_mean_of([1.0, 4.0, 2.0])
+    >>> round(found.value, 6), round(found.low, 3), found.n
+    (2.0, 0.357, 3)
+    """
+    found = mean_of(logs(values), level)
+    if noise is not None and found.value is not None:
+        half = float(stats.t.ppf((1 + level) / 2, noise[1])) * noise[0] / math.sqrt(found.n)
+        found = _estimate(found.value, half, level, found.n, "model's noise")
+    ends = [None if one is None else math.exp(one) for one in (found.value, found.low, found.high)]
+    return Estimate(
+        value=ends[0], low=ends[1], high=ends[2], level=level, n=found.n,
+        method=f"{found.method} of logs",
+    )  # fmt: skip
 
 
 def _ratio(a: Sequence[float], b: Sequence[float], tested: Welch | None, level: float) -> Estimate:
