@@ -12,8 +12,8 @@ import { onTheme } from "./theme.js";
 
 export const DIFFERENCE_NAVIGATION = [["difference", "Summary"], ["doubts", "Doubts"], ["flame", "Flame graph"], ["operators", "Operators"], ["frames", "Frames"]];
 // Paul Tol's sunset scheme, told apart by colour-blind readers: blue took less time, red more.
-const LESS = ["#c2e4ef", "#98cae1", "#6ea6cd", "#364b9a"];
-const MORE = ["#feda8b", "#fdb366", "#f67e4b", "#a50026"];
+export const LESS = ["#c2e4ef", "#98cae1", "#6ea6cd", "#364b9a"];
+export const MORE = ["#feda8b", "#fdb366", "#f67e4b", "#a50026"];
 const WIDTHS = { b: "B", a: "A", both: "A + B" };
 const EVENTS = { cpu: ["CPU", "Time on a CPU, sampled."], wall: ["Wall", "Wall time of tasks, running or waiting, sampled."] };
 const SAME = "no significant difference";

@@ -3,6 +3,7 @@ import { el, missing, replace } from "./dom.js";
 import { unpack } from "./packed.js";
 import { cpuSection } from "./cpu.js";
 import { environmentSection } from "./environment.js";
+import { EXPERIMENT_NAVIGATION, experimentPage } from "./experiment.js";
 import { DIFFERENCE_NAVIGATION, differencePage } from "./flame-difference.js";
 import { flameSection } from "./flame.js";
 import { hardwareSection } from "./hardware.js";
@@ -39,14 +40,21 @@ async function main() {
   const isStudy = content.schema?.startsWith("pyrometer/study/");
   const isFlame = content.schema?.startsWith("pyrometer/flame/");
   const isDifference = content.schema?.startsWith("pyrometer/frame-difference/");
+  const isExperiment = content.schema?.startsWith("pyrometer/experiment-page/");
   // Only a run of a suite has queries to tell apart.
-  const sections = isStudy ? STUDY_NAVIGATION : isDifference ? DIFFERENCE_NAVIGATION : isFlame ? [] : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
+  const sections = isExperiment ? EXPERIMENT_NAVIGATION : isStudy ? STUDY_NAVIGATION : isDifference ? DIFFERENCE_NAVIGATION : isFlame ? [] : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
   const bar = el("div", { class: "topbar" },
     el("span", { class: "brand" }, "Pyrometer"),
     el("nav", { "aria-label": "Sections" }, sections.map(([id, label]) => el("a", { href: `#${id}` }, label))),
     themeButton());
   replace(document.getElementById("top"), bar);
   if (!content.schema) return;
+  if (isExperiment) {
+    replace(document.getElementById("main"), guarded("Experiment", () => experimentPage(content)));
+    replace(document.getElementById("foot"), el("p", null, `Pyrometer ${content.plan.pyrometer_version ?? ""} · every number of this page: pyrometer experiment show DIR --json, and --csv for the trials`));
+    document.documentElement.dataset.ready = "true";
+    return;
+  }
   if (isStudy) {
     replace(document.getElementById("main"), guarded("Study", () => studyPage(content)));
     replace(document.getElementById("foot"), el("p", null, "Every number of this page: pyrometer study run … --resume --json"));

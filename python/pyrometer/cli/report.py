@@ -1,4 +1,4 @@
-"""``pyrometer report RUN``: one self-contained HTML file."""
+"""``pyrometer report RUN|EXPERIMENT``: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.errors import PyrometerError, UsageError
 
 app = typer.Typer()
 
@@ -19,7 +20,8 @@ def report(
         Path,
         typer.Argument(
             metavar="RUN",
-            help="A run directory, or a Spark event log (file or rolling directory).",
+            help="A run directory, a Spark event log (file or rolling directory), or the folder of"
+            " an experiment.",
             show_default=False,
         ),
     ],
@@ -34,13 +36,43 @@ def report(
             show_default=False,
         ),
     ] = None,
+    runs: Annotated[
+        bool,
+        typer.Option("--runs", help="Of an experiment: first the reports of its finished trials."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report of a run: one HTML file that opens anywhere, without a network."""
+    """Write the report of a run or an experiment: one HTML file that opens anywhere, offline.
+
+    The page of an experiment leads to the reports of its trials, where they have one.
+    """
     from pyrometer.report import write_report
 
+    if runs:
+        _report_trials(run)
     path = write_report(run, output)
     size = path.stat().st_size
     human(as_json).print(f"Report: {escape(str(path))} ({size / 1e6:.1f} MB)", soft_wrap=True)
     if as_json:
         emit_json({"schema": "pyrometer/report/1", "report": str(path), "size_bytes": size})
+
+
+def _report_trials(folder: Path) -> None:
+    """Write reports of finished trials that have none; one that cannot be read is told."""
+    from rich.progress import track
+
+    from pyrometer.report import write_report
+    from pyrometer.report.experiment import unreported
+    from pyrometer.store.experiment import is_experiment
+
+    if not is_experiment(folder):
+        raise UsageError(f"--runs: {folder} is no folder of an experiment")
+    wanted = track(
+        unreported(folder), "reports of trials", console=err(), transient=True,
+        disable=not err().is_terminal,
+    )  # fmt: skip
+    for root in wanted:
+        try:
+            write_report(root)
+        except PyrometerError as error:
+            err().print(f"{root}: no report: {error.message}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing else."""
+"""The report of a run or an experiment: one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from pyrometer.analyse.told import define_told
 from pyrometer.analyse.windows import APPLICATION, choose
 from pyrometer.errors import UsageError
 from pyrometer.report.data import ReportData, build
+from pyrometer.report.experiment import write_experiment
 from pyrometer.report.ledger import ledger_walk
 from pyrometer.report.page import render, write_page
 from pyrometer.store import Run
+from pyrometer.store.experiment import is_experiment
 from pyrometer.store.layout import RunPaths
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "build",
     "page_data",
     "render",
+    "write_experiment",
     "write_page",
     "write_report",
     "write_study",
@@ -58,12 +61,12 @@ def _queries(run: Run) -> dict[str, Any] | None:
 
 
 def write_report(run: str | Path, path: str | Path | None = None) -> Path:
-    """Summarise a run and write its report.
+    """Summarise a run, or judge an experiment, and write its report.
 
     Parameters
     ----------
     run : str or Path
-        A run directory or an event log.
+        A run directory, an event log, or the folder of an experiment.
     path : str or Path, optional
         The file to write. Unasked: ``report.html`` in the run directory; for an event log
         ``<log>.report.html`` in the current directory.
@@ -78,6 +81,8 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
     UsageError
         If there is no run at ``run``, or the file cannot be written.
     """
+    if is_experiment(Path(run)):
+        return write_experiment(Path(run), None if path is None else Path(path))
     with Run.open(run) as opened:
         data = page_data(opened, summary(opened))
     target = Path(path) if path is not None else _beside(Path(run))

@@ -1,0 +1,159 @@
+"""The page of an experiment: its plan, its verdicts, what is drawn of it, and ways to its runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from pyrometer import units
+from pyrometer.analyse.experiment import experiment_report
+from pyrometer.analyse.experiment_model import ExperimentReport
+from pyrometer.analyse.experiment_plots import Cost, ExperimentPlots, experiment_plots
+from pyrometer.estimate import Estimate
+from pyrometer.report.data import ReportData
+from pyrometer.report.page import write_page
+from pyrometer.store.experiment import ExperimentPaths, read_plan
+from pyrometer.store.journal import read_journal
+from pyrometer.store.layout import RunPaths
+
+SCHEMA = "pyrometer/experiment-page/1"
+PAGE = "report.html"
+MOST_POINTS = 5_000
+"""Attempts that the page holds one by one; of more, the last ones."""
+
+_SHOWN = {
+    "name", "description", "files", "workload", "scale", "profile", "iterations", "warmup", "seed",
+    "kind", "split", "blocks", "margin", "timeout_s", "canaries", "guard", "baseline", "machine",
+    "pyrometer_version",
+}  # fmt: skip
+
+
+def write_experiment(
+    folder: Path,
+    path: Path | None = None,
+    *,
+    control: str | None = None,
+    margin: float | None = None,
+) -> Path:
+    """Judge an experiment, finished or not, and write its page.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the experiment.
+    path : Path, optional
+        The file to write. Unasked: ``report.html`` in the folder.
+    control, margin
+        Instead of the plan's baseline and margin.
+
+    Raises
+    ------
+    UsageError
+        If it is no experiment, there is no such treatment, or the file cannot be written.
+    """
+    plan, entries = read_plan(folder), read_journal(folder)
+    target = path or folder / PAGE
+    report = experiment_report(plan, entries, control=control, margin=margin)
+    plots = experiment_plots(plan, entries, report)
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "title": plan.name,
+        "folder": str(folder),
+        "verdict": verdict(report),
+        "figures": _figures(report, plots),
+        "plan": plan.model_dump(mode="json", include=_SHOWN),
+        "report": report.model_dump(mode="json", by_alias=True),
+        "plots": plots.model_dump(mode="json"),
+        "runs": _runs(folder, plots, target.parent),
+        "cut": _cut(plots),
+    }
+    write_page(ReportData(plan.name, content), target)
+    return target
+
+
+def verdict(report: ExperimentReport) -> str:
+    """Say in a sentence what came of an experiment."""
+    if report.comparison is None:
+        return f"Nothing can be compared: {report.reason}."
+    pairs = report.comparison.pairs
+    surely = [one for one in pairs if one.verdict in ("faster", "slower")]
+    counts = Counter(one.verdict for one in pairs)
+    told = ", ".join(f"{n} {name}" for name, n in counts.items())
+    if not surely:
+        return f"No pair of treatments surely differs ({told})."
+    most = max(surely, key=lambda one: abs(math.log1p(one.change.value or 0.0)))
+    change = most.change
+    ends = [units.percent(one, True) for one in (change.low, change.high) if one is not None]
+    interval = f" (95 %: {' to '.join(ends)})" if ends else ""
+    return (
+        f"Of {len(pairs)} pairs {told}. The largest difference: {most.b} is {most.verdict} than"
+        f" {most.a} by {units.percent(abs(change.value or 0.0))}{interval}."
+    )
+
+
+def _figures(report: ExperimentReport, plots: ExperimentPlots) -> list[dict[str, Any]]:
+    found, cost = plots.forecast, plots.cost
+    return [
+        _figure("Noise of a trial", found.noise_sd, "ratio", found.noise_source, found.reason,
+                help="Standard deviation of the logarithm of a trial's time within its block."),
+        _figure("Smallest effect it sees", found.detectable, "ratio",
+                f"each of {found.comparisons_count} comparisons, chance 0.8", found.reason,
+                help="The smallest change that each comparison finds, by that noise."),
+        _figure("A trial takes", found.trial_s, "ns", "launch and making of tables included",
+                "no trial has finished"),
+        _figure("It took", cost.elapsed_s, "ns", _spent(cost), "no trial has ended"),
+    ]  # fmt: skip
+
+
+def _spent(cost: Cost) -> str:
+    waits = f", waited {units.duration(1e9 * cost.waited_s)} for calm" if cost.waited_s >= 1 else ""
+    left = f", {units.duration(1e9 * cost.left_s)} to go" if cost.left_s else ""
+    return f"{units.duration(1e9 * cost.trials_s)} in trials{waits}{left}"
+
+
+def _figure(
+    label: str, value: Estimate | float | None, unit: str, note: str | None, reason: str | None,
+    help: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    factor = 1e9 if unit == "ns" else 1.0
+    if isinstance(value, Estimate):
+        ends, n = (value.value, value.low, value.high), value.n
+    else:
+        ends, n = (value, None, None), None
+    scaled = [None if end is None else factor * end for end in ends]
+    gone = scaled[0] is None
+    return {
+        "label": label, "unit": unit, "help": help, "note": note, "value": scaled[0],
+        "low": scaled[1], "high": scaled[2], "n": n,
+        "reason": (reason or "not known") if gone else None,
+    }  # fmt: skip
+
+
+def _cut(plots: ExperimentPlots) -> str | None:
+    """Keep the page bounded; say what was left out."""
+    count = len(plots.order.points)
+    if count <= MOST_POINTS:
+        return None
+    plots.order.points = plots.order.points[-MOST_POINTS:]
+    return f"the last {MOST_POINTS:,} of {count:,} attempts are shown; all of them: --csv"
+
+
+def _runs(folder: Path, plots: ExperimentPlots, beside: Path) -> dict[str, str]:
+    """Where the reports of trials lie that have one, as seen from the page."""
+    made = {}
+    for one in plots.order.points:
+        report = RunPaths(ExperimentPaths(folder).trials / one.folder).report
+        if report.is_file():
+            made[one.folder] = Path(os.path.relpath(report, beside)).as_posix()
+    return made
+
+
+def unreported(folder: Path) -> list[Path]:
+    """Run directories of finished trials that have no report yet, in the order of time."""
+    ended = read_journal(folder).ended.values()
+    trials = ExperimentPaths(folder).trials
+    paths = [RunPaths(trials / one.folder) for one in ended if one.status == "finished"]
+    return [one.root for one in paths if one.manifest.is_file() and not one.report.is_file()]

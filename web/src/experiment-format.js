@@ -1,0 +1,10 @@
+// How numbers of an experiment are written.
+import { NONE, significant, time } from "./format.js";
+
+export const gone = (value) => value === null || value === undefined;
+
+export const seconds = (value) => (gone(value) ? NONE : time(value * 1e9));
+
+export const range = (one, show) => (gone(one?.low) || gone(one?.high) ? null : `${show(one.low)} to ${show(one.high)}`);
+
+export const p = (value) => (gone(value) ? NONE : value < 0.001 ? "< 0.001" : significant(value, 2));

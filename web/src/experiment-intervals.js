@@ -1,0 +1,68 @@
+// Intervals of an experiment: times of the treatments, and how they differ.
+import { missing, svg } from "./dom.js";
+import { gone, p, range, seconds } from "./experiment-format.js";
+import { percent, signedPercent } from "./format.js";
+import { axisBelow, drawing, extent, linear, line, reach, steps, WIDTH, words } from "./plot.js";
+import { facts } from "./tip.js";
+
+const LEFT = 300; // room for the names of treatments
+const ROW = 22;
+const MOST_ROWS = 80;
+
+// Each treatment's trials as points with mean and interval.
+export function treatmentPlot(treatments, choose) {
+  const list = treatments.filter((one) => one.values.length).slice(0, MOST_ROWS);
+  if (!list.length) return missing("No trial has finished.");
+  const [low, high] = extent(list.flatMap((one) => [...one.values, one.mean.low, one.mean.high]));
+  const x = linear(low, high, LEFT, WIDTH - 20);
+  const bottom = list.length * ROW + 10;
+  return drawing("Times of the treatments", "Points are trials; bars are the mean and its 95 % interval.", WIDTH, bottom + 24,
+    axisBelow(x, steps(low, high, 7), 4, bottom, seconds),
+    reach(list.map((one, at) => ({
+      ...rowOf(one.name, at, [
+        one.values.map((value) => svg("circle", { cx: x(value), cy: middle(at), r: 3, class: "trial" })),
+        whisker(x, at, one.mean, "strong"),
+      ]),
+      label: `${one.name}: ${seconds(one.mean.value)}, 95 % ${range(one.mean, seconds) ?? "not known"}, ${one.mean.n} trials`,
+      tip: () => facts(one.name, [["mean", seconds(one.mean.value)], ["95 %", range(one.mean, seconds)], ["trials", one.mean.n]]),
+      open: () => choose(one.name),
+    }))));
+}
+
+// Each pair's change with its own interval, and the one that holds for all pairs at once.
+export function changePlot(comparison) {
+  const list = comparison.pairs.slice(0, MOST_ROWS);
+  const margin = list[0].margin;
+  const [low, high] = extent(list.flatMap((pair) => [pair.change.value, pair.change.low, pair.change.high, pair.change_of_all?.low, pair.change_of_all?.high]), [-margin, margin]);
+  const x = linear(low, high, LEFT, WIDTH - 110);
+  const bottom = list.length * ROW + 10;
+  const name = (pair) => `${pair.a} → ${pair.b}`;
+  return drawing("Changes", `Thick: 95 % interval of a pair; thin: one that holds for all pairs at once; the band is the margin of ${percent(margin)} within which two count as the same.`, WIDTH, bottom + 24,
+    svg("rect", { x: x(-margin), y: 4, width: x(margin) - x(-margin), height: bottom - 4, class: "margin" }),
+    axisBelow(x, steps(low, high, 7), 4, bottom, signedPercent), line(x(0), 4, x(0), bottom, "zero"),
+    reach(list.map((pair, at) => ({
+      ...rowOf(name(pair), at, [
+        pair.change_of_all && whisker(x, at, pair.change_of_all, "thin"), whisker(x, at, pair.change, "strong"),
+        words(WIDTH - 100, middle(at) + 4, pair.verdict, `verdict-${pair.verdict.replace(" ", "-")}`),
+      ]),
+      label: `${name(pair)}: ${signedPercent(pair.change.value)}, 95 % ${range(pair.change, signedPercent) ?? "not known"}, ${pair.verdict}`,
+      tip: () => facts(name(pair), [["change", signedPercent(pair.change.value)], ["95 %", range(pair.change, signedPercent)], ["95 % of all pairs", range(pair.change_of_all, signedPercent)], ["p (Holm)", p(pair.adjusted_p)], ["verdict", pair.verdict]]),
+    }))));
+}
+
+const middle = (at) => at * ROW + ROW / 2 + 4;
+
+function rowOf(name, at, shapes) {
+  const [before, after] = name.length > 46 ? [name.slice(0, 30), name.slice(-14)] : [name, ""];
+  const label = after ? `${before}…${after}` : before;
+  return { node: svg("g", { class: "row" }, svg("rect", { x: 0, y: middle(at) - ROW / 2, width: WIDTH, height: ROW, class: "hit" }), words(LEFT - 12, middle(at) + 4, label, "name", "end"), shapes) };
+}
+
+function whisker(x, at, one, name) {
+  if (gone(one.value)) return null;
+  const y = middle(at);
+  return [
+    !gone(one.low) && !gone(one.high) && line(x(one.low), y, x(one.high), y, `whisker ${name}`),
+    name === "strong" && svg("rect", { x: x(one.value) - 2, y: y - 6, width: 4, height: 12, class: "middle" }),
+  ];
+}

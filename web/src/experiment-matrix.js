@@ -1,0 +1,77 @@
+// The matrix of an experiment as a heat map: a table whose cells lead to their trials.
+import { el, section } from "./dom.js";
+import { ink } from "./colours.js";
+import { gone, range, seconds } from "./experiment-format.js";
+import { bounds, LESS, MORE } from "./flame-difference.js";
+import { NONE, percent, signedPercent } from "./format.js";
+import { facts, tipOn } from "./tip.js";
+
+const MOST_GRIDS = 40;
+
+// Colour of a ratio: blue took less time, red more, none close to 1.
+export function shade(ratio, limits) {
+  if (gone(ratio)) return null;
+  const size = Math.abs(Math.log(ratio));
+  const step = limits.filter((limit) => size >= limit).length;
+  return step ? (ratio < 1 ? LESS : MORE)[step] : null;
+}
+
+// Split treatments into grids of two factors, one for each combination of the others' levels.
+export function grids(matrix) {
+  const names = Object.keys(matrix.factors);
+  const [rows, columns, ...others] = names;
+  const found = new Map();
+  for (const cell of matrix.cells) {
+    const key = others.map((name) => `${name} = ${cell.levels[name] ?? "–"}`).join(", ");
+    (found.get(key) ?? found.set(key, []).get(key)).push(cell);
+  }
+  return { rows, columns, parts: [...found].map(([title, cells]) => ({ title, cells })) };
+}
+
+export function matrixSection(matrix, choose) {
+  const { rows, columns, parts } = grids(matrix);
+  const limits = bounds(Math.max(0, ...matrix.cells.filter((cell) => cell.ratio).map((cell) => Math.abs(Math.log(cell.ratio)))));
+  const shown = parts.slice(0, MOST_GRIDS);
+  return section("matrix", "Matrix", `Time of each treatment beside ${matrix.reference}: blue took less, red more. A cell leads to its trials; hatched ones were not run, and say why.`,
+    legend(limits),
+    el("div", { class: "grids" }, shown.map(({ title, cells }) => grid(matrix, rows, columns, title, cells, limits, choose))),
+    parts.length > shown.length && el("p", { class: "note" }, `${parts.length - shown.length} combinations of other factors more: they are among the treatments below.`));
+}
+
+function legend(limits) {
+  if (!limits.length) return null;
+  const size = (at) => percent(Math.expm1(limits[at]));
+  const entry = (colour, text) => el("span", null, el("i", { class: "swatch", style: { background: colour ?? "transparent" } }), text);
+  return el("p", { class: "legend" },
+    [2, 1, 0].map((at) => entry(LESS[at + 1], `less by ${size(at)}${at === 2 ? " or more" : ""}`)), entry(null, `less than ${size(0)} apart`),
+    [0, 1, 2].map((at) => entry(MORE[at + 1], `more by ${size(at)}${at === 2 ? " or more" : ""}`)));
+}
+
+function grid(matrix, rows, columns, title, cells, limits, choose) {
+  const across = columns ? matrix.factors[columns] : [null];
+  const level = (cell, name) => cell.levels[name] ?? "–";
+  const at = (row, column) => cells.find((cell) => (!rows || level(cell, rows) === row) && (!columns || level(cell, columns) === column));
+  return el("div", { class: "scroll" }, el("table", { class: "matrix" },
+    title && el("caption", null, el("bdi", null, title)),
+    el("thead", null,
+      columns && el("tr", null, el("td"), el("th", { colspan: across.length, scope: "colgroup" }, el("bdi", null, columns))),
+      el("tr", null, el("th", { scope: "col" }, el("bdi", null, rows ?? "treatment")), across.map((name) => el("th", { scope: "col" }, columns ? el("bdi", null, name) : "time")))),
+    el("tbody", null, (matrix.factors[rows] ?? [NONE]).map((row) => el("tr", null,
+      el("th", { scope: "row" }, el("bdi", null, row)), across.map((column) => cellOf(at(row, column), limits, choose)))))));
+}
+
+function cellOf(cell, limits, choose) {
+  if (!cell) return el("td", null, NONE);
+  if (gone(cell.ratio)) {
+    const note = el("button", { type: "button", class: "link", "aria-label": `${cell.treatment}: ${cell.reason}` }, "not run");
+    return el("td", { class: "out" }, tipOn(note, () => facts(cell.treatment, [["why", cell.reason]])));
+  }
+  const colour = shade(cell.ratio, limits);
+  const change = signedPercent(cell.ratio - 1);
+  const button = el("button", { type: "button", class: "link", on: { click: () => choose(cell.treatment) }, style: colour ? { color: ink(colour) } : {}, "aria-label": `${cell.treatment}: ${seconds(cell.time.value)}, ${change}${cell.verdict ? `, ${cell.verdict}` : ""}` },
+    el("b", null, change), el("span", null, seconds(cell.time.value)), cell.verdict && el("span", null, cell.verdict));
+  return el("td", { style: colour ? { background: colour } : {} }, tipOn(button, () => facts(cell.treatment, [
+    ["geometric mean", seconds(cell.time.value)], ["95 %", range(cell.time, seconds)], ["trials", cell.time.n],
+    cell.change && ["beside the baseline", signedPercent(cell.change.value)], cell.change && ["95 %", range(cell.change, signedPercent)], ["verdict", cell.verdict],
+  ])));
+}
