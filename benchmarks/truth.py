@@ -10,11 +10,8 @@ of the plan has all the work, the least share of the tasks' CPU that a run gave 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +19,8 @@ from typing import Any
 
 from scipy import stats
 
+from benchmarks.harness import replace
+from benchmarks.measured import run_and_read
 from pyrometer.analyse.truth import measured
 from pyrometer.workload import registry
 
@@ -140,17 +139,9 @@ def run_and_show(scale: str, iterations: int) -> Show:
     """Make what measures: `pyrometer run` into a folder that is removed again, then `show`."""
 
     def show(name: str, levels: dict[str, str]) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory(prefix="pyrometer-truth-") as folder:
-            ours = [sys.executable, "-m", "pyrometer"]
-            run = str(Path(folder) / "run")
-            settings = [word for k, v in levels.items() for word in ("--set", f"{k}={v}")]
-            how = ["--scale", scale, "--iterations", str(iterations), "--profile", "full"]
-            command = [*ours, "run", name, *settings, *how, "--no-report", "-o", run]
-            subprocess.run(command, check=True, stdout=sys.stderr)
-            shown = [*ours, "show", run, "--json"]
-            text = subprocess.run(shown, check=True, capture_output=True, text=True).stdout
-        value: dict[str, Any] = json.loads(text.splitlines()[-1])
-        return value
+        settings = [word for k, v in levels.items() for word in ("--set", f"{k}={v}")]
+        how = ["--scale", scale, "--iterations", str(iterations), "--profile", "full"]
+        return run_and_read([name, *settings, *how]).told[0]
 
     return show
 
@@ -180,16 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fits.append((name, fit(points), points))
         results[name] = {"points": [asdict(p) for p in points], "fit": asdict(fits[-1][1])}
         if chosen.output:
-            write(chosen.output, {"schema": "pyrometer/truth/1", "programs": results})
+            replace(chosen.output, {"schema": "pyrometer/truth/1", "programs": results})
     print(table(fits))
     return 0 if all(line.slope is not None for _, line, _ in fits) else 1
-
-
-def write(path: Path, value: dict[str, Any]) -> None:
-    """Replace the file at `path`, so that an interrupted sweep keeps what it has."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
 
 MS = 1_000_000
-LENGTHS_NS = (0, MS, 10 * MS, 50 * MS, 200 * MS)
+LENGTHS_NS = (0, MS, 10 * MS, 50 * MS, 200 * MS, 1000 * MS)
 """Where classes of sleeps by their length begin."""
 BY_EVENTS = "scheduler events"
 BY_PASSES = "passes of the probe: lower bounds"

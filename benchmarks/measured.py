@@ -1,0 +1,60 @@
+"""One measured run, and what Pyrometer's reading verbs tell of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run that is over, and whose folder is gone.
+
+    Attributes
+    ----------
+    said : str
+        Standard output of the program.
+    tier : str or None
+        Of the OS probe.
+    told : tuple of dict
+        What each verb printed with ``--json``.
+    """
+
+    said: str
+    tier: str | None
+    told: tuple[dict[str, Any], ...]
+
+
+def run_and_read(words: Sequence[str], verbs: Sequence[str] = ("show",)) -> Measured:
+    """Run ``pyrometer run`` into a folder that is removed again, and read it.
+
+    Parameters
+    ----------
+    words : sequence of str
+        What is run, with its options.
+    verbs : sequence of str
+        Verbs that read the run.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the run fails.
+    """
+
+    def ours(*arguments: str) -> str:
+        command = [sys.executable, "-m", "pyrometer", *arguments]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    with tempfile.TemporaryDirectory(prefix="pyrometer-bench-") as folder:
+        run = Path(folder) / "run"
+        said = ours("run", "--no-report", "-o", str(run), *words)
+        told = tuple(json.loads(ours(verb, str(run), "--json").splitlines()[-1]) for verb in verbs)
+        probes = json.loads((run / "manifest.json").read_bytes())["probes"]
+    tier = next((probe["tier"] for probe in probes if probe["name"] == "os"), None)
+    return Measured(said, tier, told)
