@@ -9,7 +9,10 @@ many sleeps were asked for in each range, and their time.
 import json
 import sys
 
-from pyspark.sql import Column, SparkSession, functions
+from pyspark.sql import Column, SparkSession
+from pyspark.sql.functions import col, count, lit, when
+from pyspark.sql.functions import pow as power
+from pyspark.sql.functions import sum as total
 
 RANGES_MS = {(10, 50): 52, (50, 200): 13, (200, 1000): 3, (1000, 2000): 1}
 """Sleeps of a round, which takes about six seconds."""
@@ -19,14 +22,13 @@ ROUND_S = 6.0
 
 def lengths() -> Column:
     """Length of a row's sleep in ms, by its number."""
-    place = functions.col("id") * 31 % ROUND  # every place of a round once
-    part = functions.col("id") * 0.6180339887 % 1  # evenly spread
-    found = functions.lit(None)
+    place = col("id") * 31 % ROUND  # every place of a round once
+    part = col("id") * 0.6180339887 % 1  # evenly spread
+    found = lit(None)
     end = ROUND
     for (low, high), times in RANGES_MS.items():
-        found = functions.when(
-            place < end, low * functions.pow(functions.lit(high / low), part)
-        ).otherwise(found)
+        length = low * power(lit(high / low), part)
+        found = when(place < end, length).otherwise(found)
         end -= times
     return found.cast("bigint")
 
@@ -49,9 +51,9 @@ def main() -> None:
     asked.selectExpr(sleeps, work).write.format("noop").mode("overwrite").save()
     told = {}
     for low, high in RANGES_MS:
-        of = asked.where(functions.col("ms").between(low, high - 1))
-        count, total = of.agg(functions.count("*"), functions.sum("ms")).first()
-        told[f"{low}-{high}"] = {"count": count, "ms": total}
+        of = asked.where(col("ms").between(low, high - 1))
+        found = of.agg(count("*"), total("ms")).first()
+        told[f"{low}-{high}"] = {"count": found[0], "ms": found[1]}
     spark.stop()
     print(json.dumps(told))
 
