@@ -180,12 +180,9 @@ def _canaries(
 
 
 def _factors(plan: Plan, trials: Sequence[Ended]) -> Factorial:
-    if plan.split:
-        # A whole plot has an error of its own, which this model has not.
-        return Factorial(reason="split plots: the pairs are told within blocks")
     varied = {one.name: one.varied for one in plan.treatments}
     cells = [Cell(varied[one.treatment], _seconds(one), str(one.block)) for one in trials]
-    return factorial(cells, varied.get(plan.baseline or ""))
+    return factorial(cells, varied.get(plan.baseline or ""), split=plan.split)
 
 
 def _told(one: Ended) -> list[str]:

@@ -13,7 +13,7 @@ from pyrometer.plan import Trial, parse_treatment
 from pyrometer.plan.design import schedule
 from pyrometer.plan.experiment_source import Source, read_source
 from pyrometer.plan.factors import find_factor
-from pyrometer.plan.treatments import Treatments, baseline_of, combinations, short_names
+from pyrometer.plan.treatments import Own, Treatments, baseline_of, combinations, short_names
 from pyrometer.probes.profile import parse_profile
 from pyrometer.run.host import this_host
 from pyrometer.run.launch import own_factors
@@ -86,7 +86,7 @@ def plan_of(
     if times * len(made.run) > MOST_TRIALS:
         raise UsageError(f"{times * len(made.run)} trials: at most {MOST_TRIALS}")
     chosen = next(one for one in (seed, experiment.seed, _seed_of(source)) if one is not None)
-    split = list(short_names(dict.fromkeys(experiment.design.split, ""), own))
+    split = _split(source, made, own)
     slots = schedule(
         {name: one.levels for name, one in made.run.items()},
         times, chosen, kind=experiment.design.kind, split=split,
@@ -131,6 +131,15 @@ def plan_of(
         workload_sha256=digest_of(experiment.workload),
         pyrometer_version=__version__,
     )
+
+
+def _split(source: Source, made: Treatments, own: Own) -> list[str]:
+    """Factors whose levels stay together within a block: those asked for, or known to be dear."""
+    asked = source.experiment.design.split
+    if asked is not None:
+        return list(short_names(dict.fromkeys(asked, ""), own))
+    varied = dict.fromkeys(name for one in made.run.values() for name in one.varied)
+    return [name for name in varied if name not in own and find_factor(name).dear]
 
 
 def canaries_of(source: Source, made: Treatments) -> CanaryPlace:

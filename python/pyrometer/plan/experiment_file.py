@@ -101,12 +101,12 @@ class Design(_Part):
         ),
     ] = "randomized-blocks"
     split: Annotated[
-        list[str],
+        list[str] | None,
         Field(
             description="Factors that are dear to change: treatments that share their levels run"
-            " together within a block (split plots)."
+            " together within a block (split plots). Without it, those that are known to be."
         ),
-    ] = []
+    ] = None
 
 
 class Guard(_Part):

@@ -26,6 +26,7 @@ class Factor:
     scope: str
     restart: bool
     doc: str
+    dear: bool = False
     unit: str | None = None
     range: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()

@@ -181,7 +181,7 @@ def _check_named(source: Source, own: Own) -> None:
     varied = set(short_names(dict.fromkeys(matrix.factors, ""), own))
     for one in matrix.include:
         varied |= set(short_names(one, own))
-    for at, factor in enumerate(experiment.design.split):
+    for at, factor in enumerate(short_names(dict.fromkeys(experiment.design.split or (), ""), own)):
         if factor not in varied:
             remedy = did_you_mean(factor, varied) or f"one of: {', '.join(sorted(varied))}"
             where = document.where(("design", "split", at))

@@ -8,9 +8,11 @@ factor beside all else but the pairs that hold it.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +55,7 @@ class Effect(BaseModel):
     """A factor, or two that depend on each other.
 
     ``share`` is partial eta squared: of the variance that nothing else explains, what this does.
-    ``adjusted_p`` is after Holm over all terms.
+    ``adjusted_p`` is after Holm over all terms. ``error`` says whose noise it is tested against.
     """
 
     factors: list[str]
@@ -62,20 +64,29 @@ class Effect(BaseModel):
     p: float
     adjusted_p: float
     share: float
+    error: Literal["trials", "whole plots"] = "trials"
     levels: list[LevelEffect] = Field(default_factory=list)
 
 
 class Factorial(BaseModel):
-    """Effects of all factors and pairs; `reason` says why there are none, or no pairs."""
+    """Effects of all factors and pairs; `reason` says why there are none, or no pairs.
+
+    ``noise_sd`` is that of a trial, ``whole_noise_sd`` that of the mean of a whole plot.
+    """
 
     effects: list[Effect] = Field(default_factory=list)
     noise_sd: float | None = None
     freedom: int | None = None
+    whole_noise_sd: float | None = None
+    whole_freedom: int | None = None
     reason: str | None = None
 
 
 def factorial(
-    cells: Sequence[Cell], first: Mapping[str, str] | None = None, level: float = LEVEL
+    cells: Sequence[Cell],
+    first: Mapping[str, str] | None = None,
+    level: float = LEVEL,
+    split: Sequence[str] = (),
 ) -> Factorial:
     """Analyse a matrix.
 
@@ -85,6 +96,10 @@ def factorial(
         Trials of whole blocks.
     first : mapping, optional
         The level of a factor that its others are set beside; by default the first that appears.
+    split : sequence of str
+        Factors whose levels ran together within a block: what they do, alone, is tested against
+        the noise of these whole plots, all else against that of the trials within them (Yates
+        1935, "Complex experiments").
 
     Examples
     --------
@@ -105,32 +120,84 @@ def factorial(
     names = [name for name in names if len(levels[name]) > 1]
     if len(names) < 2:
         return Factorial(reason="fewer than two factors vary: the pairs tell it all")
-    y = np.log([one.value for one in cells])
-    blocks = _columns([one.block for one in cells], list(dict.fromkeys(o.block for o in cells)))
-    base = np.hstack([np.ones((len(cells), 1)), blocks])
-    terms: dict[Term, Matrix] = {
-        (name,): _columns([one.levels.get(name, UNSET) for one in cells], levels[name])
-        for name in names
+    terms: list[Term] = [(name,) for name in names] + list(combinations(names, 2))
+    whole = [name for name in names if name in split]
+    if not whole:
+        return _corrected([_stratum(cells, [one.block for one in cells], terms, levels, level)])
+    plots: dict[tuple[str, ...], list[Cell]] = {}
+    for one in cells:
+        key = (one.block, *(one.levels.get(name, UNSET) for name in whole))
+        plots.setdefault(key, []).append(one)
+    rest = [name for name in names if name not in whole]
+    held = {
+        frozenset(tuple(o.levels.get(n, UNSET) for n in rest) for o in p) for p in plots.values()
     }
-    alone = dict(terms)
-    for a, b in combinations(names, 2):
-        terms[a, b] = _products(terms[a,], terms[b,])
+    if len(held) > 1:
+        return Factorial(reason="whole plots hold different treatments: the pairs are told alone")
+    means = [
+        Cell(
+            dict(zip(whole, key[1:], strict=True)),
+            math.exp(statistics.fmean(math.log(one.value) for one in plot)),
+            key[0],
+        )
+        for key, plot in plots.items()
+    ]
+    above = [term for term in terms if set(term) <= set(whole)]
+    within = [term for term in terms if term not in above]
+    between = _stratum(means, [one.block for one in means], above, levels, level)
+    for effect in between.effects:
+        effect.error = "whole plots"
+    if not within:
+        return _corrected([between])
+    units = [str((one.block, *(one.levels.get(n, UNSET) for n in whole))) for one in cells]
+    return _corrected([between, _stratum(cells, units, within, levels, level)])
+
+
+def _corrected(strata: Sequence[Factorial]) -> Factorial:
+    """Join what was tested against different noise, and adjust for testing many terms."""
+    effects = [one for stratum in strata for one in stratum.effects]
+    for one, p in zip(effects, adjusted([one.p for one in effects]), strict=True):
+        one.adjusted_p = p
+    reasons = dict.fromkeys(stratum.reason for stratum in strata if stratum.reason)
+    made = strata[-1].model_copy(update={"effects": effects, "reason": "; ".join(reasons) or None})
+    if len(strata) > 1:
+        made.whole_noise_sd, made.whole_freedom = strata[0].noise_sd, strata[0].freedom
+    return made
+
+
+def _stratum(
+    cells: Sequence[Cell],
+    units: Sequence[str],
+    wanted: Sequence[Term],
+    levels: Mapping[str, Sequence[str]],
+    level: float,
+) -> Factorial:
+    """Test terms against the noise that is left within units: blocks, or whole plots."""
+    y = np.log([one.value for one in cells])
+    base = np.hstack([np.ones((len(cells), 1)), _columns(units, list(dict.fromkeys(units)))])
+    columns = {
+        name: _columns([one.levels.get(name, UNSET) for one in cells], levels[name])
+        for name in dict.fromkeys(name for term in wanted for name in term)
+    }
+    terms: dict[Term, Matrix] = {
+        term: columns[term[0]] if len(term) == 1 else _products(*(columns[n] for n in term))
+        for term in wanted
+    }
     reason = None
     if not _fits(base, terms):
-        terms, reason = alone, "too few trials, or too few combinations, to tell pairs"
-        if not _fits(base, terms):
+        reason = "too few trials, or too few combinations, to tell pairs"
+        terms = {term: matrix for term, matrix in terms.items() if len(term) == 1}
+        if not terms or not _fits(base, terms):
             return Factorial(reason="too few trials, or combinations that cannot be told apart")
     fit = _Fit(np.hstack([base, *terms.values()]), y)
     if fit.variance < NO_NOISE:
         return Factorial(reason="the trials do not vary: there is no noise to test against")
     made, at = [], base.shape[1]
-    for term, columns in terms.items():
+    for term, matrix in terms.items():
         made.append(_effect(term, terms, base, y, fit))
         if len(term) == 1:
             made[-1].levels = _level_effects(fit, at, levels[term[0]], level)
-        at += columns.shape[1]
-    for one, p in zip(made, adjusted([one.p for one in made]), strict=True):
-        one.adjusted_p = p
+        at += matrix.shape[1]
     return Factorial(
         effects=made, noise_sd=math.sqrt(fit.variance), freedom=fit.freedom, reason=reason
     )
