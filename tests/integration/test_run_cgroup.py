@@ -19,6 +19,7 @@ from pyrometer.run import cgroup, cgroup_left
 from pyrometer.run.cgroup_plan import Hierarchy, plan
 from pyrometer.run.folder import new_manifest
 from pyrometer.run.host import this_host
+from pyrometer.run.host_plan import HostPlan
 from pyrometer.run.launch import Launch
 from pyrometer.run.observe import Silent, observe
 from pyrometer.run.record import Record
@@ -150,7 +151,7 @@ def test_a_run_tells_groups_that_stay_and_the_disk_that_is_limited(
     monkeypatch.setattr(cgroup_left.remove, "__defaults__", (0.0,))
     true = shutil.which("true")
     assert true
-    launch = Launch(argv=(true,), env={}, agent={}, kind="other", group=planned)
+    launch = Launch(argv=(true,), env={}, agent={}, kind="other", host=HostPlan(planned))
     launch = replace(launch, limits={"cgroup.write_bps": 2 * MIB})
     assert observe(launch, [], record, Silent()).code == 0
     told = {doubt.code: doubt.message for doubt in record.manifest.doubts}

@@ -190,7 +190,7 @@ def test_our_death_leaves_the_application_running_to_its_end(tmp_path: Path) -> 
         (("run", "interval-join", "--scale", "huge"), 2, "no scale 'huge'"),
         (("run", "--", "no-such-program"), 2, "command not found: no-such-program"),
         (("run", "--set", "jvm.hep=1g", "--", "true"), 2, "did you mean 'jvm.heap'"),
-        (("run", "--set", "numa.bind=0", "--", "true"), 3, "numactl"),
+        (("run", "--set", "numa.nodes=900", "--", "true"), 3, "lscpu"),
         (("run", "--profile", "ful", "--", "true"), 2, "did you mean 'full'"),
         (("run", "--warmup", "x", "--", "true"), 2, "neither a number nor auto"),
         (("run", "--iterations", "0", "--", "true"), 2, "at least one"),

@@ -22,7 +22,17 @@ def test_every_declared_factor_says_what_it_is() -> None:
     for factor in factors():
         assert factor.doc.endswith("."), factor.name
         assert factor.range is None or factor.unit, factor.name
-        assert factor.type in ("word", "text", "int", "float", "size", "cpus", "path", "choice")
+        assert factor.type in (
+            "word",
+            "text",
+            "int",
+            "float",
+            "size",
+            "cpus",
+            "nodes",
+            "path",
+            "choice",
+        )
         assert (factor.type == "choice") == bool(factor.choices), factor.name
 
 

@@ -11,12 +11,10 @@ from pathlib import Path
 from pyrometer.errors import PyrometerError
 from pyrometer.plan import Level
 from pyrometer.plan.treatments import LeftOut, Treatment, Treatments
-from pyrometer.run import cgroup, settings
-from pyrometer.run.command import split_options
 from pyrometer.run.host import parse_meminfo
+from pyrometer.run.host_plan import plan_host
 from pyrometer.run.java import require_java
-from pyrometer.run.launch import cpu_set
-from pyrometer.run.treatment import COLLECTORS, apply_treatment
+from pyrometer.run.treatment import apply_treatment
 from pyrometer.workload import registry
 
 
@@ -63,14 +61,12 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
         found = registry.get(workload)
         own = {name: str(level) for name, level in levels.items() if name in found.variants}
         spec = registry.resolve(workload, own)
-        cpu_set(levels)
-        cgroup.planned_here({**found.limits(spec), **levels}, _existing(folder))
-        settings.switches(levels)
-        apply_treatment(levels, None)
+        plan_host({**found.limits(spec), **levels}, _existing(folder))
+        applied = apply_treatment(levels, None)
     except PyrometerError as error:
         return f"{error.message} ({error.remedy})" if error.remedy else error.message
     if any(name.startswith("jvm.") for name in levels):
-        return _jvm_refuses(levels)
+        return _jvm_refuses(levels, applied.jvm_options)
     return None
 
 
@@ -78,19 +74,11 @@ def _existing(folder: Path) -> Path:
     return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
 
 
-def _jvm_refuses(levels: Mapping[str, Level]) -> str | None:
+def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str | None:
     """Ask the JVM itself: which collectors and options it has depends on its build."""
-    options = []
-    if "jvm.gc" in levels:
-        options.append(COLLECTORS[str(levels["jvm.gc"])])
-    if "jvm.heap" in levels:
-        options.append(f"-Xmx{levels['jvm.heap']}")
-    if "jvm.young" in levels:
-        options.append(f"-Xmn{levels['jvm.young']}")
-    if "jvm.options" in levels:
-        options += split_options(str(levels["jvm.options"]))
+    heap = (f"-Xmx{levels['jvm.heap']}",) if "jvm.heap" in levels else ()
     home = str(levels["jvm.home"]) if "jvm.home" in levels else os.environ.get("JAVA_HOME", "")
-    return _asked(home, tuple(options))
+    return _asked(home, (*heap, *options))
 
 
 @cache

@@ -177,6 +177,10 @@ def parse_level(factor: Factor, name: str, text: str) -> Level:
         return _in_range(factor, name, _size(name, text), text)
     if factor.type == "cpus":
         parse_cpus(text)
+    if factor.type == "nodes" and not re.fullmatch(
+        r"[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*", text
+    ):
+        raise UsageError(f"{name}={text}: not a set of nodes", "0, or 0,2-3")
     return text
 
 

@@ -41,7 +41,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     manifest.versions.update(_versions(drivers))
     manifest.probes = [probe.report(record.paths) for probe in probes]
     manifest.probes.append(own_cost(record))
-    manifest.cgroup = cgroup.facts(launch.group) or None
+    manifest.cgroup = cgroup.facts(launch.host.group) or None
     manifest.exit = Exit(
         code=ending.code,
         signal=ending.signal,

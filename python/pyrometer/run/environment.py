@@ -65,7 +65,7 @@ def prepend_pyspark_arguments(env: dict[str, str], options: tuple[str, ...]) -> 
 def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
     """Keys of ``agent.properties``: of the probes, then of the treatment."""
     keys = dict(needs.agent)
-    options = [*needs.executor_options, *applied.jvm_options]
+    options = [*needs.executor_options, *applied.executor_options, *applied.jvm_options]
     if options:
         keys["append.spark.executor.extraJavaOptions"] = " ".join(options)
     keys.update({f"force.{name}": value for name, value in applied.force.items()})

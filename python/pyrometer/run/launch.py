@@ -11,9 +11,7 @@ from pyrometer import _artifacts, schema
 from pyrometer.doubt import Doubt
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan import Level, Trial
-from pyrometer.plan.factors import parse_cpus
 from pyrometer.probes.base import Needs
-from pyrometer.run import cgroup, settings
 from pyrometer.run import command as commands
 from pyrometer.run.command import Command
 from pyrometer.run.environment import (
@@ -25,8 +23,10 @@ from pyrometer.run.environment import (
     prepend_pyspark_arguments,
     use_own_spark,
 )
+from pyrometer.run.host_plan import HostPlan, plan_host
 from pyrometer.run.java import new_enough, require_java
-from pyrometer.run.treatment import apply_treatment
+from pyrometer.run.jvm_here import applied_here
+from pyrometer.run.placing import placed_here
 from pyrometer.store.layout import RunPaths
 from pyrometer.workload import registry
 from pyrometer.workload.contract import Progress
@@ -46,8 +46,6 @@ class Launch:
         Its whole environment.
     agent : mapping
         Contents of ``agent.properties``.
-    cpus : frozenset of int or None
-        CPUs it may use; ``None``: as we may.
     stdout, stderr : Path or None
         Where the stream goes; ``None``: it is inherited.
     kind : str
@@ -57,10 +55,8 @@ class Launch:
         Whether the whole page cache is dropped before the launch.
     limits : mapping
         Limits of the host that the workload brings itself, where the user gave none.
-    group : cgroup.Plan
-        Control groups it is born in.
-    switches : tuple of settings.Switch
-        Switches of the kernel, set for as long as it runs.
+    host : HostPlan
+        What is done to the host for as long as it runs.
     doubts : tuple of Doubt
         Raised while deciding.
     spec : LaunchSpec or None
@@ -75,13 +71,11 @@ class Launch:
     env: Mapping[str, str]
     agent: Mapping[str, str]
     kind: str
-    cpus: frozenset[int] | None = None
     stdout: Path | None = None
     stderr: Path | None = None
     drop_caches: bool = False
     limits: Mapping[str, Level] = field(default_factory=dict)
-    group: cgroup.Plan = field(default_factory=cgroup.Plan)
-    switches: tuple[settings.Switch, ...] = ()
+    host: HostPlan = field(default_factory=HostPlan)
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
     own: OwnCommand | None = None
@@ -97,11 +91,13 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         The program, Java or Spark is missing; a level that this command cannot take.
     """
     command = commands.understand(trial.command)
-    applied = apply_treatment(trial.treatment, command)
-    env = {**base_environment(paths), **applied.env}
+    env = base_environment(paths)
+    host = plan_host(trial.treatment, paths.root)
+    applied, doubts = applied_here(trial.treatment, command, host.placement, paths.raw, env)
+    env.update(applied.env)
     add_needs(env, needs)
     program = _program(command, env, trial.treatment)
-    options = [*needs.jvm_options, *applied.jvm_options, *applied.driver_options]
+    options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
     argv = [program, *command.argv[1:]]
     if command.kind == "java":
         new_enough(program)
@@ -113,22 +109,17 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
             argv = commands.with_options(argv, applied.submit_options)
         elif applied.submit_options:
             prepend_pyspark_arguments(env, applied.submit_options)
-    doubts = []
     away = commands.unreachable(command)
     if away:
         doubts.append(schema.doubt("driver_unreachable", f"Nothing of the driver: {away}."))
-    group = cgroup.planned_here(trial.treatment, paths.root)
-    doubts += _group_doubts(group)
     return Launch(
         argv=tuple(argv),
         env=env,
         agent=agent_keys(needs, applied),
         kind=command.kind,
-        cpus=cpu_set(trial.treatment),
-        group=group,
-        switches=settings.switches(trial.treatment),
+        host=host,
         drop_caches=trial.treatment.get("cache.state") == "cold",
-        doubts=tuple(doubts),
+        doubts=(*doubts, *_group_doubts(host)),
         timeout_s=trial.timeout_s,
     )
 
@@ -142,17 +133,23 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         No such workload or level, no Spark, no Java, no room for the data.
     """
     assert trial.name is not None
-    process = registry.get(trial.name).engine == "process"
+    workload = registry.get(trial.name)
+    process = workload.engine == "process"
     if process:
         _without_spark(trial)
-    applied = apply_treatment(trial.treatment, None)
-    base = {**base_environment(paths), **applied.env}
-    require_java(base, needed=not process)
     own = {n: str(v) for n, v in trial.treatment.items() if n in own_factors(trial.name)}
+    scale = str(trial.treatment.get("workload.scale", trial.scale))
+    limits = workload.limits(registry.resolve(trial.name, own, scale))
+    limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
+    treatment = {**limits, **trial.treatment}
+    base = base_environment(paths)
+    applied, doubts = applied_here(treatment, None, placed_here(treatment), paths.raw, base)
+    base.update(applied.env)
+    require_java(base, needed=not process)
     spec = launch_spec(
         trial.name,
         levels=own,
-        scale=str(trial.treatment.get("workload.scale", trial.scale)),
+        scale=scale,
         iterations=trial.iterations,
         warmup=trial.warmup,
         raw_dir=paths.raw,
@@ -167,30 +164,26 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     env = {**base, **spec.env, **applied.env}
     if not process:
         add_needs(env, needs)
-        add_submit_options(env, [*needs.jvm_options, *applied.jvm_options])
-    limits = registry.get(trial.name).limits(spec.workload)
-    limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
-    data = Path(spec.prepared.root or paths.root)
-    group = cgroup.planned_here({**limits, **trial.treatment}, data)
+        options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
+        add_submit_options(env, options)
+    host = plan_host(treatment, Path(spec.prepared.root or paths.root))
     return Launch(
         argv=spec.argv,
         env=env,
         agent=agent_keys(needs, applied),
         kind="process" if process else "workload",
-        cpus=cpu_set(trial.treatment),
         stdout=paths.stdout if spec.stdout == "capture" else None,
         stderr=paths.stderr if spec.stderr == "capture" else None,
         limits=limits,
-        group=group,
-        switches=settings.switches(trial.treatment),
-        doubts=tuple(_group_doubts(group)),
+        host=host,
+        doubts=(*([] if process else doubts), *_group_doubts(host)),
         spec=spec,
         timeout_s=trial.timeout_s,
     )
 
 
-def _group_doubts(group: cgroup.Plan) -> list[Doubt]:
-    return [schema.doubt("limit_partial", f"{group.doubt}.")] if group.doubt else []
+def _group_doubts(host: HostPlan) -> list[Doubt]:
+    return [schema.doubt("limit_partial", f"{host.group.doubt}.")] if host.group.doubt else []
 
 
 def _without_spark(trial: Trial) -> None:
@@ -212,29 +205,6 @@ def own_factors(name: str) -> dict[str, list[str]]:
         If there is no such workload.
     """
     return {factor: list(v.levels) for factor, v in registry.get(name).variants.items()}
-
-
-def cpu_set(treatment: Mapping[str, Level]) -> frozenset[int] | None:
-    """CPUs of ``host.cpus``: the first n of those we may use, or the set given.
-
-    Raises
-    ------
-    UsageError
-        If this host (or what confines us) has no such CPUs.
-    """
-    if "host.cpus" not in treatment:
-        return None
-    allowed = sorted(os.sched_getaffinity(0))
-    wanted = parse_cpus(str(treatment["host.cpus"]))
-    cpus = frozenset(allowed[:wanted]) if isinstance(wanted, int) else wanted
-    count = wanted if isinstance(wanted, int) else len(wanted)
-    if len(cpus) < count or not cpus <= set(allowed):
-        raise UsageError(
-            f"host.cpus={treatment['host.cpus']}: this process may use {len(allowed)} CPUs: "
-            + ",".join(map(str, allowed)),
-            "give a smaller number or some of these",
-        )
-    return cpus
 
 
 def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Level]) -> str:

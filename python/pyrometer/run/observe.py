@@ -72,8 +72,8 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
             drop_caches()
     with (
         process.held_signals(),
-        settings.applied(launch.switches) as changed,
-        cgroup.applied(launch.group) as stay,
+        settings.applied(launch.host.switches) as changed,
+        cgroup.applied(launch.host.group) as stay,
     ):
         process.adopt_orphans()
         watch.phase("run")
@@ -147,7 +147,7 @@ def _begin(launch: Launch, record: Record) -> int:
     manifest.clock_pairs.append(pair)
     manifest.started_mono_ns, manifest.started_wall_ns = pair.mono_ns, pair.wall_ns
     record.save()
-    with cgroup.joined(launch.group.folders):
+    with cgroup.joined(launch.host.group.folders):
         pid = process.start(launch)
     record.launched = True
     record.mark_own_cpu()

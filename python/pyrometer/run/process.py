@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.run.bound import binding
 from pyrometer.run.host import descendants
 from pyrometer.run.launch import Launch
 from pyrometer.store.manifest import clock_pair
@@ -75,19 +76,18 @@ def start(launch: Launch) -> int:
         if path is not None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             actions.append((os.POSIX_SPAWN_OPEN, descriptor, str(path), flags, 0o644))
-    before = os.sched_getaffinity(0)
+    place = launch.host.placement.application
     try:
-        # Inherited by the child; only this thread of ours is bound, and only for the moment.
-        if launch.cpus is not None:
-            os.sched_setaffinity(0, launch.cpus)
-        return os.posix_spawn(
-            launch.argv[0],
-            list(launch.argv),
-            dict(launch.env),
-            file_actions=actions,
-            setsigmask=[],
-            setsigdef=list(STOPPING),
-        )
+        # Only this thread of ours is bound, and only for the moment.
+        with binding(place.cpus, place.memory):
+            return os.posix_spawn(
+                launch.argv[0],
+                list(launch.argv),
+                dict(launch.env),
+                file_actions=actions,
+                setsigmask=[],
+                setsigdef=list(STOPPING),
+            )
     except PermissionError as error:
         raise UsageError(f"{launch.argv[0]} cannot be executed: {error.strerror}") from error
     except OSError as error:
@@ -95,8 +95,6 @@ def start(launch: Launch) -> int:
             f"{launch.argv[0]} cannot be started: {error.strerror}",
             "if it is a script, its first line may name a program that is not there",
         ) from error
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 @contextlib.contextmanager

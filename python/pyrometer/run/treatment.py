@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,17 +10,9 @@ from pathlib import Path
 
 from pyrometer.errors import UsageError
 from pyrometer.plan import Level
-from pyrometer.run.command import Command, split_options
+from pyrometer.run.command import Command
+from pyrometer.run.jvm import MIB, mib, options_of
 from pyrometer.workload.spark import find_spark
-
-COLLECTORS = {
-    "g1": "-XX:+UseG1GC",
-    "parallel": "-XX:+UseParallelGC",
-    "serial": "-XX:+UseSerialGC",
-    "z": "-XX:+UseZGC",
-    "shenandoah": "-XX:+UseShenandoahGC",
-}
-MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -30,14 +23,16 @@ class Applied:
     ----------
     jvm_options : tuple of str
         For every JVM of the application.
-    driver_options : tuple of str
-        For the driver's JVM alone, where we start it by ``java`` ourselves (its heap).
+    driver_options, executor_options : tuple of str
+        For the driver's JVM alone, and for those of executors.
     submit_options : tuple of str
         For Spark's scripts, for what must be known before the driver's JVM starts.
     force : mapping
         Spark settings that win over the application's.
     env : mapping
         Variables.
+    partial : tuple of str
+        Sentences on what has no equivalent on this JVM.
     """
 
     jvm_options: tuple[str, ...]
@@ -45,29 +40,36 @@ class Applied:
     submit_options: tuple[str, ...]
     force: Mapping[str, str]
     env: Mapping[str, str]
+    executor_options: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
 
 
-def apply_treatment(treatment: Mapping[str, Level], command: Command | None) -> Applied:
+def apply_treatment(
+    treatment: Mapping[str, Level], command: Command | None, java: int | None = None
+) -> Applied:
     """Translate a treatment for a command (``None``: a built-in workload).
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels.
+    command : Command or None
+        The command.
+    java : int or None
+        Feature number of its Java, where it is known.
 
     Raises
     ------
     UsageError
         If the command says otherwise itself, or the levels contradict each other.
     """
-    jvm: list[str] = []
+    jvm, partial = options_of(treatment, tasks_per_jvm(treatment), java)
     driver: list[str] = []
     submit: list[str] = []
     force: dict[str, str] = {}
     env: dict[str, str] = {}
-    if "jvm.gc" in treatment:
-        jvm.append(COLLECTORS[str(treatment["jvm.gc"])])
-    if "jvm.young" in treatment:
-        jvm.append(f"-Xmn{_mib(treatment['jvm.young'])}m")
-    if "jvm.options" in treatment:
-        jvm += split_options(str(treatment["jvm.options"]))
     if "jvm.heap" in treatment:
-        heap = f"{_mib(treatment['jvm.heap'])}m"
+        heap = f"{mib(treatment['jvm.heap'])}m"
         force["spark.executor.memory"] = heap
         if command is None:
             force["spark.driver.memory"] = heap
@@ -87,7 +89,22 @@ def apply_treatment(treatment: Mapping[str, Level], command: Command | None) -> 
         if name.startswith("spark.") and name != "spark.home":
             force[name] = str(level)
             submit += ["--conf", f"{name}={level}"]
-    return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env)
+    return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env, partial=tuple(partial))
+
+
+def tasks_per_jvm(treatment: Mapping[str, Level]) -> int:
+    """Give the task slots of a JVM: by the layout, else one for each CPU.
+
+    Examples
+    --------
+    >>> tasks_per_jvm({"layout.tasks": 12, "layout.executors": 4})
+    3
+    """
+    if "layout.cores_per_executor" in treatment:
+        return int(treatment["layout.cores_per_executor"])
+    if "layout.tasks" in treatment:
+        return max(1, int(treatment["layout.tasks"]) // int(treatment.get("layout.executors", 1)))
+    return len(os.sched_getaffinity(0))
 
 
 def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]:
@@ -128,7 +145,7 @@ def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]
             f"= {executors * cores}",
             "leave layout.tasks out",
         )
-    memory = _mib(treatment.get("jvm.heap", 1024 * MIB))
+    memory = mib(treatment.get("jvm.heap", 1024 * MIB))
     return {"spark.master": f"local-cluster[{executors},{cores},{memory}]"}
 
 
@@ -140,10 +157,6 @@ def _no_other_heap(command: Command | None) -> None:
         own = next((w for w in command.argv[1:] if re.match(r"-Xmx|-XX:MaxHeapSize=", w)), None)
     if own:
         raise UsageError(f"jvm.heap is set, and the command itself says {own}", "leave one out")
-
-
-def _mib(size: Level) -> int:
-    return max(1, int(size) // MIB)
 
 
 def _folder(level: Level, factor: str, holds: str) -> str:

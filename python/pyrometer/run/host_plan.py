@@ -1,0 +1,52 @@
+"""What is done to the host for one launch, decided before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyrometer.plan import Level
+from pyrometer.run import cgroup, settings
+from pyrometer.run.placing import Placement, placed_here
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """What is done while the application runs, and undone after it.
+
+    Parameters
+    ----------
+    group : cgroup.Plan
+        Control groups it is born in.
+    switches : tuple of settings.Switch
+        Switches of the kernel.
+    placement : Placement
+        CPUs and NUMA nodes.
+    """
+
+    group: cgroup.Plan = field(default_factory=cgroup.Plan)
+    switches: tuple[settings.Switch, ...] = ()
+    placement: Placement = field(default_factory=Placement)
+
+
+def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
+    """Decide what is done to this host.
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels, those that the workload brings among them.
+    data : Path
+        On the disk that limits are about.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        What this host cannot honour, with the reason and what would give it.
+    """
+    return HostPlan(
+        group=cgroup.planned_here(treatment, data),
+        switches=settings.switches(treatment),
+        placement=placed_here(treatment),
+    )

@@ -1,0 +1,211 @@
+"""Options of the JVM: what a treatment asks for, and what is pinned where the host is limited."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyrometer.errors import UsageError
+from pyrometer.plan import Level
+from pyrometer.plan.option_sets import expressed
+from pyrometer.run.command import split_options
+
+COLLECTORS = {
+    "g1": "-XX:+UseG1GC",
+    "parallel": "-XX:+UseParallelGC",
+    "serial": "-XX:+UseSerialGC",
+    "z": "-XX:+UseZGC",
+    "shenandoah": "-XX:+UseShenandoahGC",
+}
+MIB = 1 << 20
+SERVER_BYTES = 1792 * MIB
+"""Memory below which HotSpot takes a machine for a small one (``os::is_server_class_machine``)."""
+
+_COLLECTOR = re.compile(
+    r"-XX:\+Use(G1|Parallel|ParallelOld|Serial|Z|Shenandoah|Epsilon|ConcMarkSweep)GC\b"
+)
+_COUNTS = {
+    "gc": re.compile(r"-XX:(ParallelGCThreads|ConcGCThreads)="),
+    "jit": re.compile(r"-XX:CICompilerCount=|-Xint\b|-XX:[-+]TieredCompilation|TieredStopAtLevel"),
+}
+
+
+@dataclass(frozen=True)
+class Limited:
+    """How far a treatment limits a JVM.
+
+    Attributes
+    ----------
+    cpus : int or None
+        CPUs that it sees; ``None``: all.
+    memory : int or None
+        Bytes that it sees; ``None``: all.
+    """
+
+    cpus: int | None = None
+    memory: int | None = None
+
+    def __bool__(self) -> bool:
+        return self.cpus is not None or self.memory is not None
+
+
+def limited(treatment: Mapping[str, Level], cpus: int | None) -> Limited:
+    """Say how far a JVM is limited by a treatment.
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels, those that a workload brings among them.
+    cpus : int or None
+        CPUs that it is bound to; ``None``: to none.
+
+    Examples
+    --------
+    >>> limited({"cpu.quota": 1.5}, 4)
+    Limited(cpus=2, memory=None)
+    """
+    seen = [] if cpus is None else [cpus]
+    if "cpu.quota" in treatment:
+        # HotSpot rounds a quota up (CgroupSubsystem::active_processor_count).
+        seen.append(max(1, math.ceil(float(treatment["cpu.quota"]))))
+    memory = treatment.get("cgroup.memory")
+    return Limited(min(seen, default=None), None if memory is None else int(memory))
+
+
+def pinned(limits: Limited, host_cpus: int, said: Iterable[str]) -> list[str]:
+    """Give the options that pin what a JVM would choose anew under limits.
+
+    The collector is the one that HotSpot takes on the whole host; numbers of threads are those
+    that HotSpot takes for as many CPUs as are left.
+
+    Parameters
+    ----------
+    limits : Limited
+        The limits.
+    host_cpus : int
+        CPUs of the host.
+    said : iterable of str
+        All that says something of options already: what it settles is not pinned.
+
+    Examples
+    --------
+    >>> pinned(Limited(cpus=1), 64, ["-XX:CICompilerCount=3"])
+    ['-XX:+UseG1GC', '-XX:ParallelGCThreads=1', '-XX:ConcGCThreads=1']
+    >>> pinned(Limited(), 64, [])
+    []
+    """
+    if not limits:
+        return []
+    text = " ".join(said)
+    options = []
+    collector = _COLLECTOR.search(text)
+    if collector is None and host_cpus > 1:
+        options.append(COLLECTORS["g1"])
+    cpus = host_cpus if limits.cpus is None else min(limits.cpus, host_cpus)
+    name = collector[1] if collector else "G1"
+    if name != "Serial" and not _COUNTS["gc"].search(text) and (collector or host_cpus > 1):
+        options.append(f"-XX:ParallelGCThreads={gc_threads(cpus)}")
+        if name == "G1":
+            options.append(f"-XX:ConcGCThreads={max(1, (gc_threads(cpus) + 2) // 4)}")
+    if not _COUNTS["jit"].search(text):
+        options.append(f"-XX:CICompilerCount={jit_threads(cpus)}")
+    return options
+
+
+def told(limits: Limited, options: Iterable[str]) -> str:
+    """Say what was pinned, and against what."""
+    small = (limits.cpus is not None and limits.cpus < 2) or (
+        limits.memory is not None and limits.memory < SERVER_BYTES
+    )
+    instead = "; HotSpot would silently take its Serial collector" if small else ""
+    seen = [f"{limits.cpus} CPUs"] if limits.cpus is not None else []
+    seen += [f"{limits.memory // MIB} MiB of memory"] if limits.memory is not None else []
+    return f"A JVM sees {' and '.join(seen)}{instead}. Pinned: {' '.join(options)}."
+
+
+def gc_threads(cpus: int) -> int:
+    """Threads that HotSpot takes for pauses (``WorkerPolicy::nof_parallel_worker_threads``).
+
+    Examples
+    --------
+    >>> gc_threads(8), gc_threads(64)
+    (8, 43)
+    """
+    return cpus if cpus <= 8 else 8 + (cpus - 8) * 5 // 8
+
+
+def jit_threads(cpus: int) -> int:
+    """Compiler threads that HotSpot takes with tiers (``CompilationPolicy::initialize``).
+
+    Examples
+    --------
+    >>> jit_threads(1), jit_threads(16), jit_threads(64)
+    (2, 12, 18)
+    """
+    log = cpus.bit_length() - 1
+    return max(2, log * (max(log, 1).bit_length() - 1) * 3 // 2)
+
+
+def options_of(
+    treatment: Mapping[str, Level], tasks: int, java: int | None
+) -> tuple[list[str], list[str]]:
+    """Give the options that a treatment asks for, and what of an option set is not the same.
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels.
+    tasks : int
+        Task slots of a JVM.
+    java : int or None
+        Feature number of the JVM, where it is known.
+
+    Raises
+    ------
+    UsageError
+        If levels contradict each other.
+    """
+    options: list[str] = []
+    partial: list[str] = []
+    if "jvm.option_set" in treatment:
+        name = str(treatment["jvm.option_set"])
+        options, partial = expressed(name, tasks, java)
+        partial = [f"{name}: {sentence}." for sentence in partial]
+    if "jvm.gc" in treatment:
+        options = [one for one in options if not _COLLECTOR.match(one)]
+        options.append(COLLECTORS[str(treatment["jvm.gc"])])
+    young = _young(treatment)
+    if young is not None:
+        options.append(f"-Xmn{young}m")
+    if "jvm.gc_threads" in treatment:
+        if treatment.get("jvm.gc") == "serial":
+            raise UsageError("jvm.gc_threads: the Serial collector has one thread", "leave it out")
+        options.append(f"-XX:ParallelGCThreads={treatment['jvm.gc_threads']}")
+    if "jvm.jit_threads" in treatment:
+        options.append(f"-XX:CICompilerCount={treatment['jvm.jit_threads']}")
+    return options + split_options(str(treatment.get("jvm.options", ""))), partial
+
+
+def _young(treatment: Mapping[str, Level]) -> int | None:
+    given = [name for name in ("jvm.young", "jvm.young_share") if name in treatment]
+    if not given:
+        return None
+    if len(given) == 2:
+        raise UsageError("jvm.young and jvm.young_share say the same", "leave one out")
+    if treatment.get("jvm.gc") in ("z", "shenandoah"):
+        raise UsageError(
+            f"{given[0]}: jvm.gc={treatment['jvm.gc']} sizes its generations itself, if it has any",
+            "g1, parallel or serial",
+        )
+    if given == ["jvm.young"]:
+        return mib(treatment["jvm.young"])
+    if "jvm.heap" not in treatment:
+        raise UsageError("jvm.young_share needs jvm.heap", "for example --set jvm.heap=2g")
+    return mib(int(treatment["jvm.heap"]) * float(treatment["jvm.young_share"]))
+
+
+def mib(size: Level) -> int:
+    """Whole MiB of a size, at least one."""
+    return max(1, int(size) // MIB)
