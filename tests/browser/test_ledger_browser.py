@@ -54,6 +54,25 @@ def test_the_keyboard_leads_from_stages_to_the_slowest_task(page: Browser) -> No
     assert page.complaints() == []
 
 
+def test_an_operator_leads_to_its_tasks_and_each_to_its_rows(page: Browser) -> None:
+    press(page, "#ledger-parts button.stack-line", "stage 0")
+    press(page, "#ledger-parts .tabs button", "Operators")
+    press(page, "#ledger-parts button.stack-line", "Scan")
+    assert page.text("#ledger-parts h3").startswith("Stages › Stage 0 › Scan")
+    names = page.all_texts("#ledger-parts .stack-line .name")
+    assert names[0] == "task 4 of stage 0"
+    assert len(names) == 5
+    press(page, "#ledger-parts button.stack-line", "task 2 ")
+    assert page.text("#ledger-parts h3").startswith("Stages › Stage 0 › Scan › task 2")
+    assert "on cpu" in page.text("#ledger-parts .rows")
+    link = page.js("return location.hash")
+    press(page, "#ledger-parts button.crumb", "Scan")
+    assert len(page.all_texts("#ledger-parts .stack-line .name")) == 5
+    page.js("location.hash = arguments[0]", link)
+    page.until(lambda: "task 2" in page.text("#ledger-parts h3"))
+    assert page.complaints() == []
+
+
 def test_a_link_restores_what_was_looked_at(page: Browser, data: ReportData) -> None:
     press(page, "#ledger-parts button.stack-line", "stage 0")
     press(page, "#ledger-parts button.stack-line", "task 4 ")

@@ -16,8 +16,11 @@ from tests.support.tables import HOST, MS, PID, Rows, StageSpec, World, mono, wr
 from pyrometer.analyse import ledger_report
 from pyrometer.analyse.ledger.groups import Only
 from pyrometer.analyse.ledger.report import Asked, ledger_against
+from pyrometer.analyse.ledger.walk import walk
 from pyrometer.analyse.model import LedgerReport, Row, View
+from pyrometer.analyse.summary import open_scope
 from pyrometer.errors import UsageError
+from pyrometer.report.ledger import ledger_walk
 from pyrometer.store import Run
 
 STAGES = [
@@ -255,6 +258,35 @@ def test_operators_are_shares_of_the_tasks_looked_at() -> None:
     cpu = sum(value(g.view, "on_cpu") for g in made.groups)
     assert cpu == pytest.approx(value(made.slot_view, "task/on_cpu"), abs=5)
     assert all(g.view.closure_ratio is None and g.view.reason for g in made.groups)
+
+
+def test_the_page_leads_from_stages_by_operators_to_tasks(tmp_path: Path) -> None:
+    with Run.open(write_tables(tmp_path, base(events=True)[0].rows)) as run:
+        walked = walk(open_scope(run, None))
+    packed = ledger_walk(walked)
+    for below, shown in zip(walked.below, packed["below"], strict=True):
+        known = {group.label for group in below.operators}
+        for task, drawn in zip(below.tasks, shown["tasks"], strict=True):
+            cpu = sum(value(group.view, "on_cpu") for group in task.operators)
+            assert cpu == pytest.approx(value(task.view, "task/on_cpu"), abs=5)
+            assert set(drawn["operators"]) <= known
+            assert drawn["operators"]["Scan"][0][:2] == ["on_cpu", value(
+                next(g.view for g in task.operators if g.label == "Scan"), "on_cpu")]  # fmt: skip
+        stage = next(g for g in shown["tasks"] if not g["rest"])["view"]
+        assert {name for name, *_ in stage["ended_by"]} <= {"gc", "helper", "interrupt",
+                                                            "other_processes"}  # fmt: skip
+        assert shown["slowest"]["ended_by"]
+        assert stage["resolution_ns"] == MS
+
+
+def test_the_slowest_task_is_held_against_who_woke_the_others() -> None:
+    found = account(base(events=True)[0].rows, Asked(slowest=True)).slowest_task
+    assert found is not None
+    woken = {row.path: row for row in found.ended_by}
+    assert woken
+    for path, one in woken.items():
+        row_of = {r.path: r.value_ns for r in found.task.view.ended_by}
+        assert one.b_ns == row_of.get(path, 0)
 
 
 def test_an_event_log_gives_stages_and_tasks_with_its_resolution() -> None:

@@ -12,7 +12,16 @@ export function viewOf(packed, walk) {
     row.parent = cut < 0 ? null : row.path.slice(0, cut);
     return row;
   });
-  return { ...packed, rows };
+  return { ...packed, rows, ended_by: packed.ended_by?.map(([path, value_ns, n]) => ({ path, value_ns, n })) };
+}
+
+// The told tasks of a stage by their time in one operator, most first; those without any are left out.
+export function tasksOf(below, operator) {
+  const found = below.tasks.map((task) => {
+    const rows = task.operators?.[operator] ?? [];
+    return { ...task, view: { rows, total_ns: rows.reduce((sum, [, value]) => sum + (value ?? 0), 0) } };
+  });
+  return found.filter((task) => task.view.total_ns > 0).sort((a, b) => b.view.total_ns - a.view.total_ns);
 }
 
 // Parts of a bar: the rows that are nobody's parents down to `depth` levels, so that none counts
@@ -39,10 +48,13 @@ export function belowOf(walk, key) {
   return walk.below.find((below) => stageKey(below) === key);
 }
 
-// Where somebody is: {stage, what, task}; `what` is "operators", "tasks" or "slowest".
+// Where somebody is: {stage, what, operator, task}; `what` is "operators", "tasks" or "slowest".
+const PLACES = ["stage", "what", "operator", "task"];
+export const TOP = Object.fromEntries(PLACES.map((name) => [name, null]));
+
 export function toLink(at) {
   const words = new URLSearchParams();
-  for (const name of ["stage", "what", "task"]) if (at[name] !== null && at[name] !== undefined) words.set(name, at[name]);
+  for (const name of PLACES) if (at[name] !== null && at[name] !== undefined) words.set(name, at[name]);
   return START + words;
 }
 
@@ -51,8 +63,9 @@ export function fromLink(hash, walk) {
   if (!hash.startsWith(START)) return null;
   const words = new URLSearchParams(hash.slice(START.length));
   const below = belowOf(walk, words.get("stage"));
-  if (!below) return { stage: null, what: null, task: null };
+  if (!below) return TOP;
   const what = ["operators", "tasks", "slowest"].includes(words.get("what")) ? words.get("what") : "tasks";
   const task = below.tasks.find((group) => String(group.task_attempt_id) === words.get("task"));
-  return { stage: words.get("stage"), what: what === "slowest" && !below.slowest ? "tasks" : what, task: task ? task.task_attempt_id : null };
+  const operator = what === "operators" && below.operators?.find((group) => group.label === words.get("operator"));
+  return { stage: words.get("stage"), what: what === "slowest" && !below.slowest ? "tasks" : what, operator: operator ? operator.label : null, task: task ? task.task_attempt_id : null };
 }

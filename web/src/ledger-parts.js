@@ -3,10 +3,8 @@
 import { ink, named } from "./colours.js";
 import { el, replace } from "./dom.js";
 import { bytes, callSite, count, interval, percent, signedPercent, time, words } from "./format.js";
-import { belowOf, fromLink, segments, stageKey, toLink, viewOf } from "./ledger-model.js";
+import { belowOf, fromLink, segments, stageKey, tasksOf, toLink, TOP, viewOf } from "./ledger-model.js";
 import { facts, help, tipOn } from "./tip.js";
-
-const TOP = { stage: null, what: null, task: null };
 
 // `draw(view)` makes the rows of one ledger, as the whole window's are made.
 export function ledgerParts(walk, draw) {
@@ -34,7 +32,9 @@ export function ledgerParts(walk, draw) {
 function crumbs(at, below, go) {
   const step = (label, to) => el("button", { type: "button", class: "crumb", on: { click: () => go(to, true) } }, label);
   const path = [at.stage === null ? "Stages" : step("Stages", TOP)];
-  if (below) path.push(" › ", at.task === null ? stageName(below) : step(stageName(below), { ...at, task: null }));
+  const stage = at.task === null && at.operator === null;
+  if (below) path.push(" › ", stage ? stageName(below) : step(stageName(below), { ...at, operator: null, task: null }));
+  if (at.operator !== null) path.push(" › ", at.task === null ? at.operator : step(at.operator, { ...at, task: null }));
   if (at.task !== null) path.push(" › ", `task ${at.task}`);
   return el("h3", { tabindex: "-1" }, path, help("Where the time of each stage went, then of its operators and tasks. Rows follow the same rules as the whole window's. A stage's whole is the time of its attempts from launch to finish: idle places are nobody's."));
 }
@@ -47,7 +47,7 @@ function stagesPage(walk, go) {
   return [
     el("p", { class: "note" }, `${told} of ${count(walk.stages_count)} stages apart, those with most time first; ${walk.below.length} of them can be opened.`),
     legend(walk.stages, walk),
-    el("div", { class: "stack-list" }, walk.stages.map((group) => line(walk, group, most, belowOf(walk, stageKey(group)) && !group.rest ? () => go({ stage: stageKey(group), what: "tasks", task: null }, true) : null))),
+    el("div", { class: "stack-list" }, walk.stages.map((group) => line(walk, group, most, belowOf(walk, stageKey(group)) && !group.rest ? () => go({ ...TOP, stage: stageKey(group), what: "tasks" }, true) : null))),
   ];
 }
 
@@ -55,15 +55,19 @@ function stagePage(walk, at, below, go, draw) {
   const tabs = [["tasks", `Tasks (${count(below.tasks_count)})`], ["operators", `Operators (${count(below.operators_count)})`]];
   if (below.slowest) tabs.push(["slowest", "Slowest task beside the median"]);
   const bar = el("div", { class: "tabs", role: "group", "aria-label": "What to look at" }, tabs.map(([what, label]) =>
-    el("button", { type: "button", "aria-pressed": String(at.what === what && at.task === null), on: { click: () => go({ ...at, what, task: null }) } }, label)));
+    el("button", { type: "button", "aria-pressed": String(at.what === what && at.task === null && at.operator === null), on: { click: () => go({ ...TOP, stage: at.stage, what }) } }, label)));
   if (at.task !== null) {
     const group = below.tasks.find((one) => one.task_attempt_id === at.task);
     return [bar, one(walk, group, draw)];
   }
+  if (at.operator !== null) return [bar, operatorPage(walk, at, below, go)];
   if (at.what === "slowest") return [bar, besides(walk, below.slowest, draw)];
   const groups = at.what === "operators" ? below.operators : below.tasks;
   const most = Math.max(...groups.map((group) => group.view.total_ns ?? 0), 1);
-  const open = (group) => (at.what === "tasks" && !group.rest ? () => go({ ...at, task: group.task_attempt_id }, true) : null);
+  const open = (group) => {
+    if (group.rest) return null;
+    return () => go(at.what === "tasks" ? { ...at, task: group.task_attempt_id } : { ...at, operator: group.label }, true);
+  };
   const stage = walk.stages.find((group) => stageKey(group) === at.stage);
   return [
     bar,
@@ -77,6 +81,18 @@ function stagePage(walk, at, below, go, draw) {
 function one(walk, group, draw) {
   const view = viewOf(group.view, walk);
   return el("div", null, view.reason && el("p", { class: "note" }, `${view.reason}.`), draw(view));
+}
+
+// Which tasks spent their time in an operator: each leads to all of its rows.
+function operatorPage(walk, at, below, go) {
+  const tasks = tasksOf(below, at.operator);
+  if (!tasks.length) return el("p", { class: "missing" }, "None of the tasks that are told apart was sampled in this operator.");
+  const most = tasks[0].view.total_ns;
+  return [
+    legend(tasks, walk),
+    el("div", { class: "stack-list" }, tasks.map((task) => line(walk, task, most, task.rest ? null : () => go({ ...at, task: task.task_attempt_id }, true)))),
+    el("p", { class: "note" }, "Shares of each task's time by samples: their intervals are under the pointer."),
+  ];
 }
 
 // One part of the run: its name, a stacked bar as long as its time, its time.
@@ -121,6 +137,8 @@ function besides(walk, found, draw) {
         el("td", { class: "n" }, `${value > 0 ? "+" : ""}${time(value)}`),
         el("td", { class: "n dim" }, low === high ? "–" : interval(low, high, "ns")),
         el("td", { class: "n" }, time(a)), el("td", { class: "n" }, time(b))))))),
+    found.ended_by.length > 0 && el("details", { class: "checks" }, el("summary", null, "The time asleep again, by who ended each wait"),
+      el("dl", { class: "pairs" }, found.ended_by.map(([path, a, b]) => [el("dt", null, words(path)), el("dd", null, time(b), el("span", { class: "aside" }, ` median: ${time(a)}`))]))),
     found.facts.length > 0 && el("dl", { class: "pairs" }, found.facts.map((fact) => [el("dt", null, fact.name), el("dd", null, show(fact.task, fact.unit), el("span", { class: "aside" }, ` median: ${show(fact.middle, fact.unit)}`))])),
     el("p", { class: "note" }, `The task's own ledger: closure ${signedPercent(found.task.view.closure_ratio)}, unclassified ${percent(found.task.view.unclassified_ratio)}.`),
     el("details", { class: "checks" }, el("summary", null, "All rows of this task"), one(walk, found.task, draw)));

@@ -22,7 +22,7 @@ export function ledgerSection(ledger, walk) {
   return section("ledger", "Where the time went",
     "Two books of the same window, each adding up to its whole. Wide parts are where time can be saved.",
     el("div", { class: "two" }, VIEWS.map(([key, title, text]) => view(title, text, ledger?.[key]))),
-    ledgerParts(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns)]),
+    ledgerParts(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns), endedBy(data.ended_by, data.total_ns)]),
     checks(ledger?.checks));
 }
 
@@ -40,8 +40,9 @@ export function quality(data) {
   else parts.push(["Whether the rows add up to the whole is not known (closure)"]);
   if (data.unclassified_ratio !== null && data.unclassified_ratio !== undefined) parts.push(["; ", el("b", null, percent(data.unclassified_ratio)), " has no category (unclassified)"]);
   if (data.sampling_error_ratio !== null && data.sampling_error_ratio !== undefined) parts.push(["; shares that come from samples are good to ± ", el("b", null, percent(data.sampling_error_ratio)), " (sampling error)"]);
+  if (data.resolution_ns && data.total_ns) parts.push(["; coarse clocks alone can move the sum by ± ", el("b", null, percent(data.resolution_ns / data.total_ns)), " (resolution)"]);
   return el("p", { class: "quality" }, parts, ".",
-    help("Closure: the sum of parts that were measured independently against the whole, signed. Unclassified: time whose kind is not known. Sampling error: half the widest 95 % interval. The three are never mixed, and nothing is rescaled to fit."));
+    help("Closure: the sum of parts that were measured independently against the whole, signed. Unclassified: time whose kind is not known. Sampling error: half the widest 95 % interval. Resolution: Spark's log has whole milliseconds, the kernel's accounts have ticks. They are never mixed, and nothing is rescaled to fit."));
 }
 
 // Rows as a tree: [{row, name, children, value}].

@@ -140,6 +140,9 @@ def view_lines(
     ]
     if view.sampling_error_ratio is not None:
         figures.append(f"sampling error ± {units.percent(view.sampling_error_ratio)}")
+    if deep and view.resolution_ns:
+        whole = units.percent(view.resolution_ns / view.total_ns)
+        figures.append(f"resolution ± {whole}")
     yield Padding(Text(" · ".join(figures), style="bold"), (0, 0, 0, 2), expand=False)
     if any(row.method == "by_complement" and (deep or row.value_ns) for row in view.rows):
         yield note("* by subtraction, not measured by itself")

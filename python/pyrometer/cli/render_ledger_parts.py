@@ -91,6 +91,9 @@ def task_lines(report: LedgerReport, look: Look, depth: int | None) -> Iterator[
         yield Padding(Text(f"· {text}"), (0, 0, 0, 2), expand=False)
     yield heading(f"{safe(found.task.label)}, beside the {safe(found.middle.label)}")
     yield from _differences(found.differences, look, depth or 3, ("middle", "task"))
+    if found.ended_by:
+        yield note("the same time asleep by who ended it, never added:")
+        yield from _differences(found.ended_by, look, depth or 3, ("middle", "task"))
     if found.facts:
         facts = [
             [safe(f.name), _fact(f.middle, f.unit), _fact(f.task, f.unit)] for f in found.facts

@@ -46,20 +46,29 @@ def ledger_walk(walk: Walk) -> dict[str, Any]:
 
 
 def _group(group: LedgerGroup) -> dict[str, Any]:
-    found = group.model_dump(exclude={"view"}, exclude_none=True)
-    return {**found, "view": _view(group.view)}
+    found = group.model_dump(exclude={"view", "operators"}, exclude_none=True)
+    found["view"] = _view(group.view)
+    if group.operators:
+        # Of a task's operators: on a CPU, and waiting.
+        found["operators"] = {one.label: _rows(one.view, 1) for one in group.operators}
+    return found
+
+
+def _rows(view: View, levels: int) -> list[list[Any]]:
+    least = _LEAST * (view.total_ns or 0)
+    return [
+        [row.path, row.value_ns, row.low_ns, row.high_ns, row.n, METHODS.index(row.method)]
+        for row in view.rows
+        if row.path.count("/") < levels and (row.value_ns is None or abs(row.value_ns) > least)
+    ]
 
 
 def _view(view: View) -> dict[str, Any]:
-    least = _LEAST * (view.total_ns or 0)
-    rows = [
-        [row.path, row.value_ns, row.low_ns, row.high_ns, row.n, METHODS.index(row.method)]
-        for row in view.rows
-        if row.path.count("/") < _LEVELS and (row.value_ns is None or abs(row.value_ns) > least)
-    ]
     return {
         "total_ns": view.total_ns,
-        "rows": rows,
+        "rows": _rows(view, _LEVELS),
+        "ended_by": [[row.path, row.value_ns, row.n] for row in view.ended_by if row.value_ns],
+        "resolution_ns": view.resolution_ns,
         "closure_ratio": view.closure_ratio,
         "unclassified_ratio": view.unclassified_ratio,
         "sampling_error_ratio": view.sampling_error_ratio,
@@ -74,6 +83,7 @@ def _slowest(found: SlowestTask) -> dict[str, Any]:
         "why": found.why,
         "facts": [fact.model_dump() for fact in found.facts],
         "differences": [_difference(row) for row in found.differences if row.path.count("/") < 2],
+        "ended_by": [_difference(row) for row in found.ended_by],
     }
 
 

@@ -26,7 +26,7 @@ SHARES = (
 
 
 def parts(
-    scope: Scope, by: By, only: Only | None = None, most: int = MOST
+    scope: Scope, by: By, only: Only | None = None, most: int = MOST, operators_most: int = 0
 ) -> tuple[list[LedgerGroup], int]:
     """Account for each part of a window, those with most time by themselves.
 
@@ -38,6 +38,8 @@ def parts(
         Task attempts to look at; unasked, all.
     most : int
         Parts told apart; the rest is one.
+    operators_most : int
+        Operators told apart within each part; unasked, none.
 
     Returns
     -------
@@ -57,6 +59,7 @@ def parts(
             rest=not group.keys,
             tasks_count=group.tasks_count,
             view=part_view(scope, found[group.number]),
+            operators=_operators(scope, found[group.number], operators_most)[0],
             **group.keys,
         )
         for group in groups
@@ -69,7 +72,12 @@ def operators(
 ) -> tuple[list[LedgerGroup], int]:
     """Account for each operator: its shares of CPU and of waiting in the tasks looked at."""
     prepare(scope)
-    found = sums(scope, group_all(scope, only))[0]
+    return _operators(scope, sums(scope, group_all(scope, only))[0], most)
+
+
+def _operators(scope: Scope, found: Sums, most: int) -> tuple[list[LedgerGroup], int]:
+    if not most:
+        return [], 0
     asleep = {} if found.states is None else found.states.asleep
     names = {o for seen in (found.counts.on_cpu, found.counts.asleep, asleep) for _, o in seen}
     views = {name: _operator(scope, found, {name}) for name in names}

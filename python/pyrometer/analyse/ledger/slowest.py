@@ -53,7 +53,7 @@ def slowest_task(
     task, middle = Group(0, keys, 1), Group(1, {}, count)
     found = sums(scope, [task, middle])
     view, other = part_view(scope, found[0]), _mean(part_view(scope, found[1]), count)
-    rows = differences([other], [view])
+    woken = [one.model_copy(update={"rows": one.ended_by}) for one in (other, view)]
     stage = f"stage {keys['stage_id']}"
     several = f"mean of {count} around the median of {stage}"
     middle_label = several if count > 1 else f"median task of {stage}"
@@ -63,11 +63,16 @@ def slowest_task(
         middle=LedgerGroup(by="task", label=middle_label,
                            app_index=keys["app_index"], stage_id=keys["stage_id"],
                            stage_attempt=keys["stage_attempt"], tasks_count=count, view=other),
-        differences=sorted(rows, key=lambda r: -abs(r.difference.value or 0)),
+        differences=_largest(differences([other], [view])),
+        ended_by=_largest(differences(woken[:1], woken[1:])),
         facts=_facts(scope),
     )  # fmt: skip
     made.why = [*_words(made), *_told(made.facts)]
     return made
+
+
+def _largest(rows: list[RowDifference]) -> list[RowDifference]:
+    return sorted(rows, key=lambda row: -abs(row.difference.value or 0))
 
 
 def _choose(scope: Scope, stage_id: int | None, task_id: int | None) -> dict[str, int | None]:

@@ -57,7 +57,7 @@ def walk(scope: Scope) -> Walk:
             app_index=stage.app_index, stage_id=stage.stage_id, stage_attempt=stage.stage_attempt
         )
         below.operators, below.operators_count = operators(scope, only, OPERATORS)
-        below.tasks, below.tasks_count = parts(scope, "task", only, TASKS)
+        below.tasks, below.tasks_count = parts(scope, "task", only, TASKS, OPERATORS)
         try:
             below.slowest = slowest_task(scope, stage.stage_id)
         except UsageError:

@@ -29,6 +29,8 @@ class LedgerGroup(BaseModel):
         Task attempts in it.
     view : View
         Where their time went.
+    operators : list of LedgerGroup
+        Of a task in a report: its time in each operator.
     """
 
     by: Part
@@ -43,6 +45,7 @@ class LedgerGroup(BaseModel):
     operator: str | None = None
     tasks_count: int | None = None
     view: View
+    operators: list[LedgerGroup] = Field(default_factory=list)
 
 
 class RowDifference(BaseModel):
@@ -99,6 +102,8 @@ class SlowestTask(BaseModel):
         The task, and the mean of ``middle.tasks_count`` tasks.
     differences : list of RowDifference
         B is the task, A the middle; largest first.
+    ended_by : list of RowDifference
+        The same of time asleep by who ended it (tier T0).
     facts : list of Fact
         What the event log tells of both.
     why : list of str
@@ -108,5 +113,6 @@ class SlowestTask(BaseModel):
     task: LedgerGroup
     middle: LedgerGroup
     differences: list[RowDifference] = Field(default_factory=list)
+    ended_by: list[RowDifference] = Field(default_factory=list)
     facts: list[Fact] = Field(default_factory=list)
     why: list[str] = Field(default_factory=list)
