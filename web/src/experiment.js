@@ -130,7 +130,7 @@ function plan({ plan: made, report }) {
   const value = (one) => (typeof one === "object" && one !== null ? Object.entries(one).map(([name, each]) => `${name} ${each ?? NONE}`).join(", ") : String(one));
   const shown = [
     ["Files", made.files.join(", ")], ["Iterations", `${made.iterations} measured, ${made.warmup} to warm up`], ["Margin", signedPercent(made.margin).replace("+", "± ")],
-    ["Longest trial", seconds(made.timeout_s)], ["Split by", made.split.join(", ")], ["Canaries", made.canaries ? "before each trial" : "none"], ["Guard", value(made.guard)],
+    ["Longest trial", seconds(made.timeout_s)], ["Split by", made.split.join(", ")], ["Canaries", made.canaries === "none" ? "none" : `before each ${made.canaries}`], ["Guard", value(made.guard)],
     ["Machine", Object.entries(made.machine ?? {}).map(([name, one]) => (name.endsWith("_bytes") ? bytes(one) : `${words(name)}: ${one}`)).join(", ")], ["Pyrometer", made.pyrometer_version],
   ];
   return section("plan", "Plan", "What was declared; the plan itself is experiment.json in the folder.",

@@ -7,6 +7,7 @@ import { EXPERIMENT_NAVIGATION, experimentPage } from "./experiment.js";
 import { DIFFERENCE_NAVIGATION, differencePage } from "./flame-difference.js";
 import { flameSection } from "./flame.js";
 import { hardwareSection } from "./hardware.js";
+import { HISTORY_NAVIGATION, historyPage } from "./history.js";
 import { jvmSection } from "./jvm.js";
 import { heatMap } from "./heat.js";
 import { ledgerSection } from "./ledger.js";
@@ -23,6 +24,13 @@ import { waitsSection } from "./waits.js";
 
 const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
+// Pages that are no report of a run, by the beginning of their schema.
+const PAGES = {
+  "pyrometer/study/": { name: "Study", navigation: STUDY_NAVIGATION, page: studyPage, foot: "Every number of this page: pyrometer study run … --resume --json" },
+  "pyrometer/experiment-page/": { name: "Experiment", navigation: EXPERIMENT_NAVIGATION, page: experimentPage, foot: "Every number of this page: pyrometer experiment show DIR --json, and --csv for the trials" },
+  "pyrometer/history/": { name: "History", navigation: HISTORY_NAVIGATION, page: historyPage, foot: "Every number of this page: pyrometer experiment history … --json" },
+};
+
 const read = (id) => document.getElementById(id)?.textContent ?? "";
 
 // A part that fails must not take the others with it: it says that it failed, and why.
@@ -37,27 +45,20 @@ function guarded(name, make) {
 
 async function main() {
   const content = JSON.parse(read("content") || "{}");
-  const isStudy = content.schema?.startsWith("pyrometer/study/");
   const isFlame = content.schema?.startsWith("pyrometer/flame/");
   const isDifference = content.schema?.startsWith("pyrometer/frame-difference/");
-  const isExperiment = content.schema?.startsWith("pyrometer/experiment-page/");
+  const own = Object.entries(PAGES).find(([schema]) => content.schema?.startsWith(schema))?.[1];
   // Only a run of a suite has queries to tell apart.
-  const sections = isExperiment ? EXPERIMENT_NAVIGATION : isStudy ? STUDY_NAVIGATION : isDifference ? DIFFERENCE_NAVIGATION : isFlame ? [] : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
+  const sections = own ? own.navigation : isDifference ? DIFFERENCE_NAVIGATION : isFlame ? [] : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
   const bar = el("div", { class: "topbar" },
     el("span", { class: "brand" }, "Pyrometer"),
     el("nav", { "aria-label": "Sections" }, sections.map(([id, label]) => el("a", { href: `#${id}` }, label))),
     themeButton());
   replace(document.getElementById("top"), bar);
   if (!content.schema) return;
-  if (isExperiment) {
-    replace(document.getElementById("main"), guarded("Experiment", () => experimentPage(content)));
-    replace(document.getElementById("foot"), el("p", null, `Pyrometer ${content.plan.pyrometer_version ?? ""} · every number of this page: pyrometer experiment show DIR --json, and --csv for the trials`));
-    document.documentElement.dataset.ready = "true";
-    return;
-  }
-  if (isStudy) {
-    replace(document.getElementById("main"), guarded("Study", () => studyPage(content)));
-    replace(document.getElementById("foot"), el("p", null, "Every number of this page: pyrometer study run … --resume --json"));
+  if (own) {
+    replace(document.getElementById("main"), guarded(own.name, () => own.page(content)));
+    replace(document.getElementById("foot"), el("p", null, own.foot));
     document.documentElement.dataset.ready = "true";
     return;
   }

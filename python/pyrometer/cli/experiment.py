@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrometer.cli import experiment_history
 from pyrometer.cli.common import JsonOption, emit_json, err, human
 from pyrometer.errors import UsageError
 
@@ -185,6 +186,9 @@ def show(
     """
     made = judge(folder, control, margin)
     _out(folder, made, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
+
+
+app.command(epilog=experiment_history.EXAMPLES)(experiment_history.history)
 
 
 def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentReport:

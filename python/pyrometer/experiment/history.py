@@ -78,7 +78,7 @@ def _of_run(path: Path, plan: Plan) -> list[Past]:
     same = (manifest.workload.name, str(manifest.workload.scale)) == (plan.workload, plan.scale)
     if not same or manifest.state != "finished":
         return []
-    times = _iterations(path)
+    times = iterations_of(path)
     ran = _length(manifest)
     return [
         Past(
@@ -99,7 +99,8 @@ def _length(manifest: Manifest) -> float | None:
     return sum(((p.end_mono_ns or 0) - p.start_mono_ns) / 1e9 for p in spent)
 
 
-def _iterations(path: Path) -> list[float]:
+def iterations_of(path: Path) -> list[float]:
+    """Give the times of a run's measured iterations in s, by its log of iterations."""
     starts: dict[int, int] = {}
     times = []
     for line in iteration_lines(RunPaths(path).iterations):

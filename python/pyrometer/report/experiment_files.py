@@ -33,7 +33,7 @@ def write_csv(plan: Plan, entries: Entries, path: Path) -> Path:
             continue
         fixed = [getattr(one, name) for name in _FIXED]
         rows.writerow([*fixed, *(levels[one.treatment].get(name, "") for name in factors)])
-    return _write(path, text.getvalue())
+    return write_text(path, text.getvalue())
 
 
 def write_junit(
@@ -72,10 +72,17 @@ def write_junit(
     )
     suite.extend(cases)
     Xml.indent(suite)
-    return _write(path, Xml.tostring(suite, encoding="unicode", xml_declaration=True) + "\n")
+    return write_text(path, Xml.tostring(suite, encoding="unicode", xml_declaration=True) + "\n")
 
 
-def _write(path: Path, text: str) -> Path:
+def write_text(path: Path, text: str) -> Path:
+    """Write a file through a temporary name.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,44 @@
+"""A history for people and other programs: its page, and a row a run as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from pyrometer.analyse.history import HistoryReport
+from pyrometer.report.data import ReportData
+from pyrometer.report.experiment_files import write_text
+from pyrometer.report.page import write_page
+
+_SUBJECT = ("workload", "scale", "treatment", "profile", "host")
+_RUN = ("wall_ns", "seconds", "level", "folder")
+
+
+def write_history(report: HistoryReport, path: Path) -> Path:
+    """Write the page.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written.
+    """
+    write_page(ReportData("History", report.model_dump(mode="json", by_alias=True)), path)
+    return path
+
+
+def write_csv(report: HistoryReport, path: Path) -> Path:
+    """Write a row a run, series by series in the order of time.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be written.
+    """
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*_SUBJECT, *_RUN])
+    for series in report.series:
+        subject = [getattr(series.subject, name) for name in _SUBJECT]
+        rows.writerows([*subject, *(getattr(run, name) for name in _RUN)] for run in series.runs)
+    return write_text(path, text.getvalue())

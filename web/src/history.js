@@ -1,0 +1,82 @@
+// Runs of the same treatment over time, with the points where their level changed.
+import { el, missing, section, svg } from "./dom.js";
+import { p, range, seconds } from "./experiment-format.js";
+import { date, signedPercent } from "./format.js";
+import { axisBelow, axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, WIDTH, words } from "./plot.js";
+import { doubts } from "./summary.js";
+import { table } from "./table.js";
+import { facts } from "./tip.js";
+
+export const HISTORY_NAVIGATION = [["history", "History"], ["doubts", "Doubts"], ["series", "Series"], ["unread", "Left out"]];
+
+const MOST_DRAWN = 60;
+const HEIGHT = 240;
+
+export function historyPage(content) {
+  const { series } = content;
+  const changes = series.flatMap((one) => one.changes);
+  const slower = changes.filter((change) => change.verdict === "slower" && change.now_verdict === "slower").length;
+  return [
+    el("div", { class: "head", id: "history" }, el("h1", null, "History of runs"), el("p", null,
+      `${series.length} series of the same workload, levels, profile and machine; ${changes.length} change${changes.length === 1 ? "" : "s"}, ${slower} to a level that is slower still.`)),
+    doubts(content.doubts),
+    section("series", "Series", "Each point is a run. Steps are levels with the 95 % interval of their geometric mean; a line marks where a level begins, its band where it may begin with 95 %. Changes are found by E-divisive means with a permutation test.",
+      series.slice(0, MOST_DRAWN).map(seriesPanel),
+      series.length > MOST_DRAWN && el("p", { class: "note" }, `${series.length - MOST_DRAWN} series more: --csv and --json have them.`)),
+    section("unread", "Left out", "Folders that could not be read, or hold times of another kind.", table([
+      { label: "Folder", value: ([place]) => place, show: ([place]) => el("bdi", null, place), class: "mono" },
+      { label: "Why", value: ([, reason]) => reason, show: ([, reason]) => el("bdi", null, reason) },
+    ], Object.entries(content.unread))),
+  ];
+}
+
+function seriesPanel(one) {
+  const { subject } = one;
+  const name = [subject.workload, subject.treatment].filter(Boolean).join(" · ");
+  return el("div", { class: "panel series" },
+    el("h3", null, el("bdi", null, name)),
+    el("p", { class: "note" }, el("bdi", null, [subject.scale && `scale ${subject.scale}`, `profile ${subject.profile}`, subject.host].filter(Boolean).join(" · ")),
+      one.left_out_count > 0 && ` · ${one.left_out_count} older runs are not looked at`),
+    picture(one, name),
+    one.reason ? missing(`No change was looked for: ${one.reason}.`) : changeTable(one));
+}
+
+function changeTable(one) {
+  const estimate = (made) => `${signedPercent(made.value)}${range(made, signedPercent) ? ` (${range(made, signedPercent)})` : ""}`;
+  return table([
+    { label: "Since", value: (change) => change.wall_ns, show: (change) => date(change.wall_ns) },
+    { label: "Run", value: (change) => change.index, show: (change) => `${change.index + 1} (${change.place.low + 1} to ${change.place.high + 1})`, number: true, help: "First run of the new level, and where it may begin with 95 %." },
+    { label: "Change", value: (change) => change.change.value, show: (change) => estimate(change.change), number: true },
+    { label: "Verdict", value: (change) => change.verdict },
+    { label: "p", value: (change) => change.p, show: (change) => p(change.p), number: true, help: "Share of permutations in which a cut as good was found." },
+    { label: "Now", value: (change) => change.now.value, show: (change) => estimate(change.now), number: true, help: "The newest level beside the one before this change." },
+    { label: "What else changed", value: (change) => change.facts.length, show: (change) => (change.facts.length ? el("ul", null, change.facts.map((fact) => el("li", null, el("bdi", null, `${fact.name}: ${fact.before} → ${fact.behind}`)))) : "nothing that is known") },
+    { label: "First run", value: (change) => change.folder, show: (change) => el("bdi", null, change.folder), class: "mono" },
+  ], one.changes, { empty: "No change." });
+}
+
+function picture({ runs, levels, changes }, name) {
+  const x = linear(-0.5, runs.length - 0.5, 90, WIDTH - 50);
+  const [low, high] = extent([...runs.map((run) => run.seconds), ...levels.flatMap((level) => [level.low, level.high])]);
+  const y = linear(low, high, HEIGHT - 34, 12);
+  const starts = [0, ...changes.map((change) => change.index), runs.length];
+  const marks = runs.map((run, at) => ({
+    node: svg("path", { d: SHAPES[0], transform: `translate(${x(at)} ${y(run.seconds)})`, class: "finished" }),
+    label: `Run ${at + 1}, ${date(run.wall_ns)}: ${seconds(run.seconds)}`,
+    tip: () => facts(`Run ${at + 1}`, [["begun", date(run.wall_ns)], ["time", seconds(run.seconds)], ["level", `${run.level + 1} of ${levels.length}`], ["folder", run.folder]]),
+  }));
+  return drawing(name, `${runs.length} runs, ${changes.length} changes of level.`, WIDTH, HEIGHT,
+    axisLeft(y, steps(low, high, 5), 90, WIDTH - 50, seconds),
+    axisBelow(x, steps(0, runs.length - 1, 10).filter(Number.isInteger), HEIGHT - 34, HEIGHT - 30, (at) => String(at + 1)),
+    changes.map((change) => [
+      svg("rect", { x: x(change.place.low - 0.5), y: 12, width: x(change.place.high) - x(change.place.low) || 1, height: HEIGHT - 46, class: "block" }),
+      line(x(change.index - 0.5), 12, x(change.index - 0.5), HEIGHT - 34, "trend"),
+      words(x(change.index - 0.5) + 5, 22, signedPercent(change.change.value), "tick"),
+    ]),
+    levels.map((level, at) => {
+      const [from, to] = [x(starts[at] - 0.5), x(starts[at + 1] - 0.5)];
+      const [top, bottom] = [level.high ?? level.value, level.low ?? level.value].map(y);
+      return [svg("rect", { x: from, y: top, width: to - from, height: Math.max(1, bottom - top), class: "level-band" }), line(from, y(level.value), to, y(level.value), "level-mean")];
+    }),
+    reach(marks));
+}
