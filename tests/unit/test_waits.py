@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.support.scheduler import WAKERS, add_events
 from tests.support.tables import HOST, MS, StageSpec, World
 
@@ -12,7 +15,7 @@ from pyrometer.analyse.io_latency import io_latency
 from pyrometer.analyse.model.waits import LatencyBucket
 from pyrometer.analyse.off_cpu import waits
 from pyrometer.analyse.summary import open_scope
-from pyrometer.cli.drawing import Look
+from pyrometer.cli.drawing import Look, put
 from pyrometer.cli.render_waits import latency_lines, wait_lines
 from pyrometer.store import Run
 
@@ -88,4 +91,9 @@ def test_latencies_are_added_up_by_device_and_operation(tmp_path: Path) -> None:
     assert (block.p50_ns.low, block.p50_ns.high, block.p50_ns.n) == (1 << 16, 1 << 17, 200)
     assert (block.p99_ns.low, block.p99_ns.high) == (1 << 20, 1 << 21)
     assert [process.count for process in block.processes] == [200]
-    assert list(latency_lines([block, queue], Look(False, 40, 120)))
+    console = Console(width=120, record=True, file=io.StringIO())
+    put(console, latency_lines([block, queue], Look(False, 40, 120)))
+    text = console.export_text()
+    # Four powers of two from the first bucket to the last, of which two are empty.
+    assert re.search(r"vda read, at the device +65\.5 µs +█   ▃ +2\.10 ms", text)
+    assert "process not known 4242 100 %" in text

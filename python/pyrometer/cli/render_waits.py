@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 ROLES = 8
 ENDS = 6
+MARKS, MARKS_PLAIN = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 WORDS = {
     "disk_interrupt": "disk (its interrupt)",
     "interrupt": "timer or device (an interrupt)",
@@ -74,7 +76,7 @@ def latency_lines(latencies: Sequence[IoLatency], look: Look) -> Iterator[Render
     )  # fmt: skip
     rows = [
         [
-            safe(f"{one.device or 'calls'} {one.operation}" + _stage(one.kind), 60),
+            _what(one),
             units.count(one.count),
             units.size(one.bytes),
             units.duration(round(one.mean_ns)),
@@ -84,10 +86,41 @@ def latency_lines(latencies: Sequence[IoLatency], look: Look) -> Iterator[Render
         for one in latencies
     ]
     yield indented(grid(look, columns, rows))
+    yield note("counts by latency, a column for each power of two; most time by")
+    histograms = [[_what(one), *_histogram(one, look.plain), _who(one)] for one in latencies]
+    named: tuple[tuple[str, Justify], ...] = (
+        ("what", "left"), ("from", "right"), ("", "left"), ("to", "left"), ("process", "left"),
+    )  # fmt: skip
+    yield indented(grid(look, named, histograms))
 
 
-def _stage(kind: str) -> str:
-    return {"block": ", at the device", "queue": ", queue included"}.get(kind, "")
+def _what(one: IoLatency) -> str:
+    stage = {"block": ", at the device", "queue": ", queue included"}.get(one.kind, "")
+    return safe(f"{one.device or 'calls'} {one.operation}{stage}", 60)
+
+
+def _histogram(one: IoLatency, plain: bool) -> tuple[str, str, str]:
+    """Lower end, a mark for each bucket as high as the root of its count, upper end."""
+    marks = MARKS_PLAIN if plain else MARKS
+    counts = {max(1, bucket.low_ns): bucket.count for bucket in one.buckets}
+    low, high = min(counts), max(counts)
+    most = max(counts.values())
+    drawn, at = "", low
+    while at <= high:
+        # Counts span orders of magnitude; what is there at all is seen.
+        level = math.sqrt(counts.get(at, 0) / most) * (len(marks) - 1)
+        drawn += marks[math.ceil(level)]
+        at *= 2
+    return units.duration(low), drawn, units.duration(2 * high)
+
+
+def _who(one: IoLatency) -> str:
+    if not one.processes:
+        return units.MISSING
+    first = one.processes[0]
+    name = safe(first.comm or "process not known", 20)
+    share = units.percent(first.sum_ns / one.sum_ns) if one.sum_ns else ""
+    return f"{name} {first.pid if first.pid else ''} {share}".replace("  ", " ")
 
 
 def _between(estimate: Estimate) -> str:
