@@ -30,6 +30,7 @@ VERBS = (
     "ledger",
     "flame",
     "compare",
+    "fit",
     "report",
     "push",
 )

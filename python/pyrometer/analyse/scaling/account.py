@@ -1,0 +1,131 @@
+"""The whole account of a curve: levels, laws side by side, predictions, knee, verdict, doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrometer.analyse.scaling import forecast
+from pyrometer.analyse.scaling.fitting import fit
+from pyrometer.analyse.scaling.forecast import Model
+from pyrometer.analyse.scaling.knee import flat_from, knee
+from pyrometer.analyse.scaling.law_report import FAR, Curve, ensemble, law_report
+from pyrometer.analyse.scaling.laws import LAWS, USL
+from pyrometer.analyse.scaling.level_report import level_report
+from pyrometer.analyse.scaling.levels import Kind, Level, Observation, levels_of
+from pyrometer.analyse.scaling.model import FitReport
+from pyrometer.analyse.scaling.pitfalls import doubts_of
+from pyrometer.analyse.scaling.verdict import verdict
+from pyrometer.doubt import Doubt
+from pyrometer.errors import UsageError
+from pyrometer.schema import doubt
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a curve.
+
+    Attributes
+    ----------
+    predict, predict_work : sequence of float, float or None
+        Workers to predict, and the work they do: by default the largest that was measured.
+    up_to : float or None
+        Fit the levels up to so many workers; the others are only compared with predictions.
+    without : sequence of float
+        Levels that are not fitted.
+    cpus, cores : float or None
+        Logical CPUs, and cores, that the workers may use.
+    limit, limit_sd : float or None
+        Attainable memory bandwidth and its standard error, in the unit of the observations'.
+    """
+
+    predict: Sequence[float] = ()
+    predict_work: float | None = None
+    up_to: float | None = None
+    without: Sequence[float] = ()
+    cpus: float | None = None
+    cores: float | None = None
+    limit: float | None = None
+    limit_sd: float = 0.0
+
+
+def account(
+    observations: Sequence[Observation],
+    kind: Kind,
+    ask: Question,
+    *,
+    source: str,
+    workers: str = "workers",
+    what: str = "value",
+) -> FitReport:
+    """Fit all laws to a curve, predict, and judge.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two levels to fit, or a level that is named is not there.
+    """
+    levels = levels_of(observations, kind)
+    _check(levels, ask, source)
+    fitted = [one for one in levels if _is_fitted(one, ask)]
+    if len({one.p for one in fitted}) < 2:
+        raise UsageError(f"{source}: two levels are needed, there is {len(fitted)} to fit")
+    curve = Curve(levels, fitted, _targets(levels, fitted, ask), kind)
+    models = _models(fitted, ask)
+    laws = [law_report(name, one, curve) for name, one in models.items()]
+    # A curve is told of one amount of work: the largest.
+    whole = [one for one in levels if one.work == max(other.work for other in levels)]
+    shape = knee(whole)
+    plateau = flat_from([(one.p, 1 / one.unit_time) for one in whole])
+    usl = next(one for one in laws if one.name == USL.name)
+    return FitReport(
+        source=source, workers=workers, what=what, kind=kind,
+        levels=[level_report(one, levels[0], one in fitted) for one in levels],
+        laws=laws,
+        ensemble=ensemble([one for one in models.values() if isinstance(one, Model)], curve),
+        knee=shape, plateau_from=plateau,
+        verdict=verdict(whole, shape, plateau, usl, limit=ask.limit),
+        doubts=[*doubts_of(whole, cpus=ask.cpus, cores=ask.cores), *_far(curve)],
+    )  # fmt: skip
+
+
+def _models(fitted: Sequence[Level], ask: Question) -> dict[str, Model | str]:
+    """Fit each law; say why not, where it cannot be."""
+    made: dict[str, Model | str] = {}
+    for law in LAWS:
+        found = fit(law, fitted)
+        made[law.name] = found if isinstance(found, str) else Model(found)
+    if ask.limit is not None:
+        made["roofline"] = forecast.roofline(fitted, ask.limit, ask.limit_sd)
+    return made
+
+
+def _check(levels: Sequence[Level], ask: Question, source: str) -> None:
+    there = {one.p for one in levels}
+    for p in ask.without:
+        if p not in there:
+            known = ", ".join(f"{one:g}" for one in sorted(there))
+            raise UsageError(f"{source}: no level {p:g} to leave out", f"there are: {known}")
+
+
+def _is_fitted(level: Level, ask: Question) -> bool:
+    return level.p not in ask.without and (ask.up_to is None or level.p <= ask.up_to)
+
+
+def _targets(
+    levels: Sequence[Level], fitted: Sequence[Level], ask: Question
+) -> list[tuple[float, float]]:
+    """Workers and work of what is predicted: what was asked for, else what was not fitted."""
+    if ask.predict:
+        whole = max(one.work for one in levels) if ask.predict_work is None else ask.predict_work
+        return [(p, whole) for p in ask.predict]
+    return [(one.p, one.work) for one in levels if one not in fitted]
+
+
+def _far(curve: Curve) -> list[Doubt]:
+    most = max(one.p for one in curve.fitted)
+    far = [p for p, _ in curve.targets if p > FAR * most]
+    if not far:
+        return []
+    named = ", ".join(f"{p:g}" for p in far)
+    return [doubt("scaling_far_prediction", f"{named}: the largest fitted level is {most:g}")]

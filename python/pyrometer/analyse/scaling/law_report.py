@@ -1,0 +1,117 @@
+"""Laws as they are told: parameters, residuals, errors, predictions beside what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrometer.analyse.compare.two import LEVEL
+from pyrometer.analyse.scaling import forecast
+from pyrometer.analyse.scaling.fitting import DRAWN, TAILS, Fitted
+from pyrometer.analyse.scaling.forecast import Model
+from pyrometer.analyse.scaling.laws import USL, Array
+from pyrometer.analyse.scaling.levels import Kind, Level
+from pyrometer.analyse.scaling.model import LawReport, Prediction, Residual
+from pyrometer.estimate import Estimate
+
+FAR = 2.0
+"""Times the largest fitted level beyond which no single law can be relied on."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What laws are fitted to and held against.
+
+    Attributes
+    ----------
+    levels, fitted : sequence of Level
+        All that were measured, and those of them that are fitted.
+    targets : sequence of (float, float)
+        Workers and work to predict.
+    """
+
+    levels: Sequence[Level]
+    fitted: Sequence[Level]
+    targets: Sequence[tuple[float, float]]
+    kind: Kind
+
+
+def law_report(name: str, model: Model | str, curve: Curve) -> LawReport:
+    """Tell one law."""
+    if isinstance(model, str):
+        return LawReport(name=name, reason=model)
+    fitted, law = curve.fitted, model.fitted.law
+    times = model.unit_times([one.p for one in fitted], [one.work for one in fitted])
+    made = LawReport(
+        name=name,
+        parameters=model.fitted.parameters(),
+        residuals=[
+            Residual(p=one.p, work=one.work, ratio=_residual(one.unit_time / t, curve.kind))
+            for one, t in zip(fitted, map(float, times), strict=True)
+        ],
+        left_out_ratio=None if model.ceiling else forecast.left_out(law, fitted),
+        half_ratio=None if model.ceiling else forecast.half(law, fitted),
+    )
+    if curve.targets:
+        p, work = ([one[at] for one in curve.targets] for at in (0, 1))
+        made.predictions = _predictions(model.unit_times(p, work), model.draws(p, work), curve)
+    if law is USL:
+        made.peak = _peak(model.fitted)
+    return made
+
+
+def ensemble(models: Sequence[Model], curve: Curve) -> list[Prediction]:
+    """Predict by all laws together."""
+    p, work = ([one[at] for one in curve.targets] for at in (0, 1))
+    pool = forecast.pooled(models, p, work) if curve.targets else None
+    return [] if pool is None else _predictions(np.median(pool, axis=0), pool, curve)
+
+
+def _predictions(points: Array, draws: Array | None, curve: Curve) -> list[Prediction]:
+    most = max(one.p for one in curve.fitted)
+    made = []
+    for at, (p, work) in enumerate(curve.targets):
+        drawn = None if draws is None else draws[:, at]
+        value = forecast.estimate(drawn, float(points[at]), work, curve.kind, len(curve.fitted))
+        measured = next(
+            (
+                one.value
+                for one in curve.levels
+                if (one.p, one.work) == (p, work) and one not in curve.fitted
+            ),
+            None,
+        )
+        made.append(
+            Prediction(
+                p=p, work=work, value=value, far=p > FAR * most, measured=measured,
+                inside=None if measured is None else _inside(value, measured.value),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _inside(interval: Estimate, value: float | None) -> bool | None:
+    if value is None or (interval.low is None and interval.high is None):
+        return None
+    above = interval.low is None or interval.low <= value
+    return above and (interval.high is None or value <= interval.high)
+
+
+def _residual(ratio: float, kind: Kind) -> float:
+    return (ratio if kind == "elapsed" else 1 / ratio) - 1
+
+
+def _peak(usl: Fitted) -> Estimate | None:
+    """Give the workers with the largest throughput, √((1 - α)/β); ``None`` if β may be 0."""
+    c, drawn = usl.coefficients, usl.drawn
+    if drawn is None or c[2] <= 0 or np.quantile(drawn[:, 2], TAILS[0]) <= 0:
+        return None
+    peaks = drawn[drawn[:, 2] > 0]
+    low, high = np.quantile(np.sqrt(np.maximum(peaks[:, 1], 0) / peaks[:, 2]), TAILS)
+    return Estimate(
+        value=math.sqrt(max(c[1], 0.0) / c[2]), low=float(low), high=float(high),
+        level=LEVEL, n=usl.levels_count, method=DRAWN,
+    )  # fmt: skip

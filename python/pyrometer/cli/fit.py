@@ -1,0 +1,191 @@
+"""``pyrometer fit``: laws of scaling for anybody's numbers, the knee, and what may be foretold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.scaling.levels import Kind, Observation
+
+app = typer.Typer()
+
+EXAMPLES = """\b
+Examples:
+  pyrometer fit times.csv --predict 16,32
+  pyrometer fit rates.csv --kind throughput --workers threads --value "rows/s"
+  pyrometer fit runs.csv --workers tasks --value seconds --cpu cpu_s --run-time run_s --gc gc_s
+  pyrometer fit runs.csv --up-to 8 --predict 16,32   # beside what was measured there
+"""
+
+
+@app.command(epilog=EXAMPLES, no_args_is_help=True)
+def fit(
+    file: Annotated[Path, typer.Argument(metavar="CSV", help="One row a run.")],
+    workers: Annotated[str, typer.Option(metavar="COLUMN", help="Number of workers.")] = "p",
+    value: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Elapsed time, or throughput.")
+    ] = "value",
+    kind: Annotated[
+        Literal["elapsed", "throughput"], typer.Option(help="Which of the two it is.")
+    ] = "elapsed",
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Tells runs of a level apart; 'run' if there is one."),
+    ] = None,
+    work: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Amount of work of a run, in any unit.")
+    ] = None,
+    cpu: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="CPU time of tasks, in the time's unit.")
+    ] = None,
+    run_time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Run time of tasks, in the time's unit.")
+    ] = None,
+    gc: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Garbage collection during tasks.")
+    ] = None,
+    bandwidth: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Memory throughput, in any unit.")
+    ] = None,
+    beside: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Has --bandwidth, by the first column's workers."),
+    ] = None,
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Attainable memory throughput in that unit, or 'card': this host's, in bytes/s.",
+        ),
+    ] = None,
+    cpus: Annotated[float | None, typer.Option(min=0, help="CPUs that workers may use.")] = None,
+    cores: Annotated[float | None, typer.Option(min=0, help="Cores that these are.")] = None,
+    up_to: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Fit levels up to it; the others stand beside predictions."),
+    ] = None,
+    without: Annotated[
+        str | None, typer.Option(metavar="P,…", help="Levels that are not fitted.")
+    ] = None,
+    predict: Annotated[str | None, typer.Option(metavar="P,…", help="Workers to predict.")] = None,
+    predict_work: Annotated[
+        float | None,
+        typer.Option(min=0, help="The work they do, in --work's unit; by default the largest."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit Amdahl, Gustafson, USL and Ernest side by side; find the knee; predict with intervals."""
+    from pyrometer.analyse.scaling.account import Question, account
+    from pyrometer.cli.render_fit import show
+
+    columns = {
+        "p": workers, "value": value, "work": work, "cpu": cpu, "run_time": run_time, "gc": gc,
+        "bandwidth": None if beside else bandwidth,
+    }  # fmt: skip
+    rows = _observations(file, columns, run, kind)
+    if beside is not None:
+        rows = _joined(rows, beside, bandwidth)
+    attainable, error = _limit(limit, bandwidth)
+    made = account(
+        rows,
+        kind,
+        Question(
+            predict=_numbers("--predict", predict), without=_numbers("--without", without),
+            predict_work=predict_work or None, up_to=up_to, cpus=cpus, cores=cores,
+            limit=attainable, limit_sd=error,
+        ),
+        source=file.name, workers=workers, what=value,
+    )  # fmt: skip
+    show(human(as_json), made)
+    if as_json:
+        emit_json(made)
+
+
+def _observations(
+    file: Path, columns: dict[str, str | None], run: str | None, kind: Kind
+) -> list[Observation]:
+    from pyrometer.analyse.scaling.levels import FACTS, Observation
+    from pyrometer.store.trials_csv import header, read_numbers
+
+    named = {name: column for name, column in columns.items() if column is not None}
+    run = run or ("run" if "run" in header(file) else None)
+    # A run's number tells rows apart, whatever it is.
+    unique = ["p", *(["work"] if "work" in named else []), *(["run"] if run else [])]
+    if run:
+        named["run"] = run
+    rows = read_numbers(
+        file, named, needed=["p", "value", *(["work"] if "work" in named else [])],
+        unique=unique if run else (),
+    )  # fmt: skip
+    made = [
+        Observation(
+            row["p"], row["value"], row.get("work", 1.0),
+            {name: row[name] for name in FACTS if name in row},
+        )
+        for row in rows
+    ]  # fmt: skip
+    if not made:
+        raise UsageError(f"{file}: it has no rows", "one row a run: p,value")
+    if kind == "throughput" and "work" not in named and {"cpu", "run_time", "gc"} & named.keys():
+        raise UsageError(
+            f"{file}: sums over tasks are held against the time of a run, which throughput alone"
+            " does not tell",
+            "--work COLUMN, or give elapsed times",
+        )
+    return made
+
+
+def _joined(rows: list[Observation], beside: Path, column: str | None) -> list[Observation]:
+    """Give rows the memory throughput that another file has for their workers."""
+    from dataclasses import replace
+
+    from pyrometer.store.trials_csv import header, read_numbers
+
+    if column is None:
+        raise UsageError("--beside gives memory throughput: name its column", "--bandwidth COLUMN")
+    first = next(iter(header(beside)), "p")
+    found = {
+        one["p"]: one["bandwidth"]
+        for one in read_numbers(
+            beside, {"p": first, "bandwidth": column}, needed=["p", "bandwidth"], unique=["p"]
+        )
+    }
+    return [
+        replace(one, facts={**one.facts, "bandwidth": found[one.p]}) if one.p in found else one
+        for one in rows
+    ]
+
+
+def _limit(text: str | None, bandwidth: str | None) -> tuple[float | None, float]:
+    """Read the attainable memory throughput, and its standard error."""
+    if text is None:
+        return None, 0.0
+    if bandwidth is None:
+        raise UsageError("--limit needs the memory throughput of levels", "--bandwidth COLUMN")
+    if text == "card":
+        from pyrometer.analyse.bandwidth import attainable
+        from pyrometer.run.host import this_host
+
+        best, _ = attainable(this_host().card)
+        if best is None or best.value is None:
+            raise UsageError("this host has no card", "pyrometer doctor --card measures it once")
+        spread = 0.0 if best.low is None or best.high is None else (best.high - best.low) / 4
+        return best.value, spread
+    return _numbers("--limit", text)[0], 0.0
+
+
+def _numbers(option: str, text: str | None) -> list[float]:
+    try:
+        found = [float(word) for word in (text or "").split(",") if text]
+    except ValueError:
+        raise UsageError(f"{option} {text}: not numbers with commas between", "16,32") from None
+    wrong = [one for one in found if not 0 < one < float("inf")]
+    if wrong:
+        raise UsageError(f"{option} {text}: {wrong[0]:g} is not above zero")
+    return found
