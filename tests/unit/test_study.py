@@ -29,7 +29,7 @@ def value(ours, published=2.0, **more):
     return Value(what="w", place="p", published=published, ours=ours, **more)
 
 
-@pytest.mark.parametrize("name", ["cpu-post", "flame-joins", "tpch-2015"])
+@pytest.mark.parametrize("name", sorted(known_studies()))
 def test_the_studies_that_come_along_can_be_read_and_meet_the_schema(name):
     study = read_study(name)
     assert study.values

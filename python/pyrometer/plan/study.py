@@ -31,7 +31,7 @@ UNITS = {
 """What one of a published unit is in the unit that our field is in (``_ns``, ``_bytes``, …)."""
 
 Unit = Literal["ns", "ms", "s", "min", "bytes", "MB", "GB", "MB/s", "count", "ratio"]
-_PATH = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_:-]+)+"
+_PATH = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_:/-]+)+"
 _OURS = re.compile(rf"(?P<rest>1 - )?(?P<over>{_PATH})(?: / (?P<under>{_PATH}))?")
 
 
