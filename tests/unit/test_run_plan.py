@@ -29,7 +29,6 @@ def test_every_declared_factor_says_what_it_is() -> None:
             "float",
             "size",
             "cpus",
-            "nodes",
             "path",
             "choice",
         )

@@ -31,6 +31,8 @@ class Factor:
     range: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
     refused: str | None = None
+    pattern: str | None = None
+    example: str | None = None
     file: str | None = None
     needs: str | None = None
 
@@ -177,10 +179,8 @@ def parse_level(factor: Factor, name: str, text: str) -> Level:
         return _in_range(factor, name, _size(name, text), text)
     if factor.type == "cpus":
         parse_cpus(text)
-    if factor.type == "nodes" and not re.fullmatch(
-        r"[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*", text
-    ):
-        raise UsageError(f"{name}={text}: not a set of nodes", "0, or 0,2-3")
+    if factor.pattern and not re.fullmatch(factor.pattern, text):
+        raise UsageError(f"{name} has no level {text!r}", f"for example {factor.example}")
     return text
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyrometer.plan import Level
 from pyrometer.run import cgroup, settings
+from pyrometer.run.neighbours import Neighbour, neighbours
 from pyrometer.run.placing import Placement, placed_here
 
 
@@ -23,11 +24,14 @@ class HostPlan:
         Switches of the kernel.
     placement : Placement
         CPUs and NUMA nodes.
+    neighbours : tuple of Neighbour
+        What runs beside it.
     """
 
     group: cgroup.Plan = field(default_factory=cgroup.Plan)
     switches: tuple[settings.Switch, ...] = ()
     placement: Placement = field(default_factory=Placement)
+    neighbours: tuple[Neighbour, ...] = ()
 
 
 def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
@@ -49,4 +53,5 @@ def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
         group=cgroup.planned_here(treatment, data),
         switches=settings.switches(treatment),
         placement=placed_here(treatment),
+        neighbours=neighbours(str(treatment.get("co.run", "none"))),
     )

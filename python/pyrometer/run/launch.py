@@ -13,6 +13,7 @@ from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan import Level, Trial
 from pyrometer.probes.base import Needs
 from pyrometer.run import command as commands
+from pyrometer.run.cluster import Cluster, clustered
 from pyrometer.run.command import Command
 from pyrometer.run.environment import (
     add_needs,
@@ -32,6 +33,7 @@ from pyrometer.workload import registry
 from pyrometer.workload.contract import Progress
 from pyrometer.workload.launch import LaunchSpec, launch_spec
 from pyrometer.workload.own.yaml_command import OwnCommand
+from pyrometer.workload.spark import find_spark
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Launch:
         Limits of the host that the workload brings itself, where the user gave none.
     host : HostPlan
         What is done to the host for as long as it runs.
+    cluster : Cluster or None
+        Standalone cluster that it runs on.
     doubts : tuple of Doubt
         Raised while deciding.
     spec : LaunchSpec or None
@@ -76,6 +80,7 @@ class Launch:
     drop_caches: bool = False
     limits: Mapping[str, Level] = field(default_factory=dict)
     host: HostPlan = field(default_factory=HostPlan)
+    cluster: Cluster | None = None
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
     own: OwnCommand | None = None
@@ -97,6 +102,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     env.update(applied.env)
     add_needs(env, needs)
     program = _program(command, env, trial.treatment)
+    applied, cluster = clustered(applied, trial.treatment, env.get("SPARK_HOME"))
     options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
     argv = [program, *command.argv[1:]]
     if command.kind == "java":
@@ -118,6 +124,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         agent=agent_keys(needs, applied),
         kind=command.kind,
         host=host,
+        cluster=cluster,
         drop_caches=trial.treatment.get("cache.state") == "cold",
         doubts=(*doubts, *_group_doubts(host)),
         timeout_s=trial.timeout_s,
@@ -146,6 +153,9 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     applied, doubts = applied_here(treatment, None, placed_here(treatment), paths.raw, base)
     base.update(applied.env)
     require_java(base, needed=not process)
+    home = trial.treatment.get("spark.home")
+    found = None if process else str(find_spark(None if home is None else str(home)).home)
+    applied, cluster = clustered(applied, trial.treatment, found)
     spec = launch_spec(
         trial.name,
         levels=own,
@@ -154,11 +164,13 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         warmup=trial.warmup,
         raw_dir=paths.raw,
         spark_conf=applied.force,
-        spark_home=str(trial.treatment["spark.home"]) if "spark.home" in trial.treatment else None,
+        spark_home=None if home is None else str(home),
         cache_state=str(trial.treatment["cache.state"])
         if "cache.state" in trial.treatment
         else None,
         canary=_artifacts.canary_command() if trial.canaries else (),
+        turns=trial.turns,
+        meeting=trial.meeting,
         progress=progress,
     )
     env = {**base, **spec.env, **applied.env}
@@ -176,6 +188,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         stderr=paths.stderr if spec.stderr == "capture" else None,
         limits=limits,
         host=host,
+        cluster=cluster,
         doubts=(*([] if process else doubts), *_group_doubts(host)),
         spec=spec,
         timeout_s=trial.timeout_s,

@@ -11,9 +11,11 @@ from typing import Protocol
 
 from pyrometer.errors import CapabilityError
 from pyrometer.probes.base import Probe
-from pyrometer.run import cgroup, cgroup_left, own, process, settings
+from pyrometer.run import cgroup, cgroup_left, cluster, neighbours, own, process, settings
+from pyrometer.run.bound import binding
 from pyrometer.run.cgroup_plan import CONTROLLER
 from pyrometer.run.close import judge
+from pyrometer.run.companions import Companions, ended_after
 from pyrometer.run.environment import properties_text
 from pyrometer.run.launch import Launch
 from pyrometer.run.process import Ending
@@ -74,9 +76,11 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         process.held_signals(),
         settings.applied(launch.host.switches) as changed,
         cgroup.applied(launch.host.group) as stay,
+        ended_after() as companions,
     ):
         process.adopt_orphans()
         watch.phase("run")
+        _accompany(launch, record, companions)
         pid = _begin(launch, record)
         with _started(probes, record, pid):
             with record.phase("workload"):
@@ -84,7 +88,8 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
             _keep_ending(record, ending)
             watch.phase("close")
             with record.phase("close"):
-                _drain(probes, record)
+                _tell_companions(launch, record, companions)
+                _drain(probes, record, companions.pids)
         judge(record, launch, probes, ending)
     for text in changed:
         record.doubt("setting_left", f"{text}.")
@@ -207,8 +212,29 @@ def _keep_ending(record: Record, ending: Ending) -> None:
         record.doubt("run_not_saved", f"{record.paths.exit}: {error.strerror}")
 
 
-def _drain(probes: Sequence[Probe], record: Record) -> None:
-    ours = {pid for probe in probes for pid in probe.processes()}
+def _accompany(launch: Launch, record: Record, companions: Companions) -> None:
+    raw, place = record.paths.raw, launch.host.placement.application
+    if launch.cluster is not None:
+        with (
+            record.phase("cluster"),
+            cgroup.joined(launch.host.group.folders),
+            binding(place.cpus, place.memory),
+        ):
+            cluster.start(launch.cluster, companions, launch.env, raw / "cluster")
+    neighbours.start(launch.host.neighbours, companions, raw)
+
+
+def _tell_companions(launch: Launch, record: Record, companions: Companions) -> None:
+    for text in companions.gone:
+        record.doubt("companion_ended", f"{text} before the application did.")
+    done = neighbours.done(launch.host.neighbours, record.paths.raw)
+    record.manifest.neighbours = done
+    if done:
+        record.doubt("accompanied", f"Beside it ran {neighbours.told(done)}.")
+
+
+def _drain(probes: Sequence[Probe], record: Record, companions: Sequence[int]) -> None:
+    ours = {*companions, *(pid for probe in probes for pid in probe.processes())}
     left = process.drain(ours, DRAIN_S)
     if left:
         record.doubt(

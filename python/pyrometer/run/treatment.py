@@ -14,6 +14,8 @@ from pyrometer.run.command import Command
 from pyrometer.run.jvm import MIB, mib, options_of
 from pyrometer.workload.spark import find_spark
 
+_OF_EXECUTORS = ("layout.cores_per_executor", "layout.cluster")
+
 
 @dataclass(frozen=True)
 class Applied:
@@ -117,7 +119,7 @@ def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]
     >>> layout({"layout.executors": 2, "layout.cores_per_executor": 1, "jvm.heap": 1 << 30}, None)
     {'spark.master': 'local-cluster[2,1,1024]'}
     """
-    given = {name: int(level) for name, level in treatment.items() if name.startswith("layout.")}
+    given = {name: level for name, level in treatment.items() if name.startswith("layout.")}
     if not given:
         return {}
     if master is not None and not master.startswith("local"):
@@ -125,28 +127,42 @@ def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]
             f"{', '.join(given)}: the command names the master {master}",
             "set spark.executor.instances and spark.executor.cores with --set instead",
         )
-    executors = given.get("layout.executors")
-    cores = given.get("layout.cores_per_executor")
-    tasks = given.get("layout.tasks")
-    if executors is None:
-        if cores is not None:
-            raise UsageError("layout.cores_per_executor needs layout.executors", "give both")
-        return {"spark.master": f"local[{tasks}]"}
+    if "layout.executors" not in given:
+        alone = [name for name in treatment if name in _OF_EXECUTORS]
+        if alone:
+            raise UsageError(f"{alone[0]} needs layout.executors", "give both")
+        return {"spark.master": f"local[{given['layout.tasks']}]"}
+    executors, cores, memory = executor_layout(treatment)
+    # A standalone cluster's address is known once it is launched.
+    standalone = treatment.get("layout.cluster") == "standalone"
+    return {} if standalone else {"spark.master": f"local-cluster[{executors},{cores},{memory}]"}
+
+
+def executor_layout(treatment: Mapping[str, Level]) -> tuple[int, int, int]:
+    """Give the number of executors; cores and memory (MiB) of each.
+
+    Raises
+    ------
+    UsageError
+        If they are not known or contradict each other.
+    """
+    executors = int(treatment["layout.executors"])
+    cores = treatment.get("layout.cores_per_executor")
+    tasks = treatment.get("layout.tasks")
     if cores is None:
-        if tasks is None or tasks % executors:
+        if tasks is None or int(tasks) % executors:
             raise UsageError(
                 f"layout.executors={executors} needs layout.cores_per_executor",
                 "or layout.tasks that the executors can share equally",
             )
-        cores = tasks // executors
-    if tasks is not None and tasks != executors * cores:
+        cores = int(tasks) // executors
+    if tasks is not None and int(tasks) != executors * int(cores):
         raise UsageError(
             f"layout.tasks={tasks} is not layout.executors × layout.cores_per_executor "
-            f"= {executors * cores}",
+            f"= {executors * int(cores)}",
             "leave layout.tasks out",
         )
-    memory = mib(treatment.get("jvm.heap", 1024 * MIB))
-    return {"spark.master": f"local-cluster[{executors},{cores},{memory}]"}
+    return executors, int(cores), mib(treatment.get("jvm.heap", 1024 * MIB))
 
 
 def _no_other_heap(command: Command | None) -> None:

@@ -213,6 +213,7 @@ class Manifest(_Part):
     phases: list[Phase] = Field(default_factory=list)
     cgroup: dict[str, int] | None = None
     doubts: list[Doubt] = Field(default_factory=list)
+    neighbours: list[dict[str, Any]] = Field(default_factory=list)
     launcher: Launcher | None = None
     imported: list[ImportedFile] = Field(default_factory=list)
 
