@@ -25,6 +25,7 @@ Examples:
   pyrometer compare RUN RUN RUN --against RUN RUN RUN
   pyrometer compare --csv times.csv --value seconds --treatment kernel,heap --control "base, 52"
   pyrometer compare --csv times.csv --value seconds --treatment codec --block block --margin 2%
+  pyrometer compare --csv suite.csv --value seconds --treatment jdk --suite query
 """
 
 
@@ -55,6 +56,10 @@ def compare(
         str | None,
         typer.Option(metavar="COLUMN", help="Its column that names the block of a trial."),
     ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Its column of workloads: compare over all of them."),
+    ] = None,
     control: Annotated[
         str | None,
         typer.Option(metavar="TREATMENT", help="Compare the others with this one, not all pairs."),
@@ -72,14 +77,20 @@ def compare(
     from pyrometer.analyse.compare.account import account
 
     least = parse_margin(margin or MARGIN)
+    if suite is not None:
+        if table is None or block is not None:
+            raise UsageError("--suite goes with --csv, and without --block")
+        from pyrometer.cli import compare_suite
+
+        compare_suite.compare(table, value, columns_of(treatment), suite, control, least, as_json)
+        return
     if table is not None:
         if run or against:
             raise UsageError("runs or --csv, not both")
         from pyrometer.analyse.compare.account import Trial
         from pyrometer.store.trials_csv import read_trials
 
-        columns = [name.strip() for name in treatment.split(",") if name.strip()]
-        rows = read_trials(table, value=value, treatment=columns, block=block)
+        rows = read_trials(table, value=value, treatment=columns_of(treatment), block=block)
         made = account(
             [Trial(*row) for row in rows],
             what=f"{value} of {table.name}", unit="as given", margin=least, control=control,
@@ -91,6 +102,11 @@ def compare(
     show(human(as_json), made)
     if as_json:
         emit_json(made)
+
+
+def columns_of(treatment: str) -> list[str]:
+    """Take apart the columns that name a treatment."""
+    return [name.strip() for name in treatment.split(",") if name.strip()]
 
 
 def _holds_one(path: Path) -> bool:

@@ -1,0 +1,182 @@
+"""Treatments compared across workloads: ratios by geometric mean, ranks within each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from scipy import stats
+
+from pyrometer.analyse.compare.suite import geometric_mean
+from pyrometer.analyse.compare.two import LEVEL, Verdict, logs
+from pyrometer.errors import UsageError
+from pyrometer.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One trial of one treatment on one workload, or query of a suite."""
+
+    workload: str
+    treatment: str
+    value: float
+
+
+class RankTest(BaseModel):
+    """F test of ranks: whether any treatment differs from another, whatever the workload."""
+
+    f: float
+    freedom: tuple[int, int]
+    p: float
+
+
+class AcrossPair(BaseModel):
+    """B beside A over all workloads; ``faster_count`` of them have a smaller mean with B.
+
+    ``change_of_all`` holds for all pairs at once (Bonferroni); the verdict uses it.
+    """
+
+    a: str
+    b: str
+    change: Estimate
+    change_of_all: Estimate
+    faster_count: int
+    verdict: Verdict
+
+
+class AcrossReport(BaseModel):
+    """Structure of ``compare --suite --json`` (``pyrometer/compare-suite/1``)."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/compare-suite/1"] = Field(
+        "pyrometer/compare-suite/1", alias="schema"
+    )
+    what: str
+    workloads_count: int
+    left_out: list[str]
+    mean_ranks: dict[str, float]
+    pairs: list[AcrossPair]
+    margin: float
+    friedman: RankTest | None = None
+    quade: RankTest | None = None
+    reason: str | None = None
+
+
+def across(
+    trials: Sequence[Measured], *, what: str, margin: float, control: str | None = None
+) -> AcrossReport:
+    """Compare treatments over the workloads that all of them ran.
+
+    Parameters
+    ----------
+    trials : sequence of Measured
+        Times above zero.
+    control : str, optional
+        Compare the others with it, not all pairs.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two treatments, no such control, or no workload that all ran.
+    """
+    cells: dict[str, dict[str, list[float]]] = {}
+    for one in trials:
+        cells.setdefault(one.treatment, {}).setdefault(one.workload, []).append(one.value)
+    names = list(cells)
+    if len(names) < 2 or (control is not None and control not in cells):
+        raise UsageError(
+            f"no treatment is called {control}" if len(names) > 1 else "two treatments are needed",
+            f"there are: {', '.join(names) or 'none'}",
+        )
+    all_of_them = list(dict.fromkeys(name for own in cells.values() for name in own))
+    common = [name for name in all_of_them if all(name in own for own in cells.values())]
+    if not common:
+        raise UsageError("no workload was run with every treatment", "leave treatments out")
+    cells = {name: {work: own[work] for work in common} for name, own in cells.items()}
+    sides = (
+        [(control, name) for name in names if name != control]
+        if control is not None
+        else list(combinations(names, 2))
+    )
+    table = np.array(
+        [[float(np.mean(logs(cells[name][work]))) for name in names] for work in common]
+    )
+    enough = len(names) > 2 and len(common) > 1
+    return AcrossReport(
+        what=what,
+        workloads_count=len(common),
+        left_out=[name for name in all_of_them if name not in common],
+        mean_ranks=dict(
+            zip(names, stats.rankdata(table, axis=1).mean(axis=0).tolist(), strict=True)
+        ),
+        pairs=[_pair(a, b, cells, margin, len(sides)) for a, b in sides],
+        margin=margin,
+        friedman=friedman(table) if enough else None,
+        quade=quade(table) if enough else None,
+        reason=None if enough else "tests of ranks need three treatments and two workloads",
+    )
+
+
+def friedman(table: np.ndarray) -> RankTest | None:
+    """Friedman's test in the form of Iman and Davenport (1980); rows are workloads.
+
+    Examples
+    --------
+    >>> found = friedman(np.array([[1.0, 2, 3], [1, 3, 2], [1, 2, 3], [1, 2, 3]]))
+    >>> round(found.f, 2), found.freedom
+    (12.6, (2, 6))
+    """
+    rows, columns = table.shape
+    if not np.ptp(table, axis=1).any():
+        return None
+    chi = float(stats.friedmanchisquare(*table.T).statistic)
+    rest = rows * (columns - 1) - chi
+    if rest <= 1e-9:
+        return None
+    return _tested((rows - 1) * chi / rest, columns - 1, (columns - 1) * (rows - 1))
+
+
+def quade(table: np.ndarray) -> RankTest | None:
+    """Quade's test (1979): ranks weigh more where the treatments lie further apart."""
+    rows, columns = table.shape
+    weights = stats.rankdata(np.ptp(table, axis=1))
+    scores = weights[:, None] * (stats.rankdata(table, axis=1) - (columns + 1) / 2)
+    whole, between = float((scores**2).sum()), float((scores.sum(axis=0) ** 2).sum()) / rows
+    if whole - between <= 1e-12 * whole:
+        return None
+    return _tested(
+        (rows - 1) * between / (whole - between), columns - 1, (columns - 1) * (rows - 1)
+    )
+
+
+def _tested(f: float, above: int, below: int) -> RankTest:
+    return RankTest(f=f, freedom=(above, below), p=float(stats.f.sf(f, above, below)))
+
+
+def _pair(
+    a: str, b: str, cells: Mapping[str, Mapping[str, Sequence[float]]], margin: float, many: int
+) -> AcrossPair:
+    change = geometric_mean(cells[a], cells[b])
+    of_all = change
+    if many > 1:
+        of_all = geometric_mean(cells[a], cells[b], level=1 - (1 - LEVEL) / many)
+    faster = sum(np.mean(logs(cells[b][work])) < np.mean(logs(cells[a][work])) for work in cells[a])
+    return AcrossPair(
+        a=a, b=b, change=change, change_of_all=of_all, faster_count=int(faster),
+        verdict=_verdict(of_all, margin),
+    )  # fmt: skip
+
+
+def _verdict(change: Estimate, margin: float) -> Verdict:
+    if change.low is None or change.high is None:
+        return "cannot tell"
+    if -margin < change.low and change.high < margin:
+        return "same"
+    if change.low <= 0 <= change.high:
+        return "cannot tell"
+    return "faster" if change.high < 0 else "slower"
