@@ -157,8 +157,9 @@ def test_where_a_thread_waits_is_named(
         f" WHERE tid = {told['tid']} AND state IN ('sleeping', 'disk')"
         f" AND begin_mono_ns BETWEEN {told['begin_ns']} AND {told['end_ns'] - 2 * PERIOD_NS}",
     )
-    # A thread that wakes up while its files are read has a place without a name.
-    least = 0.8 if name == "fsync" else 0.98
+    # A thread that wakes up while its files are read has a place without a name; an fsync is about
+    # as short as the reading, and some twenty of them are seen.
+    least = 0.6 if name == "fsync" else 0.98
     assert in_call >= least * waiting
     assert pointers >= least * waiting
     if observed.rows(tier, "SELECT count(*) FROM kernel_stacks WHERE symbols LIKE '%;%'")[0][0]:
