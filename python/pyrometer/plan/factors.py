@@ -176,7 +176,7 @@ def parse_level(factor: Factor, name: str, text: str) -> Level:
     if factor.type in ("int", "float"):
         return _in_range(factor, name, _number(factor, name, text), text)
     if factor.type == "size":
-        return _in_range(factor, name, _size(name, text), text)
+        return _in_range(factor, name, size_of(name, text), text)
     if factor.type == "cpus":
         parse_cpus(text)
     if factor.pattern and not re.fullmatch(factor.pattern, text):
@@ -193,7 +193,19 @@ def _number(factor: Factor, name: str, text: str) -> int | float:
         ) from None
 
 
-def _size(name: str, text: str) -> int:
+def size_of(name: str, text: str) -> int:
+    """Read a size in bytes.
+
+    Examples
+    --------
+    >>> size_of("jvm.heap", "2g")
+    2147483648
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UsageError(f"{name}={text}: not a size", f"for example --set {name}=2g")

@@ -67,6 +67,20 @@ class Companions:
             raise CapabilityError(f"{name}: {error}") from error
         self._started.append((name, process))
 
+    def hold(self, name: str, command: Sequence[str], log: Path, ready: str) -> None:
+        """Start one, and wait until it writes that it is ready.
+
+        Raises
+        ------
+        CapabilityError
+            If it ends before, with what it wrote last.
+        """
+        self.start(name, command, log)
+        while ready not in (text := log.read_text(encoding="utf-8", errors="replace")):
+            if self.gone:
+                raise CapabilityError(f"{self.gone[-1]}: {text.strip().splitlines()[-1:]}")
+            time.sleep(0.02)
+
     def stop(self) -> None:
         """End all, the last first."""
         for _, process in reversed(self._started):

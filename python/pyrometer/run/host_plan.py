@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyrometer.plan import Level
 from pyrometer.run import cgroup, settings
+from pyrometer.run.memory import Condition, condition, with_limit
 from pyrometer.run.neighbours import Neighbour, neighbours
 from pyrometer.run.placing import Placement, placed_here
 
@@ -26,12 +27,15 @@ class HostPlan:
         CPUs and NUMA nodes.
     neighbours : tuple of Neighbour
         What runs beside it.
+    memory : Condition or None
+        How short memory is.
     """
 
     group: cgroup.Plan = field(default_factory=cgroup.Plan)
     switches: tuple[settings.Switch, ...] = ()
     placement: Placement = field(default_factory=Placement)
     neighbours: tuple[Neighbour, ...] = ()
+    memory: Condition | None = None
 
 
 def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
@@ -50,8 +54,9 @@ def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
         What this host cannot honour, with the reason and what would give it.
     """
     return HostPlan(
-        group=cgroup.planned_here(treatment, data),
+        group=cgroup.planned_here(with_limit(treatment), data),
         switches=settings.switches(treatment),
         placement=placed_here(treatment),
         neighbours=neighbours(str(treatment.get("co.run", "none"))),
+        memory=condition(treatment),
     )

@@ -13,6 +13,7 @@ from pyrometer.plan import Level
 from pyrometer.run.command import Command
 from pyrometer.run.java import java_release, require_java
 from pyrometer.run.jvm import limited, pinned, told
+from pyrometer.run.memory import with_limit
 from pyrometer.run.placing import Placement, write_java
 from pyrometer.run.treatment import Applied, apply_treatment
 
@@ -50,8 +51,9 @@ def applied_here(
     own = placement.application.cpus
     said = [*applied.jvm_options, *_said(command, env)]
     cpus = None if own is None else len(own)
-    driver = limited(treatment, cpus)
-    executor = limited(treatment, placement.executor_cpus or cpus)
+    levels = with_limit(treatment)
+    driver = limited(levels, cpus)
+    executor = limited(levels, placement.executor_cpus or cpus)
     host = os.cpu_count() or 1
     pins = {limits: pinned(limits, host, said) for limits in (driver, executor)}
     doubts += [schema.doubt("jvm_pinned", told(*one)) for one in pins.items() if one[1]]

@@ -11,13 +11,14 @@ from typing import Protocol
 
 from pyrometer.errors import CapabilityError
 from pyrometer.probes.base import Probe
-from pyrometer.run import cgroup, cgroup_left, cluster, neighbours, own, process, settings
-from pyrometer.run.bound import binding
+from pyrometer.run import cgroup, cgroup_left, own, process, settings
+from pyrometer.run.accompany import accompany, tell
 from pyrometer.run.cgroup_plan import CONTROLLER
 from pyrometer.run.close import judge
-from pyrometer.run.companions import Companions, ended_after
+from pyrometer.run.companions import ended_after
 from pyrometer.run.environment import properties_text
 from pyrometer.run.launch import Launch
+from pyrometer.run.memory import MemoryWatch
 from pyrometer.run.process import Ending
 from pyrometer.run.record import Record, iteration_lines
 from pyrometer.store.manifest import Workload, clock_pair
@@ -80,15 +81,18 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     ):
         process.adopt_orphans()
         watch.phase("run")
-        _accompany(launch, record, companions)
+        memory = MemoryWatch(launch.host.group.folders, launch.host.memory)
+        memory.look()
+        accompany(launch, record, companions)
         pid = _begin(launch, record)
         with _started(probes, record, pid):
             with record.phase("workload"):
-                ending = process.wait(pid, _ticker(record, watch), launch.timeout_s)
+                tick = _ticker(record, watch, memory)
+                ending = process.wait(pid, tick, launch.timeout_s)
             _keep_ending(record, ending)
             watch.phase("close")
             with record.phase("close"):
-                _tell_companions(launch, record, companions)
+                tell(launch, record, companions, memory)
                 _drain(probes, record, companions.pids)
         judge(record, launch, probes, ending)
     for text in changed:
@@ -174,11 +178,12 @@ def _started(probes: Sequence[Probe], record: Record, pid: int) -> Iterator[None
             probe.stop()
 
 
-def _ticker(record: Record, watch: Watch) -> process.Tick:
+def _ticker(record: Record, watch: Watch, memory: MemoryWatch) -> process.Tick:
     seen = [-1, 0]
     current: list[tuple[int | None, bool]] = [(None, False)]
 
     def tick() -> None:
+        memory.look()
         with contextlib.suppress(OSError):
             size = record.paths.iterations.stat().st_size
             if size != seen[0]:
@@ -210,27 +215,6 @@ def _keep_ending(record: Record, ending: Ending) -> None:
         record.paths.exit.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         record.doubt("run_not_saved", f"{record.paths.exit}: {error.strerror}")
-
-
-def _accompany(launch: Launch, record: Record, companions: Companions) -> None:
-    raw, place = record.paths.raw, launch.host.placement.application
-    if launch.cluster is not None:
-        with (
-            record.phase("cluster"),
-            cgroup.joined(launch.host.group.folders),
-            binding(place.cpus, place.memory),
-        ):
-            cluster.start(launch.cluster, companions, launch.env, raw / "cluster")
-    neighbours.start(launch.host.neighbours, companions, raw)
-
-
-def _tell_companions(launch: Launch, record: Record, companions: Companions) -> None:
-    for text in companions.gone:
-        record.doubt("companion_ended", f"{text} before the application did.")
-    done = neighbours.done(launch.host.neighbours, record.paths.raw)
-    record.manifest.neighbours = done
-    if done:
-        record.doubt("accompanied", f"Beside it ran {neighbours.told(done)}.")
 
 
 def _drain(probes: Sequence[Probe], record: Record, companions: Sequence[int]) -> None:

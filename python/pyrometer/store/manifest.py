@@ -212,9 +212,10 @@ class Manifest(_Part):
     results: list[Result] = Field(default_factory=list)
     phases: list[Phase] = Field(default_factory=list)
     cgroup: dict[str, int] | None = None
-    doubts: list[Doubt] = Field(default_factory=list)
+    memory: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = Field(default_factory=list)
     launcher: Launcher | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
     imported: list[ImportedFile] = Field(default_factory=list)
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
