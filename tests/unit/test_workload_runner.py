@@ -119,3 +119,56 @@ def test_the_page_cache_is_looked_at_before_each_iteration(run, spark):
     caches = [r["cache"] for r in lines if r["k"] == "start"]
     assert [c["state"] for c in caches] == ["cold", "cold"]
     assert caches[0]["resident_ratio"] is not None or caches[0]["reason"]
+
+
+class FakeConf(dict):
+    """Settings of a session, one of which it does not take."""
+
+    def isModifiable(self, key):  # noqa: N802
+        return key != "spark.sql.warehouse.dir"
+
+    set = dict.__setitem__
+
+
+class FakeSession(FakeSpark):
+    """A session that makes others."""
+
+    def __init__(self):
+        super().__init__()
+        self.conf, self.others = FakeConf(), []
+
+    def newSession(self):  # noqa: N802
+        self.others.append(FakeSession())
+        return self.others[-1]
+
+
+def test_treatments_take_turns_each_in_a_session_of_its_own(run, monkeypatch):
+    made = FakeSession()
+    monkeypatch.setattr(runner, "start_session", lambda conf: made)
+    partitions = "spark.sql.shuffle.partitions"
+    turns = [({partitions: "7"}, (0, 3)), ({partitions: "8", "cache.state": "warm"}, (1, 2))]
+    code, lines = run("right", iterations=2, warmup=2, turns=turns)
+    assert code == 0
+    assert [one.conf for one in made.others] == [{partitions: "7"}, {partitions: "8"}]
+    starts = [line for line in lines if line["k"] == "start"]
+    assert [(line["levels"][partitions], line["warmup"]) for line in starts] == [
+        ("7", True), ("8", True), ("8", False), ("7", False),
+    ]  # fmt: skip
+    fixed = [({"spark.sql.warehouse.dir": "/x"}, (0, 1)), ({}, (2, 3))]
+    assert run("right", iterations=2, warmup=2, turns=fixed)[0] == 1
+
+
+def test_a_canary_is_measured_before_each_iteration(run, spark):
+    text = '{"alu_ns": [2], "latency_ns": [90], "copy_bytes_per_s": [1e9]}'
+    code, lines = run("right", iterations=1, warmup=1, canary=("echo", text))
+    assert code == 0
+    seen = [line.get("canary") for line in lines]
+    told = {"alu_ns": 2.0, "latency_ns": 90.0, "copy_bytes_per_s": 1e9}
+    assert seen == [told, None, told, None]
+
+
+def test_a_runner_whose_other_side_has_ended_does_not_wait_for_it(run, spark, tmp_path, capsys):
+    (tmp_path / "over").touch()
+    code, lines = run("right", iterations=1, warmup=0, meeting=(str(tmp_path), 0))
+    assert (code, lines) == (1, [])
+    assert "the other side has ended" in capsys.readouterr().err

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from pyrometer.analyse.compare.account import CompareReport, Trial, account
 from pyrometer.analyse.compare.covariates import Observed, adjust
 from pyrometer.analyse.compare.factorial import Cell, Factorial, factorial
 from pyrometer.analyse.compare.two import mean_of
 from pyrometer.analyse.experiment_model import (
+    ESTIMANDS,
     AdjustedPair,
     CanaryReport,
     ExperimentReport,
@@ -28,6 +30,9 @@ CENSORED = {
     "timeout": "ran out of time",
     "out_of_memory": "ran out of memory",
 }
+CARRIED_OVER = 0.01
+"""p below which treatments that take turns are doubted."""
+
 COVARIATES = ("alu_ns", "latency_ns", "copy_bytes_per_s")
 
 
@@ -60,6 +65,8 @@ def experiment_report(
         workload=plan.workload,
         scale=plan.scale,
         kind=plan.kind,
+        estimand=ESTIMANDS.get(plan.kind),
+        carry_over_p=carry_over(plan, ended) if plan.kind == "toggle" else None,
         seed=plan.seed,
         blocks=plan.blocks,
         margin=plan.margin if margin is None else margin,
@@ -83,6 +90,7 @@ def experiment_report(
             what="time of an iteration, mean of a trial",
             unit="s", margin=made.margin, control=control,
             names=[one.name for one in plan.treatments if one.name in kept],
+            sides=_sides(plan) if plan.kind == "duet" else None,
         )  # fmt: skip
         made.canaries = _canaries(plan, whole, made.comparison)
         made.factors = _factors(plan, whole)
@@ -92,6 +100,39 @@ def experiment_report(
         *(made.comparison.doubts if made.comparison else ()),
     ]
     return made
+
+
+def _sides(plan: Plan) -> dict[str, float]:
+    """Give the side of the first treatment in each block of a duet."""
+    first = plan.treatments[0].name
+    cpus = sorted({one.cpus or "" for one in plan.trials})
+    mine = [one for one in plan.trials if one.treatment == first]
+    return {str(one.block): 1.0 if one.cpus == cpus[0] else -1.0 for one in mine}
+
+
+def carry_over(plan: Plan, ended: Sequence[Ended]) -> float | None:
+    """Test whether an iteration's time depends on which treatment came before it in the JVM.
+
+    By the F test of the treatment before, beside treatments and JVMs; ``None`` where too few tell.
+    """
+    places = {one.number: one.iterations for one in plan.trials}
+    cells = []
+    for block in dict.fromkeys(one.block for one in ended):
+        turns = sorted(
+            (position, one.treatment, seconds, at >= (one.counted_from or 0))
+            for one in ended
+            if one.block == block and one.status == "finished"
+            for at, (position, seconds) in enumerate(
+                zip(places[one.trial], one.series_s, strict=False)
+            )
+        )
+        cells += [
+            Cell({"treatment": name, "before": before}, seconds, str(block))
+            for (_, before, _, _), (_, name, seconds, counts) in pairwise(turns)
+            if counts
+        ]
+    effects = factorial(cells).effects
+    return next((one.p for one in effects if one.factors == ["before"]), None)
 
 
 def _known(plan: Plan, control: str | None) -> str | None:
@@ -203,6 +244,9 @@ def _doubts(made: ExperimentReport, ended: Sequence[Ended], lacking: int) -> lis
             doubt("blocks_incomplete", f"{lacking} of {made.blocks} blocks are not compared")
         )
     found += _differing(ended)
+    if made.carry_over_p is not None and made.carry_over_p < CARRIED_OVER:
+        message = f"it matters which treatment came before (F test, p = {made.carry_over_p:.2g})"
+        found.append(doubt("carry_over", message))
     told = [(one.trial, text) for one in ended for text in _told(one)]
     if told:
         number, text = told[-1]

@@ -13,6 +13,14 @@ from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import LeftOutTreatment
 
 
+ESTIMANDS = {
+    "toggle": "treatments took turns in one JVM, whose compiled code, heap and caches they share:"
+    " not what each would take in a JVM of its own",
+    "duet": "two ran side by side, each on half of the CPUs: what they do to each other is in it",
+}
+"""What is estimated, where it is not a treatment that has the machine and a JVM for itself."""
+
+
 class SeriesReport(BaseModel):
     """Which iterations of a trial count.
 
@@ -95,7 +103,15 @@ class CanaryReport(BaseModel):
 
 
 class ExperimentReport(BaseModel):
-    """Structure of ``experiment show --json`` (``pyrometer/experiment-report/1``)."""
+    """Structure of ``experiment show --json`` (``pyrometer/experiment-report/1``).
+
+    Attributes
+    ----------
+    estimand : str or None
+        What is estimated, where it is another than a treatment alone in a JVM of its own.
+    carry_over_p : float or None
+        Where treatments took turns: p of the F test of whether it matters which came before.
+    """
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -106,6 +122,8 @@ class ExperimentReport(BaseModel):
     workload: str
     scale: str
     kind: str
+    estimand: str | None = None
+    carry_over_p: float | None = None
     seed: int
     blocks: int
     margin: float

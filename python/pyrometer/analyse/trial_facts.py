@@ -67,7 +67,9 @@ class TrialFacts:
     canaries: Mapping[str, float | str] = field(default_factory=dict)
 
 
-def trial_facts(run: Run, *, detected: bool = True, only: Collection[int] = ()) -> TrialFacts:
+def trial_facts(
+    run: Run, *, detected: bool = True, only: Collection[int] = (), start: int = 0
+) -> TrialFacts:
     """Read the facts of one run.
 
     Parameters
@@ -76,11 +78,14 @@ def trial_facts(run: Run, *, detected: bool = True, only: Collection[int] = ()) 
         Whether iterations count from where their times are steady; else all that were declared.
     only : collection of int
         Iterations that are looked at; empty: all.
+    start : int
+        Position in the series before which none counts.
     """
     found = run.tables.query(_ITERATIONS) if run.tables.has("iterations") else []
     found = [row for row in found if not only or row[0] in only]
     times = tuple(float(row[2]) for row in found)
-    shape, start = counting(times, sum(bool(row[1]) for row in found), detected)
+    declared = max(start, sum(bool(row[1]) for row in found))
+    shape, start = counting(times, declared, detected)
     counted = times[start:]
     rows, checksum = (found[-1][3], found[-1][4]) if found else (None, None)
     seconds = statistics.fmean(counted) if counted else None

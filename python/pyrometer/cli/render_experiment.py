@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from pyrometer.analyse.experiment_model import ESTIMANDS
 from pyrometer.cli.compare import effect, percent, show_comparison
 
 if TYPE_CHECKING:
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from pyrometer.analyse.forecast import Forecast
     from pyrometer.estimate import Estimate
     from pyrometer.store.experiment import LeftOutTreatment, Plan
+
+ORDERS = {
+    "randomized-blocks": "randomised blocks",
+    "fixed-order": "in a fixed order, which confounds",
+    "toggle": "taking turns in one JVM a block, each round in random order",
+    "duet": "side by side, two at once",
+}
 
 MANY = 40
 """Trials that are listed one by one; of more, the first ones."""
@@ -46,9 +54,14 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
         console.print(table)
         console.print()
         _order(console, made)
-    how = "in a fixed order, which confounds" if made.kind == "fixed-order" else "randomised blocks"
+    how = ORDERS[made.kind]
     split = f", split by {', '.join(made.split)}" if made.split else ""
     console.print(f"order: {how}{split}, seed {made.seed}", soft_wrap=True)
+    if made.kind in ESTIMANDS:
+        console.print(f"[bold]estimand:[/] {ESTIMANDS[made.kind]}", soft_wrap=True)
+    if made.kind == "duet":
+        sides = " and ".join(sorted({one.cpus or "" for one in made.trials}))
+        console.print(f"sides: CPUs {sides}, swapped from block to block")
     if made.canaries != "none":
         console.print(f"canaries before each {made.canaries}")
     if found.total_s is not None:
@@ -114,6 +127,8 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
         soft_wrap=True,
     )
     _left_out(console, made.left_out)
+    if made.estimand:
+        console.print(f"[bold]estimand:[/] {made.estimand}", soft_wrap=True)
     if made.comparison is not None:
         show_comparison(console, made.comparison, "time of an iteration, mean of a trial")
         _settling(console, made)
@@ -222,6 +237,9 @@ def _order_test(console: Any, made: ExperimentReport) -> None:
     assert made.comparison is not None
     order = made.comparison.order
     if order.drift_p is not None:
+        if made.carry_over_p is not None:
+            p = made.carry_over_p
+            console.print(f"[dim]carry-over from the treatment before: p = {p:.2g} (F test)[/]")
         told = f"drift over the order of trials: p = {order.drift_p:.2g} (Mann and Kendall)"
         if order.autocorrelation is not None:
             told += f"; correlation of neighbours {order.autocorrelation:+.2f}"

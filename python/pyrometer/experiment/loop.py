@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
 from pyrometer.errors import UsageError
-from pyrometer.experiment import canary, guard, left, making
-from pyrometer.experiment.making import Made, Make
-from pyrometer.experiment.planned import digest_of, this_machine, trial_of
+from pyrometer.experiment import canary, guard, left, making, side
+from pyrometer.experiment.making import Made, Make, MakeTurns
+from pyrometer.experiment.planned import digest_of, this_machine, trials_of
+from pyrometer.plan import Trial, parse_treatment
 from pyrometer.plan.experiment_file import Guard
+from pyrometer.run import settings
 from pyrometer.run.observe import Silent, Watch
 from pyrometer.store.experiment import (
     Began,
@@ -54,6 +58,12 @@ class Quiet(Silent):
         """Show nothing."""
 
 
+def held(levels: Mapping[str, str]) -> AbstractContextManager[object]:
+    """Keep the kernel's switches at the levels of a whole plot."""
+    wanted = parse_treatment([f"{k}={v}" for k, v in levels.items() if k.startswith("os.")])
+    return settings.applied(settings.switches(wanted)) if wanted else nullcontext()
+
+
 @dataclass(frozen=True)
 class Hands:
     """What touches the machine.
@@ -62,6 +72,12 @@ class Hands:
     ----------
     make : callable
         Makes a trial.
+    turns : callable
+        Makes one in which treatments take turns.
+    duet : callable
+        Makes two at once.
+    hold : callable
+        Keeps the host at the levels of a whole plot, from its first trial to its last.
     canaries : callable
         Measures the machine before it.
     before : callable
@@ -71,6 +87,9 @@ class Hands:
     """
 
     make: Make = making.make
+    turns: MakeTurns = making.make_turns
+    duet: Callable[[Sequence[Trial], Watch], list[Made]] = side.duet
+    hold: Callable[[Mapping[str, str]], AbstractContextManager[object]] = held
     canaries: Callable[[], Canaries] = canary.measure
     before: Callable[[Guard, Callable[[str], None]], Surroundings] = guard.before_trial
     look: Callable[[], guard.Look] = guard.look
@@ -146,11 +165,29 @@ def carry_out(
         entries = read_journal(root)
         _settle(root, plan, entries, journal, screen)
         screen.planned(plan, entries)
-        for planned in plan.trials:
-            done = entries.ended.get(planned.number)
-            if done is None or (retry and done.status != "finished"):
-                _attempts(root, plan, planned, entries, journal, screen, hands)
+        for (_, levels), trials in groupby(plan.trials, lambda one: _whole_plot(plan, one)):
+            todo = [one for one in launches(trials) if not _done(one, entries, retry)]
+            if todo:
+                with hands.hold(levels):
+                    for launch in todo:
+                        _attempts(root, plan, launch, entries, journal, screen, hands)
     return entries
+
+
+def launches(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
+    """Join trials that are made together."""
+    by_launch = groupby(trials, lambda one: (one.launch, one.number if one.launch is None else 0))
+    return [list(found) for _, found in by_launch]
+
+
+def _whole_plot(plan: Plan, planned: PlannedTrial) -> tuple[int, dict[str, str]]:
+    levels = next(one.levels for one in plan.treatments if one.name == planned.treatment)
+    return planned.block, {name: levels[name] for name in plan.split if name in levels}
+
+
+def _done(launch: Sequence[PlannedTrial], entries: Entries, retry: bool) -> bool:
+    ended = [entries.ended.get(one.number) for one in launch]
+    return all(one is not None and (one.status == "finished" or not retry) for one in ended)
 
 
 def _words(machine: Mapping[str, str | int | None]) -> str:
@@ -165,24 +202,28 @@ def _settle(
         return
     if ended := left.end(ExperimentPaths(root).trials):
         screen.note(f"{ended} process(es) of an interrupted trial were ended")
-    by_number = {one.number: one for one in plan.trials}
-    for number, began in list(entries.open.items()):
-        run = ExperimentPaths(root).trials / began.folder
-        if not (run / "manifest.json").is_file():
+    for launch in launches(plan.trials):
+        opened = [one for one in launch if one.number in entries.open]
+        folders = [ExperimentPaths(root).trials / entries.open[o.number].folder for o in opened]
+        if not opened or not all((run / "manifest.json").is_file() for run in folders):
             continue
-        made = making.read(run, detected=plan.warmup == "auto")
-        if made.status != "finished":
+        places = [(run, one.iterations) for one, run in zip(opened, folders, strict=True)]
+        found = making.read_together(places, detected=plan.warmup == "auto")
+        # Those of a launch end together: where one has, the others' runs are what they are.
+        ends = {made.status for made in found}
+        if "interrupted" in ends or (len(opened) == len(launch) and ends != {"finished"}):
             continue
-        record = _ended(by_number[number], began, made).model_copy(update={"adopted": True})
-        journal.append(record)
-        entries.ended[number] = record
-        del entries.open[number]
+        for one, made in zip(opened, found, strict=True):
+            began = entries.open.pop(one.number)
+            record = _ended(one, began, made).model_copy(update={"adopted": True})
+            journal.append(record)
+            entries.ended[one.number] = record
 
 
 def _attempts(
     root: Path,
     plan: Plan,
-    planned: PlannedTrial,
+    launch: Sequence[PlannedTrial],
     entries: Entries,
     journal: Journal,
     screen: Screen,
@@ -190,36 +231,52 @@ def _attempts(
 ) -> None:
     limits = Guard.model_validate(plan.guard)
     for repeated in range(limits.repeats + 1):
-        attempt = entries.attempts.get(planned.number, 0) + 1
-        entries.attempts[planned.number] = attempt
-        screen.trial(planned, attempt)
+        attempt = 1 + max(entries.attempts.get(one.number, 0) for one in launch)
+        screen.trial(launch[0], attempt)
         since = time.monotonic()
-        began = Began(
-            trial=planned.number,
-            attempt=attempt,
-            folder=planned.folder if attempt == 1 else f"{planned.folder}.{attempt}",
-            before=hands.before(limits, screen.note),
-            canaries=hands.canaries() if plan.canaries == "trial" else None,
-            wall_ns=time.time_ns(),
-        )
-        journal.append(began)
-        trial = trial_of(plan, planned, ExperimentPaths(root).trials / began.folder)
+        before = hands.before(limits, screen.note)
+        canaries = hands.canaries() if plan.canaries == "trial" else None
+        began = [
+            Began(
+                trial=one.number,
+                attempt=attempt,
+                folder=one.folder if attempt == 1 else f"{one.folder}.{attempt}",
+                before=before,
+                canaries=canaries,
+                wall_ns=time.time_ns(),
+            )
+            for one in launch
+        ]
+        for beginning in began:
+            entries.attempts[beginning.trial] = attempt
+            journal.append(beginning)
+        folders = [ExperimentPaths(root).trials / one.folder for one in began]
+        trials = trials_of(plan, launch, folders)
         first = hands.look()
-        made = hands.make(trial, screen)
-        during = hands.after(first, limits, "cgroup.swap" in trial.treatment)
-        if made.status == "interrupted":
+        found = _make(trials, screen, hands)
+        during = hands.after(first, limits, "cgroup.swap" in trials[0].treatment)
+        if any(made.status == "interrupted" for made in found):
             raise KeyboardInterrupt
-        record = _ended(planned, began, made, during)
-        record.duration_s = time.monotonic() - since
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
-        if again and made.status == "finished":
-            record.status = "disturbed"
-        journal.append(record)
-        screen.ended(record)
-        if record.status != "disturbed":
-            entries.ended[planned.number] = record
+        again = again and all(made.status == "finished" for made in found)
+        for one, beginning, made in zip(launch, began, found, strict=True):
+            record = _ended(one, beginning, made, during)
+            record.duration_s = (time.monotonic() - since) / len(launch)
+            if again:
+                record.status = "disturbed"
+                entries.disturbed.append(record)
+            else:
+                entries.ended[one.number] = record
+            journal.append(record)
+            screen.ended(record)
+        if not again:
             return
-        entries.disturbed.append(record)
+
+
+def _make(trials: Sequence[Trial], watch: Watch, hands: Hands) -> list[Made]:
+    if trials[0].turns:
+        return hands.turns(trials[0], watch)
+    return hands.duet(trials, watch) if len(trials) > 1 else [hands.make(trials[0], watch)]
 
 
 def _ended(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -50,6 +50,12 @@ class Made:
 Make = Callable[[Trial, Watch], Made]
 """Makes one trial. Another one than :func:`make` simulates trials."""
 
+MakeTurns = Callable[[Trial, Watch], list[Made]]
+"""Makes a trial in which treatments take turns: what each came to."""
+
+Place = tuple[Path, Collection[int]]
+"""A run, and which of its iterations are meant; none: all."""
+
 
 def make(trial: Trial, watch: Watch) -> Made:
     """Launch a trial in fresh processes, measured as ``pyrometer run`` measures it."""
@@ -66,15 +72,46 @@ def make(trial: Trial, watch: Watch) -> Made:
     return found
 
 
-def read(root: Path, kernel_killed: bool = False, *, detected: bool = True) -> Made:
-    """Read what became of a run; `detected`: its iterations count from where they are steady."""
+def make_turns(trial: Trial, watch: Watch) -> list[Made]:
+    """Launch a trial whose treatments take turns in one JVM."""
+    whole = make(trial, watch)
+    if whole.status != "finished" or trial.run_dir is None:
+        return [whole] * len(trial.turns)
+    places = [(trial.run_dir, positions) for _, positions in trial.turns]
+    return read_together(places, detected=trial.warmup == "auto")
+
+
+def read_together(places: Sequence[Place], *, detected: bool) -> list[Made]:
+    """Read runs that are set beside each other: in each as many iterations count."""
+    found = [read(root, detected=detected, only=only) for root, only in places]
+    start = max((one.facts.counted_from or 0 for one in found if one.facts), default=0)
+    return [read(root, detected=False, only=only, start=start) for root, only in places]
+
+
+def read(
+    root: Path,
+    kernel_killed: bool = False,
+    *,
+    detected: bool = True,
+    only: Collection[int] = (),
+    start: int = 0,
+) -> Made:
+    """Read what became of a run.
+
+    Parameters
+    ----------
+    kernel_killed : bool
+        Whether the kernel ended processes for want of memory meanwhile.
+    detected, only, start
+        Which iterations count: see :func:`pyrometer.analyse.trial_facts.trial_facts`.
+    """
     manifest = read_manifest(root)
     if manifest.state == "interrupted":
         return Made("interrupted", reason=manifest.exit.reason)
     if manifest.state == "finished":
         try:
             with Run.open(root) as opened:
-                facts = trial_facts(opened, detected=detected)
+                facts = trial_facts(opened, detected=detected, only=only, start=start)
         except PyrometerError as error:
             return Made("failed", reason=error.message)
         if facts.seconds is None or facts.seconds <= 0:

@@ -8,17 +8,27 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-Kind = Literal["randomized-blocks", "fixed-order"]
+Kind = Literal["randomized-blocks", "fixed-order", "toggle", "duet"]
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One trial's place: its number and block (from 1), and which treatment."""
+    """One trial's place: its number and block (from 1), and which treatment.
+
+    Attributes
+    ----------
+    iterations : tuple of int
+        Where treatments take turns in one JVM: the positions of this one's.
+    side : int or None
+        Where two run side by side: which side this one has.
+    """
 
     number: int
     block: int
     treatment: str
+    iterations: tuple[int, ...] = ()
+    side: int | None = None
 
 
 class Draw:
@@ -96,3 +106,42 @@ def schedule(
             for key in draw.shuffled(list(wholes)):
                 order += [(block, name) for name in draw.shuffled(wholes[key])]
     return [Slot(number, block, name) for number, (block, name) in enumerate(order, 1)]
+
+
+def in_turn(treatments: Sequence[str], blocks: int, seed: int, rounds: int) -> list[Slot]:
+    """Decide the order in which treatments take turns: a block is one JVM, a round all of them.
+
+    Trials of a block stand in the order of their first iterations.
+
+    Examples
+    --------
+    >>> [(one.block, one.treatment, one.iterations) for one in in_turn("ab", 2, seed=7, rounds=3)]
+    [(1, 'a', (0, 2, 5)), (1, 'b', (1, 3, 4)), (2, 'b', (0, 3, 4)), (2, 'a', (1, 2, 5))]
+    """
+    draw = Draw(seed)
+    made: list[tuple[int, str, tuple[int, ...]]] = []
+    for block in range(1, blocks + 1):
+        places: dict[str, list[int]] = {}
+        for start in range(0, rounds * len(treatments), len(treatments)):
+            for at, name in enumerate(draw.shuffled(treatments), start):
+                places.setdefault(name, []).append(at)
+        made += [(block, name, tuple(found)) for name, found in places.items()]
+    return [Slot(number, *one) for number, one in enumerate(made, 1)]
+
+
+def side_by_side(pair: tuple[str, str], blocks: int, seed: int) -> list[Slot]:
+    """Decide which of two has which side: drawn in every odd block, swapped in the next.
+
+    Examples
+    --------
+    >>> [(one.block, one.treatment, one.side) for one in side_by_side(("a", "b"), 2, seed=1)]
+    [(1, 'a', 0), (1, 'b', 1), (2, 'b', 0), (2, 'a', 1)]
+    """
+    draw, made = Draw(seed), []
+    order: list[str] = []
+    for block in range(1, blocks + 1):
+        order = draw.shuffled(pair) if block % 2 else order[::-1]
+        made += [(block, name, side) for side, name in enumerate(order)]
+    return [
+        Slot(number, block, name, side=side) for number, (block, name, side) in enumerate(made, 1)
+    ]

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from pyrometer.plan.design import Kind
+
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Levels = dict[str, Text]
 
@@ -94,10 +96,12 @@ class Design(_Part):
     """In which order trials run."""
 
     kind: Annotated[
-        Literal["randomized-blocks", "fixed-order"],
+        Kind,
         Field(
             description="randomized-blocks: each block is a random pass over all treatments;"
-            " fixed-order: one treatment after another, to show what that does."
+            " fixed-order: one treatment after another, to show what that does; toggle: treatments"
+            " take turns between iterations of one JVM, a block; duet: two run side by side, each"
+            " on half of the CPUs, and swap sides from block to block."
         ),
     ] = "randomized-blocks"
     split: Annotated[

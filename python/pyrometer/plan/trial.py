@@ -41,6 +41,11 @@ class Trial:
         Longest time of the application, in seconds; then it is ended. ``None``: none.
     canaries : bool
         Whether what the machine attains is measured before each iteration of a workload.
+    turns : tuple of (mapping, tuple of int)
+        Treatments that take turns in one JVM: levels of each on top of `treatment`, and the
+        positions of its iterations.
+    meeting : (str, int) or None
+        Folder in which it meets, before each iteration, the trial that runs beside it; its side.
     """
 
     name: str | None = None
@@ -55,6 +60,8 @@ class Trial:
     tier: str | None = None
     timeout_s: float | None = None
     canaries: bool = False
+    turns: tuple[tuple[Mapping[str, str], tuple[int, ...]], ...] = ()
+    meeting: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.name) == bool(self.command):

@@ -106,6 +106,7 @@ def results(path: Path) -> list[Result]:
             error=line.get("error"),
             cache=line.get("cache") or (begun and begun.cache),
             canary=line.get("canary") or (begun and begun.canary),
+            levels=line.get("levels") or (begun and begun.levels),
             counters=line.get("counters") or {},
             parts=line.get("parts") or [],
         )

@@ -84,7 +84,7 @@ def _take(made: Entries, line: bytes) -> bool:
     made.open.pop(record.trial, None)
     if record.status == "disturbed":
         made.disturbed.append(record)
-    elif record.trial not in made.ended or made.ended[record.trial].status != "finished":
+    elif record.status == "finished" or made.ended.get(record.trial, record).status != "finished":
         made.ended[record.trial] = record
     return True
 

@@ -131,6 +131,7 @@ class Result(_Part):
     error: str | None = None
     cache: dict[str, Any] | None = None
     canary: dict[str, float | str] | None = None
+    levels: dict[str, str] | None = None
     counters: dict[str, int] = Field(default_factory=dict)
     parts: list[ResultPart] = Field(default_factory=list)
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -16,13 +16,14 @@ from pyrometer.workload.cache import DataCache
 from pyrometer.workload.contract import (
     Prepared,
     Progress,
+    Workload,
     WorkloadSpec,
     load,
     no_progress,
-    prepared_to_json,
 )
 from pyrometer.workload.registry import resolve
 from pyrometer.workload.spark import find_spark, import_folder
+from pyrometer.workload.turn import Turn
 
 SPEC_FILE = "workload.json"
 """Name of the runner's input inside ``raw/``."""
@@ -34,6 +35,9 @@ DEFAULT_CONF = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Spark settings where neither the workload nor the user says otherwise."""
+
+SESSION = "spark.sql."
+"""Beginning of settings that are a session's, not the context's."""
 
 AUTO_WARMUP = 1
 """Iterations that ``warmup="auto"`` stands for: one, for class loading and the JIT compiler."""
@@ -84,6 +88,8 @@ def launch_spec(
     spark_home: str | Path | None = None,
     cache_state: str | None = None,
     canary: Sequence[str] = (),
+    turns: Sequence[tuple[Mapping[str, str], Sequence[int]]] = (),
+    meeting: tuple[str, int] | None = None,
     progress: Progress = no_progress,
 ) -> LaunchSpec:
     """Resolve a workload, make its data if it is not there, and say how to start it.
@@ -117,6 +123,11 @@ def launch_spec(
         State of the page cache to bring the data into before each iteration.
     canary : sequence of str
         Command that measures what the machine attains, before each iteration; empty: none.
+    turns : sequence of (mapping, sequence of int)
+        Treatments that take turns in one JVM: on top of all else the levels of each (of the
+        workload's variants, ``spark.sql.`` settings, ``cache.state``), and its iterations.
+    meeting : (str, int), optional
+        Where it waits before each iteration for the one that runs beside it, and its side.
     progress : Progress
         Told about the making of data.
 
@@ -141,14 +152,19 @@ def launch_spec(
     if spark:
         _check_packages(name, spark.python, workload.needs.spark_python)
     cache = data_cache or DataCache()
-    prepared = workload.prepare(spec, cache, progress)
+    made = [Turn(spec, workload.prepare(spec, cache, progress), cache_state)]
+    own = workload.spark_conf(spec)
+    if turns:
+        made = [_turn(workload, made[0], *one, spark_conf or {}, cache, progress) for one in turns]
+        # Each session sets these for itself; what one has must not be there for the others.
+        own = {key: one for key, one in own.items() if not key.startswith(SESSION)}
     conf = {}
     if spark:
         conf = {
             **DEFAULT_CONF,
             "spark.app.name": f"pyrometer {name}",
             **({"spark.jars": ",".join(workload.needs.jars)} if workload.needs.jars else {}),
-            **workload.spark_conf(spec),
+            **own,
             **(spark_conf or {}),
         }
     path = Path(raw_dir).absolute() / SPEC_FILE
@@ -156,12 +172,12 @@ def launch_spec(
         json.dumps(
             {
                 "schema": "pyrometer/workload/1",
-                "spec": asdict(spec),
-                "prepared": prepared_to_json(prepared),
+                **made[0].to_json(),
+                "turns": [one.to_json() for one in made] if turns else [],
+                "meeting": meeting,
                 "spark_conf": conf,
                 "iterations": iterations,
                 "warmup": warmups,
-                "cache_state": cache_state,
                 "canary": list(canary),
             },
             indent=1,
@@ -181,8 +197,34 @@ def launch_spec(
         env={"PYTHONPATH": os.pathsep.join(python_path), **of_spark},
         spark_conf=conf,
         workload=spec,
-        prepared=prepared,
+        prepared=made[0].prepared,
         warmup=warmups,
+    )
+
+
+def _turn(
+    workload: Workload,
+    base: Turn,
+    levels: Mapping[str, str],
+    positions: Sequence[int],
+    of_user: Mapping[str, str],
+    cache: DataCache,
+    progress: Progress,
+) -> Turn:
+    """Make one of several treatments that take turns."""
+    own = {name: level for name, level in levels.items() if name in workload.variants}
+    spec = resolve(workload.name, {**base.spec.levels, **own}, base.spec.scale)
+    of_session = {
+        **{key: one for key, one in workload.spark_conf(spec).items() if key not in of_user},
+        **levels,
+    }
+    return Turn(
+        spec=spec,
+        prepared=workload.prepare(spec, cache, progress),
+        cache_state=levels.get("cache.state", base.cache_state),
+        conf={key: one for key, one in of_session.items() if key.startswith(SESSION)},
+        levels=levels,
+        positions=positions,
     )
 
 

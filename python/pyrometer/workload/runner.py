@@ -28,14 +28,13 @@ from pyrometer.workload.contract import (
     IterationResult,
     Mismatch,
     PartResult,
-    Prepared,
     Workload,
-    WorkloadSpec,
     load,
-    prepared_from_json,
 )
 from pyrometer.workload.iteration_log import ITERATIONS_FILE, say
 from pyrometer.workload.iteration_log import IterationLog as IterationLog
+from pyrometer.workload.meeting import Meeting
+from pyrometer.workload.turn import Turn, from_json
 
 ITERATION_PROPERTY = "pyrometer.iteration"
 WARMUP_PROPERTY = "pyrometer.warmup"
@@ -65,35 +64,29 @@ class Runner:
     ----------
     workload : Workload
         What runs.
-    spec : WorkloadSpec
-        With which levels and size.
-    prepared : Prepared
-        On which data.
+    turns : sequence of Turn
+        As what, on which data: one, or several that take turns.
     log : IterationLog
         Where starts and ends go.
-    cache_state : str or None
-        State of the page cache that the data's files are brought into before each iteration.
     canary_command : sequence of str
         What measures the machine before each iteration; empty: nothing does.
+    meeting : Meeting or None
+        Where it waits before each iteration for the one that runs beside it.
     """
 
     def __init__(
         self,
         workload: Workload,
-        spec: WorkloadSpec,
-        prepared: Prepared,
+        turns: Sequence[Turn],
         log: IterationLog,
-        cache_state: str | None = None,
         canary_command: Sequence[str] = (),
+        meeting: Meeting | None = None,
     ) -> None:
         self._workload = workload
-        self._spec = spec
-        self._prepared = prepared
+        self._turns = turns
         self._log = log
-        self._cache_state = cache_state
         self._canary = canary_command
-        self._files: Sequence[str] = ()
-        self._first: IterationResult | None = None
+        self._meeting = meeting
 
     def run(self, spark: Any, iterations: int, warmup: int) -> None:
         """Set up, then run `warmup` iterations and `iterations` measured ones, numbered from 0.
@@ -104,21 +97,31 @@ class Runner:
             At the first iteration whose result is not the known one.
         """
         try:
-            self._workload.setup(spark, self._prepared, self._spec)
-            self._files = self._workload.read_files(self._prepared, self._spec)
+            for turn in self._turns:
+                turn.begin(self._workload, spark)
+            whose = {number: turn for turn in self._turns for number in turn.positions}
             for number in range(warmup + iterations):
-                self._iterate(spark, number, warmup=number < warmup)
+                turn = whose.get(number, self._turns[0])
+                self._iterate(turn, number, warmup=number < warmup)
         finally:
-            self._workload.teardown(self._prepared, self._spec)
+            if self._meeting is not None:
+                self._meeting.leave()
+            for turn in self._turns:
+                self._workload.teardown(turn.prepared, turn.spec)
 
-    def _iterate(self, spark: Any, number: int, *, warmup: bool) -> None:
+    def _iterate(self, turn: Turn, number: int, *, warmup: bool) -> None:
+        spark = turn.session
         _mark(spark, str(number), "true" if warmup else "false")
         # It comes first: what it writes may push pages out.
-        seen = {"canary": canary.measure(self._canary)} if self._canary else {}
-        cache = page_cache.bring(self._cache_state, self._files)
+        seen: dict[str, Any] = {"canary": canary.measure(self._canary)} if self._canary else {}
+        if turn.levels:
+            seen["levels"] = dict(turn.levels)
+        cache = page_cache.bring(turn.cache_state, turn.files)
+        if self._meeting is not None:
+            self._meeting.wait(number)
         self._log.write("start", number, warmup, cache=cache, **seen)
         try:
-            result = self._workload.run(spark, self._prepared, self._spec)
+            result = self._workload.run(spark, turn.prepared, turn.spec)
         except BaseException as error:
             status = "interrupted" if isinstance(error, Interrupted) else "failed"
             cause = f"{type(error).__name__}: {error}"
@@ -126,11 +129,11 @@ class Runner:
             raise
         ended = {"mono_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
         _mark(spark, None, None)
-        mismatch = self._workload.verify(result, self._prepared, self._spec)
+        mismatch = self._workload.verify(result, turn.prepared, turn.spec)
         if mismatch is None and self._workload.repeats and not failures(result):
-            if self._first is None:
-                self._first = result
-            mismatch = unlike(self._first, result)
+            if turn.first is None:
+                turn.first = result
+            mismatch = unlike(turn.first, result)
         failed = failures(result)
         status = "failed" if failed else "wrong_result" if mismatch else "ok"
         self._end(
@@ -198,17 +201,17 @@ def main(arguments: list[str]) -> int:
     try:
         path = Path(arguments[0]).absolute()
         value = json.loads(path.read_text(encoding="utf-8"))
-        spec = WorkloadSpec(**value["spec"])
-        prepared = prepared_from_json(value["prepared"])
+        turns = [from_json(one) for one in value.get("turns") or [value]]
+        spec, canary_command = turns[0].spec, value.get("canary") or ()
+        folder, side = value.get("meeting") or (None, 0)
+        beside = Meeting(Path(folder), side) if folder else None
         conf, iterations, warmup = value["spark_conf"], value["iterations"], value["warmup"]
         workload = load(spec.entry)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, UsageError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, UsageError) as error:
         say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
         return EXIT_USAGE
     log = IterationLog(path.with_name(ITERATIONS_FILE))
-    runner = Runner(
-        workload, spec, prepared, log, value.get("cache_state"), value.get("canary", ())
-    )
+    runner = Runner(workload, turns, log, canary_command, beside)
     spark = None
     try:
         spark = start_session(conf) if workload.engine == "spark" else None

@@ -94,6 +94,7 @@ def account(
     margin: float,
     control: str | None = None,
     names: Sequence[str] = (),
+    sides: Mapping[str, float] | None = None,
 ) -> CompareReport:
     """Compare all pairs of treatments, or each with the control.
 
@@ -104,6 +105,8 @@ def account(
     ----------
     names : sequence of str
         Treatments in the order in which they are to be told; without it, as the trials name them.
+    sides : mapping, optional
+        By block, 1 or -1: which of two places the first treatment had, where they swapped them.
 
     Raises
     ------
@@ -115,9 +118,11 @@ def account(
         values.setdefault(trial.treatment, []).append(trial.value)
     _check(values, control)
     blocked = _blocked(trials, values)
-    sides = _sides(list(values), control)
+    pairs = _sides(list(values), control)
     lists = blocked or values
-    made = [_pair(a, b, lists, bool(blocked), margin) for a, b in sides]
+    blocks = dict.fromkeys(trial.block for trial in trials)
+    swapped = [sides[block] for block in blocks if block] if sides and blocked else None
+    made = [_pair(a, b, lists, bool(blocked), margin, swapped) for a, b in pairs]
     _correct(made, values, control)
     report = CompareReport(
         what=what,
@@ -167,12 +172,17 @@ def _blocked(
 
 
 def _pair(
-    a: str, b: str, lists: Mapping[str, Sequence[float]], blocked: bool, margin: float
+    a: str,
+    b: str,
+    lists: Mapping[str, Sequence[float]],
+    blocked: bool,
+    margin: float,
+    swapped: Sequence[float] | None,
 ) -> PairReport:
     x, y = lists[a], lists[b]
     sd = pooled_sd(logs(x), logs(y))
     if blocked:
-        inside = paired(x, y, margin=margin)
+        inside = paired(x, y, margin=margin, sides=swapped)
         within = None if sd is None or inside.sd_ratio is None else sd * inside.sd_ratio
         return PairReport(
             a=a, b=b, change=inside.change, p=inside.p, second_p=inside.signs_p,

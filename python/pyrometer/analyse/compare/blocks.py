@@ -63,8 +63,15 @@ def paired(
     *,
     margin: float = MARGIN,
     level: float = LEVEL,
+    sides: Sequence[float] | None = None,
 ) -> Paired:
     """Compare two lists whose places are blocks.
+
+    Parameters
+    ----------
+    sides : sequence of float, optional
+        1 or -1 by block, where the two swapped places: what the places differ by is taken out, for
+        a degree of freedom.
 
     Raises
     ------
@@ -81,19 +88,26 @@ def paired(
         raise ValueError(f"{len(a)} blocks on one side, {len(b)} on the other")
     x, y = logs(a), logs(b)
     differences = np.asarray(y) - np.asarray(x)
-    n, mean = differences.size, float(differences.mean())
-    if n < 2:
+    n, freedom = differences.size, differences.size - 1
+    leverage = 1 / n
+    if sides is not None and len(set(sides)) > 1:
+        design = np.column_stack([np.ones(n), sides])
+        fit = np.linalg.lstsq(design, differences, rcond=None)[0]
+        differences = differences - design[:, 1] * fit[1]
+        freedom, leverage = n - 2, float(np.linalg.inv(design.T @ design)[0, 0])
+    mean = float(differences.mean())
+    if freedom < 1:
         change = _change(mean, None, level, n)
         return Paired(change, None, None, margin, None, "cannot tell", None, None)
-    sd = float(differences.std(ddof=1))
-    error = sd / math.sqrt(n)
+    sd = math.sqrt(float(((differences - mean) ** 2).sum()) / freedom)
+    error = sd * math.sqrt(leverage)
     t = mean / error if error else (0.0 if mean == 0 else math.copysign(math.inf, mean))
-    p = float(2 * stats.t.sf(abs(t), n - 1))
-    change = _change(mean, float(stats.t.ppf((1 + level) / 2, n - 1)) * error, level, n)
+    p = float(2 * stats.t.sf(abs(t), freedom))
+    change = _change(mean, float(stats.t.ppf((1 + level) / 2, freedom)) * error, level, n)
     low, high = math.log1p(-margin), math.log1p(margin)
     if error:
-        sides = [(mean - low) / error, (high - mean) / error]
-        same_p = float(max(stats.t.sf(side, n - 1) for side in sides))
+        bounds = [(mean - low) / error, (high - mean) / error]
+        same_p = float(max(stats.t.sf(bound, freedom) for bound in bounds))
     else:
         same_p = 0.0 if low < mean < high else 1.0
     verdict = judge(change, p, same_p, margin)

@@ -1,0 +1,301 @@
+"""Treatments that share a launch: in turn in one JVM, or side by side on halves of the CPUs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support import experiments
+from tests.support.experiments import CALM, HEAD, Machine, napping
+
+from pyrometer.analyse.compare.blocks import paired
+from pyrometer.analyse.experiment import experiment_report
+from pyrometer.analyse.trial_facts import TrialFacts
+from pyrometer.cli.main import run_verb
+from pyrometer.errors import UsageError, WorkloadError
+from pyrometer.experiment.loop import begin, carry_out, launches
+from pyrometer.experiment.making import Made
+from pyrometer.experiment.planned import plan_of, trials_of
+from pyrometer.experiment.together import halves
+from pyrometer.plan.design import in_turn, side_by_side
+from pyrometer.run import topology
+from pyrometer.run.topology import Cpu
+from pyrometer.run.topology import Machine as Host
+from pyrometer.store.experiment import ExperimentPaths, read_plan
+from pyrometer.store.journal import read_journal
+from pyrometer.workload.meeting import Meeting
+
+SCAN = "name: e\nworkload: parquet-scan\nscale: test\nseed: 5\n"
+TOGGLE = SCAN + "design: {kind: toggle}\nblocks: 3\niterations: 4\nwarmup: 1\n"
+CODECS = "matrix: {codec: [snappy, none, zstd]}\n"
+DUET = HEAD + CALM + "design: {kind: duet}\nblocks: 2\nseed: 3\n"
+
+
+@pytest.fixture(autouse=True)
+def _two_cpus(monkeypatch):
+    host = Host((Cpu(0, 0, 0), Cpu(0, 1, 1)), (0,))
+    monkeypatch.setattr(topology, "read", lambda: host)
+    monkeypatch.setattr("pyrometer.experiment.planned.os.sched_getaffinity", lambda _: {0, 1})
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**63), st.integers(1, 6))
+def test_every_round_has_every_treatment_once_and_the_seed_decides(names, blocks, seed, rounds):
+    names = [f"t{at}" for at in range(names)]
+    made = in_turn(names, blocks, seed, rounds)
+    assert made == in_turn(names, blocks, seed, rounds)
+    assert [one.number for one in made] == list(range(1, len(names) * blocks + 1))
+    for block in range(1, blocks + 1):
+        whose = {at: one.treatment for one in made if one.block == block for at in one.iterations}
+        assert sorted(whose) == list(range(rounds * len(names)))
+        for start in range(0, rounds * len(names), len(names)):
+            assert sorted(whose[start + at] for at in range(len(names))) == names
+
+
+@given(st.integers(1, 20), st.integers(0, 2**63))
+def test_sides_are_swapped_and_the_seed_decides(pairs, seed):
+    made = side_by_side(("a", "b"), 2 * pairs, seed)
+    assert made == side_by_side(("a", "b"), 2 * pairs, seed)
+    for name in "ab":
+        sides = [one.side for one in made if one.treatment == name]
+        assert all(
+            first + second == 1 for first, second in zip(sides[::2], sides[1::2], strict=True)
+        )
+    assert all(len({o.side for o in made if o.block == b}) == 2 for b in range(1, 2 * pairs + 1))
+
+
+@pytest.mark.parametrize(
+    ("cpus", "allowed", "level", "sides"),
+    [
+        ([(0, 0, 0), (0, 1, 1)], {0, 1}, None, ("0-0", "1-1")),
+        # Hardware threads of a core stay together, nodes too; an odd core stays idle.
+        (
+            [(0, 0, 0), (0, 0, 4), (0, 1, 1), (0, 1, 5), (1, 2, 2), (1, 2, 6)],
+            {0, 1, 2, 4, 5, 6}, None, ("0,4", "1,5"),
+        ),
+        ([(0, 0, 0), (0, 1, 1), (1, 2, 2), (1, 3, 3)], {0, 1, 2, 3}, None, ("0-1", "2-3")),
+        ([(0, 0, 0), (0, 1, 1), (1, 2, 2), (1, 3, 3)], {0, 1, 2, 3}, "2", ("0-0", "1-1")),
+        ([(0, 0, 0), (0, 1, 1), (1, 2, 2), (1, 3, 3)], {0, 1, 2, 3}, "1,3", ("1-1", "3-3")),
+        ([(0, 0, 0), (0, 0, 1)], {0, 1}, None, ("0-0", "1-1")),
+    ],
+)  # fmt: skip
+def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
+    monkeypatch.setattr(topology, "read", lambda: Host(tuple(Cpu(*one) for one in cpus), (0,)))
+    assert halves(frozenset(allowed), level) == sides
+    with pytest.raises(UsageError, match="two CPUs are needed"):
+        halves(frozenset({min(allowed)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TOGGLE + "matrix: {jvm.heap: [1g, 2g]}\n", ":9:10: jvm.heap: needs a fresh JVM"),
+        (TOGGLE + "matrix: {spark.io.compression.codec: [lz4, zstd]}\n", ":9:10: spark.io"),
+        (TOGGLE + "matrix: {workload.scale: ['1000', '2000']}\n", ":9:10: workload.scale: needs"),
+        (
+            TOGGLE.replace("toggle}", "toggle, split: [codec]}") + CODECS,
+            ":5:24: toggle has no trials of its own",
+        ),
+        (
+            SCAN.replace("parquet-scan", "random-read")
+            + "design: {kind: toggle}\nmatrix: {cache.state: [cold, warm]}\n",
+            ":5:10: random-read has no iterations in a JVM",
+        ),
+        (SCAN + "design: {kind: duet}\n" + CODECS, ":5:10: side by side run two treatments, the"),
+        (
+            SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {layout.tasks: [1, 2]}\n",
+            ":7:10: layout.tasks: side by side must have the same CPUs",
+        ),
+        (
+            SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {spark.local.dir: [/a, /b]}\n",
+            ":7:10: spark.local.dir: side by side",
+        ),
+        (
+            SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {cache.state: [cold, warm]}\n",
+            ":7:10: cache.state: side by side",
+        ),
+        (
+            SCAN + "design: {kind: duet}\nblocks: 3\nmatrix: {codec: [none, zstd]}\n",
+            ":6:1: 3 blocks: sides are swapped",
+        ),
+    ],
+)
+def test_what_cannot_share_a_launch_is_refused_with_its_place(tmp_path, text, message):
+    path = tmp_path / "e.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        plan_of(path, tmp_path)
+    assert caught.value.message.startswith(f"{path}{message}")
+
+
+def test_one_launch_has_the_levels_of_all_in_turn(tmp_path, capsys):
+    path = tmp_path / "e.yaml"
+    path.write_text(TOGGLE + CODECS + "set: {layout.tasks: 2, spark.sql.ansi.enabled: 'false'}\n")
+    plan = plan_of(path, tmp_path)
+    assert (plan.kind, plan.canaries, len(plan.trials)) == ("toggle", "iteration", 9)
+    first = launches(plan.trials)[0]
+    assert {one.folder for one in first} == {"0001-in-turn"}
+    (trial,) = trials_of(plan, first, [tmp_path / "0001-in-turn"] * 3)
+    assert trial.treatment == {"layout.tasks": 2, "spark.sql.ansi.enabled": "false"}
+    assert (trial.warmup, trial.iterations) == (3, 12)
+    assert sorted(at for _, positions in trial.turns for at in positions) == list(range(15))
+    assert {levels["data.codec"] for levels, _ in trial.turns} == {"snappy", "none", "zstd"}
+    assert run_verb(["experiment", "plan", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "taking turns in one JVM a block" in told
+    assert "estimand: treatments took turns in one JVM" in told
+
+
+def in_one_jvm(carried=0.0, seed=1):
+    """Hands whose trials take turns; `carried` is what snappy adds to the iteration after it."""
+    draw = np.random.default_rng(seed)
+
+    def turns(trial, watch):
+        jvm = draw.normal(0, 0.1)
+        whose = {at: levels["data.codec"] for levels, positions in trial.turns for at in positions}
+        times = {}
+        for at in sorted(whose):
+            after = carried if whose.get(at - 1) == "snappy" else 0.0
+            times[at] = 10 * math.exp(jvm + after + draw.normal(0, 0.01))
+        made = []
+        for _, positions in trial.turns:
+            series = tuple(times[at] for at in positions)
+            seconds = float(np.mean(series[1:]))
+            facts = TrialFacts(series[1:], seconds, 1, "00", "p", series, 1, "flat")
+            made.append(Made("finished", seconds=seconds, facts=facts))
+        return made
+
+    return dataclasses.replace(Machine(1, 40).hands(), turns=turns)
+
+
+def toggled(tmp_path, **how):
+    path, root = tmp_path / "e.yaml", tmp_path / "out"
+    path.write_text(
+        TOGGLE.replace("blocks: 3\niterations: 4", "blocks: 6\niterations: 8")
+        + "canaries: none\nmatrix: {codec: [snappy, none]}\n"
+    )
+    begin(root, plan_of(path, tmp_path))
+    carry_out(root, hands=in_one_jvm(**how))
+    return root
+
+
+def test_what_came_before_is_tested_where_treatments_take_turns(tmp_path, capsys):
+    root = toggled(tmp_path)
+    found = experiment_report(read_plan(root), read_journal(root))
+    assert found.carry_over_p > 0.01
+    assert "carry_over" not in {one.code for one in found.doubts}
+    # Noise of whole JVMs, ten times that of an iteration, is not in the difference.
+    (pair,) = found.comparison.pairs
+    assert pair.change.n == 6
+    assert pair.change.high - pair.change.low < 0.03
+    (tmp_path / "more").mkdir()
+    root = toggled(tmp_path / "more", carried=0.1)
+    found = experiment_report(read_plan(root), read_journal(root))
+    assert found.carry_over_p < 1e-6
+    assert "carry_over" in {one.code for one in found.doubts}
+    assert run_verb(["experiment", "show", str(root)]) == 0
+    told = capsys.readouterr().out
+    assert "estimand: treatments took turns" in told
+    assert "carry-over from the treatment before: p =" in told
+
+
+def test_a_kill_within_a_launch_of_several_leads_to_the_same_end(tmp_path):
+    """Every prefix of the journal is what a kill may leave: nothing of a launch is made twice."""
+    root = toggled(tmp_path)
+    text = ExperimentPaths(root).journal.read_bytes()
+    plan = read_plan(root)
+    whole = [(one.number, one.treatment, one.block) for one in plan.trials]
+    ends = [at + 1 for at, byte in enumerate(text) if byte == 10]
+    for length in {0, *ends[1:6], *(at - 7 for at in ends[:6]), ends[-1]}:
+        part = tmp_path / f"cut-{length}"
+        begin(part, plan)
+        ExperimentPaths(part).journal.write_bytes(text[:length])
+        again = carry_out(part, hands=in_one_jvm())
+        found = sorted(again.ended.values(), key=lambda one: one.trial)
+        assert [(one.trial, one.treatment, one.block) for one in found] == whole
+        by_block = {}
+        for one in found:
+            by_block.setdefault(one.block, set()).add((one.folder, one.attempt))
+        # Those of a block are always of one launch.
+        assert all(len(of) == 1 for of in by_block.values())
+
+
+def test_what_the_sides_differ_by_is_taken_out():
+    draw, sides = np.random.default_rng(4), [1.0, -1.0] * 6
+    a = [math.exp(draw.normal(0, 0.01) + 0.1 * side) for side in sides]
+    b = [math.exp(draw.normal(0, 0.01) - 0.1 * side + 0.02) for side in sides]
+    plain, right = paired(a, b), paired(a, b, sides=sides)
+    assert right.change.value == pytest.approx(plain.change.value)
+    assert right.change.high - right.change.low < 0.15 * (plain.change.high - plain.change.low)
+    assert right.change.low < math.expm1(0.02) < right.change.high
+    assert right.change.n == 12
+
+
+def test_a_duet_is_planned_by_side(tmp_path, capsys):
+    path = napping(tmp_path, DUET + "matrix: {workload.time: [short, long]}\n")
+    plan = plan_of(path, tmp_path)
+    assert {(one.block, one.cpus) for one in plan.trials} == {
+        (1, "0-0"), (1, "1-1"), (2, "0-0"), (2, "1-1"),
+    }  # fmt: skip
+    assert run_verb(["experiment", "plan", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "estimand: two ran side by side" in told
+    assert "sides: CPUs 0-0 and 1-1, swapped from block to block" in told
+
+
+def test_who_meets_waits_for_the_other_or_hears_that_it_has_ended(tmp_path):
+    order, left, right = [], Meeting(tmp_path, 0), Meeting(tmp_path, 1)
+
+    def other():
+        for number in range(3):
+            right.wait(number)
+            order.append(number)
+        right.leave()
+
+    beside = threading.Thread(target=other)
+    beside.start()
+    for number in range(3):
+        left.wait(number)
+        assert len(order) <= number + 1
+    beside.join(10)
+    assert order == [0, 1, 2]
+    with pytest.raises(WorkloadError, match="the other side has ended"):
+        left.wait(3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPUs are needed")
+def test_a_duet_naps_side_by_side_and_is_resumed(tmp_path, monkeypatch, capsys):
+    monkeypatch.undo()
+    path, root = (
+        napping(tmp_path, DUET + "matrix: {workload.time: [short, long]}\n"),
+        tmp_path / "o",
+    )
+    work = tmp_path / "workload.yaml"
+    work.write_text(work.read_text().replace('"0.02"', '"1"').replace('"0.04"', '"2"'))
+    assert run_verb(["experiment", "run", str(path), "-o", str(root), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["estimand"].startswith("two ran side by side")
+    assert [one["ends"] for one in found["treatments"]] == [{"finished": 2}] * 2
+    ended = read_journal(root).ended
+    for block in (1, 2):
+        spans = []
+        for one in (one for one in ended.values() if one.block == block):
+            manifest = json.loads((root / "trials" / one.folder / "manifest.json").read_text())
+            spans.append((manifest["started_mono_ns"], manifest["ended_mono_ns"]))
+        assert max(start for start, _ in spans) < min(end for _, end in spans)
+    journal = ExperimentPaths(root).journal
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    assert run_verb(["experiment", "resume", str(root)]) == 0
+    assert [one.adopted for one in read_journal(root).ended.values()].count(True) == 1
+
+
+def test_a_plan_of_simulated_trials_has_launches_of_their_own():
+    plan = experiments.plan(["a", "b"], 3, 1)
+    assert [len(one) for one in launches(plan.trials)] == [1] * 6
