@@ -32,12 +32,17 @@ def resolve(document: Mapping[str, Any], path: str) -> Quantity | str:
     [3.0, 5.0]
     >>> resolve({"parts": [{"name": "q01", "times_ns": [9, 5, 4]}]}, "parts.q01.times_ns.1:")
     [5.0, 4.0]
+    >>> resolve({"ipc": {"ipc": None, "reason": "no PMU"}}, "ipc.ipc")
+    'no ipc: no PMU'
     """
     value: Any = document
+    reason = None
     for word in path.split("."):
+        if isinstance(value, Mapping) and isinstance(value.get("reason"), str):
+            reason = value["reason"]
         value = _step(value, word)
         if value is None:
-            return f"no {word}"
+            return f"no {word}" + (f": {reason}" if reason else "")
     return quantity(value)
 
 
