@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrometer.analyse.trial_facts import TrialFacts
 from pyrometer.experiment.guard import Look
-from pyrometer.experiment.loop import Hands
+from pyrometer.experiment.hands import Hands
 from pyrometer.experiment.making import Made
 from pyrometer.plan import Trial
 from pyrometer.store.experiment import Canaries, Plan, PlannedTreatment, PlannedTrial, Surroundings

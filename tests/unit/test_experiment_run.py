@@ -21,7 +21,8 @@ from pyrometer.cli.main import run_verb
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment import guard, making
 from pyrometer.experiment.guard import Look, between, disturbances
-from pyrometer.experiment.loop import Hands, begin, carry_out
+from pyrometer.experiment.hands import Hands
+from pyrometer.experiment.loop import begin, carry_out
 from pyrometer.experiment.making import Made
 from pyrometer.experiment.planned import plan_of
 from pyrometer.plan import Trial

@@ -20,10 +20,11 @@ from pyrometer.analyse.experiment import experiment_report
 from pyrometer.analyse.trial_facts import TrialFacts
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError, WorkloadError
-from pyrometer.experiment.loop import begin, carry_out, launches
+from pyrometer.experiment.loop import begin, carry_out
 from pyrometer.experiment.making import Made
-from pyrometer.experiment.planned import plan_of, trials_of
+from pyrometer.experiment.planned import plan_of
 from pyrometer.experiment.together import halves
+from pyrometer.experiment.trials import launches, trials_of
 from pyrometer.plan.design import in_turn, side_by_side
 from pyrometer.run import topology
 from pyrometer.run.topology import Cpu
@@ -42,7 +43,7 @@ DUET = HEAD + CALM + "design: {kind: duet}\nblocks: 2\nseed: 3\n"
 def _two_cpus(monkeypatch):
     host = Host((Cpu(0, 0, 0), Cpu(0, 1, 1)), (0,))
     monkeypatch.setattr(topology, "read", lambda: host)
-    monkeypatch.setattr("pyrometer.experiment.planned.os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("pyrometer.experiment.trials.os.sched_getaffinity", lambda _: {0, 1})
 
 
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**63), st.integers(1, 6))

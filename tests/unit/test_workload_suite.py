@@ -18,7 +18,7 @@ from pyrometer.workload.builtin.tpch import Tpch
 from pyrometer.workload.cache import DataCache
 from pyrometer.workload.contract import IterationResult, PartResult, Prepared, WorkloadSpec
 from pyrometer.workload.data import queries
-from pyrometer.workload.runner import failures
+from pyrometer.workload.outcome import failures
 from pyrometer.workload.streams import stream_order
 
 

@@ -23,7 +23,7 @@ LINES = 8
 
 
 class ExperimentScreen:
-    """A :class:`pyrometer.experiment.loop.Screen` for people."""
+    """A :class:`pyrometer.experiment.hands.Screen` for people."""
 
     def __init__(self) -> None:
         self._live: Live | None = None

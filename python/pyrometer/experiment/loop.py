@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol
 
 from pyrometer.errors import UsageError
-from pyrometer.experiment import canary, guard, left, making, side
-from pyrometer.experiment.making import Made, Make, MakeTurns
-from pyrometer.experiment.planned import digest_of, this_machine, trials_of
-from pyrometer.plan import Trial, parse_treatment
+from pyrometer.experiment import left, making
+from pyrometer.experiment.hands import Hands, Quiet, Screen
+from pyrometer.experiment.making import Made
+from pyrometer.experiment.planned import digest_of, this_machine
+from pyrometer.experiment.trials import launches, trials_of, whole_plot
 from pyrometer.plan.experiment_file import Guard
-from pyrometer.run import settings
-from pyrometer.run.observe import Silent, Watch
 from pyrometer.store.experiment import (
     Began,
     Canaries,
@@ -30,70 +26,6 @@ from pyrometer.store.experiment import (
     write_plan,
 )
 from pyrometer.store.journal import Entries, Journal, opened_journal, read_journal
-
-
-class Screen(Watch, Protocol):
-    """Who is told how an experiment goes on."""
-
-    def planned(self, plan: Plan, entries: Entries) -> None:
-        """Tell what is to be done, and what is done already."""
-
-    def trial(self, planned: PlannedTrial, attempt: int) -> None:
-        """Tell that an attempt begins."""
-
-    def ended(self, ended: Ended) -> None:
-        """Tell how it ended."""
-
-
-class Quiet(Silent):
-    """A `Screen` that shows nothing."""
-
-    def planned(self, plan: Plan, entries: Entries) -> None:
-        """Show nothing."""
-
-    def trial(self, planned: PlannedTrial, attempt: int) -> None:
-        """Show nothing."""
-
-    def ended(self, ended: Ended) -> None:
-        """Show nothing."""
-
-
-def held(levels: Mapping[str, str]) -> AbstractContextManager[object]:
-    """Keep the kernel's switches at the levels of a whole plot."""
-    wanted = parse_treatment([f"{k}={v}" for k, v in levels.items() if k.startswith("os.")])
-    return settings.applied(settings.switches(wanted)) if wanted else nullcontext()
-
-
-@dataclass(frozen=True)
-class Hands:
-    """What touches the machine.
-
-    Parameters
-    ----------
-    make : callable
-        Makes a trial.
-    turns : callable
-        Makes one in which treatments take turns.
-    duet : callable
-        Makes two at once.
-    hold : callable
-        Keeps the host at the levels of a whole plot, from its first trial to its last.
-    canaries : callable
-        Measures the machine before it.
-    before : callable
-        Waits for calm, and tells what it saw.
-    look, after : callable
-        Read counters, and judge what others did since.
-    """
-
-    make: Make = making.make
-    turns: MakeTurns = making.make_turns
-    duet: Callable[[Sequence[Trial], Watch], list[Made]] = side.duet
-    hold: Callable[[Mapping[str, str]], AbstractContextManager[object]] = held
-    canaries: Callable[[], Canaries] = canary.measure
-    before: Callable[[Guard, Callable[[str], None]], Surroundings] = guard.before_trial
-    look: Callable[[], guard.Look] = guard.look
-    after: Callable[[guard.Look, Guard, bool], Surroundings] = guard.after_trial
 
 
 def begin(root: Path, plan: Plan) -> None:
@@ -165,24 +97,13 @@ def carry_out(
         entries = read_journal(root)
         _settle(root, plan, entries, journal, screen)
         screen.planned(plan, entries)
-        for (_, levels), trials in groupby(plan.trials, lambda one: _whole_plot(plan, one)):
+        for (_, levels), trials in groupby(plan.trials, lambda one: whole_plot(plan, one)):
             todo = [one for one in launches(trials) if not _done(one, entries, retry)]
             if todo:
                 with hands.hold(levels):
                     for launch in todo:
                         _attempts(root, plan, launch, entries, journal, screen, hands)
     return entries
-
-
-def launches(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
-    """Join trials that are made together."""
-    by_launch = groupby(trials, lambda one: (one.launch, one.number if one.launch is None else 0))
-    return [list(found) for _, found in by_launch]
-
-
-def _whole_plot(plan: Plan, planned: PlannedTrial) -> tuple[int, dict[str, str]]:
-    levels = next(one.levels for one in plan.treatments if one.name == planned.treatment)
-    return planned.block, {name: levels[name] for name in plan.split if name in levels}
 
 
 def _done(launch: Sequence[PlannedTrial], entries: Entries, retry: bool) -> bool:
@@ -253,7 +174,7 @@ def _attempts(
         folders = [ExperimentPaths(root).trials / one.folder for one in began]
         trials = trials_of(plan, launch, folders)
         first = hands.look()
-        found = _make(trials, screen, hands)
+        found = hands.made(trials, screen)
         during = hands.after(first, limits, "cgroup.swap" in trials[0].treatment)
         if any(made.status == "interrupted" for made in found):
             raise KeyboardInterrupt
@@ -271,12 +192,6 @@ def _attempts(
             screen.ended(record)
         if not again:
             return
-
-
-def _make(trials: Sequence[Trial], watch: Watch, hands: Hands) -> list[Made]:
-    if trials[0].turns:
-        return hands.turns(trials[0], watch)
-    return hands.duet(trials, watch) if len(trials) > 1 else [hands.make(trials[0], watch)]
 
 
 def _ended(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyrometer import __version__
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment.feasible import honoured, host_facts
-from pyrometer.experiment.together import check_together, halves
-from pyrometer.plan import Trial, parse_treatment
-from pyrometer.plan.design import in_turn, schedule, side_by_side
+from pyrometer.experiment.together import check_together
+from pyrometer.experiment.trials import ordered
 from pyrometer.plan.experiment_source import Source, read_source
 from pyrometer.plan.factors import find_factor
 from pyrometer.plan.treatments import Own, Treatments, baseline_of, combinations, short_names
@@ -28,7 +23,6 @@ from pyrometer.store.experiment import (
     LeftOutTreatment,
     Plan,
     PlannedTreatment,
-    PlannedTrial,
 )
 from pyrometer.workload import registry
 from pyrometer.workload.contract import parse_scale
@@ -124,7 +118,7 @@ def plan_of(
             LeftOutTreatment(name=one.name, reason=one.reason, varied=dict(one.varied))
             for one in made.left_out
         ],
-        trials=_trials(source, made, times, chosen, split, rounds),
+        trials=ordered(source, made, times, chosen, split, rounds),
         machine=this_machine(),
         workload_sha256=digest_of(experiment.workload),
         pyrometer_version=__version__,
@@ -138,37 +132,6 @@ def _split(source: Source, made: Treatments, own: Own) -> list[str]:
         return list(short_names(dict.fromkeys(asked, ""), own))
     varied = dict.fromkeys(name for one in made.run.values() for name in one.varied)
     return [name for name in varied if name not in own and find_factor(name).dear]
-
-
-def _trials(
-    source: Source, made: Treatments, blocks: int, seed: int, split: list[str], rounds: int
-) -> list[PlannedTrial]:
-    """Put all trials in their order, with where and how each runs."""
-    kind, names = source.experiment.design.kind, list(made.run)
-    if kind == "toggle":
-        return [
-            PlannedTrial(
-                number=one.number, block=one.block, treatment=one.treatment,
-                folder=f"{one.block:04d}-in-turn", launch=one.block,
-                iterations=list(one.iterations),
-            )
-            for one in in_turn(names, blocks, seed, rounds)
-        ]  # fmt: skip
-    if kind == "duet":
-        sides = halves(frozenset(os.sched_getaffinity(0)), source.experiment.set.get("host.cpus"))
-        slots = side_by_side((names[0], names[1]), blocks, seed)
-    else:
-        levels = {name: one.levels for name, one in made.run.items()}
-        slots = schedule(levels, blocks, seed, kind=kind, split=split)
-    return [
-        PlannedTrial(
-            number=one.number, block=one.block, treatment=one.treatment,
-            folder=f"{one.number:04d}-{_word(one.treatment)}",
-            launch=None if one.side is None else one.block,
-            cpus=None if one.side is None else sides[one.side],
-        )
-        for one in slots
-    ]  # fmt: skip
 
 
 def canaries_of(source: Source, made: Treatments) -> CanaryPlace:
@@ -212,63 +175,6 @@ def digest_of(workload: str) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
-def trials_of(plan: Plan, launch: Sequence[PlannedTrial], run_dirs: Sequence[Path]) -> list[Trial]:
-    """Make what is launched: a trial for each that is planned, or one in which they take turns."""
-    if plan.kind != "toggle":
-        return [
-            _trial(plan, _levels(plan, one), run_dir, one.cpus)
-            for one, run_dir in zip(launch, run_dirs, strict=True)
-        ]
-    varied = {one.name: one.varied for one in plan.treatments}
-    levels = _levels(plan, launch[0])
-    shared = {
-        name: level for name, level in levels.items() if name not in varied[launch[0].treatment]
-    }
-    whole = _trial(plan, shared, run_dirs[0])
-    warmup = AUTO_WARMUP if plan.warmup == "auto" else plan.warmup
-    return [
-        replace(
-            whole,
-            iterations=plan.iterations * len(launch),
-            warmup=warmup * len(launch),
-            turns=tuple((varied[one.treatment], tuple(one.iterations)) for one in launch),
-        )
-    ]
-
-
-def _levels(plan: Plan, planned: PlannedTrial) -> dict[str, str]:
-    return next(one.levels for one in plan.treatments if one.name == planned.treatment)
-
-
-def _trial(plan: Plan, levels: Mapping[str, str], run_dir: Path, cpus: str | None = None) -> Trial:
-    asked = {**levels, **({"host.cpus": cpus} if cpus else {})}
-    return Trial(
-        name=plan.workload,
-        treatment=parse_treatment(
-            [f"{factor}={level}" for factor, level in asked.items()], own_factors(plan.workload)
-        ),
-        profile=plan.profile,
-        iterations=plan.iterations,
-        warmup=plan.warmup,
-        scale=plan.scale,
-        run_dir=run_dir,
-        timeout_s=plan.timeout_s,
-        canaries=plan.canaries == "iteration",
-    )
-
-
 def _seed_of(source: Source) -> int:
     text = source.experiment.model_dump_json().encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
-
-
-def _word(treatment: str) -> str:
-    """Write a treatment as part of a folder's name.
-
-    Examples
-    --------
-    >>> _word("data.codec=none, jvm.heap=1g")
-    'none-1g'
-    """
-    levels = "-".join(part.partition("=")[2] for part in treatment.split(", "))
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", levels).strip("-.")[:60] or "trial"

@@ -25,15 +25,13 @@ from typing import Any
 from pyrometer.errors import PyrometerError, UsageError, WorkloadError
 from pyrometer.workload import canary, page_cache
 from pyrometer.workload.contract import (
-    IterationResult,
-    Mismatch,
-    PartResult,
     Workload,
     load,
 )
 from pyrometer.workload.iteration_log import ITERATIONS_FILE, say
 from pyrometer.workload.iteration_log import IterationLog as IterationLog
 from pyrometer.workload.meeting import Meeting
+from pyrometer.workload.outcome import failures, unlike
 from pyrometer.workload.turn import Turn, from_json
 
 ITERATION_PROPERTY = "pyrometer.iteration"
@@ -156,33 +154,10 @@ class Runner:
         self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
 
 
-def failures(result: IterationResult) -> str | None:
-    """Name the parts that failed, and why the first did; ``None`` if all ended."""
-    failed = [part for part in result.parts if part.error is not None]
-    if not failed:
-        return None
-    names = ", ".join(part.name for part in failed)
-    return f"{len(failed)} of {len(result.parts)} failed ({names}): {failed[0].error}"
-
-
 def _mark(spark: Any, iteration: str | None, warmup: str | None) -> None:
     if spark is not None:
         spark.sparkContext.setLocalProperty(ITERATION_PROPERTY, iteration)
         spark.sparkContext.setLocalProperty(WARMUP_PROPERTY, warmup)
-
-
-def unlike(first: IterationResult, result: IterationResult) -> Mismatch | None:
-    """Tell where a result differs from the first iteration's; ``None`` if it does not."""
-    for was, now in zip(first.parts, result.parts, strict=True):
-        if (was.rows, was.checksum) != (now.rows, now.checksum):
-            return Mismatch(f"{was.name}, unlike the first iteration", _shown(was), _shown(now))
-    if (first.rows, first.checksum) != (result.rows, result.checksum):
-        return Mismatch("result, unlike the first iteration", _shown(first), _shown(result))
-    return None
-
-
-def _shown(result: IterationResult | PartResult) -> str:
-    return f"{result.rows} rows with checksum {result.checksum}"
 
 
 def start_session(conf: dict[str, str]) -> Any:
