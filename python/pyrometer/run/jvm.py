@@ -120,7 +120,9 @@ def told(limits: Limited, options: Iterable[str]) -> str:
         limits.memory is not None and limits.memory < SERVER_BYTES
     )
     instead = "; HotSpot would silently take its Serial collector" if small else ""
-    seen = [f"{limits.cpus} CPUs"] if limits.cpus is not None else []
+    seen = []
+    if limits.cpus is not None:
+        seen.append(f"{limits.cpus} CPU{'s' if limits.cpus > 1 else ''}")
     seen += [f"{limits.memory // MIB} MiB of memory"] if limits.memory is not None else []
     return f"A JVM sees {' and '.join(seen)}{instead}. Pinned: {' '.join(options)}."
 

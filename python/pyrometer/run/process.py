@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.process import runs
 from pyrometer.run.bound import binding
 from pyrometer.run.host import descendants
 from pyrometer.run.launch import Launch
@@ -190,7 +191,8 @@ def drain(others: Collection[int], timeout_s: float) -> list[int]:
         for pid in left:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-        left = [pid for pid in descendants(os.getpid()) if pid not in others]
+        # Of a process that has ended, and whose parent does not ask for it, nothing is to come.
+        left = [pid for pid in descendants(os.getpid()) if pid not in others and runs(pid)]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.02)
