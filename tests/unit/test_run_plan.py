@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,13 @@ def test_every_declared_factor_says_what_it_is() -> None:
             "choice",
         )
         assert (factor.type == "choice") == bool(factor.choices), factor.name
+
+
+def test_every_declared_factor_stands_in_the_reference() -> None:
+    reference = Path(__file__).parents[2] / "docs" / "reference" / "factors.md"
+    text = reference.read_text(encoding="utf-8")
+    known = {factor.name for factor in factors() if not factor.name.endswith("*")}
+    assert [name for name in sorted(known) if f"`{name}`" not in text] == []
 
 
 def test_levels_are_read_in_their_type() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli import experiment_history
+from pyrometer.cli import experiment_calibrate, experiment_history
 from pyrometer.cli.common import JsonOption, emit_json, err, human
 from pyrometer.errors import UsageError
 
@@ -189,6 +189,9 @@ def show(
 
 
 app.command(epilog=experiment_history.EXAMPLES)(experiment_history.history)
+app.command(epilog=experiment_calibrate.EXAMPLES, no_args_is_help=True)(
+    experiment_calibrate.calibrate
+)
 
 
 def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentReport:
