@@ -98,8 +98,7 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python tools/generate_schema.py --check
 	$(BIN)/python tools/generate_categories.py --check
-	$(BIN)/python tools/generate_study_schema.py --check
-	$(BIN)/python tools/generate_experiment_schema.py --check
+	$(BIN)/python tools/generate_file_schemas.py --check
 	$(BIN)/python tools/generate_workloads.py --check
 	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
@@ -116,8 +115,7 @@ bench: setup-test ## Figures beside peers and the cost of measuring (long; on a 
 docs: setup ## Regenerate reference pages
 	$(BIN)/python tools/generate_schema.py
 	$(BIN)/python tools/generate_categories.py
-	$(BIN)/python tools/generate_study_schema.py
-	$(BIN)/python tools/generate_experiment_schema.py
+	$(BIN)/python tools/generate_file_schemas.py
 	$(BIN)/python tools/generate_workloads.py
 
 bless: setup ## Accept the present outputs as golden

@@ -1,23 +1,20 @@
-"""Write the reference of the workloads, and the JSON Schema of ``workload.yaml``.
+"""Write the reference of the workloads.
 
-With ``--check`` nothing is written and the exit code is 1 when a file is out of date.
+With ``--check`` nothing is written and the exit code is 1 when it is out of date.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from pyrometer.units import count
 from pyrometer.workload.contract import GROUPS, Variant, Workload, load
-from pyrometer.workload.own.workload_file import WorkloadFile
 from pyrometer.workload.registry import BUILTIN
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "workloads.md"
-SCHEMA = ROOT / "schema" / "workload.schema.json"
 COMMAND = "python tools/generate_workloads.py"
 
 
@@ -76,29 +73,19 @@ def levels(variant: Variant) -> str:
     return ", ".join(words + ["any positive integer"] * variant.integer + ["text"] * variant.text)
 
 
-def schema() -> str:
-    """Write the JSON Schema."""
-    made = WorkloadFile.model_json_schema()
-    made = {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
-    return json.dumps(made, indent=1) + "\n"
-
-
 def main() -> int:
-    """Write the files, or compare them."""
+    """Write the file, or compare it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 if a file is out of date")
+    parser.add_argument("--check", action="store_true", help="exit 1 if it is out of date")
     check = parser.parse_args().check
-    stale = 0
-    workloads = [load(entry) for _, entry in sorted(BUILTIN.items())]
-    for path, text in ((PAGE, page(workloads)), (SCHEMA, schema())):
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale += 1
-        if not check:
-            path.write_text(text, encoding="utf-8")
-        verdict = f"out of date; run {COMMAND}" if check else "written"
-        print(f"{path.relative_to(ROOT)}: {verdict}", file=sys.stderr)
-    return int(check and stale > 0)
+    text = page([load(entry) for _, entry in sorted(BUILTIN.items())])
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    verdict = f"out of date; run {COMMAND}" if check else "written"
+    print(f"{PAGE.relative_to(ROOT)}: {verdict}", file=sys.stderr)
+    return int(check)
 
 
 if __name__ == "__main__":

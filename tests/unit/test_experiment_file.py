@@ -36,7 +36,7 @@ def test_the_published_schema_is_that_of_the_model_and_takes_a_skeleton(tmp_path
     assert schema == {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Experiment.model_json_schema(mode="validation"),
-    }, "python tools/generate_experiment_schema.py writes it"
+    }, "python tools/generate_file_schemas.py writes it"
     path = tmp_path / "mine.yaml"
     assert run_verb(["experiment", "new", "mine", "-o", str(path)]) == 0
     Draft202012Validator(schema).validate(yaml.safe_load(path.read_text()))

@@ -43,7 +43,7 @@ def test_the_published_schema_is_that_of_the_model():
     assert schema == {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Study.model_json_schema(mode="validation"),
-    }, "python tools/generate_study_schema.py writes it"
+    }, "python tools/generate_file_schemas.py writes it"
 
 
 @pytest.mark.parametrize(

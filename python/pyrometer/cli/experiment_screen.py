@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections import deque
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pyrometer.cli import common
-from pyrometer.cli.progress import WORDS
+from pyrometer.cli.live_display import WORDS, LiveDisplay, made_so_far
 from pyrometer.cli.render_experiment import duration
 
 if TYPE_CHECKING:
-    from rich.live import Live
-
     from pyrometer.store.experiment import Ended, Plan, PlannedTrial
     from pyrometer.store.journal import Entries
 
 LINES = 8
 
 
-class ExperimentScreen:
+class ExperimentScreen(LiveDisplay):
     """A :class:`pyrometer.experiment.hands.Screen` for people."""
 
     def __init__(self) -> None:
-        self._live: Live | None = None
+        super().__init__()
         self._plan: Plan | None = None
         self._now: tuple[PlannedTrial, int] | None = None
         self._what, self._since = "", time.monotonic()
@@ -34,23 +30,6 @@ class ExperimentScreen:
         self._lengths: list[float] = []
         self._values: dict[str, list[float]] = {}
         self._last: deque[str] = deque(maxlen=LINES)
-
-    def __enter__(self) -> Self:
-        if sys.stderr.isatty():
-            from rich.live import Live
-
-            self._live = Live(console=common.err(), transient=True, auto_refresh=False)
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def planned(self, plan: Plan, entries: Entries) -> None:
         """Show what is to be done."""
@@ -76,7 +55,7 @@ class ExperimentScreen:
         line += f"  ({told[0]})" if told else ""
         if ended.status != "disturbed":
             self._take(ended)
-        if self._live is None:
+        if not self.shows:
             common.err().print(line + self._left(), markup=False, soft_wrap=True)
         else:
             self._last.append(line)
@@ -88,7 +67,7 @@ class ExperimentScreen:
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Show how far the making of data is."""
-        self._show(f"{what}: {100 * done / total:.0f} %" if total else f"{what}: {done}")
+        self._show(made_so_far(what, done, total))
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
         """Show which iteration runs."""
@@ -97,7 +76,7 @@ class ExperimentScreen:
 
     def note(self, text: str) -> None:
         """Show something that matters now."""
-        if self._live is None:
+        if not self.shows:
             common.err().print(text, markup=False, soft_wrap=True)
         else:
             self._last.append(text)
@@ -120,8 +99,8 @@ class ExperimentScreen:
 
     def _show(self, what: str) -> None:
         self._what = what
-        if self._live is not None and self._live.is_started:
-            self._live.update(self._screen(), refresh=True)
+        if self.shows:
+            self.draw(self._screen())
 
     def _screen(self) -> Any:
         from rich.console import Group

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from pyrometer.plan.design import Kind
+from pyrometer.plan.file_model import Text, empty_is_default
 
-Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Levels = dict[str, Text]
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h)?")
@@ -50,14 +50,7 @@ Ratio = Annotated[
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_is_default(cls, value: Any) -> Any:
-        # "matrix:" with nothing after it is a null in YAML.
-        if isinstance(value, dict):
-            return {key: one for key, one in value.items() if one is not None}
-        return {} if value is None else value
+    _empty = model_validator(mode="before")(empty_is_default)
 
 
 class Matrix(_Part):

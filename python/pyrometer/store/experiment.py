@@ -9,15 +9,15 @@ trials/NNNN-…        a run directory for each attempt at a trial
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pyrometer.errors import UsageError
+from pyrometer.store import versioned
 
 SCHEMA_VERSION = 1
 
@@ -238,26 +238,14 @@ def read_plan(root: Path) -> Plan:
     """
     path = ExperimentPaths(root).plan
     try:
-        data = json.loads(path.read_bytes())
+        text = path.read_bytes()
     except OSError as error:
         raise UsageError(
             f"{root} is no folder of an experiment: {path.name}: {error.strerror}",
             "give the folder that `pyrometer experiment run` was given with -o",
         ) from error
-    except ValueError as error:
-        raise UsageError(f"{path}: not JSON ({error})", "it was cut or edited") from error
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise UsageError(
-            f"{path}: schema version {version}; this Pyrometer reads up to {SCHEMA_VERSION}",
-            "pip install --upgrade pyrometer",
-        )
-    try:
-        return Plan.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "top level"
-        raise UsageError(f"{path}: no plan of an experiment: {where}: {first['msg']}") from error
+    cut = "it was cut or edited"
+    return versioned.parse(text, path, Plan, SCHEMA_VERSION, "a plan of an experiment", cut)
 
 
 def sync_folder(root: Path) -> None:

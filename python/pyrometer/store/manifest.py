@@ -8,11 +8,12 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.process import start_ticks
+from pyrometer.store import versioned
 from pyrometer.store.layout import RunPaths
 
 SCHEMA = "pyrometer/manifest/1"
@@ -215,8 +216,8 @@ class Manifest(_Part):
     cgroup: dict[str, int] | None = None
     memory: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = Field(default_factory=list)
-    launcher: Launcher | None = None
     doubts: list[Doubt] = Field(default_factory=list)
+    launcher: Launcher | None = None
     imported: list[ImportedFile] = Field(default_factory=list)
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
@@ -261,32 +262,9 @@ def read_manifest(run_dir: str | Path) -> Manifest:
             f"{Path(run_dir)} is not a run directory: {path.name}: {error.strerror}",
             "give the directory that `pyrometer run` printed (it holds manifest.json)",
         ) from error
-    return settle(_parse(text, path), Path(run_dir))
-
-
-def _parse(text: bytes, path: Path) -> Manifest:
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise UsageError(
-            f"{path}: not JSON ({error})",
-            "cut or edited; `pyrometer ingest RUN/raw/eventlog/*` still reads the event logs",
-        ) from error
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise UsageError(
-            f"{path}: schema version {version}; this Pyrometer reads up to {SCHEMA_VERSION}",
-            "pip install --upgrade pyrometer",
-        )
-    try:
-        return Manifest.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "top level"
-        raise UsageError(
-            f"{path}: not a manifest of a run: {where}: {first['msg']}",
-            "give the directory that `pyrometer run` printed",
-        ) from error
+    cut = "cut or edited; `pyrometer ingest RUN/raw/eventlog/*` still reads the event logs"
+    found = versioned.parse(text, path, Manifest, SCHEMA_VERSION, "a manifest of a run", cut)
+    return settle(found, Path(run_dir))
 
 
 def settle(manifest: Manifest, run_dir: Path) -> Manifest:

@@ -9,18 +9,18 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pyrometer.errors import UsageError
+from pyrometer.plan.file_model import Text, empty_is_default
 from pyrometer.plan.yaml_positions import Document, parse, validate
 from pyrometer.workload.contract import DataFile, Prepared, Variant
 from pyrometer.workload.own import yaml_path
 
 WORD = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 
-Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Word = Annotated[str, Field(pattern=WORD)]
 Setting = Annotated[str, Field(pattern=r"^spark\.")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -28,14 +28,7 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_is_default(cls, value: Any) -> Any:
-        # "levels:" with nothing after it is a null in YAML.
-        if isinstance(value, dict):
-            return {key: one for key, one in value.items() if one is not None}
-        return {} if value is None else value
+    _empty = model_validator(mode="before")(empty_is_default)
 
 
 class Level(_Part):
