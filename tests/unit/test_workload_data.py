@@ -6,11 +6,13 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyrometer.workload.builtin.bucket_join import QUERY
 from pyrometer.workload.contract import no_progress
-from pyrometer.workload.data import buckets, integers_text
+from pyrometer.workload.data import buckets, integers_text, tpch, web_sales
 from pyrometer.workload.data.random64 import stream
 
 
@@ -30,6 +32,22 @@ def test_sums_of_the_bucket_join_are_those_of_another_engine(tmp_path: Path, row
         stored = connection.execute("select count(*), count(distinct id) from t1").fetchone()
     assert [[int(bucket), int(total)] for bucket, total in found] == facts["totals"]
     assert stored == (rows, rows)
+
+
+def test_small_row_groups_hold_the_same_rows_and_are_data_of_their_own(tmp_path: Path) -> None:
+    source = tmp_path / "source.parquet"
+    pq.write_table(pa.table({"x": range(50_000)}), source)
+    large, small = tmp_path / "large", tmp_path / "small"
+    for folder, group_rows in ((large, None), (small, 5_000)):
+        assert tpch.split_table(source, folder, "snappy", group_rows) == 50_000
+    groups = [
+        [pq.read_metadata(path).num_row_groups for path in sorted(folder.iterdir())]
+        for folder in (large, small)
+    ]
+    assert groups == [[1] * 4, [3] * 4]
+    assert pq.read_table(large).equals(pq.read_table(small))
+    assert web_sales.recipe(9, "none") == web_sales.recipe(9, "none", None)
+    assert web_sales.recipe(9, "none") != web_sales.recipe(9, "none", 5_000)
 
 
 @pytest.mark.parametrize("count", [1, 9, 10, 2_503])

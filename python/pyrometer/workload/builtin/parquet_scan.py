@@ -39,6 +39,15 @@ def query(table: str) -> str:
     return _QUERY.format(table=table, price=_PRICE[table])
 
 
+def _layout(spec: WorkloadSpec) -> tuple[str, int | None]:
+    """Give what the data's name ends in, and the rows of a row group where a file has several."""
+    from pyrometer.workload.data.parquet import SMALL_GROUP_ROWS
+
+    if spec.levels["data.layout"] == "large-groups":
+        return "", None
+    return "-small-groups", SMALL_GROUP_ROWS
+
+
 class ParquetScan(Workload):
     """Full scan of one table through a filter that no row meets."""
 
@@ -70,6 +79,14 @@ class ParquetScan(Workload):
             },
             default="snappy",
             doc="Compression codec of the Parquet files; rows and files are the same in all.",
+        ),
+        "data.layout": Variant(
+            levels={
+                "large-groups": "a row group a file, as Spark writes it",
+                "small-groups": "row groups of 20 000 rows: more headers, dictionaries and reads",
+            },
+            default="large-groups",
+            doc="Arrangement of rows in the files; rows, values and number of files are the same.",
         ),
         "data.table": Variant(
             levels={
@@ -103,13 +120,15 @@ class ParquetScan(Workload):
         codec, tables = spec.levels["data.codec"], ("lineitem",)
         size = max(1, round(spec.size / _LINEITEM_ROWS_A_THOUSANDTH))
 
+        layout, group_rows = _layout(spec)
+
         def build(folder: Any, report: Progress) -> dict[str, Any]:
-            facts = tpch.write_tables(folder, report, size, codec, tables)
+            facts = tpch.write_tables(folder, report, size, codec, tables, group_rows)
             return {"rows": facts["rows"]["lineitem"]}
 
         prepared = cache.ensure(
-            f"lineitem-{size}-{codec}",
-            tpch.recipe(size, codec, tables),
+            f"lineitem-{size}-{codec}{layout}",
+            tpch.recipe(size, codec, tables, group_rows),
             build,
             bytes_needed=self.bytes_needed(spec),
             progress=progress,
@@ -122,6 +141,7 @@ class ParquetScan(Workload):
 
         codec = spec.levels["data.codec"]
         factor = web_sales.scale_factor_of(spec.size)
+        layout, group_rows = _layout(spec)
 
         def build_table(folder: Any, report: Progress) -> dict[str, Any]:
             base = cache.ensure(
@@ -131,11 +151,11 @@ class ParquetScan(Workload):
                 bytes_needed=100_000_000,
                 progress=report,
             )
-            return web_sales.write_table(folder, report, base, spec.size, codec)
+            return web_sales.write_table(folder, report, base, spec.size, codec, group_rows)
 
         prepared = cache.ensure(
-            f"web_sales-{spec.size}-{codec}",
-            web_sales.recipe(spec.size, codec),
+            f"web_sales-{spec.size}-{codec}{layout}",
+            web_sales.recipe(spec.size, codec, group_rows),
             build_table,
             bytes_needed=self.bytes_needed(spec),
             progress=progress,

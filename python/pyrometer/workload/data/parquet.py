@@ -11,8 +11,12 @@ CODECS = {"snappy": None, "none": None, "zstd": 3, "gzip": 6, "lz4": None}
 """Compression level of each codec: the defaults of Spark's own writer."""
 
 
-def write_file(path: Path, table: pa.Table, codec: str) -> int:
-    """Write one file of one row group; returns its rows.
+SMALL_GROUP_ROWS = 20_000
+"""Rows of a small row group: about 1 MB, a hundredth of what Spark writes."""
+
+
+def write_file(path: Path, table: pa.Table, codec: str, group_rows: int | None = None) -> int:
+    """Write one file of one row group, or of several of `group_rows`; returns its rows.
 
     Decimals of up to 18 digits are stored as integers, dictionary and data pages are limited to
     1 MiB as by Spark's writer, and no Arrow schema is embedded. ``lz4`` is Parquet's LZ4_RAW.
@@ -20,7 +24,7 @@ def write_file(path: Path, table: pa.Table, codec: str) -> int:
     pq.write_table(
         table,
         path,
-        row_group_size=max(1, table.num_rows),
+        row_group_size=group_rows or max(1, table.num_rows),
         compression=codec,
         compression_level=CODECS[codec],
         store_decimal_as_integer=True,

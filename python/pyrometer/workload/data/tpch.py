@@ -28,9 +28,12 @@ FEWEST_FILES = 4
 """Files of a table of more than a handful of rows: two cores have two tasks each."""
 
 
-def recipe(size: int, codec: str, tables: Sequence[str] = TABLES) -> dict[str, Any]:
+def recipe(
+    size: int, codec: str, tables: Sequence[str] = TABLES, group_rows: int | None = None
+) -> dict[str, Any]:
     """Say what determines the bytes: `size` is in thousandths of the scale factor."""
     return {
+        **({"group_rows": group_rows} if group_rows else {}),
         "generator": GENERATOR,
         "tpchgen-cli": _version(),
         "pyarrow": pa.__version__,
@@ -52,7 +55,12 @@ def _missing() -> CapabilityError:
 
 
 def write_tables(
-    folder: Path, progress: Progress, size: int, codec: str, tables: Sequence[str] = TABLES
+    folder: Path,
+    progress: Progress,
+    size: int,
+    codec: str,
+    tables: Sequence[str] = TABLES,
+    group_rows: int | None = None,
 ) -> dict[str, Any]:
     """Write a folder of Parquet files for each of `tables`; returns the rows of each.
 
@@ -69,15 +77,15 @@ def write_tables(
     for done, table in enumerate(sorted(tables)):
         progress("writing TPC-H (tables)", done, len(tables))
         source = made / f"{table}.parquet"
-        rows[table] = split_table(source, folder / table, codec)
+        rows[table] = split_table(source, folder / table, codec, group_rows)
         source.unlink()
     progress("writing TPC-H (tables)", len(tables), len(tables))
     shutil.rmtree(made)
     return {"rows": rows}
 
 
-def split_table(source: Path, folder: Path, codec: str) -> int:
-    """Write a Parquet file again as a folder of files of one row group; returns its rows."""
+def split_table(source: Path, folder: Path, codec: str, group_rows: int | None = None) -> int:
+    """Write a Parquet file again as a folder of files, each of one row group unless told."""
     folder.mkdir()
     file = pq.ParquetFile(source)
     total = file.metadata.num_rows
@@ -85,7 +93,7 @@ def split_table(source: Path, folder: Path, codec: str) -> int:
     batches = file.iter_batches(batch_size=min(FILE_ROWS, wanted))
     for number, batch in enumerate(batches):
         table = _plain(pa.Table.from_batches([batch]))
-        write_file(folder / f"part-{number:05d}.parquet", table, codec)
+        write_file(folder / f"part-{number:05d}.parquet", table, codec, group_rows)
     return int(total)
 
 

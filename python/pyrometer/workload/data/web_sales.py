@@ -95,9 +95,10 @@ def write_base(folder: Path, progress: Progress, scale_factor: float) -> dict[st
     return {"rows": pq.read_metadata(path).num_rows}
 
 
-def recipe(size: int, codec: str) -> dict[str, Any]:
+def recipe(size: int, codec: str, group_rows: int | None = None) -> dict[str, Any]:
     """Say what determines the bytes of the table."""
     return {
+        **({"group_rows": group_rows} if group_rows else {}),
         "generator": GENERATOR,
         "base": base_recipe(scale_factor_of(size)),
         "rows": size,
@@ -113,7 +114,12 @@ def granularity_of(size: int) -> str:
 
 
 def write_table(
-    folder: Path, progress: Progress, base: Prepared, size: int, codec: str
+    folder: Path,
+    progress: Progress,
+    base: Prepared,
+    size: int,
+    codec: str,
+    group_rows: int | None = None,
 ) -> dict[str, Any]:
     """Write the table into ``folder/web_sales``, several files at once; returns facts."""
     source = _Base(pq.read_table(Path(base.root) / "base.parquet"), size)
@@ -123,7 +129,7 @@ def write_table(
     def write(plan: FilePlan) -> int:
         path = folder / TABLE / plan.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        return write_file(path, source.rows_of(plan), codec)
+        return write_file(path, source.rows_of(plan), codec, group_rows)
 
     with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), MOST_WRITERS)) as pool:
         futures = [pool.submit(write, plan) for plan in plans]
