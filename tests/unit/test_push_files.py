@@ -134,3 +134,12 @@ def test_a_second_application_of_a_jvm_takes_over(run: GrowingRun) -> None:
     log.read_past(START_NS + 10)
     assert log.app_id == "app-2"
     assert not log.closed
+
+
+def test_the_application_is_found_however_late_it_begins(run: GrowingRun) -> None:
+    run.executor(PID, app=None)
+    run.clock(PID, START_NS + 20)
+    run.executor(PID, app="app-1")
+    log = log_of(run)
+    assert log.read_past(START_NS + 10)
+    assert log.app_id == "app-1"

@@ -67,12 +67,12 @@ class TaskLog:
         """Read on until a record is younger than a moment; False if there is none yet.
 
         Records are written in the order in which they were made: what follows a younger one
-        tells nothing of the time before.
+        tells nothing of the time before, but for the application's name.
         """
         try:
             with self.path.open("rb") as lines:
                 lines.seek(self._at)
-                while self._time_ns <= mono_ns:
+                while self._time_ns <= mono_ns or self.app_id is None:
                     line = lines.readline()
                     if not line.endswith(b"\n"):
                         break
