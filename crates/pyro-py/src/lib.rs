@@ -1,4 +1,4 @@
-//! Python bindings: thin wrappers around `pyro-ingest`.
+//! Python bindings: thin wrappers around `pyro-ingest` and `pyro-sim`.
 use std::path::PathBuf;
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -120,6 +120,28 @@ mod _core {
         report(py, |_| {
             pyro_ingest::wait_classes::classify_waits(moments, out)
         })
+    }
+
+    /// Makes the schedules of a request (JSON); tasks are columns of little-endian numbers.
+    #[pyfunction]
+    fn simulate(
+        py: Python<'_>,
+        request: &str,
+        duration_ns: &[u8],
+        delay_ns: &[u8],
+        level: &[u8],
+        wasted: &[u8],
+        retry_of: &[u8],
+    ) -> PyResult<String> {
+        let tasks = pyro_sim::TaskColumns {
+            duration_ns,
+            delay_ns,
+            level,
+            wasted,
+            retry_of,
+        };
+        py.detach(|| pyro_sim::simulate_json(request, tasks))
+            .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Reads the probe's Arrow streams into the tables of `out`.

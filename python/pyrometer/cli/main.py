@@ -28,6 +28,7 @@ VERBS = (
     "export",
     "show",
     "ledger",
+    "simulate",
     "flame",
     "compare",
     "fit",

@@ -1,0 +1,244 @@
+"""The whole account of a simulation: error, bounds, waste, sizes, stages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyrometer.analyse.simulation.calibrated import Calibrated, calibrate
+from pyrometer.analyse.simulation.cluster import Shape, most_slots, plain
+from pyrometer.analyse.simulation.contention import Contention
+from pyrometer.analyse.simulation.core import Schedule, schedules
+from pyrometer.analyse.simulation.doubts import doubts_of
+from pyrometer.analyse.simulation.intervals import REPLICATES, coverage, draw_errors, interval
+from pyrometer.analyse.simulation.measured import Floats, Measured
+from pyrometer.analyse.simulation.model import (
+    Accuracy,
+    Bounds,
+    Level,
+    MeasuredFacts,
+    SimulationReport,
+    StageReport,
+)
+from pyrometer.analyse.simulation.prices import Prices
+from pyrometer.analyse.simulation.waste import waste_of
+from pyrometer.analyse.windows import Window
+from pyrometer.doubt import Doubt
+
+PERCENTS = (10.0, 20.0, 50.0, 80.0, 100.0, 120.0, 150.0, 200.0, 300.0, 400.0, 500.0)
+NS_PER_HOUR = 3.6e12
+IDLE = ("driver_ns", "too_few_tasks_ns", "stage_tail_ns", "waiting_to_launch_ns")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked.
+
+    Attributes
+    ----------
+    percents : sequence of float
+        Sizes, of the measured slots.
+    executors, cores : int or None
+        A layout to try beside them.
+    tasks_ratio : float or None
+        How many times as many tasks each stage of several has.
+    stretch : dict of int to float
+        By stage: what its tasks' time is multiplied by.
+    seed : int
+        Of all that is drawn.
+    """
+
+    percents: Sequence[float] = PERCENTS
+    executors: int | None = None
+    cores: int | None = None
+    tasks_ratio: float | None = None
+    stretch: dict[int, float] = field(default_factory=dict)
+    prices: Prices | None = None
+    seed: int = 0
+
+
+def account(
+    measured: Measured,
+    window: Window,
+    run_dir: str,
+    ask: Question | None = None,
+    contention: Contention | None = None,
+    doubts: Sequence[Doubt] = (),
+) -> SimulationReport:
+    """Simulate a run at its own size and at others."""
+    ask = ask or Question()
+    made = calibrate(measured, contention)
+    drawn = draw_errors(made.measured_ns, made.simulated_ns, len(made.graph.after), ask.seed)
+    shapes = [Shape(percent / 100) for percent in ask.percents]
+    shapes += _asked(measured, ask)
+    found = _schedules(made, shapes, ask, drawn, contention)
+    levels = [_level(made, *one, ask.prices) for one in zip(shapes, found, strict=True)]
+    bounds = _bounds(made)
+    stages = _stages(made, drawn, contention, set(bounds.critical_stage_ids))
+    kept = sum(schedule.kept_executors_count for point in found for schedule in point[:1])
+    return SimulationReport(
+        run_dir=run_dir,
+        app_index=measured.app_index,
+        app_name=measured.app_name,
+        window=window.facts(),
+        seed=ask.seed,
+        measured=_facts(measured),
+        accuracy=_accuracy(made, stages, drawn),
+        bounds=bounds,
+        waste=waste_of(made, contention),
+        levels=levels[: len(ask.percents)],
+        asked=levels[-1] if len(levels) > len(ask.percents) else None,
+        contention=None if contention is None else contention.words,
+        currency=ask.prices.currency if ask.prices else None,
+        stages=stages,
+        doubts=[*doubts, *doubts_of(made, kept)],
+    )
+
+
+def _asked(measured: Measured, ask: Question) -> list[Shape]:
+    if ask.executors is None and ask.cores is None:
+        return []
+    most = most_slots(measured.executors)
+    biggest = max(executor.slots for executor in measured.executors)
+    size = biggest if ask.cores is None else measured.settings.slots(ask.cores)
+    count = ask.executors or max(1, round(most / biggest))
+    return [Shape(size * count / most, size)]
+
+
+def _schedules(
+    made: Calibrated,
+    shapes: Sequence[Shape],
+    ask: Question,
+    drawn: Floats | None,
+    contention: Contention | None,
+) -> list[list[Schedule]]:
+    """Give the schedule of each size and its replicates, all made in one go."""
+    factors = np.ones(len(made.graph.after))
+    for stage in made.measured.stages:
+        factors[stage.number] = ask.stretch.get(stage.stage_id, 1.0)
+    stretches = [factors.tolist(), *([] if drawn is None else (factors * drawn).tolist())]
+    # The first cluster is the one that was measured.
+    clusters = [made.cluster(shape) for shape in (Shape(), *shapes)]
+    what: dict[str, Any] = {"seed": ask.seed, "tasks_ratio": ask.tasks_ratio}
+    scenarios = [
+        {**what, "cluster": cluster, "stretch": stretch}
+        for cluster in range(1, len(clusters))
+        for stretch in range(len(stretches))
+    ]
+    found = schedules(made.plan, clusters, scenarios, contention, stretches)
+    each = len(stretches)
+    return [found[first : first + each] for first in range(0, len(found), each)]
+
+
+def _level(made: Calibrated, shape: Shape, found: list[Schedule], prices: Prices | None) -> Level:
+    measured, point = made.measured, found[0]
+    time = point.slot_time
+    biggest = max(measured.executors, key=lambda executor: executor.slots)
+    slot_hours = time["total_ns"] / NS_PER_HOUR
+    core_hours = slot_hours * biggest.cores / biggest.slots
+    gb_hours = slot_hours * measured.settings.memory_bytes / biggest.slots / 1e9
+    return Level(
+        percent=100 * shape.ratio,
+        slots_count=math.ceil(most_slots(measured.executors) * shape.ratio - 1e-9),
+        executors_count=len(made.cluster(shape)),
+        elapsed_ns=interval(
+            point.elapsed_ns,
+            np.array([one.elapsed_ns for one in found[1:]]),
+            len(measured.stages),
+        ),
+        speedup=made.schedule.elapsed_ns / point.elapsed_ns,
+        used_ratio=1 - sum(time[name] for name in IDLE) / time["total_ns"],
+        core_hours=core_hours,
+        gb_hours=gb_hours,
+        cost=prices.of(core_hours, gb_hours) if prices else None,
+    )
+
+
+def _bounds(made: Calibrated) -> Bounds:
+    measured, graph = made.measured, made.graph
+    anywhere = made.plan.anywhere()
+    tasks = made.plan.tasks
+    path, one = schedules(
+        anywhere,
+        [plain(graph, max(1, tasks.duration_ns.size)), plain(graph, 1)],
+        [{"cluster": 0, "nodes": True}, {"cluster": 1}],
+    )
+    own = made.schedule
+    slots = most_slots(measured.executors)
+    driver = own.elapsed_ns * own.slot_time["driver_ns"] / own.slot_time["total_ns"]
+    return Bounds(
+        critical_path_ns=round(path.elapsed_ns),
+        ideal_ns=round(driver + float(tasks.duration_ns.sum()) / slots),
+        one_core_ns=round(one.elapsed_ns),
+        critical_stage_ids=[
+            measured.stages[node].stage_id for node in _path(path.released_by, graph.end)
+            if node < len(measured.stages)
+        ],
+    )  # fmt: skip
+
+
+def _path(released_by: Sequence[int | None], end: int) -> list[int]:
+    """Give the nodes that the end waited for, each by the one complete last, in order."""
+    found: list[int] = []
+    node: int | None = end
+    while node is not None:
+        found.append(node)
+        node = released_by[node]
+    return found[::-1]
+
+
+def _stages(
+    made: Calibrated, drawn: Floats | None, contention: Contention | None, critical: set[int]
+) -> list[StageReport]:
+    stages = made.measured.stages
+    replicated: list[Schedule] = []
+    if drawn is not None:
+        scenarios = [{"nodes": True, "stretch": n} for n in range(len(drawn))]
+        cluster = made.cluster(Shape())
+        replicated = schedules(made.plan, [cluster], scenarios, contention, drawn.tolist())
+    spans = np.array([one.complete_ns - one.submit_ns for one in replicated])
+    spans = spans.reshape(len(replicated), len(made.graph.after)) + made.stage_delay_ns
+    return [
+        StageReport(
+            job_id=stage.job_id,
+            stage_id=stage.stage_id,
+            stage_attempt=stage.attempt,
+            name=stage.name,
+            tasks_count=stage.tasks_count,
+            measured_ns=stage.complete_ns - stage.submit_ns,
+            simulated_ns=interval(
+                float(made.simulated_ns[stage.number]), spans[:, stage.number], len(stages) - 1
+            ),
+            critical=stage.stage_id in critical,
+        )
+        for stage in stages
+        if stage.tasks_count
+    ]
+
+
+def _accuracy(made: Calibrated, stages: list[StageReport], drawn: Floats | None) -> Accuracy:
+    return Accuracy(
+        error_ratio=made.error_ratio,
+        stage_error_ratio=made.stage_error_ratio,
+        coverage=coverage([s.measured_ns for s in stages], [s.simulated_ns for s in stages]),
+        startup_ns=round(made.startup_ns),
+        stage_delay_ns=round(made.stage_delay_ns),
+        reason=None
+        if drawn is not None
+        else f"no intervals: they take more than {REPLICATES} stages to judge by",
+    )
+
+
+def _facts(measured: Measured) -> MeasuredFacts:
+    return MeasuredFacts(
+        elapsed_ns=measured.elapsed_ns,
+        stages_count=len(measured.stages),
+        tasks_count=int(measured.tasks.duration_ns.size),
+        jobs_count=len(measured.jobs),
+        executors_count=len(measured.executors),
+        slots_count=most_slots(measured.executors),
+    )

@@ -1,0 +1,169 @@
+"""``pyrometer simulate RUN``: the tasks of a run, scheduled on other clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.show import WindowOption
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.simulation.contention import Contention
+    from pyrometer.analyse.simulation.measured import Measured
+    from pyrometer.doubt import Doubt
+    from pyrometer.store import Run
+
+app = typer.Typer()
+
+EXAMPLES = """\b
+Examples:
+  pyrometer simulate RUN
+  pyrometer simulate application_1_0001.zstd --percent 50,100,200 --price prices.toml
+  pyrometer simulate RUN --executors 4 --cores 8
+  pyrometer simulate RUN --stretch 4=0.5 --percent 100
+  pyrometer simulate RUN --contention 0.02,0.0005
+"""
+
+
+@app.command(epilog=EXAMPLES)
+def simulate(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="A run directory, or a Spark event log.", show_default=False
+        ),
+    ],
+    as_json: JsonOption = False,
+    window: WindowOption = None,
+    executors: Annotated[
+        int | None, typer.Option("--executors", metavar="N", min=1, help="Try so many executors.")
+    ] = None,
+    cores: Annotated[
+        int | None, typer.Option("--cores", metavar="N", min=1, help="… of so many cores each.")
+    ] = None,
+    percent: Annotated[
+        str | None,
+        typer.Option(
+            "--percent", metavar="P,…", help="Sizes, of the measured slots. Unasked: 10 … 500."
+        ),
+    ] = None,
+    tasks: Annotated[
+        float | None,
+        typer.Option(
+            "--tasks",
+            metavar="PERCENT",
+            min=1,
+            help="So many tasks in each stage of several, drawn from the measured ones.",
+        ),
+    ] = None,
+    stretch: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stretch", metavar="STAGE=FACTOR", help="Multiply the time of a stage's tasks."
+        ),
+    ] = None,
+    contention: Annotated[
+        str | None,
+        typer.Option(
+            "--contention",
+            metavar="α,β",
+            help="Slow-down of tasks side by side on a host: a fitted universal law. Unasked: the"
+            " CPU shares of the ledger, where there are any.",
+        ),
+    ] = None,
+    cpus: Annotated[
+        float | None,
+        typer.Option("--cpus", metavar="N", min=0.01, help="CPUs of a host, with CPU shares."),
+    ] = None,
+    price: Annotated[
+        Path | None,
+        typer.Option("--price", metavar="FILE", help="TOML: currency, core_hour, gb_hour."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of all that is drawn.")] = 0,
+    application: Annotated[
+        int | None,
+        typer.Option("--app", metavar="N", help="Application. Unasked: that with most task time."),
+    ] = None,
+) -> None:
+    """Schedule the tasks of a run on other clusters: elapsed time, bounds, waste, cost, error."""
+    from pyrometer.analyse.simulation.account import PERCENTS, Question, account
+    from pyrometer.analyse.simulation.measured import measured_of
+    from pyrometer.analyse.simulation.prices import read_prices
+    from pyrometer.analyse.windows import choose
+    from pyrometer.cli import render_simulation
+    from pyrometer.store import Run
+
+    ask = Question(
+        percents=PERCENTS if percent is None else _numbers("--percent", percent),
+        executors=executors,
+        cores=cores,
+        tasks_ratio=None if tasks is None else tasks / 100,
+        stretch=dict(_stage_factor(text) for text in stretch or ()),
+        prices=None if price is None else read_prices(price),
+        seed=seed,
+    )
+    with Run.open(run) as opened, err().status("simulating"):
+        chosen = choose(opened, window)
+        measured = measured_of(opened, chosen, application)
+        _know_stages(measured, ask.stretch)
+        law, doubts = _contention(opened, measured, chosen.name, contention, cpus)
+        made = account(measured, chosen, str(run), ask, law, [*opened.doubts, *doubts])
+    if as_json:
+        emit_json(made)
+    else:
+        render_simulation.simulation(human(as_json), made)
+
+
+def _contention(
+    run: Run, measured: Measured, window: str, law: str | None, cpus: float | None
+) -> tuple[Contention | None, list[Doubt]]:
+    from pyrometer import schema
+    from pyrometer.analyse.simulation.contention import fitted, of_ledger
+
+    if law is not None:
+        if cpus is not None:
+            raise UsageError("--cpus goes with the CPU shares of the ledger, not with --contention")
+        numbers = _numbers("--contention", law, least=0.0)
+        if len(numbers) != 2:
+            raise UsageError(f"--contention {law}: two numbers, α and β", "--contention 0.02,0.001")
+        return fitted(*numbers), []
+    found, reason = of_ledger(run, measured, window, cpus)
+    if found is not None:
+        return found, []
+    if cpus is not None:
+        raise UsageError(
+            f"--cpus: {reason}", "pyrometer run --profile light measures what it needs"
+        )
+    return None, [schema.doubt("simulation_contention", f"tasks take as long beside any: {reason}")]
+
+
+def _know_stages(measured: Measured, stretch: dict[int, float]) -> None:
+    unknown = sorted(set(stretch) - {stage.stage_id for stage in measured.stages})
+    if unknown:
+        known = ", ".join(str(stage.stage_id) for stage in measured.stages[:20])
+        raise UsageError(f"--stretch: no stage {unknown[0]} in this window", f"stages: {known}")
+
+
+def _numbers(option: str, text: str, least: float = 1.0) -> list[float]:
+    try:
+        found = [float(part.removesuffix("%")) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or not all(least <= number <= 1e5 for number in found):
+        raise UsageError(f"{option} {text}: numbers from {least:g} on, with commas between")
+    return found
+
+
+def _stage_factor(text: str) -> tuple[int, float]:
+    stage, _, factor = text.partition("=")
+    try:
+        found = int(stage), float(factor)
+    except ValueError:
+        found = -1, -1.0
+    if found[0] < 0 or not 0 <= found[1] <= 1e6:
+        raise UsageError(f"--stretch {text}: a stage's number and a factor", "--stretch 4=0.5")
+    return found

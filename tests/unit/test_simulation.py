@@ -1,0 +1,294 @@
+"""Invented runs whose schedules can be worked out by hand."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.support.simulated import Log, measured, ms, simulated
+from tests.support.tables import MS
+
+from pyrometer.analyse.simulation.calibrated import calibrate
+from pyrometer.analyse.simulation.cluster import most_slots
+from pyrometer.analyse.simulation.contention import Contention, cpu_limit
+from pyrometer.analyse.simulation.intervals import REPLICATES, draw_errors
+from pyrometer.analyse.simulation.measured import Tasks
+from pyrometer.analyse.simulation.prices import Prices, read_prices
+from pyrometer.analyse.simulation.settings import settings_of
+from pyrometer.cli.main import run_verb
+from pyrometer.errors import UsageError
+
+
+def diamond() -> Log:
+    """Two stages at once on two slots, then one behind both; the driver between and around.
+
+    ======  =======  ========  ==================
+    stage   submit   complete  tasks
+    ======  =======  ========  ==================
+    0       100      130       30, 20
+    1       100      160       40 (on the slot that is free at 120)
+    2       165      185       20, 10
+    ======  =======  ========  ==================
+    """
+    log = Log(end_ms=200)
+    log.executor("1", 2)
+    log.job(0, 90, 190, [0, 1, 2])
+    log.stage(0, 100, 130, [])
+    log.stage(1, 100, 160, [])
+    log.stage(2, 165, 185, [0, 1])
+    for stage, launch, length in ((0, 100, 30), (0, 100, 20), (1, 120, 40), (2, 165, 20)):
+        log.task(stage, launch, length)
+    log.task(2, 165, 10)
+    return log
+
+
+def test_a_run_is_scheduled_as_it_was_measured(tmp_path: Path) -> None:
+    report = simulated(diamond().write(tmp_path), percents=[50, 100, 200])
+    assert report.accuracy.error_ratio == 0
+    assert [ms(s.simulated_ns.value) for s in report.stages] == [30, 60, 20]
+    # One slot: 50 + 40 + 30 of tasks, 100 before, 5 between, 15 after. Four: stage 1 at once.
+    assert [ms(level.elapsed_ns.value) for level in report.levels] == [240, 200, 180]
+    assert ms(report.bounds.one_core_ns) == 240
+    assert ms(report.bounds.critical_path_ns) == 180
+    assert report.bounds.critical_stage_ids == [1, 2]
+    # The driver alone 100 + 5 + 15, then 120 of tasks on two slots.
+    assert ms(report.bounds.ideal_ns) == 120 + 60
+
+
+def test_slot_time_is_accounted_for_once(tmp_path: Path) -> None:
+    report = simulated(diamond().write(tmp_path), percents=[100])
+    waste = {row.cause: ms(row.slot_ns) for row in report.waste}
+    assert waste == {
+        "useful": 120,
+        "driver": 240,
+        # From 130 on stage 1 has one task, and there are two slots.
+        "too_few_tasks": 30,
+        "stage_tail": 10,
+        "waiting_to_launch": 0,
+        "scheduling_delay": 0,
+        "retries": 0,
+    }
+    assert sum(waste.values()) == 2 * 200  # type: ignore[arg-type]
+    without = {row.cause: ms(row.without_ns) for row in report.waste}
+    assert without["driver"] == 80
+    # Even tasks: 25 + 25, then 40; 15 + 15.
+    assert without["stage_tail"] == 100 + 65 + 5 + 15 + 15
+
+
+def test_start_times_of_tasks_play_no_part(tmp_path: Path) -> None:
+    log = diamond()
+    before = simulated(log.write(tmp_path / "a"))
+    tasks = log.rows["tasks"]
+    launches = [task["launch_wall_ns"] for task in tasks]
+    random.Random(1).shuffle(launches)
+    for task, launch in zip(tasks, launches, strict=True):
+        task["finish_wall_ns"] += launch - task["launch_wall_ns"]
+        task["launch_wall_ns"] = launch
+    random.Random(2).shuffle(tasks)
+    assert [task["launch_wall_ns"] for task in tasks] != sorted(launches)
+    assert simulated(log.write(tmp_path / "b")) == before
+
+
+def test_the_order_of_submission_is_that_of_ids(tmp_path: Path) -> None:
+    log = diamond()
+    ids = [task["task_attempt_id"] for task in log.rows["tasks"]]
+    before = measured(log.write(tmp_path / "a")).tasks.duration_ns
+    for task, number in zip(log.rows["tasks"], reversed(ids), strict=True):
+        task["task_attempt_id"] = number
+    after = measured(log.write(tmp_path / "b")).tasks.duration_ns
+    assert [d / MS for d in before] == [30, 20, 40, 20, 10]
+    assert [d / MS for d in after] == [20, 30, 40, 10, 20]
+
+
+def test_a_critical_stage_twice_as_long_moves_the_end_by_its_length(tmp_path: Path) -> None:
+    folder = diamond().write(tmp_path)
+    elapsed = [
+        simulated(folder, percents=[100], stretch=stretch).levels[0].elapsed_ns.value
+        for stretch in ({}, {2: 2.0}, {2: 0.5})
+    ]
+    assert [ms(value) for value in elapsed] == [200, 220, 190]
+
+
+def test_executors_come_and_go_with_the_work(tmp_path: Path) -> None:
+    log = Log(end_ms=300, **{"spark.dynamicAllocation.enabled": "true"})
+    log.executor("1", 1)
+    # It comes 40 ms into the stage, and goes when it was idle.
+    log.executor("2", 1, add_ms=140, remove_wall_ns=None)
+    log.executor("3", 1, add_ms=20, remove_wall_ns=log.rows["apps"][0]["start_wall_ns"] + 50 * MS)
+    log.job(0, 100, 260, [0])
+    log.stage(0, 100, 260, [])
+    for launch in (100, 140, 180, 220):
+        log.task(0, launch, 40)
+    for launch in (140, 180):
+        log.task(0, launch, 40, executor_id="2")
+    folder = log.write(tmp_path)
+    report = simulated(folder, percents=[100])
+    # 6 tasks of 40 ms: one slot for 40 ms, then two: 100 + 40 + 3 · 40 = 260, less nothing.
+    assert ms(report.levels[0].elapsed_ns.value) == 300
+    assert most_slots(measured(folder).executors) == 2
+    # The stage before takes longer: the second executor comes as late after the job's start.
+    slots = report.levels[0].core_hours * 3.6e12 / MS
+    assert slots == pytest.approx(300 + 160 + 30)
+
+
+def test_the_last_executor_stays_for_work_that_lasts_longer(tmp_path: Path) -> None:
+    log = diamond()
+    log.rows["executors"][0]["remove_wall_ns"] = log.rows["apps"][0]["start_wall_ns"] + 186 * MS
+    report = simulated(log.write(tmp_path), percents=[50])
+    assert ms(report.levels[0].elapsed_ns.value) == 240
+
+
+def test_a_failed_attempt_is_made_again_and_is_waste(tmp_path: Path) -> None:
+    log = Log(end_ms=100)
+    log.executor("1", 1)
+    log.job(0, 0, 100, [0])
+    log.stage(0, 0, 100, [])
+    log.task(0, 0, 30, status="failed", task_index=0)
+    log.task(0, 30, 70, task_index=0, attempt=1)
+    report = simulated(log.write(tmp_path), percents=[100, 400])
+    assert [ms(level.elapsed_ns.value) for level in report.levels] == [100, 100]
+    retries = next(row for row in report.waste if row.cause == "retries")
+    assert (ms(retries.slot_ns), ms(retries.without_ns)) == (30, 70)
+
+
+def test_a_stage_whose_tasks_are_missing_takes_its_time(tmp_path: Path) -> None:
+    log = diamond()
+    log.rows["stages"][2]["planned_tasks_count"] = 3
+    report = simulated(log.write(tmp_path), percents=[400])
+    assert ms(report.levels[0].elapsed_ns.value) == 180
+    assert "simulation_unseen" in {doubt.code for doubt in report.doubts}
+
+
+def test_what_cannot_be_scheduled_is_said(tmp_path: Path) -> None:
+    log = diamond()
+    log.rows["tasks"].clear()
+    with pytest.raises(UsageError, match="nothing to schedule"):
+        simulated(log.write(tmp_path))
+
+
+def test_cost_is_of_slots_and_their_memory(tmp_path: Path) -> None:
+    prices = Prices(currency="EUR", core_hour=36.0, gb_hour=3.6)
+    level = simulated(diamond().write(tmp_path), percents=[100], prices=prices).levels[0]
+    # Two cores for 0.2 s; 4 GiB and 10 % beside the heap.
+    gigabytes = ((4 << 30) + int((4 << 30) * 0.1)) / 1e9
+    assert level.core_hours == pytest.approx(0.4 / 3600)
+    assert level.gb_hours == pytest.approx(gigabytes * 0.2 / 3600)
+    assert level.cost == pytest.approx(0.4 * 0.01 + gigabytes * 0.2 * 0.001)
+
+
+def test_more_tasks_keep_the_work_and_the_seed_decides(tmp_path: Path) -> None:
+    log = Log(end_ms=1000)
+    log.executor("1", 4)
+    log.job(0, 0, 1000, [0])
+    log.stage(0, 0, 1000, [])
+    for number in range(40):
+        log.task(0, 0, 10 + number * number % 83)
+    folder = log.write(tmp_path)
+    found = [
+        simulated(folder, percents=[50], tasks_ratio=2.3, seed=seed).levels[0].elapsed_ns.value
+        for seed in (1, 1, 2)
+    ]
+    assert found[0] == found[1] != found[2]
+    work = float(measured(folder).tasks.duration_ns.sum())
+    assert found[0] is not None
+    assert found[0] - 1000 * MS >= work / 2 - 1000 * MS
+
+
+def test_contention_leaves_the_measured_size_as_it_was(tmp_path: Path) -> None:
+    run = measured(diamond().write(tmp_path))
+    load = {(stage.stage_id, 0): 1.0 for stage in run.stages}
+    law = Contention(cpu_limit(1), cpu_limit(1), "one CPU", load)
+    assert calibrate(run, law).schedule.elapsed_ns == calibrate(run).schedule.elapsed_ns
+    from pyrometer.analyse.simulation.account import Question, account
+    from pyrometer.analyse.windows import Window
+
+    asked = Question(percents=[50, 100, 200])
+    report = account(run, Window("application"), "", asked, law)
+    # One CPU is busy from 100 to 160 and from 165 to 185 whatever the slots are; on one slot too.
+    elapsed = [ms(level.elapsed_ns.value) for level in report.levels]
+    assert elapsed == pytest.approx([200, 200, 200])
+    two = Contention(cpu_limit(1), cpu_limit(2), "two CPUs", load)
+    assert account(run, Window("application"), "", asked, two).levels[2].speedup > 1.1
+
+
+def test_errors_are_drawn_from_other_stages_alone() -> None:
+    n = 30
+    took = np.linspace(1, 2, n)
+    errors = np.arange(1, n + 1) / 10
+    drawn = draw_errors(took * errors, took, n + 4, seed=3)
+    assert drawn is not None
+    assert drawn.shape == (REPLICATES, n + 4)
+    assert (drawn[:, n:] == 1).all()
+    for stage in range(n):
+        assert len(set(drawn[:, stage].round(9))) == REPLICATES
+        assert not np.isclose(drawn[:, stage], errors[stage]).any()
+    assert draw_errors(took[:19], took[:19], 19, seed=3) is None
+
+
+def test_settings_that_decide_on_slots_and_waits() -> None:
+    conf = (
+        '{"spark.task.cpus": "2", "spark.executor.resource.gpu.amount": "1",'
+        ' "spark.task.resource.gpu.amount": "0.33", "spark.locality.wait": "500ms",'
+        ' "spark.executor.memory": "20g", "spark.executor.memoryOverhead": "8g"}'
+    )
+    found = settings_of(conf, "yarn", "3.0.1")
+    assert [found.slots(cores) for cores in (2, 5, 16)] == [1, 2, 3]
+    assert (found.locality_wait_ns, found.launch_resets_wait) == (500 * MS, True)
+    assert found.memory_bytes == 28 << 30
+    plain = settings_of(None, "local[4]", None)
+    assert (plain.slots(4), plain.locality_wait_ns, plain.memory_bytes) == (4, 3000 * MS, 1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("core_hour = -1", "core_hour"), ("core_hours = 1", "core_hours"), ("x = ", "TOML")],
+)
+def test_a_price_file_that_is_none(tmp_path: Path, text: str, what: str) -> None:
+    path = tmp_path / "prices.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=what):
+        read_prices(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--percent", "0"], "--percent 0"),
+        (["--percent", "a"], "--percent a"),
+        (["--stretch", "9=2"], "no stage 9"),
+        (["--stretch", "2"], "--stretch 2"),
+        (["--contention", "1"], "two numbers"),
+        (["--cpus", "2"], "only an event log"),
+        (["--app", "3"], "--app 3"),
+        (["--price", "nothing.toml"], "nothing.toml"),
+    ],
+)
+def test_bad_input_is_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    folder = diamond().write(tmp_path)
+    assert run_verb(["simulate", str(folder), *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_verb_prints_its_error_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = diamond().write(tmp_path)
+    (tmp_path / "prices.toml").write_text('currency = "EUR"\ncore_hour = 1.0\n')
+    words = ["--executors", "2", "--cores", "3", "--price", str(tmp_path / "prices.toml")]
+    assert run_verb(["simulate", str(folder), *words]) == 0
+    shown = capsys.readouterr().out
+    assert "error at the measured size: 0 %" in shown
+    assert "contention: none" in shown
+    assert "EUR" in shown
+    assert "→ 300 %" in shown
+
+
+def test_tasks_are_columns_of_numbers(tmp_path: Path) -> None:
+    tasks = measured(diamond().write(tmp_path)).tasks
+    assert isinstance(tasks, Tasks)
+    kinds = [column.dtype.str for column in vars(tasks).values()]
+    assert kinds == ["<f8", "<f8", "|u1", "|u1", "<i4"]
