@@ -145,6 +145,7 @@ def test_an_application_with_its_own_plugin_stays_its_own(
     assert codes(run) == {"workload_failed"}
 
 
+@pytest.mark.slow
 def test_the_users_event_log_stays_where_they_want_it(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "from pyspark.sql import SparkSession\n"
@@ -182,6 +183,7 @@ def test_the_users_event_log_stays_where_they_want_it(tmp_path: Path) -> None:
     assert spans == jobs > 0
 
 
+@pytest.mark.slow
 def test_executors_of_their_own_are_measured_too(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "from pyspark.sql import SparkSession\n"
@@ -231,6 +233,7 @@ def test_a_java_main_that_runs_out_of_memory(classes: Path, tmp_path: Path) -> N
     assert RunPaths(tmp_path / "run").gc_logs()
 
 
+@pytest.mark.slow
 def test_an_interrupted_spark_application_keeps_what_was_measured(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(LONG_APP)
     process = start(

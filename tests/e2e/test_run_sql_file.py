@@ -15,7 +15,7 @@ SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
 CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</script>', re.DOTALL)
 
 
-@pytest.mark.parametrize("version", ["3.5", "4"])
+@pytest.mark.parametrize("version", [pytest.param("3.5", marks=pytest.mark.slow), "4"])
 def test_a_sql_file_runs_with_its_parameter_and_is_shown_by_statement(tmp_path, version):
     if version == "3.5" and not SPARK35.is_dir():
         pytest.fail("no .venv-spark35: make setup-test")

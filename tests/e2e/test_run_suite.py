@@ -18,6 +18,7 @@ from pyrometer.workload.data.parquet import write_file
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 def test_one_changed_value_of_lineitem_fails_the_run_and_says_where(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     spec = registry.resolve("tpch", {"query": "1"}, "test")

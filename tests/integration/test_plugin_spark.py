@@ -189,8 +189,8 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param((version, master), id=f"{version}-{master.split('[')[0]}", marks=marks)
         for version, master, marks in (
             ("4.x", "local[2]", ()),
-            ("4.x", "local-cluster[2,1,1024]", ()),
-            ("3.5", "local[2]", ()),
+            ("4.x", "local-cluster[2,1,1024]", pytest.mark.slow),
+            ("3.5", "local[2]", pytest.mark.slow),
             ("3.5", "local-cluster[2,1,1024]", pytest.mark.slow),
         )
     ],
@@ -323,6 +323,7 @@ def test_generated_code_is_kept_in_every_jvm(measured: Measured) -> None:
         assert bye["own_cpu_ns"] > 0
 
 
+@pytest.mark.slow
 def test_a_killed_driver_leaves_its_records(tmp_path: Path) -> None:
     install = find_spark()
     raw = prepare(tmp_path)

@@ -17,6 +17,7 @@ def test_a_level_of_spark_is_refused(tmp_path: Path) -> None:
     assert "starts no Spark: spark.x" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_a_run_has_no_event_log_and_no_doubt_for_that(tmp_path: Path) -> None:
     # So many blocks that what fio reads of itself, the page cache dropped, is little beside them.

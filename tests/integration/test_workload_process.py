@@ -34,7 +34,8 @@ def lines(raw):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.mark.parametrize("form", ["environment", pytest.param("home", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["environment", "home"])
 def test_another_spark_runs_it_and_marks_its_jobs(tmp_path, form):
     if not SPARK35.is_dir():
         pytest.skip("Spark 3.5 is not set up: make setup-test")
@@ -71,7 +72,9 @@ def test_another_spark_runs_it_and_marks_its_jobs(tmp_path, form):
     assert marks == {(None, None), ("0", "true"), ("1", "false")}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_signal_stops_spark_and_keeps_what_happened(tmp_path, monkeypatch, number):
     monkeypatch.setitem(registry.BUILTIN, "toy", "tests.support.toy_workload:Toy")
     made = launch_spec(
