@@ -96,8 +96,9 @@ def of_ledger(
 ) -> tuple[Contention | None, str | None]:
     """Give the CPU limit with the CPU shares of each stage's tasks, or why it cannot be had.
 
-    A task's share is its time on CPU over its time without the run queue: what it would keep busy
-    of a CPU that it need not wait for.
+    A task's share is what it did not spend waiting (for I/O, locks, others) of its time without
+    the run queue: what it would keep busy of a CPU that it need not wait for. Pauses of the
+    collector and the scheduler's delay are CPU as well, of other threads.
     """
     cpus = _cpus(run)
     if cpus is None:
@@ -108,12 +109,13 @@ def of_ledger(
     load = {}
     for group in stages.groups:
         rows = {row.path: row.value_ns for row in group.view.rows}
-        on_cpu, queue = rows.get("task/on_cpu"), rows.get("task/run_queue")
-        if on_cpu is None or queue is None or group.view.total_ns is None:
+        queue, total = rows.get("task/run_queue"), group.view.total_ns
+        waits = rows.get("task/waiting", rows.get("task/off_cpu"))
+        if queue is None or waits is None or total is None or group.stage_id is None:
             continue
-        free = group.view.total_ns - queue
-        if group.stage_id is not None and free > 0:
-            load[group.stage_id, group.stage_attempt or 0] = min(1.0, on_cpu / free)
+        if (free := total - queue) > 0:
+            share = min(1.0, max(0.0, 1 - waits / free))
+            load[group.stage_id, group.stage_attempt or 0] = share
     if not load:
         return None, "the ledger does not tell how long tasks waited for a CPU"
     asked = cpus if asked_cpus is None else asked_cpus
