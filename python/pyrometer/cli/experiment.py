@@ -101,7 +101,7 @@ def plan(
     from pyrometer.experiment.planned import plan_of
 
     made = plan_of(file, Path.cwd(), seed=seed, blocks=blocks)
-    found = _forecast(made, pilot)
+    found = forecast_of(made, pilot)
     render_experiment.plan(human(as_json), made, found)
     if as_json:
         emit_json(
@@ -146,7 +146,7 @@ def run(
     made = plan_of(file, root, seed=seed, blocks=blocks)
     if rule is not None and made.baseline is None:
         raise UsageError("--fail-if needs a baseline: in the file", "baseline: {FACTOR: LEVEL}")
-    found = _forecast(made, pilot)
+    found = forecast_of(made, pilot)
     begin(root, made)
     render_experiment.plan(err(), made, found, brief=True)
     _go_on(root, retry=False, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
@@ -209,7 +209,8 @@ def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentRe
     )
 
 
-def _forecast(made: Plan, pilots: list[Path]) -> Forecast:
+def forecast_of(made: Plan, pilots: list[Path]) -> Forecast:
+    """Forecast an experiment from pilots, else from what ran here."""
     from pyrometer.analyse.forecast import forecast
     from pyrometer.experiment.history import past_of
 
@@ -220,10 +221,20 @@ def _forecast(made: Plan, pilots: list[Path]) -> Forecast:
         blocks=made.blocks,
         comparisons=n - 1 if made.baseline else n * (n - 1) // 2,
         margin=made.margin,
+        kind=made.kind,
     )
 
 
 def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
+    carry(root, retry=retry)
+    made = judge(root, None, None)
+    _out(root, made, **out)
+    if not any(one.values for one in made.treatments):
+        raise typer.Exit(1)
+
+
+def carry(root: Path, *, retry: bool) -> None:
+    """Make the trials of an experiment that are not made yet, on the screen."""
     from pyrometer.cli.experiment_screen import ExperimentScreen
     from pyrometer.experiment.loop import carry_out
 
@@ -236,10 +247,6 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
             markup=False, soft_wrap=True,
         )  # fmt: skip
         raise typer.Exit(1) from None
-    made = judge(root, None, None)
-    _out(root, made, **out)
-    if not any(one.values for one in made.treatments):
-        raise typer.Exit(1)
 
 
 def _out(

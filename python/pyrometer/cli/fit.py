@@ -96,7 +96,7 @@ def fit(
         rows,
         kind,
         Question(
-            predict=_numbers("--predict", predict), without=_numbers("--without", without),
+            predict=numbers("--predict", predict), without=numbers("--without", without),
             predict_work=predict_work or None, up_to=up_to, cpus=cpus, cores=cores,
             limit=attainable, limit_sd=error,
         ),
@@ -177,10 +177,17 @@ def _limit(text: str | None, bandwidth: str | None) -> tuple[float | None, float
             raise UsageError("this host has no card", "pyrometer doctor --card measures it once")
         spread = 0.0 if best.low is None or best.high is None else (best.high - best.low) / 4
         return best.value, spread
-    return _numbers("--limit", text)[0], 0.0
+    return numbers("--limit", text)[0], 0.0
 
 
-def _numbers(option: str, text: str | None) -> list[float]:
+def numbers(option: str, text: str | None) -> list[float]:
+    """Read numbers above zero, with commas between.
+
+    Raises
+    ------
+    UsageError
+        If they are none.
+    """
     try:
         found = [float(word) for word in (text or "").split(",") if text]
     except ValueError:

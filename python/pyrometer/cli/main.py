@@ -31,6 +31,7 @@ VERBS = (
     "simulate",
     "flame",
     "compare",
+    "scale",
     "fit",
     "report",
     "push",

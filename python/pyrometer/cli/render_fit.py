@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyrometer.analyse.scaling.model import FitReport, LawReport, LevelReport, Prediction
+    from pyrometer.doubt import Doubt
     from pyrometer.estimate import Estimate
 
 PARTS = {"cpu": "CPU", "gc": "GC", "wait": "wait", "idle": "idle"}
@@ -25,7 +26,12 @@ def show(console: Any, made: FitReport) -> None:
     _laws(console, made.laws)
     if made.ensemble:
         _predictions(console, made)
-    for one in made.doubts:
+    doubts(console, made.doubts)
+
+
+def doubts(console: Any, found: Sequence[Doubt]) -> None:
+    """Print doubts with what to do about them."""
+    for one in found:
         console.print(f"{one.severity}: {one.message} ({one.code})", markup=False)
         console.print(f"  → {one.remedy}", markup=False)
 
@@ -38,17 +44,17 @@ def _levels(console: Any, made: FitReport) -> None:
     }
     work = len({one.work for one in made.levels}) > 1
     named = "time" if made.kind == "elapsed" else "rate"
-    table = _table(
+    grid = table(
         "workers", *(["work"] if work else []), "runs", named, "speed-up", "eff.",
         *parts.values(),
     )  # fmt: skip
     for one in made.levels:
-        table.add_row(
+        grid.add_row(
             f"{one.p:g}{'' if one.fitted else '*'}", *([f"{one.work:g}"] if work else []),
             str(one.value.n), _spread(one.value), _spread(one.speedup),
             _number(one.efficiency.value, 3), *(_number(_part(one, name), 3) for name in parts),
         )  # fmt: skip
-    console.print(table)
+    console.print(grid)
     notes = [f"workers: {made.workers}; {named}: {made.what}; ± half of the 95 % interval"]
     if not all(one.fitted for one in made.levels):
         notes.append("* not fitted")
@@ -63,20 +69,20 @@ def _part(level: LevelReport, name: str) -> float | None:
 
 
 def _laws(console: Any, laws: Sequence[LawReport]) -> None:
-    table = _table("law", "parameters", "residual", "left out", "from half")
-    table.columns[1].justify = "left"
+    grid = table("law", "parameters", "residual", "left out", "from half")
+    grid.columns[1].justify = "left"
     for one in laws:
         if one.reason is not None:
-            table.add_row(one.name, one.reason, "", "", "")
+            grid.add_row(one.name, one.reason, "", "", "")
             continue
         worst = max(one.residuals, key=lambda r: abs(r.ratio))
-        table.add_row(
+        grid.add_row(
             one.name,
             "\n".join(f"{name} {_within(its)}" for name, its in one.parameters.items()),
             f"{100 * worst.ratio:+.1f} % at {worst.p:g}",
             _percent(one.left_out_ratio, ""), _percent(one.half_ratio, "+"),
         )  # fmt: skip
-    console.print(table)
+    console.print(grid)
     _notes(
         console,
         [
@@ -89,16 +95,16 @@ def _laws(console: Any, laws: Sequence[LawReport]) -> None:
 def _predictions(console: Any, made: FitReport) -> None:
     fitted = [one for one in made.laws if one.predictions]
     measured = any(one.measured is not None for one in made.ensemble)
-    table = _table(
+    grid = table(
         "workers", *(["seen"] if measured else []), "all laws", *(one.name for one in fitted)
     )
     for at, one in enumerate(made.ensemble):
-        table.add_row(
+        grid.add_row(
             f"{one.p:g}{'!' if one.far else ''}",
             *([_number(one.measured.value if one.measured else None)] if measured else []),
             _prediction(one), *(_prediction(law.predictions[at]) for law in fitted),
         )  # fmt: skip
-    console.print(table)
+    console.print(grid)
     notes = ["intervals: 95 %, for a new level"]
     if any(one.far for one in made.ensemble):
         notes.append("! beyond twice the largest fitted level")
@@ -151,10 +157,11 @@ def _notes(console: Any, notes: Sequence[str]) -> None:
     console.print(f"[dim]{escape('; '.join(notes))}[/]\n")
 
 
-def _table(*titles: str) -> Any:
+def table(*titles: str) -> Any:
+    """Make a table: its first column to the left, numbers to the right."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for at, title in enumerate(titles):
-        table.add_column(title, justify="right" if at else "left", no_wrap=True)
-    return table
+        made.add_column(title, justify="right" if at else "left", no_wrap=True)
+    return made

@@ -1,0 +1,155 @@
+"""``pyrometer scale``: a workload over a number of workers, and what bends the curve."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.scaling.curve import CurveReport
+
+app = typer.Typer()
+
+EXAMPLES = """\b
+Examples:
+  pyrometer scale parquet-scan
+  pyrometer scale tpch --levels 1,2,4,6 --blocks 5 --predict 12,24
+  pyrometer scale my_job.sql --over cpu.quota --set jvm.heap=4g
+  pyrometer scale parquet-scan --over jvm.heap --levels 512m,1g,2g,4g
+  pyrometer scale pyrometer-runs/scale-parquet-scan      # tell it again
+"""
+
+
+@app.command(epilog=EXAMPLES, no_args_is_help=True)
+def scale(
+    workload: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD|DIR",
+            help="A workload, or the folder of an experiment with one factor: told, not run.",
+        ),
+    ],
+    over: Annotated[
+        str, typer.Option(metavar="FACTOR", help="A factor with numbers, as of --set.")
+    ] = "layout.tasks",
+    levels: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL,…", help="Its levels; by default spaced for the laws."),
+    ] = None,
+    dense: Annotated[bool, typer.Option("--dense", help="All levels.")] = False,
+    blocks: Annotated[int, typer.Option(min=1, help="Trials of each level.")] = 3,
+    iterations: Annotated[int, typer.Option(min=1, help="Measured iterations of a trial.")] = 3,
+    settings: Annotated[
+        list[str], typer.Option("--set", metavar="FACTOR=LEVEL", help="Of all trials; repeatable.")
+    ] = [],  # noqa: B006
+    scale: Annotated[str, typer.Option(help="Of the data: test, default, seed, or a number.")] = (
+        "default"
+    ),
+    profile: Annotated[str, typer.Option(help="What is measured of each trial.")] = "light",
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the order.")] = None,
+    guard: Annotated[
+        Literal["wait", "flag", "repeat"],
+        typer.Option(help="While others use the machine: wait for calm, say so, or repeat."),
+    ] = "wait",
+    predict: Annotated[str | None, typer.Option(metavar="P,…", help="Workers to predict.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a workload at several numbers of workers; find the knee, and what efficiency became.
+
+    Each curve is an experiment: its file stands beside its folder, and ``pyrometer experiment``
+    resumes, shows and compares it.
+    """
+    from pyrometer.cli import render_scale
+    from pyrometer.cli.experiment import carry
+    from pyrometer.cli.fit import numbers
+    from pyrometer.store.experiment import is_experiment
+
+    wanted = numbers("--predict", predict)
+    root = Path(workload)
+    if not is_experiment(root):
+        root = output or Path("pyrometer-runs") / f"scale-{Path(workload).stem}"
+        _begin(
+            root, workload, over, levels, settings, dense,
+            {"scale": scale, "profile": profile, "blocks": blocks,
+             "iterations": iterations, "seed": seed, "guard": {"policy": guard}},
+        )  # fmt: skip
+        carry(root, retry=False)
+    made = _told(root, wanted)
+    render_scale.show(human(as_json), made)
+    if as_json:
+        emit_json(made)
+    if not made.levels:
+        raise typer.Exit(1)
+
+
+def _begin(
+    root: Path,
+    workload: str,
+    over: str,
+    levels: str | None,
+    settings: list[str],
+    dense: bool,
+    keys: dict[str, object],
+) -> None:
+    """Write the experiment's file beside its folder, and plan it."""
+    from pyrometer.cli import render_experiment
+    from pyrometer.cli.experiment import forecast_of
+    from pyrometer.experiment.loop import begin
+    from pyrometer.experiment.planned import plan_of
+    from pyrometer.plan.scaling import default_levels, level_number, scaling_file
+
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise UsageError(f"{root} is not an empty folder", f"pyrometer scale {root}, or -o DIR")
+    shared = dict(_setting(one) for one in settings)
+    if over == "layout.executors":
+        shared.setdefault("layout.cores_per_executor", "1")
+    cpus = len(os.sched_getaffinity(0))
+    named = [one.strip() for one in levels.split(",")] if levels else None
+    chosen = named or default_levels(over, cpus, dense=dense)
+    if len({level_number(over, one) for one in chosen}) < 2:
+        raise UsageError(f"{over}: {', '.join(chosen)}: a curve needs two levels", "--levels 1,2,4")
+    file = root.with_name(f"{root.name}.yaml")
+    text = scaling_file(workload, over, chosen, shared, **keys)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(file)
+    plan = plan_of(file, root)
+    begin(root, plan)
+    err().print(str(file), markup=False, soft_wrap=True)
+    render_experiment.plan(err(), plan, forecast_of(plan, []), brief=True)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, level = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--set {text!r} is not of the form factor=level", "--set jvm.heap=2g")
+    return name.strip(), level.strip()
+
+
+def _told(root: Path, predict: list[float]) -> CurveReport:
+    from pyrometer.analyse.scaling.curve import curve_report
+    from pyrometer.experiment.planned import this_machine
+    from pyrometer.probes.card import threads_per_core
+    from pyrometer.store.experiment import read_plan
+    from pyrometer.store.journal import read_journal
+
+    plan = read_plan(root)
+    cpus, each = plan.machine.get("cpus_count"), threads_per_core()
+    here = plan.machine == this_machine() and isinstance(cpus, int) and each
+    with err().status("reading trials") as status:
+        return curve_report(
+            root, plan, read_journal(root), predict=predict,
+            cores=cpus / each if here else None,  # type: ignore[operator]
+            reading=lambda done, of: status.update(f"reading trials: {done} of {of}"),
+        )  # fmt: skip
