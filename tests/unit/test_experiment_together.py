@@ -17,20 +17,27 @@ from tests.support.experiments import CALM, HEAD, Machine, napping
 
 from pyrometer.analyse.compare.blocks import paired
 from pyrometer.analyse.experiment import experiment_report
+from pyrometer.analyse.forecast import Past, forecast
 from pyrometer.analyse.trial_facts import TrialFacts
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError, WorkloadError
+from pyrometer.experiment import making
 from pyrometer.experiment.loop import begin, carry_out
 from pyrometer.experiment.making import Made
 from pyrometer.experiment.planned import plan_of
 from pyrometer.experiment.together import halves
 from pyrometer.experiment.trials import launches, trials_of
+from pyrometer.plan import Trial
 from pyrometer.plan.design import in_turn, side_by_side
 from pyrometer.run import topology
+from pyrometer.run.folder import new_manifest
+from pyrometer.run.host import this_host
+from pyrometer.run.observe import Silent
 from pyrometer.run.topology import Cpu
 from pyrometer.run.topology import Machine as Host
 from pyrometer.store.experiment import ExperimentPaths, read_plan
 from pyrometer.store.journal import read_journal
+from pyrometer.store.manifest import Result, write_manifest
 from pyrometer.workload.meeting import Meeting
 
 SCAN = "name: e\nworkload: parquet-scan\nscale: test\nseed: 5\n"
@@ -225,6 +232,45 @@ def test_a_kill_within_a_launch_of_several_leads_to_the_same_end(tmp_path):
             by_block.setdefault(one.block, set()).add((one.folder, one.attempt))
         # Those of a block are always of one launch.
         assert all(len(of) == 1 for of in by_block.values())
+
+
+@pytest.mark.parametrize(
+    ("statuses", "ends"),
+    [
+        (["ok", "ok", "failed"], ["failed", "timeout"]),
+        (["ok", "interrupted"], ["timeout", "failed"]),
+        # It ended between two iterations: nobody's turn.
+        (["ok", "ok"], ["timeout", "timeout"]),
+    ],
+)
+def test_a_jvm_that_ends_ends_it_for_all_and_is_blamed_on_one(
+    tmp_path, monkeypatch, statuses, ends
+):
+    manifest = new_manifest(Trial(name="parquet-scan"), this_host(), [], [])
+    manifest.state = "failed"
+    manifest.results = [Result(iteration=at, status=one) for at, one in enumerate(statuses)]
+    write_manifest(tmp_path, manifest)
+    whole = Made("timeout", censored_s=5.0, reason="5 s were up")
+    monkeypatch.setattr(making, "make", lambda trial, watch: whole)
+    turns = (({"data.codec": "snappy"}, (0, 1)), ({"data.codec": "none"}, (2, 3)))
+    found = making.make_turns(Trial(name="parquet-scan", run_dir=tmp_path, turns=turns), Silent())
+    assert [one.status for one in found] == ends
+    assert {one.reason for one in found if one.status == "failed"} <= {
+        "the JVM ended in another treatment's turn"
+    }
+
+
+def test_a_duet_is_forecast_from_duets_alone(tmp_path, capsys):
+    path = napping(tmp_path, DUET + "matrix: {workload.time: [short, long]}\n")
+    past = [Past("a", 1.0, 2.0, "1"), Past("b", 1.1, 2.0, "1")]
+    found = forecast(past, trials=4, blocks=2, comparisons=1, margin=0.02, kind="duet")
+    assert found.total_s is None
+    assert "nothing like it has run here as duet" in found.reason
+    past = [dataclasses.replace(one, kind="duet") for one in past]
+    found = forecast(past, trials=4, blocks=2, comparisons=1, margin=0.02, kind="duet")
+    assert found.total_s == 8.0
+    assert run_verb(["experiment", "plan", str(path)]) == 0
+    assert "what it can see is not known" in capsys.readouterr().out
 
 
 def test_what_the_sides_differ_by_is_taken_out():

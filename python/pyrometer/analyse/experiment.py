@@ -237,7 +237,7 @@ def _doubts(made: ExperimentReport, ended: Sequence[Ended], lacking: int) -> lis
         if ends:
             of = sum(one.ends.values())
             out = "" if one.compared else ", it is not compared"
-            message = f"{one.name}: of {of} trials {', '.join(ends)}{out}"
+            message = f"{one.name}: of {of} trials {', '.join(ends)}{_after(one.censored_s)}{out}"
             found.append(doubt("trials_censored", message))
     if lacking:
         found.append(
@@ -253,6 +253,14 @@ def _doubts(made: ExperimentReport, ended: Sequence[Ended], lacking: int) -> lis
         message = f"{made.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
         found.append(doubt("trials_disturbed", message))
     return found
+
+
+def _after(censored_s: Sequence[float]) -> str:
+    """Tell how long censored trials had run: what they would have taken is more than that."""
+    if not censored_s:
+        return ""
+    ends = dict.fromkeys(f"{one:.4g}" for one in (min(censored_s), max(censored_s)))
+    return f" after {' to '.join(ends)} s"
 
 
 def _unsettled(made: ExperimentReport) -> list[Doubt]:

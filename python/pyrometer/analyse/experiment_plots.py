@@ -150,6 +150,7 @@ def experiment_plots(plan: Plan, entries: Entries, report: ExperimentReport) -> 
         cost=_cost(plan, entries, attempts),
         forecast=forecast(
             past_trials(plan, entries),
+            kind=plan.kind,
             trials=len(plan.trials),
             blocks=plan.blocks,
             comparisons=max(1, len(report.comparison.pairs) if report.comparison else 1),

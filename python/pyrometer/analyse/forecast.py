@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from pyrometer.analyse.compare.power import ALPHA, POWER, detectable, needed
 from pyrometer.analyse.compare.two import LEVEL, mean_of, sd_of
+from pyrometer.analyse.experiment_model import ESTIMANDS
 from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import Plan
 from pyrometer.store.journal import Entries
@@ -20,7 +21,8 @@ from pyrometer.store.journal import Entries
 class Past:
     """A trial that was made: in what company, under which levels, its time and its whole cost.
 
-    ``group`` names the block (or folder of runs) whose trials ran close to each other, if any.
+    ``group`` names the block (or folder of runs) whose trials ran close to each other, if any;
+    ``kind`` how trials were ordered, where treatments shared a launch.
     """
 
     treatment: str
@@ -28,6 +30,7 @@ class Past:
     duration_s: float | None
     group: str | None = None
     iterations_s: tuple[float, ...] = ()
+    kind: str | None = None
 
 
 def past_trials(plan: Plan, entries: Entries, place: str = "") -> list[Past]:
@@ -39,6 +42,7 @@ def past_trials(plan: Plan, entries: Entries, place: str = "") -> list[Past]:
             duration_s=one.duration_s,
             group=f"{place}:{one.block}" if plan.kind != "fixed-order" else None,
             iterations_s=tuple(one.iterations_s),
+            kind=plan.kind if plan.kind in ESTIMANDS else None,
         )
         for one in entries.ended.values()
         if one.status == "finished"
@@ -82,7 +86,13 @@ class Forecast(BaseModel):
 
 
 def forecast(
-    past: Sequence[Past], *, trials: int, blocks: int, comparisons: int, margin: float
+    past: Sequence[Past],
+    *,
+    trials: int,
+    blocks: int,
+    comparisons: int,
+    margin: float,
+    kind: str | None = None,
 ) -> Forecast:
     """Forecast from trials of the past.
 
@@ -94,6 +104,9 @@ def forecast(
         Of the experiment.
     margin : float
         Relative difference that counts as none.
+    kind : str, optional
+        How trials are ordered. Where treatments share a launch, only trials that did so tell how
+        long they take and how noisy they are.
 
     Examples
     --------
@@ -102,12 +115,17 @@ def forecast(
     >>> found.total_s, round(found.noise_sd.value, 3), round(found.detectable, 2)
     (200.0, 0.03, 0.07)
     """
+    kind = kind if kind in ESTIMANDS else None
+    others, past = len(past), [one for one in past if one.kind == kind]
     lengths = [one.duration_s for one in past if one.duration_s is not None]
     length = mean_of(lengths)
     noise, source = _noise(past)
     alpha = ALPHA / max(1, comparisons)
     reason = None
-    if not past:
+    if others and not past:
+        reason = f"nothing like it has run here as {kind or 'trials of their own'}: a pilot of two"
+        reason += " blocks would tell"
+    elif not past:
         reason = "nothing like it has run here: run a pilot of two blocks, or name one by --pilot"
     elif noise.value is None:
         reason = "no treatment has two trials: a pilot of two blocks would tell the noise"

@@ -75,10 +75,24 @@ def make(trial: Trial, watch: Watch) -> Made:
 def make_turns(trial: Trial, watch: Watch) -> list[Made]:
     """Launch a trial whose treatments take turns in one JVM."""
     whole = make(trial, watch)
-    if whole.status != "finished" or trial.run_dir is None:
+    if whole.status == "interrupted" or trial.run_dir is None:
         return [whole] * len(trial.turns)
+    if whole.status != "finished":
+        # Whose turn it was has it; the others' trials ended for that, not by themselves.
+        at = last_begun(trial.run_dir)
+        other = Made("failed", reason="the JVM ended in another treatment's turn")
+        return [whole if at is None or at in turn else other for _, turn in trial.turns]
     places = [(trial.run_dir, positions) for _, positions in trial.turns]
     return read_together(places, detected=trial.warmup == "auto")
+
+
+def last_begun(root: Path) -> int | None:
+    """Give the iteration that a run ended in; ``None`` where it ended between them."""
+    try:
+        results = read_manifest(root).results
+    except PyrometerError:
+        return None
+    return results[-1].iteration if results and results[-1].status != "ok" else None
 
 
 def read_together(places: Sequence[Place], *, detected: bool) -> list[Made]:
