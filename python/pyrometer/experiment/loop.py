@@ -27,6 +27,9 @@ from pyrometer.store.experiment import (
 )
 from pyrometer.store.journal import Entries, Journal, opened_journal, read_journal
 
+SWAPPING = frozenset({"cgroup.swap", "memory.condition"})
+"""Factors by which a trial may be meant to swap."""
+
 
 def begin(root: Path, plan: Plan) -> None:
     """Make the folder of an experiment, with its plan.
@@ -175,7 +178,7 @@ def _attempts(
         trials = trials_of(plan, launch, folders)
         first = hands.look()
         found = hands.made(trials, screen)
-        during = hands.after(first, limits, "cgroup.swap" in trials[0].treatment)
+        during = hands.after(first, limits, not SWAPPING.isdisjoint(trials[0].treatment))
         if any(made.status == "interrupted" for made in found):
             raise KeyboardInterrupt
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
