@@ -10,6 +10,7 @@ from typing import Any
 
 from pyrometer import pipeline, units
 from pyrometer.analyse.study import StudyReport, StudyRunFacts, report
+from pyrometer.campaign_experiments import Made
 from pyrometer.errors import PyrometerError, UsageError
 from pyrometer.plan import Trial, parse_treatment
 from pyrometer.plan.study import Study, StudyRun
@@ -59,9 +60,10 @@ def orders(
     """
     from pyrometer.workload import registry
 
+    both = (*study.runs, *study.experiments)
     for name in (*only, *(levels or {})):
-        if name not in study.runs:
-            raise UsageError(f"the study has no run {name!r}", f"one of: {', '.join(study.runs)}")
+        if name not in (both if name in only else study.runs):
+            raise UsageError(f"the study has no run {name!r}", f"one of: {', '.join(both)}")
     made = []
     for name, declared in study.runs.items():
         if only and name not in only:
@@ -101,8 +103,14 @@ def carry_out(
     *,
     resume: bool,
     watch: Callable[[Trial], AbstractContextManager[Watch]],
+    experiments: Callable[[], Made] = lambda: ([], {}),
 ) -> StudyReport:
     """Make the runs that are missing, then compare; a run that fails is told and does not stop it.
+
+    Parameters
+    ----------
+    experiments : callable
+        Makes the study's experiments, after its runs.
 
     Raises
     ------
@@ -126,7 +134,7 @@ def carry_out(
         facts.append(fact)
         if document is not None:
             documents[order.name] = document
-    return report(name, study, facts, documents)
+    return report(name, study, facts, documents, *experiments())
 
 
 def _made(

@@ -8,6 +8,8 @@ import math
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from tests.support.experiments import CALM, napping
+from tests.support.experiments import HEAD as NAPS
 
 from pyrometer import campaign
 from pyrometer.analyse import quantities
@@ -15,6 +17,7 @@ from pyrometer.analyse.study import compare_table, compare_value
 from pyrometer.analyse.warmup import mean_estimate
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
+from pyrometer.experiment.planned import checked
 from pyrometer.plan.study import PublishedTable, Study, Value, known_studies, read_study
 from pyrometer.run.folder import new_manifest
 from pyrometer.run.host import this_host
@@ -32,7 +35,9 @@ def value(ours, published=2.0, **more):
 @pytest.mark.parametrize("name", sorted(known_studies()))
 def test_the_studies_that_come_along_can_be_read_and_meet_the_schema(name):
     study = read_study(name)
-    assert study.values
+    assert study.values or study.effects
+    for one in study.experiments.values():
+        checked(known_studies()[name].parent / one.file)
     schema = json.loads((schema_folder() / "study.schema.json").read_text())
     # As an editor reads it: by YAML's own rules for what is a number.
     Draft202012Validator(schema).validate(yaml.safe_load(known_studies()[name].read_text()))
@@ -51,7 +56,7 @@ def test_the_published_schema_is_that_of_the_model():
     [
         (HEAD + "runs: {warm: {workloud: x}}\n", ":4:15: unknown key 'workloud'"),
         (HEAD + RUN + "valeus: []\n", ":5:1: unknown key 'valeus'"),
-        (HEAD + "runs: {}\n", ":4:1: runs: "),
+        (HEAD + "runs: {}\n", "a study has runs, experiments, or both"),
         (HEAD + "runs: {../x: {workload: y}}\n", ":4:8: '../x' is no name of a run"),
         (
             HEAD + RUN + "values:\n  - {what: w, place: p, published: 1, ours: wram.io.x}\n",
@@ -274,3 +279,49 @@ def test_the_example_in_the_docs_is_a_study(tmp_path):
     study = read_study(str(path))
     made = campaign.orders(study, tmp_path)
     assert [order.trial is not None for order in made] == [True, True]
+
+
+def test_an_experiment_of_a_study_is_run_resumed_and_set_beside(tmp_path, capsys):
+    (tmp_path / "naps").mkdir()
+    matrix = "matrix: {workload.time: [short, long], host.cpus: [1, 0-999]}\nblocks: 2\n"
+    napping(tmp_path / "naps", NAPS + CALM + matrix)
+    (tmp_path / "study.yaml").write_text(
+        HEAD + "experiments: {naps: {file: naps/naps.yaml}}\neffects:\n"
+        "  - {what: longer, place: p, published: [0.5, 1.5], experiment: naps,"
+        " a: {workload.time: short, host.cpus: 1}, b: {workload.time: long, host.cpus: 1}}\n"
+        "  - {what: shorter, place: p, published: -0.5, experiment: naps,"
+        " a: {workload.time: long, host.cpus: 1}, b: {workload.time: short, host.cpus: 1}}\n"
+        "  - {what: many, place: p, published: ~, experiment: naps,"
+        " a: {workload.time: short, host.cpus: 1}, b: {workload.time: short, host.cpus: 0-999}}\n"
+    )
+    command = ["study", "run", str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out"), "--json"]
+    assert run_verb([*command, "--blocks", "3"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out.splitlines()[-1])
+    (experiment,) = found["experiments"]
+    assert experiment["done_count"] == experiment["trials_count"] == 6
+    assert len(experiment["left_out"]) == 2
+    longer, shorter, many = found["effects"]
+    assert longer["ours"]["value"] > 0 > shorter["ours"]["value"]
+    assert longer["ours"]["low"] < longer["ours"]["value"] < longer["ours"]["high"]
+    assert shorter["ours"]["low"] < shorter["ours"]["value"] < shorter["ours"]["high"]
+    assert (1 + longer["ours"]["value"]) * (1 + shorter["ours"]["value"]) == pytest.approx(1)
+    assert "left out: " in many["reason"]
+    assert many["agrees"] is None
+    assert "left out" in told.err
+    assert (tmp_path / "out" / "naps" / "report.html").is_file()
+    journal = (tmp_path / "out" / "naps" / "journal.ndjson").read_bytes()
+    assert run_verb([*command, "--resume"]) == 0
+    assert (tmp_path / "out" / "naps" / "journal.ndjson").read_bytes() == journal
+
+
+def test_a_study_names_its_experiments(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(HEAD)
+    with pytest.raises(UsageError, match="runs, experiments, or both"):
+        read_study(str(path))
+    effect = "{what: w, place: p, published: 1, experiment: snort, a: {}, b: {}}"
+    path.write_text(HEAD + f"experiments: {{sort: {{file: x}}}}\neffects: [{effect}]\n")
+    with pytest.raises(UsageError, match="no experiment 'snort'") as caught:
+        read_study(str(path))
+    assert "sort" in caught.value.remedy

@@ -1,15 +1,15 @@
 // A study: what was published, with our runs beside.
 import { el, section } from "./dom.js";
-import { count, NONE, significant } from "./format.js";
+import { count, NONE, signedPercent, significant } from "./format.js";
 import { table } from "./table.js";
 
 const gone = (value) => value === null || value === undefined;
 const bdi = (text) => (gone(text) || text === "" ? null : el("bdi", null, text));
 
-export const STUDY_NAVIGATION = [["study", "Study"], ["values", "Values"], ["tables", "Tables"], ["runs", "Runs"]];
+export const STUDY_NAVIGATION = [["study", "Study"], ["effects", "Effects"], ["values", "Values"], ["tables", "Tables"], ["runs", "Runs"]];
 
 export function studyPage(study) {
-  return [head(study), values(study.values ?? []), tables(study.tables ?? {}), runs(study.runs ?? [])];
+  return [head(study), effects(study.effects ?? []), values(study.values ?? []), tables(study.tables ?? {}), runs(study.runs ?? []), experiments(study.experiments ?? [])];
 }
 
 function head(study) {
@@ -20,6 +20,34 @@ function head(study) {
     el("dl", { class: "facts" }, [["Published on", [study.machine]], ["Here", here]].filter(([, texts]) => texts.length).map(([name, texts]) =>
       el("div", null, el("dt", null, name), texts.map((text) => el("dd", null, bdi(text)))))),
     (study.differences ?? []).length > 0 && [el("h3", null, "What differs here"), el("ul", null, study.differences.map((text) => el("li", null, bdi(text))))]);
+}
+
+function effects(list) {
+  const ends = (one) => [].concat(one.published ?? []).map(signedPercent).join(" to ") || NONE;
+  const ours = (one) => (gone(one.ours?.value) ? NONE : `${signedPercent(one.ours.value)}${gone(one.ours.low) ? "" : ` (${signedPercent(one.ours.low)} to ${signedPercent(one.ours.high)})`}, ${one.verdict}`);
+  return section("effects", "Published effects", "Relative change of the time, ours with its 95 % interval. Machines and sizes differ: what is compared is whether both go the same way, where ours can tell.", table([
+    { label: "What", value: (e) => e.what, show: (e) => bdi(e.what), class: "name" },
+    { label: "Place", value: (e) => e.place, show: (e) => bdi(e.place) },
+    { label: "From", value: (e) => e.a, show: (e) => bdi(e.a) },
+    { label: "To", value: (e) => e.b, show: (e) => bdi(e.b) },
+    { label: "Published", value: (e) => [].concat(e.published)[0], show: (e) => [bdi(ends(e)), e.derived && el("span", { class: "note" }, " (", bdi(e.derived), ")")], number: true },
+    { label: "Ours", value: (e) => e.ours?.value, show: ours, number: true },
+    { label: "Same way", value: (e) => agreement(e.agrees) },
+    { label: "Note", value: (e) => e.reason ?? e.note, show: (e) => bdi(e.reason ?? e.note) },
+  ], list, { empty: "The study has no effects." }));
+}
+
+function experiments(list) {
+  const out = (one) => Object.entries(one.left_out ?? {});
+  return section("experiments", "Our experiments", "Each has a page of its own in its folder. What this host cannot honour is left out, with the reason.", table([
+    { label: "Experiment", value: (e) => e.name, show: (e) => bdi(e.name), class: "name" },
+    { label: "Workload", value: (e) => e.workload, show: (e) => bdi(e.workload) },
+    { label: "Scale", value: (e) => e.scale, show: (e) => bdi(e.scale) },
+    { label: "Trials", value: (e) => e.done_count, show: (e) => (gone(e.trials_count) ? NONE : `${e.done_count} of ${e.trials_count}`), number: true },
+    { label: "Left out", value: (e) => out(e).length, show: (e) => out(e).length > 0 && el("ul", null, out(e).map(([name, why]) => el("li", null, bdi(`${name}: ${why}`)))) },
+    { label: "Folder", value: (e) => e.folder, show: (e) => (e.folder ? el("a", { href: `${encodeURIComponent(e.name)}/report.html` }, bdi(e.folder)) : null), class: "mono" },
+    { label: "What became of it", value: (e) => e.reason ?? "", show: (e) => [bdi(e.reason), (e.doubts ?? []).length > 0 && el("ul", null, e.doubts.map((doubt) => el("li", null, bdi(doubt))))] },
+  ], list, { empty: "The study has no experiments." }));
 }
 
 function values(list) {

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pyrometer.analyse.experiment_model import ExperimentReport
 from pyrometer.analyse.quantities import (
     Quantity,
     estimate,
@@ -16,6 +17,7 @@ from pyrometer.analyse.quantities import (
     resolve,
     rest_to_one,
 )
+from pyrometer.analyse.study_effects import EffectComparison, compare_effect
 from pyrometer.estimate import Estimate
 from pyrometer.plan.study import UNITS, PublishedTable, Study, Value, operands
 
@@ -62,6 +64,21 @@ class StudyRunFacts(BaseModel):
     spark_version: str | None = None
 
 
+class StudyExperimentFacts(BaseModel):
+    """What became of one experiment; what this host cannot honour is among ``left_out``."""
+
+    name: str
+    file: str
+    folder: str | None = None
+    workload: str | None = None
+    scale: str | None = None
+    trials_count: int | None = None
+    done_count: int | None = None
+    left_out: dict[str, str] = Field(default_factory=dict)
+    doubts: list[str] = Field(default_factory=list)
+    reason: str | None = None
+
+
 class StudyReport(BaseModel):
     """Structure of ``study run --json`` (``pyrometer/study/1``)."""
 
@@ -74,7 +91,9 @@ class StudyReport(BaseModel):
     machine: str
     differences: list[str]
     runs: list[StudyRunFacts]
+    experiments: list[StudyExperimentFacts] = Field(default_factory=list)
     values: list[Comparison]
+    effects: list[EffectComparison] = Field(default_factory=list)
     tables: dict[str, list[Comparison]]
 
 
@@ -223,7 +242,12 @@ def _shares(
 
 
 def report(
-    name: str, study: Study, runs: Sequence[StudyRunFacts], documents: Documents
+    name: str,
+    study: Study,
+    runs: Sequence[StudyRunFacts],
+    documents: Documents,
+    experiments: Sequence[StudyExperimentFacts] = (),
+    judged: Mapping[str, ExperimentReport] | None = None,
 ) -> StudyReport:
     """Compare everything that a study publishes with the runs that are there."""
     return StudyReport(
@@ -233,6 +257,8 @@ def report(
         machine=study.machine,
         differences=study.differences,
         runs=list(runs),
+        experiments=list(experiments),
+        effects=[compare_effect(effect, judged or {}) for effect in study.effects],
         values=[compare_value(value, documents) for value in study.values],
         tables={table.title: compare_table(table, documents) for table in study.tables},
     )

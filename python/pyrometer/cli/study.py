@@ -11,7 +11,7 @@ from pyrometer.cli.common import JsonOption, emit_json, human
 from pyrometer.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.study import Comparison, StudyReport
+    from pyrometer.analyse.study import Comparison, StudyExperimentFacts, StudyReport
     from pyrometer.estimate import Estimate
 
 app = typer.Typer(help="Set published tables and figures beside our runs.")
@@ -39,7 +39,7 @@ def list_(as_json: JsonOption = False) -> None:
     for title in ("study", "what", "runs", "source"):
         table.add_column(title, no_wrap=title == "study")
     for name, one in found.items():
-        table.add_row(name, one.title, ", ".join(one.runs), one.source)
+        table.add_row(name, one.title, ", ".join((*one.runs, *one.experiments)), one.source)
     human(as_json).print(table)
     if as_json:
         emit_json(
@@ -74,17 +74,22 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Make only what is missing in the folder.")
     ] = False,
+    blocks: Annotated[
+        int | None, typer.Option(min=1, help="Of its experiments, instead of their own.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make the runs of a study one by one, and set what was published beside them.
+    """Make the runs and experiments of a study, and set what was published beside them.
 
     The comparison is printed, and written as a page into the folder of the runs.
 
     Exit code: 1 if a run failed or could not be made; whether values agree does not change it.
     """
     from pyrometer import campaign
+    from pyrometer.campaign_experiments import make_experiments
+    from pyrometer.cli.experiment_screen import ExperimentScreen
     from pyrometer.cli.progress import Progress
-    from pyrometer.plan.study import read_study
+    from pyrometer.plan.study import read_study, study_file
     from pyrometer.report import write_study
 
     found = read_study(name)
@@ -92,16 +97,23 @@ def run(
     wanted = campaign.orders(
         found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting)
     )
-    made = campaign.carry_out(Path(name).stem, found, wanted, folder, resume=resume, watch=Progress)
+    made = campaign.carry_out(
+        Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
+        experiments=lambda: make_experiments(
+            found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
+            screen=ExperimentScreen,
+        ),
+    )  # fmt: skip
     _print(human(as_json), made)
     if folder.is_dir():
         page = write_study(made, folder / PAGE)
         human(as_json).print(f"page: {page}", soft_wrap=True, markup=False)
     if as_json:
         emit_json(made)
-    if any(one.reason and one.run_dir for one in made.runs) or not any(
-        one.run_dir for one in made.runs
-    ):
+    made_ones = [one for one in made.runs if one.run_dir]
+    tried = [one for one in made.experiments if one.folder]
+    failed = any(one.reason for one in made_ones) or any(one.reason for one in tried)
+    if failed or not (made_ones or tried):
         raise typer.Exit(1)
 
 
@@ -149,12 +161,58 @@ def _print(console: Any, made: StudyReport) -> None:
             )
         console.print()
         console.print(table)
+    if made.effects:
+        _print_effects(console, made)
     for title, cells in made.tables.items():
         console.print(f"\n[bold]{escape(title)}[/]: published | ours [dim](agree: ✓ ✗)[/]")
         _print_table(console, cells)
     for fact in made.runs:
         where = f"[red]{escape(fact.reason)}[/]" if fact.reason else ""
         console.print(f"[dim]run {fact.name}:[/] {fact.run_dir or ''} {where}", soft_wrap=True)
+    for experiment in made.experiments:
+        _print_experiment(console, experiment)
+
+
+def _print_effects(console: Any, made: StudyReport) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from pyrometer.cli.compare import percent
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("what", "place", "published", "ours", "same way", "note"):
+        table.add_column(title, overflow="fold")
+    for one in made.effects:
+        ends = one.published if isinstance(one.published, tuple) else (one.published,)
+        ours = one.ours and (
+            f"{percent(one.ours.value)} ({percent(one.ours.low)} … {percent(one.ours.high)}),"
+            f" {one.verdict}"
+        )
+        table.add_row(
+            Text(one.what), Text(one.place), " to ".join(map(percent, ends)), ours or "–",
+            _AGREES[one.agrees], Text(one.reason or one.note or ""),
+        )  # fmt: skip
+    console.print()
+    console.print(table)
+
+
+def _print_experiment(console: Any, one: StudyExperimentFacts) -> None:
+    from rich.markup import escape
+
+    done = "" if one.trials_count is None else f"{one.done_count} of {one.trials_count} trials"
+    where = f"[red]{escape(one.reason)}[/]" if one.reason else ""
+    console.print(
+        f"[dim]experiment {one.name}:[/] {one.folder or ''} {done} {where}", soft_wrap=True
+    )
+    reasons: dict[str, list[str]] = {}
+    for treatment, reason in one.left_out.items():
+        reasons.setdefault(reason, []).append(treatment)
+    for reason, of in reasons.items():
+        more = f" and {len(of) - 2} more" if len(of) > 2 else ""
+        console.print(
+            f"  [yellow]left out[/] {escape('; '.join(of[:2]))}{more}: {escape(reason)}",
+            soft_wrap=True,
+        )
 
 
 def _print_table(console: Any, cells: list[Comparison]) -> None:

@@ -61,6 +61,30 @@ class StudyRun(_Part):
     ] = {}
 
 
+class StudyExperiment(_Part):
+    """One of our experiments: a file beside the study, that runs by itself, too."""
+
+    file: Annotated[str, Field(description="An experiment file, relative to the study.")]
+
+
+class Effect(_Part):
+    """A published change from one treatment to another, with ours beside."""
+
+    what: str
+    place: Annotated[str, Field(description="Where it stands in the source.")]
+    published: Annotated[
+        float | tuple[float, float] | None,
+        Field(description="Relative change (less time: below zero), or its least and largest."),
+    ]
+    derived: Annotated[
+        str | None, Field(description="How it follows from published numbers, if it does.")
+    ] = None
+    experiment: Annotated[str, Field(description="One of the experiments.")]
+    a: Annotated[dict[str, Text], Field(description="Levels that one treatment has.")]
+    b: Annotated[dict[str, Text], Field(description="Levels of the one that is set beside it.")]
+    note: str | None = None
+
+
 class Value(_Part):
     """One published value with ours beside."""
 
@@ -125,9 +149,17 @@ class Study(_Part):
     source: str
     machine: Annotated[str, Field(description="What the published values were measured on.")]
     differences: Annotated[list[str], Field(description="What differs here, and matters.")] = []
-    runs: Annotated[dict[str, StudyRun], Field(min_length=1)]
+    runs: dict[str, StudyRun] = {}
+    experiments: dict[str, StudyExperiment] = {}
     values: list[Value] = []
+    effects: list[Effect] = []
     tables: list[PublishedTable] = []
+
+    @model_validator(mode="after")
+    def _has_something_to_run(self) -> Study:
+        if not (self.runs or self.experiments):
+            raise ValueError("a study has runs, experiments, or both")
+        return self
 
 
 def operands(ours: str) -> tuple[bool, str, str | None]:
@@ -156,6 +188,11 @@ def known_studies() -> dict[str, Path]:
     return {path.stem: path for path in sorted(studies_folder().glob("*.yaml"))}
 
 
+def study_file(name: str) -> Path:
+    """Give the file of a study that comes along, or the file that the name is."""
+    return known_studies().get(name, Path(name))
+
+
 def read_study(name: str) -> Study:
     """Read a study by its name, or from a file.
 
@@ -165,12 +202,10 @@ def read_study(name: str) -> Study:
         If there is none, or the file says what cannot be; with line and column.
     """
     known = known_studies()
-    path = known.get(name)
-    if path is None:
-        path = Path(name)
-        if path.suffix not in (".yaml", ".yml"):
-            remedy = did_you_mean(name, known) or f"one of: {', '.join(known)}; or a file"
-            raise UsageError(f"unknown study {name!r}", remedy)
+    path = study_file(name)
+    if path.suffix not in (".yaml", ".yml"):
+        remedy = did_you_mean(name, known) or f"one of: {', '.join(known)}; or a file"
+        raise UsageError(f"unknown study {name!r}", remedy)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -187,11 +222,20 @@ def _check(study: Study, document: Document) -> None:
             remedy = did_you_mean(run, study.runs) or f"one of: {', '.join(study.runs)}"
             raise UsageError(f"{document.where(path)}: no run {run!r}", remedy)
 
-    for name in study.runs:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+    for part in ("runs", "experiments"):
+        for name in getattr(study, part):
+            if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+                raise UsageError(
+                    f"{document.where((part, name))}: {name!r} is no name of a run",
+                    "small letters, digits and -: it names a folder",
+                )
+    for index, effect in enumerate(study.effects):
+        if effect.experiment not in study.experiments:
             raise UsageError(
-                f"{document.where(('runs', name))}: {name!r} is no name of a run",
-                "small letters, digits and -: it names a folder",
+                f"{document.where(('effects', index, 'experiment'))}: no experiment"
+                f" {effect.experiment!r}",
+                did_you_mean(effect.experiment, study.experiments)
+                or f"one of: {', '.join(study.experiments)}",
             )
     for index, value in enumerate(study.values):
         for path in operands(value.ours)[1:]:
