@@ -1,7 +1,7 @@
 // What each factor does, and whether factors depend on each other.
 import { el, missing, section, svg } from "./dom.js";
 import { cycled } from "./colours.js";
-import { gone, p, range, seconds } from "./experiment-format.js";
+import { gone, p, pIs, range, seconds } from "./experiment-format.js";
 import { NONE, percent, signedPercent } from "./format.js";
 import { axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, words } from "./plot.js";
 import { facts } from "./tip.js";
@@ -18,7 +18,7 @@ export function effectsSection(factorial, interactions, factors) {
 function effects(factorial) {
   if (!factorial?.effects?.length) return missing(factorial?.reason);
   return [el("div", { class: "scroll" }, el("table", null,
-    el("thead", null, el("tr", null, ["Factor", "p (Holm)", "Of the variance", "Levels, mean over the others’"].map((name) => el("th", { scope: "col" }, name)))),
+    el("thead", null, el("tr", null, ["Factor", "p (Holm)", "Of the variance", "Levels, mean over the others’"].map((name, at) => el("th", { scope: "col", class: at === 1 || at === 2 ? "n" : null }, name)))),
     el("tbody", null, factorial.effects.map((one) => el("tr", null,
       el("th", { scope: "row" }, el("bdi", null, one.factors.join(" and ")), one.levels.length ? null : " depending on each other"),
       el("td", { class: "n" }, p(one.adjusted_p)), el("td", { class: "n" }, percent(one.share)),
@@ -30,8 +30,8 @@ function interactionPlot({ factors: [a, b], points, adjusted_p }, factors) {
   const across = factors[a].filter((level) => points.some((point) => point.a === level));
   const lines = factors[b].filter((level) => points.some((point) => point.b === level));
   const [low, high] = extent(points.flatMap(({ time: one }) => [one.value, one.low, one.high]));
-  const [wide, tall] = [520, 260];
-  const x = (level) => 70 + ((across.indexOf(level) + 0.5) / across.length) * (wide - 200);
+  const [width, tall] = [520, 260];
+  const x = (level) => 70 + ((across.indexOf(level) + 0.5) / across.length) * (width - 200);
   const y = linear(low, high, tall - 34, 12);
   const shift = (at) => (at - (lines.length - 1) / 2) * 5;
   const title = `${a} and ${b}`;
@@ -53,12 +53,12 @@ function interactionPlot({ factors: [a, b], points, adjusted_p }, factors) {
     return svg("path", { d: path, class: "level", style: { stroke: cycled(at) }, "stroke-dasharray": DASHES[at % DASHES.length] });
   });
   return el("div", { class: "panel" },
-    el("h3", null, el("bdi", null, title), el("span", { class: "aside" }, gone(adjusted_p) ? "not tested" : `depend on each other: p = ${p(adjusted_p)}`)),
-    drawing(title, `Time over the levels of ${a}, a line for each level of ${b}.`, wide, tall,
-      axisLeft(y, steps(low, high, 5), 64, wide - 124, seconds),
+    el("h3", null, el("bdi", null, title), el("span", { class: "aside" }, gone(adjusted_p) ? "not tested" : `depend on each other: ${pIs(adjusted_p)}`)),
+    drawing(title, `Time over the levels of ${a}, a line for each level of ${b}.`, width, tall,
+      axisLeft(y, steps(low, high, 5), 64, width - 124, seconds),
       across.map((level) => words(x(level), tall - 14, level, "tick", "middle")),
       lines.map((level, at) => [
-        svg("path", { d: SHAPES[at % SHAPES.length], transform: `translate(${wide - 112} ${22 + at * 18})`, style: { fill: cycled(at) } }),
-        words(wide - 102, 26 + at * 18, level, "tick")]),
+        svg("path", { d: SHAPES[at % SHAPES.length], transform: `translate(${width - 112} ${22 + at * 18})`, style: { fill: cycled(at) } }),
+        words(width - 102, 26 + at * 18, level, "tick")]),
       drawn, reach(marks)));
 }

@@ -8,3 +8,6 @@ export const seconds = (value) => (gone(value) ? NONE : time(value * 1e9));
 export const range = (one, show) => (gone(one?.low) || gone(one?.high) ? null : `${show(one.low)} to ${show(one.high)}`);
 
 export const p = (value) => (gone(value) ? NONE : value < 0.001 ? "< 0.001" : significant(value, 2));
+
+// "p = 0.03", also where it is too small to be written.
+export const pIs = (value) => (value < 0.001 ? "p < 0.001" : `p = ${p(value)}`);

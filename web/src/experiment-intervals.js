@@ -2,7 +2,7 @@
 import { missing, svg } from "./dom.js";
 import { gone, p, range, seconds } from "./experiment-format.js";
 import { percent, signedPercent } from "./format.js";
-import { axisBelow, drawing, extent, linear, line, reach, steps, WIDTH, words } from "./plot.js";
+import { axisBelow, drawing, extent, linear, line, reach, steps, wide, words } from "./plot.js";
 import { facts } from "./tip.js";
 
 const LEFT = 300; // room for the names of treatments
@@ -13,13 +13,14 @@ const MOST_ROWS = 80;
 export function treatmentPlot(treatments, choose) {
   const list = treatments.filter((one) => one.values.length).slice(0, MOST_ROWS);
   if (!list.length) return missing("No trial has finished.");
+  const width = wide();
   const [low, high] = extent(list.flatMap((one) => [...one.values, one.mean.low, one.mean.high]));
-  const x = linear(low, high, LEFT, WIDTH - 20);
+  const x = linear(low, high, LEFT, width - 20);
   const bottom = list.length * ROW + 10;
-  return drawing("Times of the treatments", "Points are trials; bars are the mean and its 95 % interval.", WIDTH, bottom + 24,
+  return drawing("Times of the treatments", "Points are trials; bars are the mean and its 95 % interval.", width, bottom + 24,
     axisBelow(x, steps(low, high, 7), 4, bottom, seconds),
     reach(list.map((one, at) => ({
-      ...rowOf(one.name, at, [
+      ...rowOf(one.name, at, width, [
         one.values.map((value) => svg("circle", { cx: x(value), cy: middle(at), r: 3, class: "trial" })),
         whisker(x, at, one.mean, "strong"),
       ]),
@@ -32,18 +33,21 @@ export function treatmentPlot(treatments, choose) {
 // Each pair's change with its own interval, and the one that holds for all pairs at once.
 export function changePlot(comparison) {
   const list = comparison.pairs.slice(0, MOST_ROWS);
-  const margin = list[0].margin;
+  const { a, margin } = list[0];
+  const width = wide();
+  // Beside a baseline its name would be in every row.
+  const beside = list.every((pair) => pair.a === a);
   const [low, high] = extent(list.flatMap((pair) => [pair.change.value, pair.change.low, pair.change.high, pair.change_of_all?.low, pair.change_of_all?.high]), [-margin, margin]);
-  const x = linear(low, high, LEFT, WIDTH - 110);
+  const x = linear(low, high, LEFT, width - 110);
   const bottom = list.length * ROW + 10;
-  const name = (pair) => `${pair.a} → ${pair.b}`;
-  return drawing("Changes", `Thick: 95 % interval of a pair; thin: one that holds for all pairs at once; the band is the margin of ${percent(margin)} within which two count as the same.`, WIDTH, bottom + 24,
+  const name = (pair) => (beside ? pair.b : `${pair.a} → ${pair.b}`);
+  return drawing(beside ? `Changes beside ${a}` : "Changes", `Thick: 95 % interval of a pair; thin: one that holds for all pairs at once; the band is the margin of ${percent(margin)} within which two count as the same.`, width, bottom + 24,
     svg("rect", { x: x(-margin), y: 4, width: x(margin) - x(-margin), height: bottom - 4, class: "margin" }),
     axisBelow(x, steps(low, high, 7), 4, bottom, signedPercent), line(x(0), 4, x(0), bottom, "zero"),
     reach(list.map((pair, at) => ({
-      ...rowOf(name(pair), at, [
+      ...rowOf(name(pair), at, width, [
         pair.change_of_all && whisker(x, at, pair.change_of_all, "thin"), whisker(x, at, pair.change, "strong"),
-        words(WIDTH - 100, middle(at) + 4, pair.verdict, `verdict-${pair.verdict.replace(" ", "-")}`),
+        words(width - 100, middle(at) + 4, pair.verdict, `verdict-${pair.verdict.replace(" ", "-")}`),
       ]),
       label: `${name(pair)}: ${signedPercent(pair.change.value)}, 95 % ${range(pair.change, signedPercent) ?? "not known"}, ${pair.verdict}`,
       tip: () => facts(name(pair), [["change", signedPercent(pair.change.value)], ["95 %", range(pair.change, signedPercent)], ["95 % of all pairs", range(pair.change_of_all, signedPercent)], ["p (Holm)", p(pair.adjusted_p)], ["verdict", pair.verdict]]),
@@ -52,10 +56,10 @@ export function changePlot(comparison) {
 
 const middle = (at) => at * ROW + ROW / 2 + 4;
 
-function rowOf(name, at, shapes) {
+function rowOf(name, at, width, shapes) {
   const [before, after] = name.length > 46 ? [name.slice(0, 30), name.slice(-14)] : [name, ""];
   const label = after ? `${before}…${after}` : before;
-  return { node: svg("g", { class: "row" }, svg("rect", { x: 0, y: middle(at) - ROW / 2, width: WIDTH, height: ROW, class: "hit" }), words(LEFT - 12, middle(at) + 4, label, "name", "end"), shapes) };
+  return { node: svg("g", { class: "row" }, svg("rect", { x: 0, y: middle(at) - ROW / 2, width: width, height: ROW, class: "hit" }), words(LEFT - 12, middle(at) + 4, label, "name", "end"), shapes) };
 }
 
 function whisker(x, at, one, name) {

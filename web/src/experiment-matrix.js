@@ -8,12 +8,12 @@ import { facts, tipOn } from "./tip.js";
 
 const MOST_GRIDS = 40;
 
-// Colour of a ratio: blue took less time, red more, none close to 1.
-export function shade(ratio, limits) {
+// Colour of a ratio: blue took less time, red more, none close to 1, pale where it is not sure.
+export function shade(ratio, limits, sure = true) {
   if (gone(ratio)) return null;
   const size = Math.abs(Math.log(ratio));
   const step = limits.filter((limit) => size >= limit).length;
-  return step ? (ratio < 1 ? LESS : MORE)[step] : null;
+  return step ? (ratio < 1 ? LESS : MORE)[sure ? step : 0] : null;
 }
 
 // Split treatments into grids of two factors, one for each combination of the others' levels.
@@ -42,9 +42,10 @@ function legend(limits) {
   if (!limits.length) return null;
   const size = (at) => percent(Math.expm1(limits[at]));
   const entry = (colour, text) => el("span", null, el("i", { class: "swatch", style: { background: colour ?? "transparent" } }), text);
+  const unsure = [LESS[0], MORE[0]].map((colour) => el("i", { class: "swatch", style: { background: colour } }));
   return el("p", { class: "legend" },
     [2, 1, 0].map((at) => entry(LESS[at + 1], `less by ${size(at)}${at === 2 ? " or more" : ""}`)), entry(null, `less than ${size(0)} apart`),
-    [0, 1, 2].map((at) => entry(MORE[at + 1], `more by ${size(at)}${at === 2 ? " or more" : ""}`)));
+    [0, 1, 2].map((at) => entry(MORE[at + 1], `more by ${size(at)}${at === 2 ? " or more" : ""}`)), el("span", null, unsure, "cannot tell"));
 }
 
 function grid(matrix, rows, columns, title, cells, limits, choose) {
@@ -66,7 +67,7 @@ function cellOf(cell, limits, choose) {
     const note = el("button", { type: "button", class: "link", "aria-label": `${cell.treatment}: ${cell.reason}` }, "not run");
     return el("td", { class: "out" }, tipOn(note, () => facts(cell.treatment, [["why", cell.reason]])));
   }
-  const colour = shade(cell.ratio, limits);
+  const colour = shade(cell.ratio, limits, cell.verdict !== "cannot tell");
   const change = signedPercent(cell.ratio - 1);
   const button = el("button", { type: "button", class: "link", on: { click: () => choose(cell.treatment) }, style: colour ? { color: ink(colour) } : {}, "aria-label": `${cell.treatment}: ${seconds(cell.time.value)}, ${change}${cell.verdict ? `, ${cell.verdict}` : ""}` },
     el("b", null, change), el("span", null, seconds(cell.time.value)), cell.verdict && el("span", null, cell.verdict));

@@ -1,8 +1,8 @@
 // Attempts in the order of time, with what the canaries saw before each.
 import { el, missing, section, svg } from "./dom.js";
-import { gone, p, range, seconds } from "./experiment-format.js";
+import { gone, pIs, range, seconds } from "./experiment-format.js";
 import { percent, significant, signedPercent, words as plain } from "./format.js";
-import { axisBelow, axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, WIDTH, words } from "./plot.js";
+import { axisBelow, axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, wide, words } from "./plot.js";
 import { facts, help } from "./tip.js";
 
 const STRIP = 46;
@@ -13,7 +13,7 @@ export function orderSection(order, report, open) {
   if (!points.length) return section("order", "Run order", text, missing("No trial has ended."));
   const tested = report.comparison?.order;
   const told = [
-    !gone(tested?.drift_p) && `drift: p = ${p(tested.drift_p)} (Mann and Kendall)`,
+    !gone(tested?.drift_p) && `drift: ${pIs(tested.drift_p)} (Mann and Kendall)`,
     !gone(order.trend.value) && `from the first trial to the last ${signedPercent(order.trend.value)} (${range(order.trend, signedPercent) ?? "interval not known"})`,
     !gone(tested?.autocorrelation) && `correlation of neighbours ${significant(tested.autocorrelation, 2)}`,
     report.canaries && (gone(report.canaries.variance_ratio) ? `canaries: ${report.canaries.reason}` : `canaries explain ${percent(Math.max(0, 1 - report.canaries.variance_ratio))} of the variance within blocks`),
@@ -22,10 +22,11 @@ export function orderSection(order, report, open) {
 }
 
 function orderPlot(points, trend, open) {
+  const width = wide();
   const names = [...new Set(points.flatMap((point) => Object.keys(point.canaries)))];
   const main = 220;
   const height = main + names.length * STRIP + 26;
-  const x = linear(-0.5, points.length - 0.5, 90, WIDTH - 20);
+  const x = linear(-0.5, points.length - 0.5, 90, width - 20);
   const [low, high] = extent(points.map((point) => point.residual), [0]);
   const y = linear(low, high, main - 8, 10);
   const marks = points.map((point, at) => ({
@@ -40,11 +41,11 @@ function orderPlot(points, trend, open) {
   }));
   const slope = gone(trend.value) ? null : Math.log1p(trend.value) / 2;
   const fitted = points.map((point, at) => [point, at]).filter(([point]) => !gone(point.residual)).map(([, at]) => at);
-  return drawing("Run order", "Residuals of all trials in the order of time.", WIDTH, height,
+  return drawing("Run order", "Residuals of all trials in the order of time.", width, height,
     blocks(points, x, height - 22),
-    axisLeft(y, steps(low, high, 5), 90, WIDTH - 20, signedPercent), line(90, y(0), WIDTH - 20, y(0), "zero"),
+    axisLeft(y, steps(low, high, 5), 90, width - 20, signedPercent), line(90, y(0), width - 20, y(0), "zero"),
     slope !== null && line(x(fitted[0]), y(Math.expm1(-slope)), x(fitted.at(-1)), y(Math.expm1(slope)), "trend"),
-    names.map((name, index) => strip(points, name, x, main + index * STRIP)),
+    names.map((name, index) => strip(points, name, x, main + index * STRIP, width)),
     axisBelow(x, steps(0, points.length - 1, 10).filter(Number.isInteger), height - 24, height - 20, (at) => String(points[at]?.number ?? "")),
     reach(marks));
 }
@@ -66,13 +67,13 @@ function blocks(points, x, bottom) {
 const CANARIES = { alu_ns: "arithmetic", latency_ns: "memory latency", copy_bytes_per_s: "copying" };
 export const canary = (name) => CANARIES[name] ?? plain(name);
 
-function strip(points, name, x, top) {
+function strip(points, name, x, top, width) {
   const values = points.map((point) => point.canaries[name]);
   const [low, high] = extent(values, [0]);
   const y = linear(low, high, top + STRIP - 6, top + 6);
   const path = points.map((_, at) => at).filter((at) => !gone(values[at])).map((at, index) => `${index ? "L" : "M"}${x(at)} ${y(values[at])}`).join("");
   return [
-    line(90, y(0), WIDTH - 20, y(0), "grid"), words(84, top + STRIP / 2 - 2, canary(name), "tick", "end"),
+    line(90, y(0), width - 20, y(0), "grid"), words(84, top + STRIP / 2 - 2, canary(name), "tick", "end"),
     words(84, top + STRIP / 2 + 11, `± ${percent(Math.max(...values.filter((value) => !gone(value)).map(Math.abs)))}`, "tick", "end"),
     svg("path", { d: path, class: "canary" }),
   ];

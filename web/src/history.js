@@ -2,7 +2,7 @@
 import { el, missing, section, svg } from "./dom.js";
 import { p, range, seconds } from "./experiment-format.js";
 import { date, signedPercent } from "./format.js";
-import { axisBelow, axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, WIDTH, words } from "./plot.js";
+import { axisBelow, axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, wide, words } from "./plot.js";
 import { doubts } from "./summary.js";
 import { table } from "./table.js";
 import { facts } from "./tip.js";
@@ -56,7 +56,8 @@ function changeTable(one) {
 }
 
 function picture({ runs, levels, changes }, name) {
-  const x = linear(-0.5, runs.length - 0.5, 90, WIDTH - 50);
+  const width = wide();
+  const x = linear(-0.5, runs.length - 0.5, 90, width - 50);
   const [low, high] = extent([...runs.map((run) => run.seconds), ...levels.flatMap((level) => [level.low, level.high])]);
   const y = linear(low, high, HEIGHT - 34, 12);
   const starts = [0, ...changes.map((change) => change.index), runs.length];
@@ -65,8 +66,8 @@ function picture({ runs, levels, changes }, name) {
     label: `Run ${at + 1}, ${date(run.wall_ns)}: ${seconds(run.seconds)}`,
     tip: () => facts(`Run ${at + 1}`, [["begun", date(run.wall_ns)], ["time", seconds(run.seconds)], ["level", `${run.level + 1} of ${levels.length}`], ["folder", run.folder]]),
   }));
-  return drawing(name, `${runs.length} runs, ${changes.length} changes of level.`, WIDTH, HEIGHT,
-    axisLeft(y, steps(low, high, 5), 90, WIDTH - 50, seconds),
+  return drawing(name, `${runs.length} runs, ${changes.length} changes of level.`, width, HEIGHT,
+    axisLeft(y, steps(low, high, 5), 90, width - 50, seconds),
     axisBelow(x, steps(0, runs.length - 1, 10).filter(Number.isInteger), HEIGHT - 34, HEIGHT - 30, (at) => String(at + 1)),
     changes.map((change) => [
       svg("rect", { x: x(change.place.low - 0.5), y: 12, width: x(change.place.high) - x(change.place.low) || 1, height: HEIGHT - 46, class: "block" }),

@@ -2,7 +2,8 @@
 import { el, svg } from "./dom.js";
 import { tipOn } from "./tip.js";
 
-export const WIDTH = 1080; // of a drawing as wide as the page
+// Width of a drawing as wide as the page was when it was made.
+export const wide = () => Math.max(760, Math.min(1400, document.documentElement.clientWidth - 70));
 
 // Where a value of [low, high] lies between two positions.
 export function linear(low, high, from, to) {
