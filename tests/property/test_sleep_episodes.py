@@ -15,7 +15,7 @@ from pyrometer.store.ingest import native
 from pyrometer.store.tables import Tables
 
 THREADS = 120
-LONG, LONG_UNCOUNTED = 900, 901
+LONG, LONG_UNCOUNTED, TRACED = 900, 901, 902
 
 
 def life(random: Random) -> list[Part]:
@@ -36,14 +36,27 @@ def of_long_sleeps(shortest_ms: int) -> list[Part]:
     return parts
 
 
+def of_any_sleeps() -> list[Part]:
+    """Sleeps of 60 ms and more with hardly anything between, which no pass tells apart."""
+    random = Random(3)
+    parts = [Part(3 * MS, None)]
+    for i in range(150):
+        parts += [Part(random.randrange(60, 300) * MS, i % 3, i % 2), Part(MS + 1000 * i, None)]
+    return parts
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Seen, Tables]]:
     random = Random(20)
     seen = Seen()
     for tid in range(1, THREADS + 1):
-        observe(life(random), tid, switches=tid % 2 == 0, places=tid % 3 != 0, tid=tid, into=seen)
+        observe(
+            life(random), tid, switches=tid % 2 == 0, places=tid % 3 != 0, tid=tid, into=seen,
+            batched=tid % 4 < 2, traced=tid % 5 == 0,
+        )  # fmt: skip
     observe(of_long_sleeps(60), 4, tid=LONG, into=seen)
     observe(of_long_sleeps(200), 5, switches=False, tid=LONG_UNCOUNTED, into=seen)
+    observe(of_any_sleeps(), 6, tid=TRACED, into=seen, batched=True, traced=True)
     at = MONO0
     for _ in range(40):
         at += random.randrange(600 * MS)
@@ -90,7 +103,7 @@ def test_weights_add_up_to_the_time_of_the_passes(world: tuple[Seen, Tables]) ->
         "SELECT min(weight), count(DISTINCT tid) FROM samples WHERE event = 'state'"
     )[0]
     assert least >= 0
-    assert states == THREADS + 2
+    assert states == THREADS + 3
 
 
 def test_pauses_take_who_waits_on_a_futex(world: tuple[Seen, Tables]) -> None:
@@ -110,7 +123,7 @@ def test_pauses_take_who_waits_on_a_futex(world: tuple[Seen, Tables]) -> None:
     )
 
 
-@pytest.mark.parametrize("tid", [LONG, LONG_UNCOUNTED])
+@pytest.mark.parametrize("tid", [LONG, LONG_UNCOUNTED, TRACED])
 def test_long_sleeps_have_their_stack_and_class(world: tuple[Seen, Tables], tid: int) -> None:
     _, tables = world
     asleep, found = tables.query(

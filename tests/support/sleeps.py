@@ -18,6 +18,7 @@ from tests.support.tables import HOST, MONO0, MS, PID, Rows, write_tables
 SIGNAL_NS = 30_000
 TICK_NS = 47 * MS
 TID = 501
+PROFILER, WAKER = 9, 11
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,15 @@ def observe(
     period_ns: int = 50 * MS,
     tid: int = TID,
     into: Seen | None = None,
+    batched: bool = False,
+    traced: bool = False,
 ) -> Seen:
-    """Let a thread live through `life` and write down what the instruments see."""
+    """Let a thread live through `life` and write down what the instruments see.
+
+    With `batched` the profiler signals a sleep once, and tells with one more sample for how many
+    of its later ticks the thread slept on; with `traced` the scheduler's
+    events are recorded.
+    """
     random = Random(seed)
     seen = Seen() if into is None else into
     begins, at = [], MONO0
@@ -82,6 +90,7 @@ def observe(
     events = sorted([(t, 0) for t in passes] + [(t, 1) for t in ticks])
     at_part, run_ns, count = 0, 0, 0
     now, raw = MONO0, []
+    signalled: list[tuple[int, int]] = []
     for t, kind in events:
         while at_part + 1 < len(life) and begins[at_part + 1] <= t:
             nxt = begins[at_part + 1]
@@ -92,15 +101,20 @@ def observe(
         part = life[at_part]
         run_ns += 0 if part.stack is not None else t - now
         now = t
-        if kind == 1:
+        if kind == 1 and batched and signalled and signalled[-1][0] == at_part:
+            _sleeps_on(seen, t, part, tid, signalled[-1][1])
+        elif kind == 1:
             if part.stack is not None:
                 count += 1
                 run_ns += SIGNAL_NS
+                signalled.append((at_part, t))
             _sample(seen, t, part, tid)
         else:
             raw.append((t, part, at_part, count, run_ns))
             seen.stack_at[tid, t] = part.stack
     _states(seen, raw, switches, places, tid)
+    if traced:
+        _events(seen, life, begins, signalled, tid)
     if into is None or "stacks" not in seen.rows:
         _dictionaries(seen)
     _spans(seen, life, begins, end, tid)
@@ -136,6 +150,49 @@ def _sample(seen: Seen, t: int, part: Part, tid: int) -> None:
         wait_class=CLASSES[part.stack] if part.stack is not None else None,
         java_stack=part.stack if asleep else 99,
     )
+
+
+def _sleeps_on(seen: Seen, t: int, part: Part, tid: int, signalled_ns: int) -> None:
+    """Count a tick without a signal: in the batch of this sleep, which the first one begins."""
+    last = next(row for row in reversed(seen.rows["samples"]) if row["tid"] == tid)
+    if last["t_ns"] == signalled_ns:
+        _sample(seen, t, part, tid)
+    else:
+        last["weight"] += TICK_NS
+
+
+def _events(
+    seen: Seen, life: list[Part], begins: list[int], signalled: list[tuple[int, int]], tid: int
+) -> None:
+    """Write intervals off the CPU: a sleep is as many as signals cut it into."""
+    for place, part in enumerate(life):
+        if part.stack is None:
+            continue
+        begin, end = begins[place], begins[place] + part.length_ns
+        for at in [t for number, t in signalled if number == place]:
+            _interval(seen, begin, at, part, tid, waker_tid=PROFILER)
+            begin = at + SIGNAL_NS
+        _interval(seen, begin, end, part, tid, waker_tid=WAKER)
+
+
+def _interval(seen: Seen, begin: int, end: int, part: Part, tid: int, waker_tid: int) -> None:
+    if end - begin >= MS:
+        seen.add(
+            "off_cpu",
+            host=HOST,
+            pid=PID,
+            tid=tid,
+            begin_mono_ns=begin,
+            end_mono_ns=end,
+            count=1,
+            off_ns=end - begin,
+            run_queue_ns=0,
+            kind="disk" if part.state == "disk" else "sleeping",
+            waker_pid=PID,
+            waker_tid=waker_tid,
+            waker_comm="java",
+            waker_interrupt=False,
+        )
 
 
 def _states(seen: Seen, raw: list[Any], switches: bool, places: bool, tid: int) -> None:

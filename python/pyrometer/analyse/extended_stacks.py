@@ -204,6 +204,9 @@ def _wake_ups(scope: Scope) -> WakeUps:
             " ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns"
             " WHERE x.event = 'wall' AND x.clock = 'mono' AND x.state = 'sleeping'"
             " AND x.task_attempt_id IS NOT NULL AND x.source IS DISTINCT FROM 'python'"
+            # What stands for several ticks was taken without waking anybody.
+            " AND x.weight <= (SELECT min(weight) FROM samples WHERE event = 'wall'"
+            "  AND source IS DISTINCT FROM 'python')"
         )
     )
     switches = scope.tables.scalar(

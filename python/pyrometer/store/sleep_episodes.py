@@ -12,51 +12,64 @@ run between the two. Rows of ``thread_states`` that follow each other are
 
 and in both cases wait at the same place: same user stack pointer and instruction, or, where these
 cannot be read, same kernel stack.
+
+Where the scheduler's events were recorded (tier T0), passes and samples lie in intervals off the
+CPU of known begin, end and waker. An interval that the profiler ended goes on in the next one if
+the thread hardly ran in between: such a *chain* is one sleep, whatever a pass saw of it.
 """
 
 from __future__ import annotations
 
+from pyrometer.store.sleep_chains import SAME_RUN_NS, define_chains
 from pyrometer.store.tables import Tables
 
-SAME_RUN_NS = 500_000
-"""CPU time within which a thread is taken not to have left the place where it waited."""
 # Readings of counters and of states belong to one pass if no further apart.
 _PASS_NS = 2_000_000
 # A profiler that gave no sample of a process for so long was not recording.
 GAP_NS = 2_000_000_000
 
+# A sleeping thread is signalled once; for later ticks in which it did not run there is one more
+# sample, of as many. One of a single tick cannot be told from a second signal.
 _SIGNALS = """
-    SELECT row_number() OVER () AS signal, host, pid, tid, t_ns, state = 'sleeping' AS asleep,
-        java_stack, operator, codegen_stage_id, thread_name,
-        t_ns + weight - (SELECT min(weight) FROM samples WHERE event = 'wall' AND weight > 0
-            AND source IS DISTINCT FROM 'python') AS until_ns
-    FROM samples WHERE event = 'wall' AND clock = 'mono' AND source IS DISTINCT FROM 'python'
+    SELECT * EXCLUDE (java_before), NOT lasts AND NOT coalesce(java_stack = java_before, false)
+            AS surely_sent
+    FROM (SELECT row_number() OVER () AS signal, host, pid, tid, t_ns, state = 'sleeping' AS asleep,
+            java_stack, operator, codegen_stage_id, thread_name, weight > shortest AS lasts,
+            t_ns + weight - shortest AS until_ns,
+            lag(CASE WHEN state = 'sleeping' THEN java_stack END) OVER (
+                PARTITION BY host, pid, tid ORDER BY t_ns) AS java_before
+        FROM samples, (SELECT min(weight) AS shortest FROM samples WHERE event = 'wall'
+            AND weight > 0 AND source IS DISTINCT FROM 'python')
+        WHERE event = 'wall' AND clock = 'mono' AND source IS DISTINCT FROM 'python')
 """
 
 _COUNTED = """
-    SELECT s.*, {at_begin} AS run_begin_ns, {at_end} AS run_end_ns
+    SELECT s.*, {chain} AS chain, {at_begin} AS run_begin_ns, {at_end} AS run_end_ns
     FROM (SELECT row_number() OVER (ORDER BY host, pid, tid, begin_mono_ns) AS seen_row,
             *, state NOT IN ('on_cpu', 'run_queue') AS asleep FROM thread_states) s
     {joins}
 """
 
 _HITS = """
-    SELECT g.*, s.seen_row, g.t_ns > s.end_mono_ns AS after
-    FROM signals g ASOF JOIN counted s
-        ON g.pid = s.pid AND g.tid = s.tid {hosts} AND g.t_ns >= s.begin_mono_ns
+    SELECT h.*, {chain} AS chain FROM (
+        SELECT g.*, s.seen_row, g.t_ns > s.end_mono_ns AS after
+        FROM signals g ASOF JOIN counted s
+            ON g.pid = s.pid AND g.tid = s.tid {hosts} AND g.t_ns >= s.begin_mono_ns) h {joins}
 """
 
 _LINKED = f"""
     WITH told AS (
-        SELECT c.*, coalesce(h.signals, 0) AS signals_after
+        SELECT c.*, coalesce(h.signals, 0) AS signals_after, coalesce(h.sure, 0) AS sure_after
         FROM counted c LEFT JOIN (
-            SELECT seen_row, count(*) AS signals FROM hits WHERE after AND asleep GROUP BY 1
+            SELECT seen_row, count(*) AS signals, count(*) FILTER (surely_sent) AS sure
+            FROM hits WHERE after AND asleep AND NOT lasts GROUP BY 1
         ) h USING (seen_row)
     ), beside AS (
         SELECT *, lag(asleep) OVER th AS was_asleep,
             -- Sleeps begun since the row before, those apart that a signal interrupted.
             switches_count - lag(switches_count) OVER th - lag(signals_after) OVER th AS sleeps,
-            run_begin_ns - lag(run_end_ns) OVER th AS ran_ns,
+            lag(signals_after = sure_after) OVER th AS told_apart,
+            run_begin_ns - lag(run_end_ns) OVER th AS ran_ns, chain = lag(chain) OVER th AS chained,
             CASE WHEN user_sp IS NOT NULL AND lag(user_sp) OVER th IS NOT NULL
                 THEN user_sp = lag(user_sp) OVER th
                     AND user_pc IS NOT DISTINCT FROM lag(user_pc) OVER th
@@ -66,7 +79,8 @@ _LINKED = f"""
         SELECT *, coalesce(was_asleep AND asleep AND same_place, false) AS slept_on,
             coalesce(ran_ns <= {SAME_RUN_NS}, false) AS hardly_ran FROM beside
     )
-    SELECT *, slept_on AND CASE WHEN sleeps IS NULL THEN hardly_ran
+    SELECT *, slept_on AND CASE WHEN chained IS NOT NULL THEN chained
+            WHEN sleeps IS NULL THEN hardly_ran
             ELSE sleeps = 0 AND (ran_ns IS NULL OR hardly_ran) END AS goes_on,
         slept_on AND hardly_ran AS stays
     FROM linked
@@ -84,16 +98,20 @@ _PLACED = f"""
     WITH beside AS (
         SELECT h.*, p.asleep AS p_asleep, p.episode_id AS p_episode, p.stretch_id AS p_stretch,
             q.asleep AS q_asleep, q.episode_id AS q_episode, q.stretch_id AS q_stretch,
-            q.sleeps, q.ran_ns, q.seen_row AS q_row
+            CASE WHEN q.told_apart THEN q.sleeps END AS sleeps,
+            q.sleeps IS NULL AS uncounted, q.ran_ns, q.seen_row AS q_row,
+            q.begin_mono_ns AS q_begin, p.chain AS p_chain, q.chain AS q_chain
         FROM hits h JOIN state_rows p USING (seen_row)
         LEFT JOIN state_rows q ON h.after AND q.seen_row = h.seen_row + 1
             AND q.pid = h.pid AND q.tid = h.tid AND q.host = p.host
         WHERE h.asleep AND h.java_stack IS NOT NULL
     )
     SELECT *, CASE
+        WHEN chain = p_chain THEN 'before'
+        WHEN chain = q_chain OR (lasts AND q_asleep AND q_begin <= until_ns) THEN 'after'
         WHEN NOT after THEN CASE WHEN p_asleep THEN 'before' END
         WHEN p_asleep AND p_stretch = q_stretch THEN 'before'
-        WHEN p_asleep AND NOT q_asleep AND (sleeps = 0 OR (sleeps IS NULL
+        WHEN p_asleep AND NOT q_asleep AND (sleeps = 0 OR (uncounted
             AND ran_ns <= {SAME_RUN_NS})) THEN 'before'
         WHEN NOT p_asleep AND q_asleep AND sleeps = 1 THEN 'after' END AS side
     FROM beside
@@ -158,6 +176,9 @@ _STATUS = f"""
     ASOF LEFT JOIN recorded n ON n.pid = j.pid AND j.end_mono_ns < n.t_ns
 """
 
+# Without events: no chain, and nothing to join for it.
+_NONE = ("NULL::BIGINT", "")
+
 
 def define_episodes(tables: Tables) -> None:
     """Make temporary table ``episode_rows``: rows of ``thread_states`` with sleep and Java stack.
@@ -167,9 +188,14 @@ def define_episodes(tables: Tables) -> None:
     ``join_status``; and ``in_task``, the task whose span it lies in.
     """
     hosts = tables.scalar("SELECT count(DISTINCT host) FROM thread_states") > 1
+    events = tables.has("off_cpu")
     tables.define("signals", _SIGNALS)
-    tables.define("counted", _counted(tables, hosts))
-    tables.define("hits", _HITS.format(hosts="AND g.host = s.host" if hosts else ""))
+    if events:
+        define_chains(tables, hosts)
+    tables.define("counted", _counted(tables, hosts, events))
+    same = "AND g.host = s.host" if hosts else ""
+    chain, joins = ("c.chain", "LEFT JOIN signal_chains c USING (signal)") if events else _NONE
+    tables.define("hits", _HITS.format(hosts=same, chain=chain, joins=joins))
     tables.define("linked_states", _LINKED)
     tables.define("state_rows", _ROWS)
     tables.define("placed_signals", _PLACED)
@@ -183,14 +209,23 @@ def define_episodes(tables: Tables) -> None:
     tables.define("episode_rows", _STATUS)
 
 
-def _counted(tables: Tables, hosts: bool) -> str:
-    """Rows with the thread's CPU time at their first and last pass, where counters were read."""
-    if not tables.has("thread_counters"):
-        return _COUNTED.format(at_begin="NULL::BIGINT", at_end="NULL::BIGINT", joins="")
-    joins = " ".join(
-        f"ASOF LEFT JOIN thread_counters {name} ON {name}.pid = s.pid AND {name}.tid = s.tid"
-        f" {f'AND {name}.host = s.host' if hosts else ''}"
-        f" AND s.{end} + {_PASS_NS} >= {name}.t_mono_ns"
-        for name, end in (("b", "begin_mono_ns"), ("e", "end_mono_ns"))
-    )
-    return _COUNTED.format(at_begin="b.run_ns", at_end="e.run_ns", joins=joins)
+def _counted(tables: Tables, hosts: bool, events: bool) -> str:
+    """Rows with the thread's CPU time at their first and last pass and the chain they lie in."""
+
+    def joined(table: str, name: str, reached: str) -> str:
+        same = f"AND {name}.host = s.host" if hosts else ""
+        return (
+            f" ASOF LEFT JOIN {table} {name} ON {name}.pid = s.pid AND {name}.tid = s.tid {same}"
+            f" AND {reached}"
+        )
+
+    (chain, joins), at_begin, at_end = _NONE, "NULL::BIGINT", "NULL::BIGINT"
+    if events:
+        chain = "CASE WHEN s.asleep AND s.end_mono_ns <= c.end_mono_ns THEN c.chain END"
+        joins = joined("sleep_chains", "c", "s.begin_mono_ns >= c.begin_mono_ns")
+    if tables.has("thread_counters"):
+        at_begin, at_end = "b.run_ns", "e.run_ns"
+        for name, end in (("b", "begin_mono_ns"), ("e", "end_mono_ns")):
+            reached = f"s.{end} + {_PASS_NS} >= {name}.t_mono_ns"
+            joins += joined("thread_counters", name, reached)
+    return _COUNTED.format(chain=chain, at_begin=at_begin, at_end=at_end, joins=joins)

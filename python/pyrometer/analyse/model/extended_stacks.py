@@ -77,7 +77,8 @@ class WakeUps(BaseModel):
     Attributes
     ----------
     caused_count : int
-        Wall samples of task threads that were asleep: each woke one.
+        Wall samples of task threads that were asleep: each woke one. An upper bound: one that
+        stands for a single further tick of a sleep cannot be told from a signal.
     switches_count : int or None
         Context switches of task threads.
     ratio : float or None
