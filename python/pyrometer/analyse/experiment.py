@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from pyrometer.analyse.compare.account import CompareReport, Trial, account
 from pyrometer.analyse.compare.covariates import Observed, adjust
 from pyrometer.analyse.compare.factorial import Cell, Factorial, factorial
 from pyrometer.analyse.compare.two import mean_of
+from pyrometer.analyse.experiment_doubts import disturbances_of, doubts_of
 from pyrometer.analyse.experiment_model import (
     ESTIMANDS,
     AdjustedPair,
@@ -18,20 +19,9 @@ from pyrometer.analyse.experiment_model import (
     SeriesReport,
     TreatmentReport,
 )
-from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
-from pyrometer.schema import doubt
 from pyrometer.store.experiment import Ended, Plan
 from pyrometer.store.journal import Entries
-
-CENSORED = {
-    "failed": "failed",
-    "wrong_result": "gave a wrong result",
-    "timeout": "ran out of time",
-    "out_of_memory": "ran out of memory",
-}
-CARRIED_OVER = 0.01
-"""p below which treatments that take turns are doubted."""
 
 COVARIATES = ("alu_ns", "latency_ns", "copy_bytes_per_s")
 
@@ -74,7 +64,7 @@ def experiment_report(
         trials_count=len(plan.trials),
         done_count=len(ended),
         repeated_count=len(entries.disturbed),
-        disturbed_count=sum(bool(_told(one)) for one in ended),
+        disturbed_count=sum(bool(disturbances_of(one)) for one in ended),
         treatments=treatments,
         left_out=plan.left_out,
     )
@@ -95,8 +85,7 @@ def experiment_report(
         made.canaries = _canaries(plan, whole, made.comparison)
         made.factors = _factors(plan, whole)
     made.doubts = [
-        *_doubts(made, ended, lacking),
-        *(_unsettled(made) if plan.warmup == "auto" else ()),
+        *doubts_of(made, ended, lacking, detected=plan.warmup == "auto"),
         *(made.comparison.doubts if made.comparison else ()),
     ]
     return made
@@ -224,80 +213,3 @@ def _factors(plan: Plan, trials: Sequence[Ended]) -> Factorial:
     varied = {one.name: one.varied for one in plan.treatments}
     cells = [Cell(varied[one.treatment], _seconds(one), str(one.block)) for one in trials]
     return factorial(cells, varied.get(plan.baseline or ""), split=plan.split)
-
-
-def _told(one: Ended) -> list[str]:
-    return [text for seen in (one.before, one.during) if seen for text in seen.disturbed]
-
-
-def _doubts(made: ExperimentReport, ended: Sequence[Ended], lacking: int) -> list[Doubt]:
-    found = []
-    for one in made.treatments:
-        ends = [f"{n} {CENSORED[how]}" for how, n in one.ends.items() if how in CENSORED]
-        if ends:
-            of = sum(one.ends.values())
-            out = "" if one.compared else ", it is not compared"
-            message = f"{one.name}: of {of} trials {', '.join(ends)}{_after(one.censored_s)}{out}"
-            found.append(doubt("trials_censored", message))
-    if lacking:
-        found.append(
-            doubt("blocks_incomplete", f"{lacking} of {made.blocks} blocks are not compared")
-        )
-    found += _differing(ended)
-    if made.carry_over_p is not None and made.carry_over_p < CARRIED_OVER:
-        message = f"it matters which treatment came before (F test, p = {made.carry_over_p:.2g})"
-        found.append(doubt("carry_over", message))
-    told = [(one.trial, text) for one in ended for text in _told(one)]
-    if told:
-        number, text = told[-1]
-        message = f"{made.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
-        found.append(doubt("trials_disturbed", message))
-    return found
-
-
-def _after(censored_s: Sequence[float]) -> str:
-    """Tell how long censored trials had run: what they would have taken is more than that."""
-    if not censored_s:
-        return ""
-    ends = dict.fromkeys(f"{one:.4g}" for one in (min(censored_s), max(censored_s)))
-    return f" after {' to '.join(ends)} s"
-
-
-def _unsettled(made: ExperimentReport) -> list[Doubt]:
-    """Doubt an experiment of whose series most never settle, or are too short to tell."""
-    told = []
-    for one in made.treatments:
-        for shape in ("not steady", "too short"):
-            count = sum(series.shape == shape for series in one.series)
-            if 2 * count > len(one.series):
-                told.append(f"{one.name}: {shape} in {count} of {len(one.series)} trials")
-    return [doubt("not_settled", "; ".join(told))] if told else []
-
-
-def _differing(ended: Sequence[Ended]) -> list[Doubt]:
-    results: dict[tuple[int | None, str | None], list[str]] = {}
-    plans: dict[str, list[str]] = {}
-    for one in ended:
-        if one.status != "finished":
-            continue
-        if one.checksum is not None:
-            results.setdefault((one.rows, one.checksum), []).append(one.treatment)
-        if one.plan is not None:
-            plans.setdefault(one.plan, []).append(one.treatment)
-    found = []
-    if len(results) > 1:
-        told = "; ".join(
-            f"{rows} rows, checksum {checksum}: {_names(names)}"
-            for (rows, checksum), names in results.items()
-        )
-        found.append(doubt("results_differ", told))
-    if len(plans) > 1:
-        told = "; ".join(f"plan {digest[:8]}: {_names(names)}" for digest, names in plans.items())
-        found.append(doubt("plan_changed", told))
-    return found
-
-
-def _names(names: Sequence[str]) -> str:
-    counts: Mapping[str, int] = Counter(names)
-    shown = [f"{name} ({n} trials)" for name, n in counts.items()]
-    return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")

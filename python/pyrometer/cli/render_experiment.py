@@ -193,6 +193,8 @@ def _factors(console: Any, made: ExperimentReport) -> None:
             for each in one.levels
         )
         name = " and ".join(one.factors)
+        if one.error == "whole plots":
+            name += " (against whole plots)"
         table.add_row(
             Text(name if one.levels else f"{name}, depending on each other"),
             f"{one.adjusted_p:.2g}",

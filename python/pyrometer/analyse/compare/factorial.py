@@ -15,22 +15,19 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 from scipy import stats
 
+from pyrometer.analyse.compare.linear import Fit, Matrix, coded, fits, products, squares
 from pyrometer.analyse.compare.many import adjusted
 from pyrometer.analyse.compare.two import LEVEL
 from pyrometer.estimate import Estimate
 
-FREEDOM = 3
-"""Fewest degrees of freedom that must be left for the noise."""
 UNSET = "–"
 
 NO_NOISE = 1e-20
 """Variance of logarithms that is rounding."""
 
-Matrix = NDArray[np.float64]
 Term = tuple[str, ...]
 
 
@@ -174,22 +171,22 @@ def _stratum(
 ) -> Factorial:
     """Test terms against the noise that is left within units: blocks, or whole plots."""
     y = np.log([one.value for one in cells])
-    base = np.hstack([np.ones((len(cells), 1)), _columns(units, list(dict.fromkeys(units)))])
+    base = np.hstack([np.ones((len(cells), 1)), coded(units, list(dict.fromkeys(units)))])
     columns = {
-        name: _columns([one.levels.get(name, UNSET) for one in cells], levels[name])
+        name: coded([one.levels.get(name, UNSET) for one in cells], levels[name])
         for name in dict.fromkeys(name for term in wanted for name in term)
     }
     terms: dict[Term, Matrix] = {
-        term: columns[term[0]] if len(term) == 1 else _products(*(columns[n] for n in term))
+        term: columns[term[0]] if len(term) == 1 else products(*(columns[n] for n in term))
         for term in wanted
     }
     reason = None
-    if not _fits(base, terms):
+    if not fits(base, terms.values()):
         reason = "too few trials, or too few combinations, to tell pairs"
         terms = {term: matrix for term, matrix in terms.items() if len(term) == 1}
-        if not terms or not _fits(base, terms):
+        if not terms or not fits(base, terms.values()):
             return Factorial(reason="too few trials, or combinations that cannot be told apart")
-    fit = _Fit(np.hstack([base, *terms.values()]), y)
+    fit = Fit(np.hstack([base, *terms.values()]), y)
     if fit.variance < NO_NOISE:
         return Factorial(reason="the trials do not vary: there is no noise to test against")
     made, at = [], base.shape[1]
@@ -203,68 +200,15 @@ def _stratum(
     )
 
 
-class _Fit:
-    """A model with all terms: coefficients, their errors, and the noise that is left."""
-
-    def __init__(self, design: Matrix, y: Matrix) -> None:
-        self.size = design.shape[1]
-        self.freedom = len(y) - self.size
-        self.variance = _squares(design, y) / self.freedom
-        self._beta = np.linalg.lstsq(design, y, rcond=None)[0]
-        self._spread = np.linalg.inv(design.T @ design) * self.variance
-
-    def contrast(self, weights: Matrix, level: float) -> Estimate:
-        """Give a sum of coefficients as a relative change."""
-        value = float(weights @ self._beta)
-        half = float(stats.t.ppf((1 + level) / 2, self.freedom))
-        half *= math.sqrt(float(weights @ self._spread @ weights))
-        return Estimate(
-            value=math.expm1(value),
-            low=math.expm1(value - half),
-            high=math.expm1(value + half),
-            level=level,
-            n=self.freedom + 1,
-            method="least squares",
-        )
-
-
 def _levels(cells: Sequence[Cell], name: str, first: str | None) -> list[str]:
     found = list(dict.fromkeys(one.levels.get(name, UNSET) for one in cells))
     return [first, *(one for one in found if one != first)] if first in found else found
 
 
-def _columns(words: Sequence[str], levels: Sequence[str]) -> Matrix:
-    """Deviation coding: the first level is minus the sum of the others."""
-    made = np.zeros((len(words), len(levels) - 1))
-    for row, word in enumerate(words):
-        at = levels.index(word)
-        if at:
-            made[row, at - 1] = 1.0
-        else:
-            made[row] = -1.0
-    return made
-
-
-def _products(a: Matrix, b: Matrix) -> Matrix:
-    return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
-
-
-def _fits(base: Matrix, terms: Mapping[Term, Matrix]) -> bool:
-    full = np.hstack([base, *terms.values()])
-    if len(full) - full.shape[1] < FREEDOM:
-        return False
-    return bool(np.linalg.matrix_rank(full) == full.shape[1])
-
-
-def _squares(design: Matrix, y: Matrix) -> float:
-    left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    return float(left @ left)
-
-
-def _effect(term: Term, terms: Mapping[Term, Matrix], base: Matrix, y: Matrix, fit: _Fit) -> Effect:
+def _effect(term: Term, terms: Mapping[Term, Matrix], base: Matrix, y: Matrix, fit: Fit) -> Effect:
     others = [one for name, one in terms.items() if not set(term) <= set(name)]
     without = np.hstack([base, *others])
-    gain = max(0.0, _squares(without, y) - _squares(np.hstack([without, terms[term]]), y))
+    gain = max(0.0, squares(without, y) - squares(np.hstack([without, terms[term]]), y))
     size = terms[term].shape[1]
     f = gain / size / fit.variance
     p = float(stats.f.sf(f, size, fit.freedom))
@@ -272,7 +216,7 @@ def _effect(term: Term, terms: Mapping[Term, Matrix], base: Matrix, y: Matrix, f
     return Effect(factors=list(term), freedom=size, f=f, p=p, adjusted_p=p, share=share)
 
 
-def _level_effects(fit: _Fit, at: int, levels: Sequence[str], level: float) -> list[LevelEffect]:
+def _level_effects(fit: Fit, at: int, levels: Sequence[str], level: float) -> list[LevelEffect]:
     made = []
     for index, name in enumerate(levels[1:]):
         # The first level is minus the sum of the others' coefficients.
