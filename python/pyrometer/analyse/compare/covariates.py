@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from pyrometer.analyse.compare.linear import FREEDOM, squares
 from pyrometer.analyse.compare.two import LEVEL, sd_of
 from pyrometer.estimate import Estimate
-
-FREEDOM = 3
-"""Fewest degrees of freedom that must be left beside treatments, blocks and covariates."""
 
 MOVED = 0.01
 """p of the F test below which a covariate is one that treatments move."""
@@ -150,17 +148,16 @@ def _moved(
     freedom = len(y) - base.shape[1]
     if treatments < 2 or freedom < FREEDOM:
         return False
-    noise = _variance(base, y)
-    gain = _variance(without, y) * (len(y) - without.shape[1]) - noise * freedom
+    noise = squares(base, y)
+    gain = squares(without, y) - noise
     if noise <= 0:
         return gain > 0
-    f = gain / (treatments - 1) / noise
+    f = gain / (treatments - 1) / (noise / freedom)
     return float(stats.f.sf(f, treatments - 1, freedom)) < MOVED
 
 
 def _variance(design: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    return float(left @ left) / float(len(y) - design.shape[1])
+    return squares(design, y) / (len(y) - design.shape[1])
 
 
 def _estimate(value: float, low: float, high: float, level: float, n: int) -> Estimate:
