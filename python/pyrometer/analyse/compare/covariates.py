@@ -157,7 +157,7 @@ def _moved(
 
 
 def _variance(design: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    return squares(design, y) / (len(y) - design.shape[1])
+    return squares(design, y) / float(len(y) - design.shape[1])
 
 
 def _estimate(value: float, low: float, high: float, level: float, n: int) -> Estimate:
