@@ -13,6 +13,7 @@ from pyrometer.cli.main import run_verb
 from pyrometer.experiment.loop import begin
 from pyrometer.plan.experiment_source import read_source
 from pyrometer.plan.scaling import default_levels, scaling_file
+from pyrometer.report.curve import kept_curve
 from pyrometer.store.experiment import read_plan
 
 
@@ -53,6 +54,8 @@ def test_a_curve_is_an_experiment_that_can_be_told_again(naps, capsys):
     source = read_source(naps / "curve.yaml")
     assert source.experiment.matrix.factors == {"host.cpus": ["1", "2"]}
     assert read_plan(naps / "curve").baseline == "host.cpus=1"
+    assert kept_curve(naps / "curve") == report
+    assert str(naps / "curve" / "report.html") in text
     again, _ = told(capsys, naps / "curve", "--predict", 4)
     assert again == report
     message = refused(capsys, naps / "workload.yaml", "-o", naps / "curve")
@@ -93,6 +96,12 @@ def test_an_experiment_with_two_factors_is_no_curve(tmp_path, capsys):
         one.varied = {"host.cpus": str(at + 1), "jvm.heap": "1g"}
     begin(tmp_path / "two", plan)
     assert "varies 2 factors: host.cpus, jvm.heap" in refused(capsys, tmp_path / "two")
+
+
+def test_a_curve_that_was_not_kept_or_cut_is_none(tmp_path):
+    assert kept_curve(tmp_path) is None
+    (tmp_path / "curve.json").write_text('{"schema": "pyrometer/scale/1", "exp')
+    assert kept_curve(tmp_path) is None
 
 
 def test_levels_are_spaced_about_equally_on_a_logarithmic_axis():

@@ -1,5 +1,6 @@
 // The page of an experiment: what was planned, what came of it, what to doubt, and its runs.
 import { el, missing, replace, section } from "./dom.js";
+import { curveSection } from "./experiment-curve.js";
 import { effectsSection } from "./experiment-factors.js";
 import { gone, p, range, seconds } from "./experiment-format.js";
 import { changePlot, treatmentPlot } from "./experiment-intervals.js";
@@ -9,7 +10,7 @@ import { bytes, count, date, NONE, signedPercent, words } from "./format.js";
 import { doubts, figures } from "./summary.js";
 import { table } from "./table.js";
 
-export const EXPERIMENT_NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["matrix", "Matrix"], ["comparisons", "Comparisons"], ["factors", "Factors"], ["order", "Run order"], ["trials", "Trials"], ["cost", "Cost"], ["plan", "Plan"]];
+export const EXPERIMENT_NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["matrix", "Matrix"], ["comparisons", "Comparisons"], ["curve", "Scaling"], ["factors", "Factors"], ["order", "Run order"], ["trials", "Trials"], ["cost", "Cost"], ["plan", "Plan"]];
 
 const bdi = (text) => (gone(text) || text === "" ? null : el("bdi", null, String(text)));
 
@@ -18,7 +19,7 @@ export function experimentPage(content) {
   const trials = trialsSection(content);
   return [
     head(content), verdict(content, report), figures(content.figures), doubts(report.doubts),
-    matrixSection(plots.matrix, trials.choose), comparisons(report, trials.choose),
+    matrixSection(plots.matrix, trials.choose), comparisons(report, trials.choose), curveSection(content.curve),
     effectsSection(report.factors, plots.interactions, plots.matrix.factors),
     orderSection(plots.order, report, trials.open), trials.node, cost(plots.cost, report), plan(content),
   ];

@@ -72,6 +72,8 @@ def scale(
     from pyrometer.cli import render_scale
     from pyrometer.cli.experiment import carry
     from pyrometer.cli.fit import numbers
+    from pyrometer.report.curve import keep_curve
+    from pyrometer.report.experiment import write_experiment
     from pyrometer.store.experiment import is_experiment
 
     wanted = numbers("--predict", predict)
@@ -86,6 +88,9 @@ def scale(
         carry(root, retry=False)
     made = _told(root, wanted)
     render_scale.show(human(as_json), made)
+    if os.access(root, os.W_OK):
+        keep_curve(root, made)
+        human(as_json).print(str(write_experiment(root)), markup=False, soft_wrap=True)
     if as_json:
         emit_json(made)
     if not made.levels:

@@ -13,6 +13,7 @@ from pyrometer.analyse.experiment import experiment_report
 from pyrometer.analyse.experiment_model import ExperimentReport
 from pyrometer.analyse.experiment_plots import Cost, ExperimentPlots, experiment_plots
 from pyrometer.estimate import Estimate
+from pyrometer.report.curve import kept_curve
 from pyrometer.report.data import ReportData
 from pyrometer.report.page import write_page
 from pyrometer.store.experiment import ExperimentPaths, read_plan
@@ -68,6 +69,7 @@ def write_experiment(
         "report": report.model_dump(mode="json", by_alias=True),
         "plots": plots.model_dump(mode="json"),
         "runs": _runs(folder, plots, target.parent),
+        "curve": kept_curve(folder),
         "cut": _cut(plots),
     }
     write_page(ReportData(plan.name, content), target)
