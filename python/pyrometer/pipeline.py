@@ -160,7 +160,8 @@ def prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch)
 def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     """Make tables, summary and report; a step that fails becomes a doubt."""
     # Imported here: beside the application their half CPU-second would be taken from it.
-    from pyrometer.analyse import ledger_tables, summary
+    from pyrometer.analyse import ledger_tables
+    from pyrometer.analyse.summary import open_scope, summarise
     from pyrometer.report import page_data, write_page
     from pyrometer.store import Run, write_rows
     from pyrometer.store.ingest import ingest_run
@@ -171,12 +172,13 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
             ingest_run(record.paths.root)
         with Run.open(record.paths.root) as opened:
             with _step("summary", record, watch):
-                made = summary(opened)
+                scope = open_scope(opened, None)
+                made = summarise(scope)
                 for table, rows in ledger_tables(made).items():
                     write_rows(record.paths.tables, table, rows)
             if report:
                 with _step("report", record, watch):
-                    write_page(page_data(opened, made), record.paths.report)
+                    write_page(page_data(scope, made), record.paths.report)
     except Exception as error:
         name = record.manifest.phases[-1].name
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")

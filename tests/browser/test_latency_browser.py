@@ -9,7 +9,7 @@ from selenium.webdriver.support.select import Select
 from tests.browser.conftest import Browser
 from tests.support.tables import HOST, MONO0, MS, StageSpec, World
 
-from pyrometer.analyse import summary
+from pyrometer.analyse.summary import open_scope, summarise
 from pyrometer.report import page_data
 from pyrometer.report.data import ReportData
 from pyrometer.store import Run
@@ -29,7 +29,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
                   pid=pid, low_ns=low, count=count, sum_ns=count * low)  # fmt: skip
     folder = world.write(tmp_path_factory.mktemp("run"))
     with Run.open(folder) as run:
-        return page_data(run, summary(run))
+        scope = open_scope(run, None)
+        return page_data(scope, summarise(scope))
 
 
 @pytest.fixture

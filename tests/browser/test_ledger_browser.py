@@ -10,7 +10,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.conftest import Browser
 from tests.support.tables import StageSpec, World
 
-from pyrometer.analyse import summary
+from pyrometer.analyse.summary import open_scope, summarise
 from pyrometer.report import page_data
 from pyrometer.report.data import ReportData
 from pyrometer.store import Run
@@ -23,7 +23,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
     stages = [StageSpec([300, 310, 290, 305, 900]), StageSpec([200, 100]), StageSpec([50])]
     folder = World(stages).write(tmp_path_factory.mktemp("run"))
     with Run.open(folder) as run:
-        return page_data(run, summary(run))
+        scope = open_scope(run, None)
+        return page_data(scope, summarise(scope))
 
 
 @pytest.fixture

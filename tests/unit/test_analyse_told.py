@@ -8,7 +8,7 @@ from tests.support.tables import StageSpec, World
 
 from pyrometer.analyse.attribution import attribution
 from pyrometer.analyse.plan_match import unnumbered
-from pyrometer.analyse.summary import open_scope, summary
+from pyrometer.analyse.summary import open_scope, summarise
 from pyrometer.analyse.told import KEY, define_told
 from pyrometer.report import page_data
 from pyrometer.store import Run
@@ -59,7 +59,8 @@ def test_where_nothing_tells_an_expression_the_page_has_none(tmp_path, operator)
     for row in world.rows["samples"]:
         row["codegen_stage_id"] = None
     with Run.open(world.write(tmp_path)) as run:
-        made = page_data(run, summary(run)).content["flame"]
+        scope = open_scope(run, None)
+        made = page_data(scope, summarise(scope)).content["flame"]
     assert made["dimensions"]["expression"] == [None]
     assert operator in made["dimensions"]["operator"]
 
@@ -68,4 +69,7 @@ def test_a_run_without_samples_has_a_page(tmp_path):
     world = World([StageSpec([1000] * 2)])
     world.rows["samples"] = []
     with Run.open(world.write(tmp_path)) as run:
-        assert "no profiler samples" in page_data(run, summary(run)).content["flame"]["reason"]
+        scope = open_scope(run, None)
+        assert (
+            "no profiler samples" in page_data(scope, summarise(scope)).content["flame"]["reason"]
+        )

@@ -35,15 +35,20 @@ class Line:
     ----------
     position : int or None
         Which of the cluster's nodes, in pre-order.
-    conversion : str or None
-        The only conversion by a method that the line can compute.
+    converting : sequence of str
+        Expressions of the same node that convert something.
     """
 
     operator: str
     position: int | None
     method: str | None
     expression: str | None
-    conversion: str | None = None
+    converting: Sequence[str] = ()
+
+    @property
+    def conversion(self) -> str | None:
+        """The only conversion by a method that the line can compute."""
+        return conversion_of(self.expression, self.converting) if self.expression else None
 
     def means(self) -> tuple[object, ...]:
         """Give what has to agree between sources that cannot be told apart."""
@@ -66,7 +71,7 @@ class Source:
 
     def lent(self) -> Source:
         """Give what it says to a plan of other columns: operators, and no expressions."""
-        lines = {n: replace(x, expression=None, conversion=None) for n, x in self.lines.items()}
+        lines = {n: replace(x, expression=None) for n, x in self.lines.items()}
         return replace(self, lines=lines, borrowed=True)
 
     def line(self, place: Place) -> Line | None:
@@ -257,7 +262,8 @@ def load(tables: Tables) -> list[Source]:
     lines: dict[int, dict[int, tuple[str, int | None, str | None, str | None]]] = defaultdict(dict)
     for source_id, line, operator, index, method, expression in tables.query(
         "SELECT source_id, line, operator, node_index, rtrim(method, '$'), expression"
-        " FROM codegen_lines SEMI JOIN (SELECT DISTINCT line FROM w_samples) USING (line)"
+        " FROM codegen_lines JOIN codegen_sources USING (source_id)"
+        " SEMI JOIN w_samples USING (codegen_stage_id, line)"
     ):
         lines[source_id][line] = (operator, index, method, expression)
     converting: dict[tuple[int, int | None], list[str]] = defaultdict(list)
@@ -278,7 +284,7 @@ def load(tables: Tables) -> list[Source]:
                 None if index is None else positions.get(index),
                 method,
                 text,
-                conversion_of(text, converting[(source_id, index)]) if text else None,
+                converting[(source_id, index)],
             )
             for line, (operator, index, method, text) in lines[source_id].items()
         }

@@ -62,7 +62,12 @@ def summary(run: Run, window: str | None = None) -> Summary:
     UsageError
         If the run has no such window.
     """
-    scope = open_scope(run, window)
+    return summarise(open_scope(run, window))
+
+
+def summarise(scope: Scope) -> Summary:
+    """Account for the window of an open scope."""
+    run = scope.run
     succeeded, failed = window_totals(scope)
     used, unmapped = operators(scope)
     used = with_python(scope, used)

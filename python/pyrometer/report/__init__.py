@@ -10,7 +10,7 @@ from pyrometer.analyse.ledger.walk import walk
 from pyrometer.analyse.model import Summary
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.study import StudyReport
-from pyrometer.analyse.summary import open_scope, summary
+from pyrometer.analyse.summary import open_scope, summarise
 from pyrometer.analyse.told import define_told
 from pyrometer.analyse.windows import APPLICATION, choose
 from pyrometer.errors import UsageError
@@ -34,18 +34,19 @@ __all__ = [
 ]
 
 
-def page_data(run: Run, made: Summary) -> ReportData:
-    """Collect what the page of an open run shows.
+def page_data(scope: Scope, made: Summary) -> ReportData:
+    """Collect what the page of a run shows.
 
     Parameters
     ----------
-    run : Run
-        An open run.
+    scope : Scope
+        The run, cut to the window of the summary; nothing else was cut out of it since.
     made : Summary
         Its summary.
     """
+    run = scope.run
     shown = made.model_dump(mode="json", by_alias=True)
-    walked = ledger_walk(walk(open_scope(run, made.window.name)))
+    walked = ledger_walk(walk(scope))
     define_told(Scope(run, choose(run, APPLICATION)))
     return build(shown, run.facts(), run.tables, _queries(run), walked)
 
@@ -84,7 +85,8 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
     if is_experiment(Path(run)):
         return write_experiment(Path(run), None if path is None else Path(path))
     with Run.open(run) as opened:
-        data = page_data(opened, summary(opened))
+        scope = open_scope(opened, None)
+        data = page_data(scope, summarise(scope))
     target = Path(path) if path is not None else _beside(Path(run))
     write_page(data, target)
     return target

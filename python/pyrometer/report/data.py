@@ -200,7 +200,7 @@ def _cut_texts(value: Any) -> Any:
     """Give the same value with every string cut to what a person may read, told in the string."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"{value[:MAX_TEXT]} … (cut: {len(value):,} characters)"
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {str(key): _cut_texts(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_cut_texts(item) for item in value]
@@ -211,7 +211,7 @@ def _finite(value: Any) -> Any:
     """NaN and infinities as None: JSON has no word for them."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
