@@ -245,7 +245,9 @@ fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
         ),
     );
     let pid = recording.pid.or(recording.settings.pid);
-    let unknown = seen.events > 0 && !pid.is_some_and(|pid| recording.spans.knows(pid));
+    let unknown = seen.events > 0
+        && !without_tasks(path)
+        && !pid.is_some_and(|pid| recording.spans.knows(pid));
     add(
         "samples_without_tasks",
         Severity::Warning,
@@ -269,6 +271,12 @@ fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
 fn pid_of(path: &str) -> Option<i64> {
     let stem = Path::new(path).file_stem()?.to_str()?;
     stem.rsplit_once('-')?.1.parse().ok()
+}
+
+/// Whether the process is no part of Spark: nobody misses tasks there.
+fn without_tasks(path: &str) -> bool {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("profile-java-"))
 }
 
 #[cfg(test)]

@@ -184,6 +184,7 @@ fn the_process_is_told_by_the_name_or_by_the_recording() {
     assert_eq!(codes_of("profile-driver-20632.jfr"), Vec::<&str>::new());
     assert_eq!(codes_of("mine.jfr"), Vec::<&str>::new());
     assert_eq!(codes_of("profile-driver-7.jfr"), ["samples_without_tasks"]);
+    assert_eq!(codes_of("profile-java-7.jfr"), Vec::<&str>::new());
 }
 
 proptest! {
