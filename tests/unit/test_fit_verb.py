@@ -137,6 +137,26 @@ def test_files_that_cannot_be_read_are_refused(tmp_path, capsys):
     assert "is not UTF-8" in refused(capsys, tmp_path / "binary.csv")
 
 
+def test_shared_cores_are_told_only_where_threads_share_them(tmp_path, capsys):
+    path = tmp_path / "rates.csv"
+    path.write_text("p,value\n" + "".join(f"{p},{10 / p + 0.1 * p}\n" for p in range(1, 9)))
+
+    def codes(*options):
+        report, _ = fit(capsys, path, *options)
+        return {one["code"] for one in report["doubts"]} - {"scaling_unreplicated"}
+
+    assert codes("--cpus", 8, "--cores", 8) == set()
+    assert codes("--cpus", 8, "--cores", 4) == {"scaling_shared_cores"}
+    assert codes("--cpus", 4, "--cores", 4) == {"scaling_workers_over_cpus"}
+
+
+def test_three_levels_cannot_tell_a_peak(tmp_path, capsys):
+    path = tmp_path / "three.csv"
+    path.write_text("p,value\n1,10\n2,6\n4,5\n")
+    report, _ = fit(capsys, path)
+    assert any("Whether there is a peak cannot be told" in one for one in report["verdict"])
+
+
 def test_two_levels_are_told_without_a_law_that_they_cannot_carry(tmp_path, capsys):
     path = tmp_path / "two.csv"
     path.write_text("p,value\n1,10\n2,6\n")

@@ -114,7 +114,7 @@ def _crowded(levels: Sequence[Level], cpus: float | None, cores: float | None) -
             busy = max(value for _, value in used)
             message = f"from {flat:g} workers on {busy:.3g} CPUs are busy, up to {most:g} workers"
             found.append(doubt("scaling_workers_over_cpus", message))
-    if cores is not None and most > cores:
+    if cores is not None and most > cores and (cpus is None or cores < cpus):
         message = f"{cores:g} cores, up to {most:g} workers: beyond {cores:g} they share cores"
         found.append(doubt("scaling_shared_cores", message))
     return found

@@ -135,6 +135,8 @@ def _memory(levels: Sequence[Level], found: Knee, limit: float | None) -> str:
 def _peak(usl: LawReport) -> str:
     if usl.reason is not None:
         return f"USL: {usl.reason}."
+    if usl.parameters["beta"].low is None:
+        return "Whether there is a peak cannot be told: USL has as many parameters as levels."
     if usl.peak is None:
         return "No evidence of a peak (USL: β may be 0)."
     return f"USL: throughput is largest at {_within(usl.peak)} workers."
