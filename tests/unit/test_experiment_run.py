@@ -495,6 +495,29 @@ def forked(folder, seed, longest):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPUs are needed")
+def test_a_kill_of_two_side_by_side_ends_both_and_loses_nothing(tmp_path):
+    path = napping(tmp_path, KILLED.replace("blocks: 4", "blocks: 2\ndesign: {kind: duet}"))
+    work, root = tmp_path / "workload.yaml", tmp_path / "out"
+    work.write_text(work.read_text().replace('"0.02"', '"1"').replace('"0.04"', '"2"'))
+    process = cli.start(
+        "experiment", "run", path, "-o", root, cwd=tmp_path, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    experiments_plan(root)
+    wait_for(lambda: len(sleeping(root)) >= 2, 60)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # The sides have sessions of their own: they end because the process that made them has.
+    wait_for(lambda: not sleeping(root), 60)
+    assert list(read_journal(root).open) == [1, 2]
+    done = cli.pyrometer("experiment", "resume", root, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    nothing_is_lost(root, whole_of(path, root))
+    assert {one.attempt for one in read_journal(root).ended.values() if one.block == 1} == {2}
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_hundred_kills_of_a_process_group_lose_nothing_and_repeat_nothing(tmp_path):
     killed = experiments_made = 0
