@@ -105,6 +105,18 @@ def test_two_runs_at_the_same_level_hold_it_together(host: Path, records: Path) 
     other.unlink()
 
 
+def test_what_is_held_for_several_runs_stays_between_them(host: Path, records: Path) -> None:
+    with settings.applied(wanted(host, "os.swappiness=1"), records) as stay:
+        for _ in range(2):
+            with settings.applied(wanted(host, "os.swappiness=1", "os.thp=never"), records):
+                assert now(host, THP) == "never"
+            assert now(host, "proc/sys/vm/swappiness") == "1"
+            assert now(host, THP) == "madvise"
+    assert stay == []
+    assert now(host, "proc/sys/vm/swappiness") == "60"
+    assert list(records.iterdir()) == []
+
+
 def test_a_level_that_the_kernel_does_not_keep_changes_nothing(
     host: Path, records: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

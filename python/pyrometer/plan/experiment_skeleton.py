@@ -31,6 +31,7 @@ margin: 2%                       # differences below it count as none
 # seed: 1                        # without it one follows from this file
 # timeout: 20m
 # guard: {policy: repeat}        # wait, flag, or repeat what something else disturbed
+# design: {kind: toggle}         # take turns in one JVM; or duet: two side by side
 # extends: base.yaml
 """)
 

@@ -169,7 +169,7 @@ def put_back(records: Path = RECORDS, root: Path = ROOT) -> list[Left]:
 
 
 def _hold(switch: Switch, records: Path) -> Path | None:
-    """Set a switch; gives the record, or none where it is set already and none can be kept."""
+    """Set a switch; gives the record, or none where this process holds it, or it needs none."""
     try:
         found = present(switch.path.read_text(encoding="ascii"))
         try:
@@ -187,7 +187,7 @@ def _hold(switch: Switch, records: Path) -> Path | None:
         ) from error
 
 
-def _recorded(switch: Switch, found: str, records: Path) -> Path:
+def _recorded(switch: Switch, found: str, records: Path) -> Path | None:
     name = setting_of(switch.file)
     others = holders(name, records)
     if others and found != switch.level:
@@ -198,6 +198,8 @@ def _recorded(switch: Switch, found: str, records: Path) -> Path:
         )
     before = others[0].read_text(encoding="ascii") if others else found
     record = records / f"{name}-{os.getpid()}-{start_ticks(os.getpid())}"
+    if record in others:
+        return None
     _write_synced(record, before)
     try:
         if found != switch.level:
