@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from pyrometer.analyse.scaling.account import Question, account
 from pyrometer.analyse.scaling.fitting import fit
 from pyrometer.analyse.scaling.knee import knee
 from pyrometer.analyse.scaling.laws import AMDAHL, ERNEST, GUSTAFSON, USL
 from pyrometer.analyse.scaling.levels import Observation, levels_of
+from pyrometer.analyse.scaling.simulated import Simulated, simulated
 
 WORKERS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32], float)
 
@@ -131,3 +133,30 @@ def test_straight_lines_rarely_have_a_knee():
         wrong += knee(levels(times)).at.value is not None
     # At 5 %, more than 4 of 20 has a chance of 0.003.
     assert wrong <= 4
+
+
+def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
+    said = {1.0: {2.0: 5.0, 4.0: 3.0, 8.0: 2.0}, 2.0: {1.0: 9.0, 4.0: 3.3, 8.0: 1.8},
+            4.0: {1.0: 8.0, 2.0: 5.4, 8.0: 1.9}}  # fmt: skip
+    made = Simulated(said)
+    rows = [Observation(1, 10.0), Observation(2, 5.5), Observation(4, 3.0)]
+    report = account(
+        rows, "elapsed", Question(predict=[8]), source="rows", beside={"simulator": made}
+    )
+    found = next(one for one in report.laws if one.name == "simulator")
+    # Each level by its nearest: 1 by 2, 2 by 1 (as near as 4, and smaller), 4 by 2.
+    assert [one.ratio for one in found.residuals] == pytest.approx([1 / 9, 0.1, 3 / 3.3 - 1])
+    assert found.left_out_ratio == pytest.approx(0.1)
+    (eight,) = found.predictions
+    assert eight.value.value == pytest.approx(1.9)
+    logs = np.log([2.0, 1.8, 1.9])
+    half = stats.t.ppf(0.975, 2) * logs.std(ddof=1) * np.sqrt(4 / 3)
+    assert np.log(eight.value.high) == pytest.approx(logs.mean() + half, abs=0.15 * half)
+    assert report.ensemble[0].value.low < 1.9 < report.ensemble[0].value.high
+
+
+def test_a_simulator_that_cannot_says_why():
+    assert simulated({1.0: "no tasks", 2.0: "no tasks"}, "layout.tasks", []) == "no tasks"
+    rows = [Observation(1, 10.0), Observation(2, 5.5)]
+    report = account(rows, "elapsed", Question(), source="rows", beside={"simulator": "no tasks"})
+    assert [one.reason for one in report.laws if one.name == "simulator"] == ["no tasks"]

@@ -73,7 +73,6 @@ def _laws(console: Any, laws: Sequence[LawReport]) -> None:
     grid.columns[1].justify = "left"
     for one in laws:
         if one.reason is not None:
-            grid.add_row(one.name, one.reason, "", "", "")
             continue
         worst = max(one.residuals, key=lambda r: abs(r.ratio))
         grid.add_row(
@@ -83,6 +82,9 @@ def _laws(console: Any, laws: Sequence[LawReport]) -> None:
             _percent(one.left_out_ratio, ""), _percent(one.half_ratio, "+"),
         )  # fmt: skip
     console.print(grid)
+    for one in laws:
+        if one.reason is not None:
+            console.print(f"{one.name}: {one.reason}", markup=False, style="dim")
     _notes(
         console,
         [

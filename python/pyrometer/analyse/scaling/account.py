@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.analyse.scaling import forecast
 from pyrometer.analyse.scaling.fitting import fit
-from pyrometer.analyse.scaling.forecast import Model
+from pyrometer.analyse.scaling.forecast import Model, Predictor
 from pyrometer.analyse.scaling.knee import flat_from, knee
 from pyrometer.analyse.scaling.law_report import FAR, Curve, ensemble, law_report
 from pyrometer.analyse.scaling.laws import LAWS, USL
@@ -57,8 +57,14 @@ def account(
     source: str,
     workers: str = "workers",
     what: str = "value",
+    beside: Mapping[str, Predictor | str] | None = None,
 ) -> FitReport:
     """Fit all laws to a curve, predict, and judge.
+
+    Parameters
+    ----------
+    beside : mapping, optional
+        What else predicts, by name, or why it does not.
 
     Raises
     ------
@@ -71,7 +77,7 @@ def account(
     if len({one.p for one in fitted}) < 2:
         raise UsageError(f"{source}: two levels are needed, there is {len(fitted)} to fit")
     curve = Curve(levels, fitted, _targets(levels, fitted, ask), kind)
-    models = _models(fitted, ask)
+    models = {**_models(fitted, ask), **(beside or {})}
     laws = [law_report(name, one, curve) for name, one in models.items()]
     # A curve is told of one amount of work: the largest.
     whole = [one for one in levels if one.work == max(other.work for other in levels)]
@@ -82,16 +88,16 @@ def account(
         source=source, workers=workers, what=what, kind=kind,
         levels=[level_report(one, levels[0], one in fitted) for one in levels],
         laws=laws,
-        ensemble=ensemble([one for one in models.values() if isinstance(one, Model)], curve),
+        ensemble=ensemble([one for one in models.values() if not isinstance(one, str)], curve),
         knee=shape, plateau_from=plateau,
         verdict=verdict(whole, shape, plateau, usl, limit=ask.limit),
         doubts=[*doubts_of(whole, cpus=ask.cpus, cores=ask.cores), *_far(curve)],
     )  # fmt: skip
 
 
-def _models(fitted: Sequence[Level], ask: Question) -> dict[str, Model | str]:
+def _models(fitted: Sequence[Level], ask: Question) -> dict[str, Predictor | str]:
     """Fit each law; say why not, where it cannot be."""
-    made: dict[str, Model | str] = {}
+    made: dict[str, Predictor | str] = {}
     for law in LAWS:
         found = fit(law, fitted)
         made[law.name] = found if isinstance(found, str) else Model(found)

@@ -14,6 +14,8 @@ from pyrometer.analyse.scaling.account import Question, account
 from pyrometer.analyse.scaling.levels import Observation
 from pyrometer.analyse.scaling.measured import MEASURES, Measured, measured
 from pyrometer.analyse.scaling.model import FitReport
+from pyrometer.analyse.scaling.simulated import simulated, sized
+from pyrometer.analyse.simulation.left_out import Sized
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.estimate import Estimate
@@ -123,10 +125,17 @@ def curve_report(
         for planned in plan.trials
         if (one := entries.ended.get(planned.number)) is not None and one.status == "finished"
     ]
-    trials = []
+    trials: list[tuple[Ended, Measured]] = []
+    ready: dict[float, Sized | str] = {}
     for at, one in enumerate(ended):
         reading(at, len(ended))
-        trials.append((one, _read(root, one)))
+        assert one.seconds is not None
+        level = level_number(factor, varied[one.treatment])
+        with Run.open(ExperimentPaths(root).trials / one.folder) as run:
+            trials.append((one, measured(run, one.seconds)))
+            # Of each level one run is simulated.
+            if factor in WORKERS and level not in ready:
+                ready[level] = sized(run)
     levels = _levels(factor, varied, trials)
     made = CurveReport(
         experiment=plan.name, folder=str(root), workload=plan.workload, scale=plan.scale,
@@ -142,6 +151,7 @@ def curve_report(
         made.fit = account(
             rows, "elapsed", _question(plan, trials, predict, cores),
             source=plan.name, workers=factor, what="s",
+            beside={"simulator": simulated(ready, factor, predict)},
         )  # fmt: skip
     return made
 
@@ -150,12 +160,6 @@ def _doubts(plan: Plan, entries: Entries) -> list[Doubt]:
     """Give what the experiment doubts of its trials; whether levels differ is not asked here."""
     asked = experiment_report(plan, entries)
     return [one for one in asked.doubts if one.code != "few_trials"]
-
-
-def _read(root: Path, one: Ended) -> Measured:
-    assert one.seconds is not None
-    with Run.open(ExperimentPaths(root).trials / one.folder) as run:
-        return measured(run, one.seconds)
 
 
 def _observation(factor: str, level: str, one: Ended, its: Measured) -> Observation:

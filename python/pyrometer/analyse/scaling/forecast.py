@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +14,20 @@ from pyrometer.analyse.scaling.fitting import DRAWN, DRAWS, SEED, TAILS, Fitted,
 from pyrometer.analyse.scaling.laws import PROPORTIONAL, Array, Law
 from pyrometer.analyse.scaling.levels import Kind, Level
 from pyrometer.estimate import Estimate
+
+
+class Predictor(Protocol):
+    """Something that predicts times of a unit of work."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
+        """Give points."""
+
+    def draws(self, p: Sequence[float], work: Sequence[float]) -> Array | None:
+        """Draw what new levels would show: a row for each draw; ``None`` where it cannot."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,7 @@ def estimate(times: Array | None, point: float, work: float, kind: Kind, n: int)
     return Estimate(value=value, low=low, high=high, level=LEVEL, n=n, method=DRAWN)
 
 
-def pooled(models: Sequence[Model], p: Sequence[float], work: Sequence[float]) -> Array | None:
+def pooled(models: Sequence[Predictor], p: Sequence[float], work: Sequence[float]) -> Array | None:
     """Pool the draws of all laws, each with the same weight (linear opinion pool, Stone 1961).
 
     A law that fits best where it was measured need not be the one that holds beyond: their

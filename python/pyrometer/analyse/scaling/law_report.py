@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import numpy as np
 from pyrometer.analyse.compare.two import LEVEL
 from pyrometer.analyse.scaling import forecast
 from pyrometer.analyse.scaling.fitting import DRAWN, TAILS, Fitted
-from pyrometer.analyse.scaling.forecast import Model
+from pyrometer.analyse.scaling.forecast import Model, Predictor
 from pyrometer.analyse.scaling.laws import USL, Array
 from pyrometer.analyse.scaling.levels import Kind, Level
 from pyrometer.analyse.scaling.model import LawReport, Prediction, Residual
@@ -39,31 +40,41 @@ class Curve:
     kind: Kind
 
 
-def law_report(name: str, model: Model | str, curve: Curve) -> LawReport:
-    """Tell one law."""
+def law_report(name: str, model: Predictor | str, curve: Curve) -> LawReport:
+    """Tell one law, or what else predicts."""
     if isinstance(model, str):
         return LawReport(name=name, reason=model)
-    fitted, law = curve.fitted, model.fitted.law
+    fitted = curve.fitted
     times = model.unit_times([one.p for one in fitted], [one.work for one in fitted])
     made = LawReport(
         name=name,
-        parameters=model.fitted.parameters(),
         residuals=[
             Residual(p=one.p, work=one.work, ratio=_residual(one.unit_time / t, curve.kind))
             for one, t in zip(fitted, map(float, times), strict=True)
         ],
-        left_out_ratio=None if model.ceiling else forecast.left_out(law, fitted),
-        half_ratio=None if model.ceiling else forecast.half(law, fitted),
     )
     if curve.targets:
         p, work = ([one[at] for one in curve.targets] for at in (0, 1))
         made.predictions = _predictions(model.unit_times(p, work), model.draws(p, work), curve)
-    if law is USL:
-        made.peak = _peak(model.fitted)
+    if isinstance(model, Model):
+        _add_fitted(made, model, fitted)
+    else:
+        # Each level is predicted by the others already.
+        made.left_out_ratio = statistics.median(abs(one.ratio) for one in made.residuals)
     return made
 
 
-def ensemble(models: Sequence[Model], curve: Curve) -> list[Prediction]:
+def _add_fitted(made: LawReport, model: Model, levels: Sequence[Level]) -> None:
+    law = model.fitted.law
+    made.parameters = model.fitted.parameters()
+    if model.ceiling is None:
+        made.left_out_ratio = forecast.left_out(law, levels)
+        made.half_ratio = forecast.half(law, levels)
+    if law is USL:
+        made.peak = _peak(model.fitted)
+
+
+def ensemble(models: Sequence[Predictor], curve: Curve) -> list[Prediction]:
     """Predict by all laws together."""
     p, work = ([one[at] for one in curve.targets] for at in (0, 1))
     pool = forecast.pooled(models, p, work) if curve.targets else None

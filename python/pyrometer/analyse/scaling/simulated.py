@@ -1,0 +1,105 @@
+"""The simulator beside the laws: the tasks of a run of each level, scheduled at the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrometer.analyse.scaling.fitting import DRAWS, SEED
+from pyrometer.analyse.scaling.laws import Array
+from pyrometer.analyse.simulation.ledger_shares import of_ledger
+from pyrometer.analyse.simulation.left_out import Sized
+from pyrometer.analyse.simulation.measured import measured_of
+from pyrometer.analyse.windows import choose
+from pyrometer.errors import PyrometerError
+from pyrometer.plan.scaling import SLOTS
+from pyrometer.store import Run
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What runs of levels say of other numbers of workers.
+
+    Attributes
+    ----------
+    said : mapping
+        By level, and by workers asked about: seconds of an iteration. No level speaks of itself.
+    """
+
+    said: Mapping[float, Mapping[float, float]]
+    name: str = "simulator"
+
+    def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
+        """Give what the nearest level says."""
+        return np.array([self.said[self._nearest(one)][one] for one in p])
+
+    def draws(self, p: Sequence[float], work: Sequence[float]) -> Array | None:
+        """Draw what a further level would say: t on the logarithms of what levels say."""
+        logs = [np.log([its[one] for its in self.said.values() if one in its]) for one in p]
+        if any(len(one) < 2 for one in logs):
+            return None
+        rng = np.random.default_rng(SEED)
+        freedom = np.array([len(one) - 1 for one in logs])
+        t = rng.standard_normal((DRAWS, 1)) * np.sqrt(
+            freedom / rng.chisquare(freedom, (DRAWS, len(p)))
+        )
+        spread = np.array(
+            [float(np.std(one, ddof=1)) * math.sqrt(1 + 1 / len(one)) for one in logs]
+        )
+        made: Array = np.exp(np.array([one.mean() for one in logs]) + t * spread)
+        return made
+
+    def _nearest(self, p: float) -> float:
+        speaking = [level for level, its in self.said.items() if p in its]
+        return min(speaking, key=lambda level: (abs(math.log(level / p)), level))
+
+
+def sized(run: Run) -> Sized | str:
+    """Make a run ready to be simulated; say why it cannot be."""
+    try:
+        window = choose(run, None)
+        measured = measured_of(run, window)
+        found, _ = of_ledger(run, measured, window.name, None)
+    except PyrometerError as error:
+        return error.message
+    return Sized(measured, found)
+
+
+def simulated(
+    runs: Mapping[float, Sized | str], factor: str, asked: Sequence[float]
+) -> Simulated | str:
+    """Simulate a run of each level at the others and at what else is asked; say why not.
+
+    Parameters
+    ----------
+    runs : mapping
+        A run of each level.
+    """
+    wrong = next((one for one in runs.values() if isinstance(one, str)), None)
+    if wrong is not None:
+        return wrong
+    if len(runs) < 2:
+        return "two levels are needed: each is simulated from the others"
+    said = {}
+    for level, run in runs.items():
+        assert not isinstance(run, str)
+        others = [p for p in dict.fromkeys([*runs, *asked]) if p != level]
+        sizes = [_size(run, p / level, factor) for p in others]
+        if any(size is None for size in sizes):
+            return "the ledger does not tell how tasks share CPUs"
+        try:
+            times = run.predict([size for size in sizes if size is not None])
+        except PyrometerError as error:
+            return error.message
+        said[level] = dict(zip(others, times, strict=True))
+    return Simulated(said)
+
+
+def _size(run: Sized, ratio: float, factor: str) -> tuple[int, float | None] | None:
+    slots, cpus = run.size
+    if factor in SLOTS:
+        return max(1, round(slots * ratio)), cpus
+    return None if cpus is None else (slots, cpus * ratio)
