@@ -133,7 +133,7 @@ def _require_numa(how: str, machine: Machine) -> None:
     if how != "none" and len(machine.nodes) < 2:
         raise CapabilityError(
             f"numa.bind={how}: this host has one NUMA node: it would change nothing",
-            "numactl --hardware shows the nodes of a host",
+            "choose a host with several: numactl --hardware, or lscpu, shows them",
         )
     if not bound.supported():
         raise CapabilityError("NUMA policies of this processor's Linux are not known")

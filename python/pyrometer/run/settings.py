@@ -174,7 +174,7 @@ def _hold(switch: Switch, records: Path) -> Path | None:
         found = present(switch.path.read_text(encoding="ascii"))
         try:
             records.mkdir(parents=True, exist_ok=True)
-        except PermissionError:
+        except OSError:
             if found == switch.level:
                 return None
             raise
