@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
+from pyrometer.analyse.compare.studentized_range import quantile, upper_tail
 from pyrometer.analyse.compare.two import LEVEL, logs
 from pyrometer.estimate import Estimate
 
@@ -39,24 +40,22 @@ def all_pairs(values: Mapping[str, Sequence[float]], level: float = LEVEL) -> li
         If there are fewer, or a value is not above zero.
     """
     names, lists = _lists(values)
-    found = stats.tukey_hsd(*lists, equal_var=False)
-    interval = found.confidence_interval(level)
-    return [
-        Pair(
-            names[i],
-            names[j],
-            _change(
-                float(found.statistic[j, i]),
-                float(interval.low[j, i]),
-                float(interval.high[j, i]),
-                level,
-                min(len(lists[i]), len(lists[j])),
-                "games-howell of logs",
-            ),
-            float(found.pvalue[i, j]),
+    means = [float(np.mean(one)) for one in lists]
+    errors = [float(np.var(one, ddof=1)) / len(one) for one in lists]
+    made = []
+    for i, j in itertools.combinations(range(len(names)), 2):
+        difference, half, p = means[j] - means[i], 0.0, float(means[i] == means[j])
+        if squares := errors[i] + errors[j]:
+            freedom = squares**2 / sum(errors[at] ** 2 / (len(lists[at]) - 1) for at in (i, j))
+            error = math.sqrt(squares / 2)
+            half = quantile(level, len(names), freedom) * error
+            p = upper_tail(abs(difference) / error, len(names), freedom)
+        n = min(len(lists[i]), len(lists[j]))
+        change = _change(
+            difference, difference - half, difference + half, level, n, "games-howell of logs"
         )
-        for i, j in itertools.combinations(range(len(names)), 2)
-    ]
+        made.append(Pair(names[i], names[j], change, p))
+    return made
 
 
 def beside_control(
