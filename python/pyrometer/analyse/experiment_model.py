@@ -12,7 +12,6 @@ from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import LeftOutTreatment
 
-
 ESTIMANDS = {
     "toggle": "treatments took turns in one JVM, whose compiled code, heap and caches they share:"
     " not what each would take in a JVM of its own",
