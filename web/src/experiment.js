@@ -12,6 +12,7 @@ import { table } from "./table.js";
 
 export const EXPERIMENT_NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["matrix", "Matrix"], ["comparisons", "Comparisons"], ["curve", "Scaling"], ["factors", "Factors"], ["order", "Run order"], ["trials", "Trials"], ["cost", "Cost"], ["plan", "Plan"]];
 
+const BLOCKS = { toggle: "JVMs in which treatments take turns", duet: "pairs side by side" };
 const bdi = (text) => (gone(text) || text === "" ? null : el("bdi", null, String(text)));
 
 export function experimentPage(content) {
@@ -30,7 +31,7 @@ function head({ title, plan: made, report, plots }) {
   const machine = made.machine ?? {};
   const known = [
     ["Workload", `${made.workload}, scale ${made.scale}`], ["Trials", `${report.done_count} of ${report.trials_count}${report.repeated_count ? `, ${report.repeated_count} repeated` : ""}`],
-    ["Order", `${made.kind === "fixed-order" ? "fixed" : `${made.blocks} randomised blocks`}, seed ${made.seed}`], ["Baseline", report.baseline],
+    ["Order", `${made.kind === "fixed-order" ? "fixed" : `${made.blocks} ${BLOCKS[made.kind] ?? "randomised blocks"}`}, seed ${made.seed}`], ["Estimand", report.estimand], ["Baseline", report.baseline],
     ["Machine", [machine.cpu_model, machine.cpus_count && `${machine.cpus_count} CPUs`].filter(Boolean).join(" · ")],
     ["First trial ended", first && date(first)], ["Profile", made.profile],
   ];
