@@ -117,10 +117,10 @@ class ExperimentScreen(LiveDisplay):
             planned, attempt = self._now
             again = f", attempt {attempt}" if attempt > 1 else ""
             elapsed = time.monotonic() - self._since
-            text = (
-                f"block {planned.block}: {planned.treatment}{again}: {self._what} {elapsed:.0f} s"
+            whose = planned.treatment if planned.launch is None else "all treatments"
+            parts.append(
+                Text(f"block {planned.block}: {whose}{again}: {self._what} {elapsed:.0f} s")
             )
-            parts.append(Text(text))
         if self._values:
             table = Table(box=None, pad_edge=False)
             for title in ("treatment", "trials", "mean so far"):
