@@ -89,6 +89,16 @@ def test_a_colour_of_the_legend_highlights_its_boxes(flame: Browser) -> None:
     share = flame.text("#flame-share")
     assert share.endswith("% highlighted")
     assert 0 < float(share.split()[0]) < 20
+    colours = flame.js(
+        """const canvas = document.getElementById('flame-canvas');
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const seen = new Set();
+        for (let at = 0; at < data.length; at += 4)
+          seen.add(`rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})`);
+        const swatch = document.querySelector('.legend .key[aria-pressed=true] .swatch');
+        return [[...seen], getComputedStyle(swatch).backgroundColor];"""
+    )
+    assert colours[1] in colours[0]
     flame.driver.find_element(By.ID, "flame-search").send_keys("ksys_read|filemap")
     assert "matched (4 frames)" in flame.text("#flame-share")
 

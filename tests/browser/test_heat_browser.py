@@ -125,6 +125,22 @@ def test_a_dragged_time_is_what_the_flame_graph_shows(page: Browser) -> None:
     assert page.complaints() == []
 
 
+def test_what_was_zoomed_into_stays_while_times_are_selected(page: Browser) -> None:
+    flame = page.driver.find_element(By.ID, "flame-canvas")
+    flame.send_keys(Keys.ARROW_DOWN * 3 + Keys.ENTER)
+    before = page.text("#flame-status")
+    name = before.split(" · ")[0]
+    assert name.startswith("java.")
+    drag(page, "#heat-canvas", (0.55, 0.5), (0.62, 0.3))
+    assert page.text("#heat-status").startswith("Selected ")
+    assert page.text("#flame-status").startswith(f"{name} · total ")
+    assert page.text("#flame-status") != before
+    assert not page.js("return document.getElementById('flame-reset').disabled")
+    page.driver.find_element(By.ID, "heat-canvas").send_keys(Keys.ESCAPE)
+    assert page.text("#flame-status") == before
+    assert page.complaints() == []
+
+
 def test_rows_of_roles_select_time_and_role_by_keyboard(page: Browser) -> None:
     Select(page.driver.find_element(By.CSS_SELECTOR, '[data-name="heat-rows"]')).select_by_value(
         "role"

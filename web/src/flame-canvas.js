@@ -1,6 +1,7 @@
 // Boxes of a flame graph on a canvas: drawing, pointing, and moving by keys.
 import { el } from "./dom.js";
 import { css, ink } from "./colours.js";
+import { pixelStrip } from "./flame-strip.js";
 import { facts, hideTip, showTip } from "./tip.js";
 
 export const ROW = 18;
@@ -15,6 +16,7 @@ export function flameCanvas({ id, label, look, tallest }) {
   const spacer = el("div", { class: "spacer" });
   const scroller = el("div", { class: "flame-scroll" }, canvas, spacer);
   const self = { node: scroller, canvas, look, view: null, root: -1, selected: -1, upright: false, show, draw, boxes, rowsSeen, move };
+  const strip = pixelStrip();
   let rows = 1;
 
   // Other boxes, or another box `root` over the whole width.
@@ -34,17 +36,34 @@ export function flameCanvas({ id, label, look, tallest }) {
     const height = Math.min(rows * ROW + 2, tallest());
     scroller.style.height = `${height}px`;
     const ratio = devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
+    const [columns, lines] = [width, height].map((size) => Math.round(size * ratio));
+    if (canvas.width !== columns || canvas.height !== lines) {
+      [canvas.width, canvas.height] = [columns, lines];
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
     const ctx = canvas.getContext("2d");
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, width, height);
-    ctx.font = `11.5px ${css("--sans")}`;
-    ctx.textBaseline = "middle";
-    const theme = { ink: css("--ink"), dim: css("--unmatched"), dimInk: css("--ink-dim"), match: css("--match"), accent: css("--accent") };
-    for (const box of boxes(width, height)) paint(ctx, box, theme);
+    const theme = { ink: css("--ink"), dim: css("--unmatched"), dimInk: css("--ink-dim"), match: css("--match") };
+    const top = Math.floor(scroller.scrollTop / ROW) * ROW - scroller.scrollTop; // of the first row in view
+    const named = [];
+    let chosen = null;
+    strip.begin(columns, Math.ceil((height - top) / ROW));
+    for (const box of boxes(width, height)) {
+      const lit = look.lit(box.i);
+      const fill = lit === null ? look.fill(box.i) : lit ? look.match?.(box.i) ?? theme.match : theme.dim;
+      strip.add(Math.round((box.y - top) / ROW), box.x * ratio, box.w * ratio, fill, box.above ? 0.55 : 1);
+      if (box.w >= LETTERS) named.push([box, box.above ? theme.ink : lit === false ? theme.dimInk : ink(fill)]);
+      if (box.i === self.selected) chosen = box;
+    }
+    strip.drawOn(ctx, top, width, ROW);
+    write(ctx, named);
+    if (chosen) {
+      ctx.strokeStyle = css("--accent");
+      ctx.lineWidth = 2;
+      ctx.strokeRect(chosen.x + 1, chosen.y + 1, Math.max(1, chosen.w - 3), ROW - 3);
+    }
   }
 
   // What is to be drawn, subtrees that are too narrow to see left out whole.
@@ -81,21 +100,13 @@ export function flameCanvas({ id, label, look, tallest }) {
     return deepest + 1;
   }
 
-  function paint(ctx, { i, x, w, y, above }, theme) {
-    const lit = look.lit(i);
-    const fill = lit === null ? look.fill(i) : lit ? look.match?.(i) ?? theme.match : theme.dim;
-    ctx.globalAlpha = above ? 0.55 : 1;
-    ctx.fillStyle = fill;
-    ctx.fillRect(x, y, Math.max(NARROW, w - (w > 3 ? 0.8 : 0)), ROW - 1);
-    ctx.globalAlpha = 1;
-    if (i === self.selected) {
-      ctx.strokeStyle = theme.accent;
-      ctx.lineWidth = 2;
-      ctx.strokeRect(x + 1, y + 1, Math.max(1, w - 3), ROW - 3);
+  function write(ctx, named) {
+    ctx.font = `11.5px ${css("--sans")}`;
+    ctx.textBaseline = "middle";
+    for (const [{ i, x, y, w }, colour] of named) {
+      ctx.fillStyle = colour;
+      ctx.fillText(fit(ctx, self.view.label(i), w - 6), x + 3, y + ROW / 2);
     }
-    if (w < LETTERS) return;
-    ctx.fillStyle = above || !/^#\w{6}$/.test(fill) ? theme.ink : lit === false ? theme.dimInk : ink(fill);
-    ctx.fillText(fit(ctx, self.view.label(i), w - 6), x + 3, y + ROW / 2);
   }
 
   const widths = new Map();

@@ -67,20 +67,20 @@ function byDimension(view, mode, mixed) {
   const order = orderOf(view, mode);
   const rank = new Map(order.filter((index) => values[index] !== null).map((index, place) => [index, place]));
   const plain = (index) => values[index] === null;
-  const fill = (key) => {
-    if (key === MIXED) return mixed;
+  const fillOf = (key) => {
     if (key === OTHERS || plain(key)) return NEUTRAL;
     return mode === "operator" ? cycled(rank.get(key)) : named(values[key]);
   };
   const own = (index) => (mode === "operator" && !plain(index) && rank.get(index) >= DISTINCT ? OTHERS : index);
   const keys = [...new Set(order.map(own))];
+  const fills = new Map([...keys.map((key) => [key, fillOf(key)]), [MIXED, mixed]]);
   return {
     key: (i) => {
       if (view.kind(i) === "group") return null;
       const { index, share } = view.dominant(i, mode);
       return share < PURE ? MIXED : own(index);
     },
-    fill,
+    fill: (key) => fills.get(key) ?? NEUTRAL,
     entries: [...keys.map((key) => [key, key === OTHERS ? "other operators" : words(groupName(model, mode, key))]), [MIXED, "mixed"]],
     share: (key, root) => (key === MIXED ? null : shareOf(view, root, (fact) => own(column[fact]) === key)),
   };

@@ -227,8 +227,9 @@ function whole(view) {
       frame: (i) => (at(i) < model.there ? model.frame[at(i)] : -1),
       kind: (i) => model.kind[at(i)],
       ranges: (i) => [[runs.start[found.run[i]], runs.start[runs.end[found.run[i]]]]],
-      // The same view with the boxes that are worth drawing where box number `id` fills the width.
-      zoom: (id) => (many ? make(id) : null),
+      // The same view with the boxes that are worth drawing where box number `id` fills the width;
+      // null where these are the ones of the whole (id -1).
+      zoom: (id) => (many && id >= 0 ? make(id) : null),
     });
   };
   return make(-1);

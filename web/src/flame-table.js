@@ -113,3 +113,43 @@ export function occurrences(view, frame, [first, last] = [0, view.runs.size]) {
   }
   return found;
 }
+
+// What stands above box `i`, and the box itself, so that it can be found in another view.
+export function pathOf(view, i) {
+  const path = [];
+  for (let at = i; at >= 0; at = view.parent[at]) path.push(view.kind(at) + view.label(at));
+  return path.reverse();
+}
+
+// Number of the box at the end of a path, or of the last one there that still stands; -1 for none.
+export function follow(whole, path) {
+  let [view, at] = [whole, -1];
+  const below = (step) => {
+    const last = at < 0 ? view.size : view.end[at];
+    for (let i = at + 1; i < last; i = view.end[i]) if (view.kind(i) + view.label(i) === step) return i;
+    return -1;
+  };
+  for (const step of path) {
+    let next = below(step);
+    // A box too light to be drawn is there when what calls it fills the width.
+    const nearer = next < 0 && at >= 0 ? view.zoom(view.id[at]) : null;
+    if (nearer) {
+      [view, at] = [nearer, placeOf(nearer, view.id[at])];
+      next = below(step);
+    }
+    if (next < 0) break;
+    at = next;
+  }
+  return at < 0 ? -1 : view.id[at];
+}
+
+// Where box number `id` stands in a view; -1 where it does not.
+export function placeOf({ id }, wanted) {
+  let [low, high] = [0, id.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (id[middle] < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return id[low] === wanted ? low : -1;
+}

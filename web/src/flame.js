@@ -9,7 +9,7 @@ import { drawing, save } from "./flame-export.js";
 import { fromLink, toLink } from "./flame-link.js";
 import { BOTH, bothOf, loadFlame, makeView } from "./flame-model.js";
 import { sandwich } from "./flame-sandwich.js";
-import { pattern, search } from "./flame-table.js";
+import { follow, pathOf, pattern, placeOf, search } from "./flame-table.js";
 import { onTheme } from "./theme.js";
 
 const TALLEST = 1300;
@@ -103,8 +103,9 @@ export function flameGraph(model, window, time = null, more = null) {
     const groups = state.groups.filter((name, level) => name && state.groups.indexOf(name) === level);
     const weight = meta.critical && (state.event === BOTH || meta.critical.includes(state.event)) ? state.weight : "time";
     const query = { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted && complete() };
+    const zoomed = all ? pathOf(picture.view, picture.root) : [];
     all = makeView(model, { ...query, ...time?.part(query) });
-    Object.assign(state, { at: -1, back: [], lit: null });
+    Object.assign(state, { at: follow(all, zoomed), back: [], lit: null });
     note.hidden = state.event !== BOTH;
     go();
     drawLegend();
@@ -249,15 +250,4 @@ export function flameGraph(model, window, time = null, more = null) {
   if (!complete()) requestAnimationFrame(() => setTimeout(() => deepen(more), 0));
 
   return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, time?.element, note, legend, picture.node, status, el("h3", null, "Frames"), frames.node);
-}
-
-// Where box number `id` stands in a view; -1 where it does not.
-function placeOf({ id }, wanted) {
-  let [low, high] = [0, id.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (id[middle] < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return id[low] === wanted ? low : -1;
 }

@@ -3,7 +3,7 @@ import test from "node:test";
 import { groupName, links } from "../src/flame-boxes.js";
 import { callees, callers } from "../src/flame-merge.js";
 import { hasBoth, loadFlame, makeView } from "../src/flame-model.js";
-import { hottest, pattern, search } from "../src/flame-table.js";
+import { follow, hottest, pathOf, pattern, search } from "../src/flame-table.js";
 
 // A small model from lines of "a;b;c weight {dimensions}".
 function model(lines) {
@@ -219,6 +219,8 @@ test("of a large tree the boxes worth drawing are made, and more of them on zoom
   const near = view.zoom(view.id[3]);
   assert.deepEqual([near.size, near.sum, near.label(0), near.total[0], near.x[1]], [1 + 100 * 39, size, "frame3", 100, 300]);
   assert.equal(near.depth[39], 39);
+  assert.equal(view.zoom(-1), null);
+  assert.equal(follow(view, pathOf(near, 39)), near.id[39]);
   assert.equal(search(view, /^frame3$/).matched, search(near, /^frame3$/).matched);
   assert.ok(search(view, /^frame3$/).matched > 100);
   const list = hottest(view);
@@ -243,6 +245,20 @@ test("frames of light runs come later", () => {
   assert.deepEqual([...Array(view.size).keys()].map(view.label), ["a", "b", "c", "d"]);
   assert.deepEqual(hottest(view).map(({ name, self, total, kind }) => [name, self, total, kind]), [["a", 10, 11, "c2"], ["b", 0, 1, "unknown"], ["c", 1, 1, "unknown"], ["d", 5, 5, "c2"]]);
   assert.equal(loaded.there, loaded.frame.length);
+});
+
+test("a box is found again in another view, or what called it", () => {
+  const loaded = model(LINES);
+  const view = makeView(loaded, { event: "cpu", groups: ["role"] });
+  const unzip = [...Array(view.size).keys()].find((i) => view.label(i) === "unzip");
+  assert.deepEqual(pathOf(view, unzip).length, 4);
+  assert.equal(follow(view, pathOf(view, unzip)), view.id[unzip]);
+  const label = (other) => other.label([...other.id].indexOf(follow(other, pathOf(view, unzip))));
+  assert.equal(label(makeView(loaded, { event: "cpu", groups: ["role"], filters: { what: [loaded.meta.dimensions.what.indexOf("decompression")] } })), "unzip");
+  assert.equal(label(makeView(loaded, { event: "alloc", groups: ["role"] })), "scan");
+  const others = makeView(loaded, { event: "cpu", filters: { role: [loaded.meta.dimensions.role.indexOf("gc")] } });
+  assert.equal(follow(others, pathOf(view, unzip)), -1);
+  assert.equal(follow(view, pathOf(view, -1)), -1);
 });
 
 test("names of missing groups", () => {
