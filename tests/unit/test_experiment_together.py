@@ -346,3 +346,33 @@ def test_a_duet_naps_side_by_side_and_is_resumed(tmp_path, monkeypatch, capsys):
 def test_a_plan_of_simulated_trials_has_launches_of_their_own():
     plan = experiments.plan(["a", "b"], 3, 1)
     assert [len(one) for one in launches(plan.trials)] == [1] * 6
+
+
+def test_the_screen_shows_what_runs_and_goes_again(tmp_path, monkeypatch):
+    import io
+    import sys
+
+    from rich.console import Console
+
+    from pyrometer.cli import common
+    from pyrometer.cli.experiment_screen import ExperimentScreen
+    from pyrometer.store.journal import Entries
+
+    out = io.StringIO()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    console = Console(file=out, force_terminal=True, width=120)
+    monkeypatch.setattr(common, "err", lambda: console)
+    path = tmp_path / "e.yaml"
+    path.write_text(TOGGLE + CODECS)
+    plan = plan_of(path, tmp_path)
+    with ExperimentScreen() as screen:
+        screen.planned(plan, Entries())
+        screen.trial(plan.trials[0], 1)
+        screen.running(3, 5, False)
+        screen.note("waiting for calm")
+        screen.progress("web_sales", 1, 4)
+    told = out.getvalue()
+    assert "0 of 9 trials" in told
+    assert "block 1: all treatments: iteration 3" in told
+    assert "web_sales: 25 %" in told
+    assert "waiting for calm" in told
