@@ -120,6 +120,7 @@ def test_a_level_that_did_other_work_can_be_left_out(lab9, tmp_path, capsys):
         ("p,value,cpu\n1,10,9\n2,5,x\n", ["--cpu", "cpu"], "{file}:3: cpu is 'x', no number"),
         ("p,value\n", [], "{file}: it has no rows"),
         ("p,value\n1,10\n", [], "two levels are needed, there is 1 to fit"),
+        ("p,value\n" + "".join(f"{p},1\n" for p in range(1, 502)), [], "501 levels, at most 500"),
         ("p,value\n1,10\n2,6\n", ["--without", "3"], "no level 3 to leave out"),
         ("p,value\n1,10\n2,6\n", ["--predict", "4;8"], "--predict 4;8: not numbers"),
         ("p,value\n1,10\n2,6\n", ["--limit", "9"], "--limit needs the memory throughput"),
@@ -155,6 +156,14 @@ def test_three_levels_cannot_tell_a_peak(tmp_path, capsys):
     path.write_text("p,value\n1,10\n2,6\n4,5\n")
     report, _ = fit(capsys, path)
     assert any("Whether there is a peak cannot be told" in one for one in report["verdict"])
+
+
+def test_times_that_only_rise_have_no_peak_beyond_the_first_level(tmp_path, capsys):
+    path = tmp_path / "rising.csv"
+    path.write_text("p,value\n" + "".join(f"{p},{1 + p / 10}\n" for p in range(1, 21)))
+    report, _ = fit(capsys, path, "--predict", "40")
+    assert "USL: throughput is largest with the fewest workers (1)." in report["verdict"]
+    assert report["plateau_from"] is None
 
 
 def test_two_levels_are_told_without_a_law_that_they_cannot_carry(tmp_path, capsys):

@@ -20,6 +20,8 @@ from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.schema import doubt
 
+MOST_LEVELS = 500
+
 
 @dataclass(frozen=True)
 class Question:
@@ -107,6 +109,10 @@ def _models(fitted: Sequence[Level], ask: Question) -> dict[str, Predictor | str
 
 
 def _check(levels: Sequence[Level], ask: Question, source: str) -> None:
+    if len(levels) > MOST_LEVELS:
+        raise UsageError(
+            f"{source}: {len(levels)} levels, at most {MOST_LEVELS}", "--workers COLUMN: another?"
+        )
     there = {one.p for one in levels}
     for p in ask.without:
         if p not in there:

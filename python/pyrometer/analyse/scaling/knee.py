@@ -23,7 +23,9 @@ NEAR_LINEAR = 0.9
 """Slope above which scaling is as good as linear: doubling the workers gives 1.87 times or more."""
 
 PLATEAU_LEVELS = 3
-"""Fewest levels that make a plateau."""
+PLATEAU_RATIO = 1.2
+"""Fewest levels that make a plateau, and how many times as many workers its end has as its start:
+neighbouring levels are always alike."""
 
 
 class Knee(BaseModel):
@@ -108,7 +110,8 @@ def flat_from(points: Sequence[tuple[float, float]], margin: float = MARGIN) -> 
         if abs(value - top) > margin * top:
             break
         flat.append(p)
-    return flat[-1] if len(set(flat)) >= PLATEAU_LEVELS else None
+    wide = len(set(flat)) >= PLATEAU_LEVELS and flat[0] >= PLATEAU_RATIO * flat[-1]
+    return flat[-1] if wide else None
 
 
 def _squares(design: Array, y: Array) -> Array:

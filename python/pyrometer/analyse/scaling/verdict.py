@@ -53,7 +53,7 @@ def verdict(
         told += _lost(end, last)
     if found.at.value is not None or plateau is not None:
         told += _cause(levels, found, limit)
-    return [*told, _peak(usl), *_super_linear(levels, usl)]
+    return [*told, _peak(usl, levels[0].p), *_super_linear(levels, usl)]
 
 
 def _knee(found: Knee) -> str:
@@ -132,13 +132,15 @@ def _memory(levels: Sequence[Level], found: Knee, limit: float | None) -> str:
     return f"{seen}: it was not exhausted at the knee; beyond, bandwidth is not separable"
 
 
-def _peak(usl: LawReport) -> str:
+def _peak(usl: LawReport, fewest: float) -> str:
     if usl.reason is not None:
         return f"USL: {usl.reason}."
     if usl.parameters["beta"].low is None:
         return "Whether there is a peak cannot be told: USL has as many parameters as levels."
     if usl.peak is None:
         return "No evidence of a peak (USL: β may be 0)."
+    if (usl.peak.value or 0.0) < fewest:
+        return f"USL: throughput is largest with the fewest workers ({fewest:g})."
     return f"USL: throughput is largest at {_within(usl.peak)} workers."
 
 
