@@ -7,6 +7,12 @@ import { facts, help } from "./tip.js";
 
 const STRIP = 46;
 
+// What the canaries do to the deviation of the log ratio of two trials of a block.
+function sd({ log_ratio_sd: without, adjusted_log_ratio_sd: held }) {
+  if (gone(without?.value) || gone(held?.value)) return "";
+  return ` (deviation of a log ratio ${significant(without.value, 2)}, ${significant(held.value, 2)} with them held equal)`;
+}
+
 export function orderSection(order, report, open) {
   const text = "Every attempt in the order of time, over the geometric mean of its treatment; bands are blocks. Below: what the canaries saw just before, over their median. A trend, or canaries that move with the times, tell that the machine changed meanwhile.";
   const points = order.points;
@@ -16,7 +22,8 @@ export function orderSection(order, report, open) {
     !gone(tested?.drift_p) && `drift: ${pIs(tested.drift_p)} (Mann and Kendall)`,
     !gone(order.trend.value) && `from the first trial to the last ${signedPercent(order.trend.value)} (${range(order.trend, signedPercent) ?? "interval not known"})`,
     !gone(tested?.autocorrelation) && `correlation of neighbours ${significant(tested.autocorrelation, 2)}`,
-    report.canaries && (gone(report.canaries.variance_ratio) ? `canaries: ${report.canaries.reason}` : `canaries explain ${percent(Math.max(0, 1 - report.canaries.variance_ratio))} of the variance within blocks`),
+    report.canaries && (gone(report.canaries.variance_ratio) ? `canaries: ${report.canaries.reason}` : `canaries explain ${percent(Math.max(0, 1 - report.canaries.variance_ratio))} of the variance within blocks${sd(report.canaries)}`),
+    !gone(report.carry_over_p) && `whether it matters which treatment came before: ${pIs(report.carry_over_p)}`,
   ].filter(Boolean);
   return section("order", "Run order", text, told.length > 0 && el("p", { class: "quality" }, told.join("; "), help("Times that rise or fall with the order are the machine’s, not a treatment’s: blocks keep most of that out of the comparison.")), orderPlot(points, order.trend, open));
 }

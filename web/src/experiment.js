@@ -86,9 +86,10 @@ function trialsSection({ plots, report, runs, folder, cut }) {
       { label: "Time", value: (point) => point.seconds, show: (point) => seconds(point.seconds), number: true },
       { label: "Beside its treatment", value: (point) => point.residual, show: (point) => signedPercent(point.residual), number: true },
       ...canaries.map((name) => ({ label: canary(name), value: (point) => point.canaries[name], show: (point) => signedPercent(point.canaries[name]), number: true, help: "What the canary saw before, over its median." })),
+      points.some((point) => point.shape) && { label: "Iterations", value: (point) => point.shape, show: (point) => (point.shape ? `${point.shape}${point.counted_from ? `, from ${point.counted_from + 1}` : ""}` : null), help: "What the series of its iterations looks like, and from which on they count." },
       { label: "Remark", value: (point) => [...point.disturbed, point.reason].filter(Boolean).join("; "), show: (point) => bdi([...point.disturbed, point.reason].filter(Boolean).join("; ")) },
       { label: "Run", value: (point) => point.folder, show: run, class: "mono" },
-    ], shown, { empty: "No trial has ended." }));
+    ].filter(Boolean), shown, { empty: "No trial has ended." }));
   }
 
   function run(point) {

@@ -88,6 +88,8 @@ class OrderPoint(BaseModel):
     waited_s: float = 0.0
     canaries: dict[str, float] = Field(default_factory=dict)
     disturbed: list[str] = Field(default_factory=list)
+    shape: str | None = None
+    counted_from: int | None = None
     reason: str | None = None
 
 
@@ -247,7 +249,7 @@ def _point(one: Ended, residual: float | None, middles: Mapping[str, float]) -> 
         duration_s=one.duration_s, waited_s=one.before.waited_s if one.before else 0.0,
         canaries={n: facts[n] / middle - 1 for n, middle in middles.items() if facts.get(n)},
         disturbed=[text for seen in (one.before, one.during) if seen for text in seen.disturbed],
-        reason=one.reason,
+        shape=one.shape, counted_from=one.counted_from, reason=one.reason,
     )  # fmt: skip
 
 
