@@ -2,13 +2,17 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../crates/pyro-probe/src/parse/thread_record.rs"]
-mod thread_record;
+#[path = "../../crates/pyro-probe/src/parse/mod.rs"]
+mod parse;
 
 use libfuzzer_sys::fuzz_target;
+use parse::thread_record::{Told, records};
 
 fuzz_target!(|bytes: &[u8]| {
-    thread_record::records(bytes, &mut |record| {
-        assert!(record.frames().count() <= bytes.len() / 8);
+    records(bytes, &mut |told| {
+        if let Told::Seen(record) = told {
+            assert!(record.frames().count() <= bytes.len() / 8);
+            assert!(record.counters.comm.as_str().len() <= 15);
+        }
     });
 });

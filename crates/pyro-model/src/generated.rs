@@ -701,6 +701,14 @@ tables! {
         voluntary_switches_count: I64, null = true;
         #[doc = "Times it was taken off its CPU; null where only /proc was read"]
         involuntary_switches_count: I64, null = true;
+        #[doc = "Read by system calls since its start, page cache, pipes and sockets by read() included; null where it may not be read"]
+        rchar_bytes: I64, null = true;
+        #[doc = "Written by system calls since its start"]
+        wchar_bytes: I64, null = true;
+        #[doc = "Fetched from block devices since its start"]
+        read_bytes: I64, null = true;
+        #[doc = "Sent to block devices since its start (dirtied pages)"]
+        written_bytes: I64, null = true;
         #[doc = "CPU it last ran on"]
         cpu: I32, null = true;
         #[doc = "First sight of the thread"]

@@ -1,14 +1,14 @@
 //! Tier T0: rows of time off the CPU, of latencies and of threads that ended.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use crate::bpf::{Events, Kernel, Refusal};
 use crate::kernel_stacks::KernelStacks;
-use crate::parse::events::{Ended, Event, Latency, OffCpu};
+use crate::parse::counters::Counters;
+use crate::parse::events::{Event, Latency, OffCpu};
 use crate::rows::Rows;
 use crate::sys::mono_ns;
 
@@ -50,31 +50,28 @@ impl Recording {
 
     /// Watches processes that are not watched yet.
     pub fn follow(&mut self, pids: impl Iterator<Item = i32>) {
-        let now = mono_ns();
         for pid in pids {
-            if !self.watched.contains(&pid) && self.events.follow(pid, now) {
+            if !self.watched.contains(&pid) && self.events.follow(pid).is_ok() {
                 self.watched.insert(pid);
             }
         }
     }
 
-    /// Watches processes no more that are gone.
+    /// Forgets processes that are gone: another one may come under an old number.
     pub fn forget_gone(&mut self, alive: impl Fn(i32) -> bool) {
-        let there = |pid| alive(pid) || Path::new(&format!("/proc/{pid}")).exists();
-        self.watched.retain(|&pid| there(pid));
-        self.events.forget(there);
+        self.watched.retain(|&pid| alive(pid));
     }
 
     /// Takes what came since the last pass; hands over the threads that ended.
-    pub fn pass(&mut self, rows: &mut Rows, ended: &mut dyn FnMut(&mut Rows, Ended)) {
+    pub fn pass(&mut self, rows: &mut Rows, ended: &mut dyn FnMut(&mut Rows, i32, &Counters)) {
         let mut taken = Vec::new();
         self.events.take(|event| taken.push(event));
         for event in taken {
             match event {
                 Event::OffCpu(off) => self.off_cpu(&off, None, rows),
-                Event::Ended(thread) => {
+                Event::Ended(pid, last) => {
                     self.exits_count += 1;
-                    ended(rows, thread);
+                    ended(rows, pid, &last);
                 }
             }
         }
@@ -92,41 +89,15 @@ impl Recording {
     }
 
     /// Takes what is left, threads that are still off their CPU among it.
-    pub fn finish(
-        &mut self,
-        threads: impl Iterator<Item = (i32, i32)>,
-        rows: &mut Rows,
-        ended: &mut dyn FnMut(&mut Rows, Ended),
-    ) {
+    pub fn finish(&mut self, rows: &mut Rows, ended: &mut dyn FnMut(&mut Rows, i32, &Counters)) {
         self.pass(rows, ended);
         self.turn();
         std::thread::sleep(SETTLED);
+        for &pid in &self.watched {
+            // One that has ended has nothing to tell.
+            let _ = self.events.tell_off_now(pid);
+        }
         self.pass(rows, ended);
-        let now = mono_ns();
-        for off in self.events.off_now(now) {
-            self.off_cpu(&off, None, rows);
-        }
-        for (pid, tid) in threads {
-            if !self.events.switched(tid)
-                && let Some(since) = self.events.since(pid)
-                && let Some(kind) = waits(pid, tid)
-            {
-                let off = OffCpu {
-                    pid,
-                    tid,
-                    begin_ns: Some(since),
-                    end_ns: Some(now),
-                    count: 1,
-                    off_ns: now - since,
-                    run_queue_ns: 0,
-                    kind,
-                    io_wait: false,
-                    stack: 0,
-                    waker: None,
-                };
-                self.off_cpu(&off, None, rows);
-            }
-        }
     }
 
     fn sums(&mut self, period: (i64, i64), rows: &mut Rows) {
@@ -162,7 +133,8 @@ impl Recording {
             .append_option(waker.map(|waker| i64::from(waker.pid)));
         to.waker_tid
             .append_option(waker.map(|waker| i64::from(waker.tid)));
-        to.waker_comm.append_option(waker.map(|waker| &waker.comm));
+        to.waker_comm
+            .append_option(waker.map(|waker| waker.comm.as_str()));
         to.waker_interrupt
             .append_option(waker.map(|waker| waker.interrupt));
         rows.outputs.off_cpu.row_done();
@@ -230,17 +202,6 @@ impl Recording {
         let costs = self.events.costs()?;
         let rows = costs.as_array()?.iter();
         Some(rows.filter_map(|row| row["cpu_ns"].as_i64()).sum())
-    }
-}
-
-/// What a thread waits for that was not switched while it was watched; `None` if it can run.
-fn waits(pid: i32, tid: i32) -> Option<&'static str> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-    match crate::parse::process::stat(&text)?.state {
-        "S" | "I" => Some("sleeping"),
-        "D" => Some("disk"),
-        "T" | "t" => Some("other"),
-        _ => None,
     }
 }
 

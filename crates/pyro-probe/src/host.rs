@@ -55,6 +55,8 @@ pub struct Host {
     /// Folders of the control group that are read.
     pub group_folders: Vec<String>,
     forks: i64,
+    /// The number last given to a process or thread; 0 if unknown.
+    pub last_pid: i32,
 }
 
 impl Host {
@@ -91,6 +93,7 @@ impl Host {
             whole_disks: Vec::new(),
             group_folders: Vec::new(),
             forks: -1,
+            last_pid: 0,
         };
         host.open_group(root, descriptors, buffer);
         host
@@ -197,6 +200,7 @@ impl Host {
             .as_mut()
             .and_then(|file| file.read(buffer).ok())
         {
+            self.last_pid = host::last_pid(text);
             host::loadavg(text, &mut |name, value| {
                 recorder.record(now, scope, name, value)
             });
@@ -369,6 +373,10 @@ mod tests {
                 .chain([cgroup::CPUS_ALLOWED])
                 .chain(psi()),
         );
+        emitted
+            .entry("kernel")
+            .or_default()
+            .extend([crate::kernel_threads::SERIES]);
         emitted
             .entry("energy")
             .or_default()

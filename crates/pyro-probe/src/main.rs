@@ -8,6 +8,7 @@ mod energy;
 mod events;
 mod host;
 mod kernel_stacks;
+mod kernel_threads;
 mod output;
 mod outputs;
 mod parse;

@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use crate::bpf::ThreadIterator;
 use crate::host::Machine;
+use crate::kernel_threads::KernelThreads;
+use crate::parse::counters::Counters;
 use crate::parse::process::{io, stat, status};
-use crate::parse::thread_record::Record;
 use crate::parse::ticks_ns;
 use crate::rows::Rows;
 use crate::series::Recorder;
@@ -76,7 +77,6 @@ struct Process {
     io: Option<ProcFile>,
     status: ProcFile,
     tasks: Folder,
-    threads_count: i64,
     listing_due: bool,
     exit: Option<OwnedFd>,
     threads: Option<Threads>,
@@ -93,7 +93,11 @@ pub struct Processes {
     followed: BTreeMap<i32, Process>,
     strangers: BTreeSet<i32>,
     proc_folder: Folder,
+    /// The newest process of the last look, and its place in the listing of `/proc`.
+    newest: (i32, i64),
     listing: Vec<u8>,
+    /// Threads of the kernel itself.
+    pub kernel: KernelThreads,
     /// Those that ended.
     pub ended: Vec<Seen>,
     /// Threads seen of ended processes, and readings done of them.
@@ -124,6 +128,8 @@ impl Processes {
             followed: BTreeMap::new(),
             strangers: BTreeSet::from([std::process::id() as i32]),
             proc_folder: Folder::open("/proc")?,
+            newest: (0, 0),
+            kernel: KernelThreads::new(descriptors),
             listing: Vec::new(),
             ended: Vec::new(),
             ended_threads: (0, 0),
@@ -208,7 +214,6 @@ impl Processes {
                 io,
                 status,
                 tasks,
-                threads_count: 0,
                 listing_due: true,
                 exit,
                 threads,
@@ -227,25 +232,54 @@ impl Processes {
         }
     }
 
-    /// Looks for new children of followed processes. Processes seen before are not looked at again
-    /// unless `all`, since a stranger does not become a descendant.
-    pub fn find_descendants(&mut self, all: bool, recorder: &mut Recorder, buffer: &mut Buffer) {
+    /// Looks for new children of followed processes; with `all` at every process again. Numbers are
+    /// given in turn: as long as `last_pid`, the last one given, has not begun anew, new processes have
+    /// numbers behind those of the last look. A stranger does not become a descendant.
+    pub fn find_descendants(
+        &mut self,
+        all: bool,
+        last_pid: i32,
+        recorder: &mut Recorder,
+        buffer: &mut Buffer,
+    ) {
         let mut present = BTreeSet::new();
-        let _ = self.proc_folder.list(&mut self.listing, |name| {
-            if let Ok(pid) = name.parse::<i32>() {
-                present.insert(pid);
+        let newest = &mut self.newest;
+        let anew = all || last_pid < newest.0;
+        if anew {
+            *newest = (0, 0);
+        }
+        let listing = &mut self.listing;
+        let listed = self
+            .proc_folder
+            .list_from(newest.1, listing, |name, place| {
+                if let Ok(pid) = name.parse::<i32>() {
+                    present.insert(pid);
+                    if (newest.0..=last_pid).contains(&pid) {
+                        *newest = (pid, place);
+                    }
+                }
+            });
+        if listed.is_err() {
+            return;
+        }
+        if anew {
+            self.strangers.retain(|pid| !all && present.contains(pid));
+        }
+        let mut candidates: Vec<(i32, i32, i32)> = Vec::new();
+        present.retain(|pid| !self.followed.contains_key(pid) && !self.strangers.contains(pid));
+        for pid in present {
+            let mut file = ProcFile::new(&format!("/proc/{pid}/stat"), &self.descriptors);
+            let Some(parsed) = file.read(buffer).ok().and_then(stat) else {
+                continue;
+            };
+            if parsed.of_the_kernel {
+                let comm = parsed.comm.to_owned();
+                self.kernel.add(pid, &comm, recorder, buffer);
+                self.strangers.insert(pid);
+            } else {
+                candidates.push((pid, parsed.parent_pid as i32, parsed.session as i32));
             }
-        });
-        self.strangers.retain(|pid| !all && present.contains(pid));
-        let mut candidates: Vec<(i32, i32, i32)> = present
-            .into_iter()
-            .filter(|pid| !self.followed.contains_key(pid) && !self.strangers.contains(pid))
-            .filter_map(|pid| {
-                let mut file = ProcFile::new(&format!("/proc/{pid}/stat"), &self.descriptors);
-                let parsed = file.read(buffer).ok().and_then(stat)?;
-                Some((pid, parsed.parent_pid as i32, parsed.session as i32))
-            })
-            .collect();
+        }
         // A child may have a lower number than its parent: repeat until nothing is added.
         loop {
             let before = candidates.len();
@@ -277,7 +311,7 @@ impl Processes {
                 continue;
             };
             let cpu_before = process.seen.cpu_ns;
-            if !process.read(depth != Depth::Fast, self.machine, recorder, buffer) {
+            if !process.read(depth, self.machine, recorder, buffer) {
                 self.end(pid, recorder, buffer, rows);
                 continue;
             }
@@ -302,17 +336,17 @@ impl Processes {
     }
 
     /// Writes the last counters of a thread that ended. Its process may have come and gone unseen.
-    pub fn exited(&mut self, pid: i32, record: &Record, rows: &mut Rows) {
+    pub fn exited(&mut self, pid: i32, last: &Counters, rows: &mut Rows) {
         if !self.with_threads {
             return;
         }
         let threads = self.followed.get_mut(&pid);
         match threads.and_then(|process| process.threads.as_mut()) {
-            Some(threads) => threads.exited(record, rows),
+            Some(threads) => threads.exited(last, rows),
             None => {
                 let ticks = self.machine.ticks_per_second;
                 let mut unseen = Threads::new(pid, ticks, &self.descriptors, Source::Files);
-                unseen.exited(record, rows);
+                unseen.exited(last, rows);
                 self.ended_threads.0 += unseen.seen;
             }
         }
@@ -331,7 +365,7 @@ impl Processes {
         let Some(mut process) = self.followed.remove(&pid) else {
             return;
         };
-        process.read(true, self.machine, recorder, buffer);
+        process.read(Depth::Last, self.machine, recorder, buffer);
         recorder.record(mono_ns(), process.scope, "parent_pid", process.parent_pid);
         process.read_threads(Depth::Last, false, self.iterator.as_mut(), buffer, rows);
         if let Some(threads) = process.threads.as_mut() {
@@ -361,13 +395,18 @@ impl Process {
         let Some(threads) = self.threads.as_mut() else {
             return;
         };
+        if none_ran && threads.is_settled() && depth != Depth::Last {
+            threads.none_ran(mono_ns(), rows);
+            return;
+        }
         if let (false, Some(iterator)) = (threads.need_listing(), iterator) {
             // What the kernel does not hand out now it does in the next pass, or the process is gone.
             let _ = threads.pass_records(iterator, rows);
             return;
         }
         // Another count is seen at once; one thread in place of another in the next slow pass.
-        if self.threads_count != threads.count() || self.listing_due && depth != Depth::Fast {
+        let count = self.tasks.folders();
+        if count != Some(threads.count()) || self.listing_due && depth != Depth::Fast {
             self.listing_due = false;
             let mut listing = Vec::new();
             let _ = self.tasks.list(&mut listing, |name| {
@@ -376,41 +415,44 @@ impl Process {
                 }
             });
         }
-        if none_ran && threads.is_settled() && depth != Depth::Last {
-            threads.none_ran(mono_ns());
-        } else {
-            let all = none_ran || depth == Depth::Last;
-            threads.pass_files(all, mono_ns, buffer, rows);
-        }
+        let all = none_ran || depth == Depth::Last;
+        threads.pass_files(all, mono_ns, buffer, rows);
     }
 
     /// One reading; false once the process has ended.
     fn read(
         &mut self,
-        slow: bool,
+        depth: Depth,
         machine: Machine,
         recorder: &mut Recorder,
         buffer: &mut Buffer,
     ) -> bool {
-        let scope = self.scope;
+        let (scope, now) = (self.scope, mono_ns());
         let cpu_ns = process_cpu_ns(self.seen.pid);
         // No thread ran: the other counters stood still too. What others do to the process (reclaim,
         // the end of a child) is seen in the next slow pass.
-        if !slow && cpu_ns.is_some() && cpu_ns == self.seen.cpu_ns {
+        if depth == Depth::Fast && cpu_ns.is_some() && cpu_ns == self.seen.cpu_ns {
+            return true;
+        }
+        let mut record = |name, value| recorder.record(now, scope, name, value);
+        if let Some(cpu_ns) = cpu_ns {
+            self.seen.cpu_ns = Some(cpu_ns);
+            record("cpu_ns", cpu_ns);
+        }
+        if let Some(text) = self.io.as_mut().and_then(|file| file.read(buffer).ok()) {
+            io(text, &mut record);
+        }
+        // The kernel adds these up over all threads.
+        if depth == Depth::Fast && cpu_ns.is_some() {
             return true;
         }
         let Some(parsed) = self.stat.read(buffer).ok().and_then(stat) else {
             return false;
         };
-        let now = mono_ns();
         self.parent_pid = parsed.parent_pid;
         self.seen.last_mono_ns = now;
         if self.seen.comm != parsed.comm {
             self.seen.comm = parsed.comm.to_owned();
-        }
-        if let Some(cpu_ns) = cpu_ns {
-            self.seen.cpu_ns = Some(cpu_ns);
-            recorder.record(now, scope, "cpu_ns", cpu_ns);
         }
         let ended = matches!(parsed.state, "Z" | "X");
         let ticks = |ticks| ticks_ns(ticks, machine.ticks_per_second);
@@ -422,27 +464,15 @@ impl Process {
             ("minor_faults_count", parsed.minor_faults_count),
             ("major_faults_count", parsed.major_faults_count),
         ] {
-            recorder.record(now, scope, name, value);
+            record(name, value);
         }
         if !ended {
-            self.threads_count = parsed.threads_count;
-            recorder.record(now, scope, "threads_count", parsed.threads_count);
-            recorder.record(
-                now,
-                scope,
-                "rss_bytes",
-                parsed.rss_pages.saturating_mul(machine.page_bytes),
-            );
+            record("threads_count", parsed.threads_count);
+            let rss = parsed.rss_pages.saturating_mul(machine.page_bytes);
+            record("rss_bytes", rss);
         }
-        if let Some(text) = self.io.as_mut().and_then(|file| file.read(buffer).ok()) {
-            io(text, &mut |name, value| {
-                recorder.record(now, scope, name, value)
-            });
-        }
-        if slow && let Ok(text) = self.status.read(buffer) {
-            status(text, &mut |name, value| {
-                recorder.record(now, scope, name, value)
-            });
+        if let Ok(text) = self.status.read(buffer) {
+            status(text, &mut record);
         }
         !ended
     }

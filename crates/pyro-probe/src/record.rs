@@ -214,8 +214,8 @@ impl Probe {
         let (processes, rows) = (&mut self.processes, &mut self.rows);
         if let Some(events) = &mut self.events {
             events.follow(processes.alive().map(|seen| seen.pid));
-            events.pass(rows, &mut |rows, ended| {
-                processes.exited(ended.pid, &ended.record(), rows);
+            events.pass(rows, &mut |rows, pid, last| {
+                processes.exited(pid, last, rows);
             });
         }
         let traced = self.events.is_some();
@@ -223,7 +223,7 @@ impl Probe {
         let follows = |pid| followed.contains(&pid);
         self.taskstats.exits(follows, &mut |told| match told {
             Told::Delay(row) => rows.delay(row),
-            Told::Ended(pid, record) if !traced => processes.exited(pid as i32, &record, rows),
+            Told::Ended(pid, last) if !traced => processes.exited(pid as i32, &last, rows),
             Told::Ended(..) => {}
         });
     }
@@ -240,8 +240,12 @@ impl Probe {
         // Processes are few and long-lived beside threads: looked for less often, but at once in the first second.
         if self.children_due && (slow || self.passes < self.options.hz as u64) {
             self.children_due = false;
-            self.processes
-                .find_descendants(false, &mut self.recorder, &mut self.buffer);
+            self.processes.find_descendants(
+                false,
+                self.host.last_pid,
+                &mut self.recorder,
+                &mut self.buffer,
+            );
         }
         self.threads_ended();
         if let Some(slots) = &mut self.rows.slots {
@@ -281,9 +285,16 @@ impl Probe {
             }
         }
         if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
-            self.processes
-                .find_descendants(true, &mut self.recorder, &mut self.buffer);
+            self.processes.find_descendants(
+                true,
+                self.host.last_pid,
+                &mut self.recorder,
+                &mut self.buffer,
+            );
         }
+        self.processes
+            .kernel
+            .pass(&mut self.recorder, &mut self.buffer);
         let alive: Vec<i32> = self.processes.alive().map(|seen| seen.pid).collect();
         let (follows, rows) = (|pid| alive.contains(&pid), &mut self.rows);
         if let Some(events) = &mut self.events {
@@ -316,6 +327,9 @@ impl Probe {
         );
         self.last_events();
         self.rows.end_counters();
+        self.processes
+            .kernel
+            .pass(&mut self.recorder, &mut self.buffer);
         self.recorder.end(None);
         self.rows.series(&mut self.recorder);
         self.rows.stacks.write(&mut self.rows.outputs, true);
@@ -342,8 +356,8 @@ impl Probe {
         self.taskstats.forget(|_| false, &mut |row| rows.delay(row));
         self.taskstats.end();
         if let Some(events) = &mut self.events {
-            events.finish(threads.into_iter(), rows, &mut |rows, ended| {
-                processes.exited(ended.pid, &ended.record(), rows);
+            events.finish(rows, &mut |rows, pid, last| {
+                processes.exited(pid, last, rows)
             });
         }
     }

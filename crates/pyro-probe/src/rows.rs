@@ -51,14 +51,14 @@ impl Rows {
     }
 
     /// Appends a row of table `thread_counters`.
-    pub fn counters(&mut self, pid: i32, row: Row) {
+    pub fn counters(&mut self, row: Row) {
         if let Some(perf) = &mut self.perf {
-            perf.seen(pid, &row, &mut self.outputs);
+            perf.seen(&row, &mut self.outputs);
         }
         let rows = &mut self.outputs.threads.rows;
         let detail = row.detail.as_ref();
         rows.host.append_value(&self.outputs.host);
-        rows.pid.append_value(pid.into());
+        rows.pid.append_value(row.pid.into());
         rows.tid.append_value(row.tid.into());
         rows.t_mono_ns.append_value(row.t_mono_ns);
         rows.comm.append_value(row.comm);
@@ -80,6 +80,11 @@ impl Rows {
             .append_option(switches.map(|switches| switches.voluntary_count));
         rows.involuntary_switches_count
             .append_option(switches.map(|switches| switches.involuntary_count));
+        let io = detail.map(|detail| detail.io).unwrap_or_default();
+        rows.rchar_bytes.append_option(io.rchar);
+        rows.wchar_bytes.append_option(io.wchar);
+        rows.read_bytes.append_option(io.read);
+        rows.written_bytes.append_option(io.written);
         rows.cpu.append_option(detail.map(|detail| detail.cpu));
         rows.first.append_value(row.first);
         rows.last.append_value(row.last);

@@ -27,6 +27,7 @@ struct Last {
 pub struct Recorder {
     /// Names of scopes, by index.
     pub scopes: Vec<String>,
+    indices: HashMap<String, usize>,
     last: HashMap<(usize, &'static str), Last>,
     /// Rows to be written.
     pub rows: Vec<Row>,
@@ -35,13 +36,12 @@ pub struct Recorder {
 impl Recorder {
     /// Index of a scope, new or known.
     pub fn scope(&mut self, name: &str) -> usize {
-        self.scopes
-            .iter()
-            .position(|known| known == name)
-            .unwrap_or_else(|| {
-                self.scopes.push(name.to_owned());
-                self.scopes.len() - 1
-            })
+        if let Some(&known) = self.indices.get(name) {
+            return known;
+        }
+        self.scopes.push(name.to_owned());
+        self.indices.insert(name.to_owned(), self.scopes.len() - 1);
+        self.scopes.len() - 1
     }
 
     /// Takes a reading.

@@ -151,25 +151,36 @@ impl Coder {
             return None;
         };
         let gap = (t_mono_ns - run.end_mono_ns).max(0);
-        let length = t_mono_ns - run.begin_mono_ns;
-        if run.seen == seen && seen.state != State::OnCpu && length < LONGEST_NS {
-            run.end_mono_ns = t_mono_ns;
-            run.passes_count += 1;
-            run.weight_ns += gap;
+        if run.seen == seen && run.goes_on(t_mono_ns, gap) {
             return None;
         }
         run.weight_ns += gap - gap / 2;
         self.open.replace(Run::begin(t_mono_ns, gap / 2, seen))
     }
 
-    /// Notes that nothing can have changed until now, without a reading.
-    pub fn extend(&mut self, t_mono_ns: i64) {
-        if let Some(run) = self.open.as_mut()
-            && !run.seen.state.is_runnable()
-        {
-            run.weight_ns += (t_mono_ns - run.end_mono_ns).max(0);
-            run.end_mono_ns = run.end_mono_ns.max(t_mono_ns);
+    /// Takes a pass of a thread that has not run since the last one. What it works for may be another
+    /// thing all the same: a Python worker's task is that of another process.
+    pub fn still(
+        &mut self,
+        t_mono_ns: i64,
+        context: Option<Context>,
+        annotation: Option<Rc<str>>,
+    ) -> Option<Run> {
+        let run = self.open.as_mut()?;
+        let gap = (t_mono_ns - run.end_mono_ns).max(0);
+        let same = run.seen.context == context && run.seen.annotation == annotation;
+        if same && run.goes_on(t_mono_ns, gap) {
+            return None;
         }
+        let seen = run.seen.clone();
+        self.take(
+            t_mono_ns,
+            Seen {
+                context,
+                annotation,
+                ..seen
+            },
+        )
     }
 
     /// Hands out the row held: the thread was found gone, or is not looked at any more.
@@ -189,6 +200,18 @@ impl Run {
             passes_count: 1,
             weight_ns,
         }
+    }
+
+    /// Takes one more pass into the row; false where a row must end.
+    fn goes_on(&mut self, t_mono_ns: i64, gap: i64) -> bool {
+        let longest = t_mono_ns - self.begin_mono_ns >= LONGEST_NS;
+        if longest || self.seen.state == State::OnCpu {
+            return false;
+        }
+        self.end_mono_ns = self.end_mono_ns.max(t_mono_ns);
+        self.passes_count += 1;
+        self.weight_ns += gap;
+        true
     }
 }
 
@@ -258,14 +281,32 @@ mod tests {
         coder.take(0, seen(State::OnCpu, 1));
         assert!(coder.take(50, seen(State::OnCpu, 1)).is_some());
         coder.take(100, seen(State::Sleeping, 2));
-        coder.extend(LONGEST_NS);
-        assert!(
-            coder
-                .take(LONGEST_NS + 50, seen(State::Sleeping, 2))
-                .is_none()
-        );
-        let run = coder.take(LONGEST_NS + 100, seen(State::Sleeping, 2));
-        assert_eq!(run.unwrap().passes_count, 2);
+        assert_eq!(coder.still(LONGEST_NS, None, None), None);
+        let run = coder.still(LONGEST_NS + 100, None, None).unwrap();
+        assert_eq!((run.passes_count, run.begin_mono_ns), (2, 100));
+    }
+
+    #[test]
+    fn a_sleeper_that_works_for_nothing_any_more_is_another_row() {
+        let context = Context {
+            sequence: 4,
+            task_attempt_id: Some(17),
+            stage_id: None,
+            stage_attempt: None,
+            sql_id: None,
+        };
+        let mut coder = Coder::default();
+        let worker = Seen {
+            context: Some(context),
+            ..seen(State::Sleeping, 2)
+        };
+        coder.take(100, worker);
+        assert_eq!(coder.still(150, Some(context), None), None);
+        let run = coder.still(200, None, None).unwrap();
+        assert_eq!((run.seen.context, run.weight_ns), (Some(context), 75));
+        let rest = coder.end(240).unwrap();
+        assert_eq!((rest.seen.context, rest.begin_mono_ns), (None, 200));
+        assert_eq!((rest.seen.state, rest.weight_ns), (State::Sleeping, 45));
     }
 
     proptest! {

@@ -211,11 +211,30 @@ impl Folder {
     /// # Errors
     /// What the system says.
     pub fn list(&self, buffer: &mut Vec<u8>, mut each: impl FnMut(&str)) -> io::Result<()> {
+        self.list_from(0, buffer, |name, _| each(name))
+    }
+
+    /// Calls `each` with every name from a place on that an earlier listing handed out (0: from the
+    /// first one), and with its place.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn list_from(
+        &self,
+        place: i64,
+        buffer: &mut Vec<u8>,
+        mut each: impl FnMut(&str, i64),
+    ) -> io::Result<()> {
+        /// Of `struct linux_dirent64`: number (8), place of the next (8), length (2), kind (1), name.
         const HEADER: usize = 19;
         buffer.resize(32 << 10, 0);
-        // SAFETY: the kernel writes at most `buffer.len()` bytes into memory that we own.
-        unsafe { check(libc::lseek(self.fd.as_raw_fd(), 0, libc::SEEK_SET) as c_int)? };
+        // SAFETY: no memory is involved.
+        if unsafe { libc::lseek(self.fd.as_raw_fd(), place, libc::SEEK_SET) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut here = place;
         loop {
+            // SAFETY: the kernel writes at most `buffer.len()` bytes into memory that we own.
             let got = unsafe {
                 libc::syscall(
                     libc::SYS_getdents64,
@@ -239,11 +258,23 @@ impl Folder {
                     .next()
                     .unwrap_or_default();
                 if let Ok(name) = std::str::from_utf8(name) {
-                    each(name);
+                    each(name, here);
                 }
+                here = rest[8..16].try_into().map_or(here, i64::from_ne_bytes);
                 rest = &rest[length..];
             }
         }
+    }
+
+    /// Folders in it; `None` once it is gone.
+    pub fn folders(&self) -> Option<i64> {
+        // SAFETY: the structure is plain data that the kernel fills.
+        let stat = unsafe {
+            let mut stat = std::mem::zeroed::<libc::stat>();
+            (libc::fstat(self.fd.as_raw_fd(), &mut stat) == 0).then_some(stat)
+        };
+        // Its own names and the links of its folders to it.
+        stat.map(|stat| stat.st_nlink as i64 - 2)
     }
 
     /// False once the folder was removed or replaced at its path.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::parse::counters::Counters;
 use crate::parse::taskstats::{Delay, KINDS, Message, Stats, messages, request};
-use crate::parse::thread_record::Record;
 use crate::setting::Setting;
 use crate::sys::netlink::Netlink;
 use crate::sys::{self, mono_ns};
@@ -47,11 +47,11 @@ pub struct Row {
 
 /// What the kernel tells as a thread ends.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum Told {
     /// What had delayed it, or its process.
     Delay(Row),
     /// Its process, and its last counters.
-    Ended(i64, Record<'a>),
+    Ended(i64, Counters),
 }
 
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Taskstats {
                             thread_rows(pid, stats.tid, now, &stats, &mut |row| {
                                 told(Told::Delay(row));
                             });
-                            told(Told::Ended(pid, stats.ended(now)));
+                            told(Told::Ended(pid, stats.counters(now)));
                         }
                     }
                     Message::Process(pid, stats) if follows(pid) => {

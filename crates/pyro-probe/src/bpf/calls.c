@@ -57,18 +57,9 @@ static __always_inline enum call call_of(s64 number)
 	}
 }
 
-/* When the thread made its call. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
-	__type(key, u32);
-	__type(value, u64);
-} calls SEC(".maps");
-
 /* Files and block devices, not pipes, sockets or terminals: those wait for somebody. */
-static __always_inline bool reads_a_file(u64 fd)
+static __always_inline bool reads_a_file(struct task_struct *current, u64 fd)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
 	struct files_struct *files = current->files;
 	struct fdtable *table = files ? files->fdt : 0;
 	struct file *file = 0;
@@ -90,16 +81,11 @@ int entered(u64 *context)
 	enum call call = call_of((s64)context[1]);
 	if (call == OTHER_CALL)
 		return 0;
-	u64 id = bpf_get_current_pid_tgid();
-	u32 tid = (u32)id;
-	if (!followed_since(id >> 32))
-		return 0;
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *thread = watched(current);
 	struct pt_regs *regs = (void *)context[0];
-	if (call <= PREADV2 && !reads_a_file(first_argument(regs)))
-		return 0;
-	u64 now = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&calls, &tid, &now, BPF_ANY) < 0)
-		lose(LOST_THREADS);
+	if (thread && (call > PREADV2 || reads_a_file(current, first_argument(regs))))
+		thread->call_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -111,15 +97,14 @@ int left(u64 *context)
 	enum call call = call_of(syscall_number(regs));
 	if (call == OTHER_CALL)
 		return 0;
-	u64 id = bpf_get_current_pid_tgid();
-	u32 tid = (u32)id;
-	u64 *began = bpf_map_lookup_elem(&calls, &tid);
-	if (!began)
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *thread = watched(current);
+	if (!thread || !thread->call_ns)
 		return 0;
-	u64 ns = bpf_ktime_get_ns() - *began;
+	u64 ns = bpf_ktime_get_ns() - thread->call_ns;
 	s64 result = (s64)context[1];
-	struct latency_key key = {.tgid = id >> 32, .kind = LATENCY_READ, .operation = call};
+	struct latency_key key = {.tgid = current->tgid, .kind = LATENCY_READ, .operation = call};
 	tell_latency(&key, ns, call <= PREADV2 && result > 0 ? (u64)result : 0);
-	bpf_map_delete_elem(&calls, &tid);
+	thread->call_ns = 0;
 	return 0;
 }

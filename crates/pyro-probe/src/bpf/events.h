@@ -9,14 +9,6 @@
 #define BPF_ANY 0
 #define BPF_NOEXIST 1
 
-/* Processes that are followed, with the time since when. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, u32);
-	__type(value, u64);
-} followed SEC(".maps");
-
 /* Read by parse/events.rs: change both. */
 enum lost {
 	LOST_THREADS,
@@ -59,8 +51,45 @@ static __always_inline u32 current_side(void)
 	return value ? *value : 0;
 }
 
-static __always_inline u64 followed_since(u32 tgid)
+/* A thread of a followed process. */
+struct thread {
+	/* When it began to be watched. */
+	u64 since_ns;
+	/* When it was switched out; 0 while it runs. */
+	u64 off_ns;
+	u64 waking_ns;
+	u64 runnable_ns;
+	/* When it made the call that it is in. */
+	u64 call_ns;
+	u32 waker_tgid;
+	u32 waker_tid;
+	u32 waking_state;
+	u8 kind;
+	u8 io_wait;
+	u8 interrupt;
+	/* It was seen coming or going: when off_ns is 0, it runs. */
+	u8 known;
+	char waker_comm[16];
+};
+
+/* It lies with the thread itself: of the other threads of the host one look tells that they are none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+static __always_inline struct thread *watched(struct task_struct *task)
 {
-	u64 *since = bpf_map_lookup_elem(&followed, &tgid);
-	return since ? *since : 0;
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+static __always_inline void watch(struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		lose(LOST_THREADS);
+	else if (!thread->since_ns)
+		thread->since_ns = bpf_ktime_get_ns();
 }

@@ -1,5 +1,6 @@
 //! The programs that see every switch, request and reading call, `events.bpf.c`.
 
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
@@ -9,10 +10,11 @@ use aya::sys::{Stats, enable_stats};
 use aya::{Ebpf, Pod};
 use serde_json::{Value, json};
 
-use super::{Kernel, Refusal, object, refused};
+use super::{Kernel, Refusal, bind, damaged, load_iterator, object, refused};
 use crate::parse::events::{
-    self, Event, LATENCY, LATENCY_KEY, LOST, Latency, OffCpu, STACK, SUM, SUM_KEY, THREAD,
+    self, Event, LATENCY, LATENCY_KEY, LOST, Latency, OffCpu, STACK, SUM, SUM_KEY,
 };
+use crate::sys::bpf::iterate;
 use crate::sys::map::drain;
 
 /// Programs and their tracepoints, in groups that are of use only together; the first must be had.
@@ -40,6 +42,10 @@ const GROUPS: [(&str, &[(&str, &str)]); 3] = [
         &[("entered", "sys_enter"), ("left", "sys_exit")],
     ),
 ];
+
+/// Iterators over the threads of a process: to watch them, and to tell of those off their CPU.
+const FOLLOW: &str = "follow";
+const OFF_NOW: &str = "off_now";
 
 /// The programs, attached.
 pub struct Events {
@@ -69,7 +75,10 @@ impl Events {
                 Err(refusal) => missing.push((name, refusal.reason)),
             }
         }
-        let ring = object.take_map("intervals").ok_or_else(damaged)?;
+        for program in [FOLLOW, OFF_NOW] {
+            load_iterator(&mut object, program, kernel)?;
+        }
+        let ring = object.take_map("told").ok_or_else(damaged)?;
         Ok(Self {
             ring: RingBuf::try_from(ring).map_err(refused)?,
             object,
@@ -79,38 +88,26 @@ impl Events {
         })
     }
 
-    /// Watches a process from now on; false if there is no room.
-    pub fn follow(&mut self, pid: i32, now_ns: i64) -> bool {
-        const NOEXIST: u64 = 1;
-        let followed = self.object.map_mut("followed");
-        let Some(Ok(mut followed)) = followed.map(HashMap::<_, u32, u64>::try_from) else {
-            return false;
-        };
-        // The kernel follows children from their first moment: that stays.
-        followed.insert(pid as u32, now_ns as u64, NOEXIST).is_ok()
-            || followed.get(&(pid as u32), 0).is_ok()
+    /// Watches the threads of a process from now on, and all that they make.
+    ///
+    /// # Errors
+    /// What the system says: `ESRCH` where the process has ended.
+    pub fn follow(&mut self, pid: i32) -> io::Result<()> {
+        self.visit(FOLLOW, pid)
     }
 
-    /// Watches no process any more that `keep` refuses.
-    pub fn forget(&mut self, keep: impl Fn(i32) -> bool) {
-        let followed = self.object.map_mut("followed");
-        let Some(Ok(mut followed)) = followed.map(HashMap::<_, u32, u64>::try_from) else {
-            return;
-        };
-        let gone: Vec<u32> = followed
-            .keys()
-            .flatten()
-            .filter(|&pid| !keep(pid as i32))
-            .collect();
-        for pid in gone {
-            let _ = followed.remove(&pid);
-        }
+    /// Has the threads of a process that are off their CPU told, in the ring buffer.
+    ///
+    /// # Errors
+    /// What the system says: `ESRCH` where the process has ended.
+    pub fn tell_off_now(&mut self, pid: i32) -> io::Result<()> {
+        self.visit(OFF_NOW, pid)
     }
 
-    /// Since when a process is watched.
-    pub fn since(&self, pid: i32) -> Option<i64> {
-        self.read("followed", pid as u32)
-            .map(|since: u64| since as i64)
+    /// Runs an iterator; it writes nothing for us to read.
+    fn visit(&self, program: &str, pid: i32) -> io::Result<()> {
+        let link = bind(&self.object, program, pid)?;
+        iterate(&link)?.read_to_end(&mut Vec::new()).map(drop)
     }
 
     /// Takes what the ring buffer holds.
@@ -155,23 +152,6 @@ impl Events {
             .unwrap_or_default()
     }
 
-    /// Threads that are off their CPU now.
-    pub fn off_now(&self, now_ns: i64) -> Vec<OffCpu> {
-        let threads = self.object.map("threads");
-        let Some(Ok(threads)) = threads.map(HashMap::<_, u32, [u8; THREAD]>::try_from) else {
-            return Vec::new();
-        };
-        let off = threads.iter().flatten();
-        off.filter_map(|(tid, bytes)| events::off_until(tid, &bytes, now_ns))
-            .collect()
-    }
-
-    /// Whether a thread came or went since its process is watched.
-    pub fn switched(&self, tid: i32) -> bool {
-        self.read::<u32, [u8; THREAD]>("threads", tid as u32)
-            .is_some()
-    }
-
     fn read<K: Pod, V: Pod>(&self, map: &str, key: K) -> Option<V> {
         let map = HashMap::<_, K, V>::try_from(self.object.map(map)?).ok()?;
         map.get(&key, 0).ok()
@@ -203,13 +183,6 @@ impl Events {
             Some(json!({"event": tracepoint.1, "count": info.run_count(), "cpu_ns": ns}))
         });
         Some(rows.collect())
-    }
-}
-
-fn damaged() -> Refusal {
-    Refusal {
-        reason: "a program or map is not in its object".to_owned(),
-        remedy: "Build the probe again.",
     }
 }
 

@@ -45,6 +45,14 @@ enum map_type {
 struct pid_namespace;
 struct files_struct;
 
+/* Bytes that a thread read and wrote; members by what the kernel was built to count. */
+struct task_io_accounting {
+	u64 rchar;
+	u64 wchar;
+	u64 read_bytes;
+	u64 write_bytes;
+};
+
 /* Complete: elements of an array. */
 struct upid {
 	int nr;
@@ -94,6 +102,7 @@ struct task_struct {
 	u64 start_time;
 	unsigned long min_flt;
 	unsigned long maj_flt;
+	struct task_io_accounting ioac;
 	struct files_struct *files;
 	char comm[16];
 };
@@ -168,9 +177,14 @@ static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)1
 		u64 bits = 0;                                                                              \
 		const void *at = (const void *)(structure) +                                               \
 						 __builtin_preserve_field_info((structure)->field, 0);                     \
-		u32 bytes = __builtin_preserve_field_info((structure)->field, 1);                          \
-		if (bytes <= sizeof(bits))                                                                 \
-			bpf_probe_read_kernel(&bits, bytes, at);                                               \
+		/* Each case by its own address: one computed for all would be no structure's any more. */  \
+		asm volatile("" : "=r"(at) : "0"(at));                                                     \
+		switch (__builtin_preserve_field_info((structure)->field, 1)) {                            \
+		case 1: bits = *(const u8 *)at; break;                                                     \
+		case 2: bits = *(const u16 *)at; break;                                                    \
+		case 4: bits = *(const u32 *)at; break;                                                    \
+		case 8: bits = *(const u64 *)at; break;                                                    \
+		}                                                                                          \
 		bits <<= __builtin_preserve_field_info((structure)->field, 4);                             \
 		bits >>= __builtin_preserve_field_info((structure)->field, 5);                             \
 		bits;                                                                                      \
@@ -195,4 +209,51 @@ static __always_inline u32 visible_number(struct task_struct *task, u32 level)
 		return 0;
 	bpf_probe_read_kernel(&number, sizeof(number), (const void *)pid->numbers + level * sizeof(struct upid));
 	return number;
+}
+
+/* What the kernel counted of a thread since its start. Read by parse/counters.rs: change both. */
+struct counters {
+	u64 t_mono_ns;
+	u64 run_ns;
+	u64 run_delay_ns;
+	u64 timeslices_count;
+	u64 utime_ns;
+	u64 stime_ns;
+	u64 voluntary_count;
+	u64 involuntary_count;
+	u64 minor_faults_count;
+	u64 major_faults_count;
+	u64 start_ns;
+	/* -1: not counted by this kernel. */
+	s64 rchar_bytes;
+	s64 wchar_bytes;
+	s64 read_bytes;
+	s64 written_bytes;
+	u32 tid;
+	u32 cpu;
+	char comm[16];
+};
+
+#define counted(task, field) (field_exists((task)->field) ? (s64)(task)->field : -1)
+
+static __always_inline void count(struct task_struct *task, u32 tid, struct counters *counters)
+{
+	counters->t_mono_ns = bpf_ktime_get_ns();
+	counters->run_ns = task->se.sum_exec_runtime;
+	counters->run_delay_ns = task->sched_info.run_delay;
+	counters->timeslices_count = task->sched_info.pcount;
+	counters->utime_ns = task->utime;
+	counters->stime_ns = task->stime;
+	counters->voluntary_count = task->nvcsw;
+	counters->involuntary_count = task->nivcsw;
+	counters->minor_faults_count = task->min_flt;
+	counters->major_faults_count = task->maj_flt;
+	counters->start_ns = task->start_time;
+	counters->rchar_bytes = counted(task, ioac.rchar);
+	counters->wchar_bytes = counted(task, ioac.wchar);
+	counters->read_bytes = counted(task, ioac.read_bytes);
+	counters->written_bytes = counted(task, ioac.write_bytes);
+	counters->tid = tid;
+	counters->cpu = task->thread_info.cpu;
+	bpf_probe_read_kernel(counters->comm, sizeof(counters->comm), task->comm);
 }

@@ -1,9 +1,14 @@
 //! Programs that run in the kernel. Compiled by clang as the probe is built (`build.rs`), fitted to
 //! the kernel that runs as they are loaded: nothing is needed there but its own type information.
 
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use aya::programs::Iter;
 use aya::{Btf, Ebpf, EbpfLoader};
+
+use crate::sys::bpf::bind_to_process;
 
 mod events;
 mod threads;
@@ -87,6 +92,29 @@ impl Kernel {
     /// The kernel's types.
     pub fn types(&self) -> &Btf {
         &self.types
+    }
+}
+
+/// Loads an iterator over tasks.
+fn load_iterator(object: &mut Ebpf, program: &str, kernel: &Kernel) -> Result<(), Refusal> {
+    let program = object.program_mut(program).ok_or_else(damaged)?;
+    let program: &mut Iter = program.try_into().map_err(refused)?;
+    program.load("task", kernel.types()).map_err(refused)
+}
+
+/// Binds an iterator over tasks to a process.
+fn bind(object: &Ebpf, program: &str, pid: i32) -> io::Result<OwnedFd> {
+    let Some(Ok(program)) = object.program(program).map(<&Iter>::try_from) else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    let program = program.fd().map_err(io::Error::other)?;
+    bind_to_process(program.as_fd(), pid)
+}
+
+fn damaged() -> Refusal {
+    Refusal {
+        reason: "a program or a map is not in its object".to_owned(),
+        remedy: "Build the probe again.",
     }
 }
 

@@ -14,29 +14,6 @@ const volatile u64 long_ns = 1000000;
 /* Intervals shorter than this are told without their stack: to walk it is most of the cost of a switch. */
 const volatile u64 stack_from_ns = 100000;
 
-struct thread {
-	u64 off_ns;
-	u64 waking_ns;
-	u64 runnable_ns;
-	u32 tgid;
-	u32 waker_tgid;
-	u32 waker_tid;
-	u32 waking_state;
-	u8 kind;
-	u8 io_wait;
-	u8 interrupt;
-	/* It was seen coming or going: when off_ns is 0, it runs. */
-	u8 known;
-	char waker_comm[16];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 32768);
-	__type(key, u32);
-	__type(value, struct thread);
-} threads SEC(".maps");
-
 /* Read by parse/events.rs: change both. */
 struct interval {
 	u32 type;
@@ -57,21 +34,8 @@ struct interval {
 /* Read by parse/events.rs: change both. */
 struct ended {
 	u32 type;
-	u32 cpu;
-	u64 end_ns;
-	u64 start_ns;
-	u64 run_ns;
-	u64 run_delay_ns;
-	u64 timeslices_count;
-	u64 user_ns;
-	u64 system_ns;
-	u64 minor_faults_count;
-	u64 major_faults_count;
-	u64 voluntary_count;
-	u64 involuntary_count;
 	u32 tgid;
-	u32 tid;
-	char comm[16];
+	struct counters counters;
 };
 
 #define INTERVAL 1
@@ -83,7 +47,7 @@ struct ended {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 20);
-} intervals SEC(".maps");
+} told SEC(".maps");
 
 /* Read by parse/events.rs: change both. */
 struct sum_key {
@@ -162,60 +126,34 @@ static __always_inline u64 stack_of(struct task_struct *task)
 	return hash;
 }
 
-static __always_inline struct thread *thread_of(struct task_struct *task)
-{
-	u32 tid = task->pid;
-	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
-	if (thread)
-		return thread;
-	struct thread made = {.tgid = task->tgid};
-	bpf_map_update_elem(&threads, &tid, &made, BPF_NOEXIST);
-	thread = bpf_map_lookup_elem(&threads, &tid);
-	if (!thread)
-		lose(LOST_THREADS);
-	return thread;
-}
-
+/* Why a thread of this state is off its CPU. A waker on another CPU may have replaced the state of a
+ * sleeper already (TASK_WAKING). */
 static __always_inline u8 kind_of(u32 state)
 {
+	if (state == TASK_RUNNING)
+		return PREEMPTED;
 	if (state & TASK_UNINTERRUPTIBLE)
 		return DISK;
-	return state & TASK_INTERRUPTIBLE ? SLEEPING : OTHER;
+	return state & TASK_INTERRUPTIBLE || state == TASK_WAKING ? SLEEPING : OTHER;
 }
 
-static __always_inline void add_to_sum(void *sums, struct sum_key *key, struct thread *thread,
-									   u64 off_ns, u64 run_queue_ns)
+/* The time off its CPU that ends now, or goes on; false if it had none. */
+static __always_inline bool measure(struct task_struct *task, struct thread *thread, u64 now,
+									struct interval *off)
 {
-	struct sum *sum = bpf_map_lookup_elem(sums, key);
-	if (sum) {
-		/* One thread is switched in on one CPU at a time. */
-		sum->count++;
-		sum->off_ns += off_ns;
-		sum->run_queue_ns += run_queue_ns;
-		return;
-	}
-	struct sum first = {.count = 1, .off_ns = off_ns, .run_queue_ns = run_queue_ns};
-	if (key->flags & WOKEN) {
-		first.waker_tgid = thread->waker_tgid;
-		__builtin_memcpy(first.waker_comm, thread->waker_comm, sizeof(first.waker_comm));
-	}
-	if (bpf_map_update_elem(sums, key, &first, BPF_ANY) < 0)
-		lose(LOST_SUMS);
-}
-
-static __always_inline void switched_in(struct task_struct *task, u64 since, u64 now)
-{
-	struct thread *thread = thread_of(task);
-	if (!thread)
-		return;
 	u64 begin = thread->off_ns;
 	u8 kind = thread->kind;
 	if (!begin) {
 		if (thread->known)
-			return;
-		/* Off its CPU since before it was followed: nobody knew why, but who wakes it sees its state. */
-		begin = since;
-		kind = thread->waking_ns ? kind_of(thread->waking_state) : PREEMPTED;
+			return false;
+		/* Off its CPU since before it was watched: nobody knew why, but who wakes it sees its state. */
+		begin = thread->since_ns;
+		u32 state = task->__state;
+		/* Read by itself: the verifier allows no load from one of two structures. */
+		asm volatile("" : "+r"(state));
+		if (thread->waking_ns)
+			state = thread->waking_state;
+		kind = kind_of(state);
 	}
 	bool slept = kind == SLEEPING || kind == DISK;
 	if (slept && thread->kind == SLEEPING && thread->waking_state & TASK_UNINTERRUPTIBLE)
@@ -223,101 +161,103 @@ static __always_inline void switched_in(struct task_struct *task, u64 since, u64
 	u64 runnable = begin;
 	if (slept)
 		runnable = thread->runnable_ns >= begin ? thread->runnable_ns : now;
-	u32 flags = thread->io_wait ? IO_WAIT : 0;
+	off->flags = thread->io_wait ? IO_WAIT : 0;
 	if (kind != PREEMPTED && thread->waking_ns) {
-		flags |= WOKEN;
+		off->flags |= WOKEN;
 		if (thread->interrupt)
-			flags |= WAKER_INTERRUPT;
+			off->flags |= WAKER_INTERRUPT;
 	}
-	u64 off_ns = now > begin ? now - begin : 0;
-	u64 run_queue_ns = now > runnable ? now - runnable : 0;
-	u64 stack = off_ns >= stack_from_ns ? stack_of(task) : 0;
-	if (off_ns >= long_ns) {
-		struct interval *told = bpf_ringbuf_reserve(&intervals, sizeof(*told), 0);
-		if (told) {
-			told->type = INTERVAL;
-			told->flags = flags;
-			told->begin_ns = begin;
-			told->end_ns = now;
-			told->run_queue_ns = run_queue_ns;
-			told->stack = stack;
-			told->tgid = task->tgid;
-			told->tid = task->pid;
-			told->waker_tgid = thread->waker_tgid;
-			told->waker_tid = thread->waker_tid;
-			told->kind = kind;
-			told->unused = 0;
-			__builtin_memcpy(told->waker_comm, thread->waker_comm, sizeof(told->waker_comm));
-			bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
-		} else {
-			lose(LOST_INTERVALS);
-		}
-	} else {
-		struct sum_key key = {
-			.stack = stack,
-			.tgid = task->tgid,
-			.tid = task->pid,
-			.waker_tid = flags & WOKEN ? thread->waker_tid : 0,
-			.kind = kind,
-			.flags = flags,
-		};
-		if (current_side())
-			add_to_sum(&sums1, &key, thread, off_ns, run_queue_ns);
-		else
-			add_to_sum(&sums0, &key, thread, off_ns, run_queue_ns);
+	off->kind = kind;
+	off->begin_ns = begin;
+	off->end_ns = now > begin ? now : begin;
+	off->run_queue_ns = now > runnable ? now - runnable : 0;
+	off->stack = 0;
+	return true;
+}
+
+static __always_inline void tell(struct task_struct *task, struct thread *thread, struct interval *off)
+{
+	off->type = INTERVAL;
+	off->tgid = task->tgid;
+	off->tid = task->pid;
+	off->waker_tgid = thread->waker_tgid;
+	off->waker_tid = thread->waker_tid;
+	off->unused = 0;
+	__builtin_memcpy(off->waker_comm, thread->waker_comm, sizeof(off->waker_comm));
+	if (bpf_ringbuf_output(&told, off, sizeof(*off), BPF_RB_NO_WAKEUP) < 0)
+		lose(LOST_INTERVALS);
+}
+
+static __always_inline void add(void *sums, struct task_struct *task, struct thread *thread,
+								struct interval *off)
+{
+	struct sum_key key = {
+		.stack = off->stack,
+		.tgid = task->tgid,
+		.tid = task->pid,
+		.waker_tid = off->flags & WOKEN ? thread->waker_tid : 0,
+		.kind = off->kind,
+		.flags = off->flags,
+	};
+	u64 off_ns = off->end_ns - off->begin_ns;
+	struct sum *sum = bpf_map_lookup_elem(sums, &key);
+	if (sum) {
+		/* One thread is switched in on one CPU at a time. */
+		sum->count++;
+		sum->off_ns += off_ns;
+		sum->run_queue_ns += off->run_queue_ns;
+		return;
 	}
+	struct sum first = {.count = 1, .off_ns = off_ns, .run_queue_ns = off->run_queue_ns};
+	if (off->flags & WOKEN) {
+		first.waker_tgid = thread->waker_tgid;
+		__builtin_memcpy(first.waker_comm, thread->waker_comm, sizeof(first.waker_comm));
+	}
+	if (bpf_map_update_elem(sums, &key, &first, BPF_ANY) < 0)
+		lose(LOST_SUMS);
+}
+
+static __always_inline void switched_in(struct task_struct *task, struct thread *thread, u64 now)
+{
+	struct interval off;
+	if (!measure(task, thread, now, &off))
+		return;
+	u64 off_ns = off.end_ns - off.begin_ns;
+	if (off_ns >= stack_from_ns)
+		off.stack = stack_of(task);
+	if (off_ns >= long_ns)
+		tell(task, thread, &off);
+	else if (current_side())
+		add(&sums1, task, thread, &off);
+	else
+		add(&sums0, task, thread, &off);
 	thread->off_ns = 0;
 	thread->waking_ns = 0;
 	thread->known = 1;
 }
 
 /* The last switch of a thread: its counters will not change any more. */
-static __always_inline void switched_out_for_ever(struct task_struct *task, u64 now)
+static __always_inline void switched_out_for_ever(struct task_struct *task)
 {
-	u32 tid = task->pid;
-	struct ended *told = bpf_ringbuf_reserve(&intervals, sizeof(*told), 0);
-	if (told) {
-		told->type = ENDED;
-		told->cpu = task->thread_info.cpu;
-		told->end_ns = now;
-		told->start_ns = task->start_time;
-		told->run_ns = task->se.sum_exec_runtime;
-		told->run_delay_ns = task->sched_info.run_delay;
-		told->timeslices_count = task->sched_info.pcount;
-		told->user_ns = task->utime;
-		told->system_ns = task->stime;
-		told->minor_faults_count = task->min_flt;
-		told->major_faults_count = task->maj_flt;
-		told->voluntary_count = task->nvcsw;
-		told->involuntary_count = task->nivcsw;
-		told->tgid = task->tgid;
-		told->tid = tid;
-		bpf_probe_read_kernel(told->comm, sizeof(told->comm), task->comm);
-		bpf_ringbuf_submit(told, BPF_RB_NO_WAKEUP);
-	} else {
-		lose(LOST_INTERVALS);
-	}
-	bpf_map_delete_elem(&threads, &tid);
+	struct ended *ended = bpf_ringbuf_reserve(&told, sizeof(*ended), 0);
+	if (!ended)
+		return lose(LOST_INTERVALS);
+	ended->type = ENDED;
+	ended->tgid = task->tgid;
+	count(task, task->pid, &ended->counters);
+	bpf_ringbuf_submit(ended, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void switched_out(struct task_struct *task, bool preempted, u64 now)
+static __always_inline void switched_out(struct task_struct *task, struct thread *thread,
+										 bool preempted, u64 now)
 {
 	u32 state = task->__state;
 	if (state & TASK_DEAD)
-		return switched_out_for_ever(task, now);
-	struct thread *thread = thread_of(task);
-	if (!thread)
-		return;
+		return switched_out_for_ever(task);
 	thread->off_ns = now;
 	thread->known = 1;
 	thread->io_wait = read_bits(task, in_iowait) != 0;
-	/* A waker on another CPU may have replaced the state already (TASK_WAKING): it slept all the same. */
-	if (preempted || state == TASK_RUNNING)
-		thread->kind = PREEMPTED;
-	else if (state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE))
-		thread->kind = kind_of(state);
-	else
-		thread->kind = state == TASK_WAKING ? SLEEPING : OTHER;
+	thread->kind = preempted ? PREEMPTED : kind_of(state);
 }
 
 /* sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next, …) */
@@ -325,15 +265,12 @@ SEC("tp_btf/sched_switch")
 int switched(u64 *context)
 {
 	struct task_struct *before = (void *)context[1], *after = (void *)context[2];
-	bool out = followed_since(before->tgid) != 0;
-	u64 in = followed_since(after->tgid);
-	if (!out && !in)
-		return 0;
-	u64 now = bpf_ktime_get_ns();
+	struct thread *out = watched(before), *in = watched(after);
+	u64 now = 0;
 	if (out)
-		switched_out(before, context[0] & 1, now);
+		switched_out(before, out, context[0] & 1, now = bpf_ktime_get_ns());
 	if (in)
-		switched_in(after, in, now);
+		switched_in(after, in, now ? now : bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -356,23 +293,31 @@ static __always_inline bool in_interrupt(struct task_struct *current, u64 *conte
 	return regs && syscall_number(regs) == -1;
 }
 
+/* It is being woken by whoever runs here. */
+static __always_inline void woken(struct thread *thread, u64 now)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	u32 tid = waker->pid;
+	thread->waking_ns = now;
+	/* Most are woken by the same thread again and again. */
+	if (thread->waker_tid == tid && thread->waker_comm[0])
+		return;
+	thread->waker_tid = tid;
+	thread->waker_tgid = waker->tgid;
+	bpf_probe_read_kernel(thread->waker_comm, sizeof(thread->waker_comm), waker->comm);
+}
+
 /* sched_waking(struct task_struct *task), where the waker runs */
 SEC("tp_btf/sched_waking")
 int waking(u64 *context)
 {
 	struct task_struct *task = (void *)context[0];
-	if (!followed_since(task->tgid))
-		return 0;
-	struct thread *thread = thread_of(task);
+	struct thread *thread = watched(task);
 	if (!thread)
 		return 0;
-	struct task_struct *current = bpf_get_current_task_btf();
-	thread->waking_ns = bpf_ktime_get_ns();
+	woken(thread, bpf_ktime_get_ns());
 	thread->waking_state = task->__state;
-	thread->waker_tid = current->pid;
-	thread->waker_tgid = current->tgid;
-	thread->interrupt = in_interrupt(current, context);
-	bpf_probe_read_kernel(thread->waker_comm, sizeof(thread->waker_comm), current->comm);
+	thread->interrupt = in_interrupt(bpf_get_current_task_btf(), context);
 	return 0;
 }
 
@@ -380,10 +325,7 @@ int waking(u64 *context)
 SEC("tp_btf/sched_wakeup")
 int runnable(u64 *context)
 {
-	struct task_struct *task = (void *)context[0];
-	if (!followed_since(task->tgid))
-		return 0;
-	struct thread *thread = thread_of(task);
+	struct thread *thread = watched((void *)context[0]);
 	if (thread)
 		thread->runnable_ns = bpf_ktime_get_ns();
 	return 0;
@@ -393,36 +335,46 @@ int runnable(u64 *context)
 SEC("tp_btf/sched_wakeup_new")
 int born(u64 *context)
 {
-	struct task_struct *task = (void *)context[0];
-	if (!followed_since(task->tgid))
-		return 0;
-	struct thread *thread = thread_of(task);
+	struct thread *thread = watched((void *)context[0]);
 	if (!thread)
 		return 0;
-	struct task_struct *maker = bpf_get_current_task_btf();
-	thread->off_ns = bpf_ktime_get_ns();
-	thread->waking_ns = thread->off_ns;
-	thread->runnable_ns = thread->off_ns;
+	u64 now = bpf_ktime_get_ns();
+	woken(thread, now);
+	thread->off_ns = now;
+	thread->runnable_ns = now;
 	thread->kind = OTHER;
 	thread->known = 1;
-	thread->interrupt = 0;
-	thread->waker_tid = maker->pid;
-	thread->waker_tgid = maker->tgid;
-	bpf_probe_read_kernel(thread->waker_comm, sizeof(thread->waker_comm), maker->comm);
 	return 0;
 }
 
-/* sched_process_fork(struct task_struct *parent, struct task_struct *child): a child of a followed
- * process is followed from its first moment. */
+/* sched_process_fork(struct task_struct *parent, struct task_struct *child): threads and children of
+ * a watched thread are watched from their first moment. */
 SEC("tp_btf/sched_process_fork")
 int forked(u64 *context)
 {
-	struct task_struct *parent = (void *)context[0], *child = (void *)context[1];
-	u32 tgid = child->tgid;
-	if (tgid == (u32)parent->tgid || !followed_since(parent->tgid))
-		return 0;
-	u64 now = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&followed, &tgid, &now, BPF_ANY) < 0)
-		lose(LOST_THREADS);
+	if (watched((void *)context[0]))
+		watch((void *)context[1]);
+	return 0;
+}
+
+/* The threads of a process that is followed from now on. One that they make meanwhile is watched
+ * either by the one that made it or, being the last in the list, by us. */
+SEC("iter/task")
+int follow(struct bpf_iter__task *context)
+{
+	if (context->task)
+		watch(context->task);
+	return 0;
+}
+
+/* Tells of the threads of a process that are off their CPU how long they have been. */
+SEC("iter/task")
+int off_now(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct thread *thread = task ? watched(task) : 0;
+	struct interval off;
+	if (thread && !task->on_cpu && !task->exit_state && measure(task, thread, bpf_ktime_get_ns(), &off))
+		tell(task, thread, &off);
 	return 0;
 }

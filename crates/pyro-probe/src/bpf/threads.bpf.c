@@ -9,32 +9,24 @@
 #define ENDED 8
 /* Not switched since the last record: registers and stack are those of then, and are not sent again. */
 #define AS_BEFORE 16
+/* And it slept all the time: nothing else changed either, and nothing else is sent. */
+#define ASLEEP 32
 
-/* Read by threads.rs: change both. */
+/* Read by parse/thread_record.rs: change both. */
 struct record {
-	u64 t_mono_ns;
-	u64 run_ns;
-	u64 run_delay_ns;
-	u64 timeslices_count;
-	u64 utime_ns;
-	u64 stime_ns;
-	u64 voluntary_count;
-	u64 involuntary_count;
-	u64 minor_faults_count;
-	u64 major_faults_count;
-	u64 start_ns;
+	u32 tid;
+	u32 flags;
+	/* A record of a thread that is ASLEEP ends here. */
+	struct counters counters;
 	u64 user_sp;
 	u64 user_pc;
 	s64 syscall;
-	u32 tid;
-	u32 state;
-	u32 cpu;
-	u32 flags;
-	char comm[16];
+	u64 state;
 	u64 frames_count;
 	u64 frames[FRAMES];
 };
-#define HEADER_BYTES (sizeof(struct record) - FRAMES * sizeof(u64))
+#define ASLEEP_BYTES __builtin_offsetof(struct record, counters)
+#define HEADER_BYTES __builtin_offsetof(struct record, frames)
 
 /* Too large for the stack of a program. */
 struct {
@@ -44,13 +36,19 @@ struct {
 	__type(value, struct record);
 } scratch SEC(".maps");
 
-/* Switches of a thread when its stack was sent, plus one. */
+/* What a thread was doing when its stack was sent. */
+struct sent {
+	/* Plus one. */
+	u64 switches;
+	u64 state;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, u64);
-} sent SEC(".maps");
+	__type(value, struct sent);
+} sent_of SEC(".maps");
 
 /* Whether it runs but for us: it was taken off this CPU in the very switch that gave it to the reader.
  * Without this, what runs where the reader runs would never be seen running. */
@@ -58,6 +56,28 @@ static __always_inline int preempted_by(struct task_struct *reader, struct task_
 {
 	return task->on_rq && task->thread_info.cpu == reader->thread_info.cpu &&
 		   task->sched_info.last_queued == reader->sched_info.last_arrival;
+}
+
+static __always_inline u32 flags_of(struct task_struct *reader, struct task_struct *task)
+{
+	if (task->exit_state)
+		return ENDED;
+	if (task->on_cpu || preempted_by(reader, task))
+		return ON_CPU;
+	return waits_for_cpu(task) ? WAITS_FOR_CPU : 0;
+}
+
+static __always_inline void take_place(struct task_struct *task, struct record *record)
+{
+	struct pt_regs *regs = bpf_task_pt_regs(task);
+	if (regs) {
+		record->user_sp = user_sp(regs);
+		record->user_pc = user_pc(regs);
+		record->syscall = syscall_number(regs);
+	}
+	long bytes = bpf_get_task_stack(task, record->frames, sizeof(record->frames), 0);
+	if (bytes > 0)
+		record->frames_count = (u64)bytes / sizeof(u64);
 }
 
 SEC("iter/task")
@@ -69,58 +89,42 @@ int threads(struct bpf_iter__task *context)
 	if (!task || !record)
 		return 0;
 	struct task_struct *reader = bpf_get_current_task_btf();
-	record->t_mono_ns = bpf_ktime_get_ns();
-	record->flags = task->exit_state ? ENDED : 0;
-	if (task->on_cpu || preempted_by(reader, task))
-		record->flags |= ON_CPU;
-	else if (waits_for_cpu(task))
-		record->flags |= WAITS_FOR_CPU;
-	if (read_bits(task, in_iowait))
-		record->flags |= IO_WAIT;
-	record->state = task->__state;
-	record->run_ns = task->se.sum_exec_runtime;
-	record->run_delay_ns = task->sched_info.run_delay;
-	record->timeslices_count = task->sched_info.pcount;
-	record->voluntary_count = task->nvcsw;
-	record->involuntary_count = task->nivcsw;
-	record->utime_ns = task->utime;
-	record->stime_ns = task->stime;
-	record->minor_faults_count = task->min_flt;
-	record->major_faults_count = task->maj_flt;
-	record->start_ns = task->start_time;
-	record->cpu = task->thread_info.cpu;
 	/* The reader's own namespace: its numbers are those of /proc there. */
 	struct pid *reader_pid = reader->thread_pid;
+	u64 switches = task->nvcsw + task->nivcsw + 1, state = task->__state;
+	struct sent *sent = 0;
 	record->tid = visible_number(task, reader_pid ? reader_pid->level : 0);
-	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
+	record->flags = flags_of(reader, task);
+	if (!(record->flags & (ON_CPU | ENDED)))
+		sent = bpf_task_storage_get(&sent_of, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	bool as_before = sent && sent->switches == switches;
+	/* TASK_RUNNING here: it is being woken. */
+	if (as_before && !record->flags && state != TASK_RUNNING && sent->state == state) {
+		record->flags = ASLEEP;
+		bpf_seq_write(context->meta->seq, record, ASLEEP_BYTES);
+		return 0;
+	}
+
+	count(task, record->tid, &record->counters);
+	record->state = state;
 	record->user_sp = 0;
 	record->user_pc = 0;
 	record->syscall = -1;
 	record->frames_count = 0;
-
-	u64 *seen = 0, switches = task->nvcsw + task->nivcsw + 1;
-	if (!(record->flags & (ON_CPU | ENDED))) {
-		seen = bpf_task_storage_get(&sent, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (seen && *seen == switches) {
-			record->flags |= AS_BEFORE;
-		} else {
-			struct pt_regs *regs = bpf_task_pt_regs(task);
-			if (regs) {
-				record->user_sp = user_sp(regs);
-				record->user_pc = user_pc(regs);
-				record->syscall = syscall_number(regs);
-			}
-			long bytes = bpf_get_task_stack(task, record->frames, sizeof(record->frames), 0);
-			if (bytes > 0)
-				record->frames_count = (u64)bytes / sizeof(u64);
-		}
-	}
+	if (read_bits(task, in_iowait))
+		record->flags |= IO_WAIT;
+	if (as_before)
+		record->flags |= AS_BEFORE;
+	else if (sent)
+		take_place(task, record);
 	u64 frames = record->frames_count;
 	if (frames > FRAMES)
 		frames = FRAMES;
 	/* What does not fit is asked for again: then it must not count as sent. */
-	if (bpf_seq_write(context->meta->seq, record, HEADER_BYTES + frames * sizeof(u64)) == 0 && seen)
-		*seen = switches;
+	if (bpf_seq_write(context->meta->seq, record, HEADER_BYTES + frames * sizeof(u64)) == 0 && sent) {
+		sent->switches = switches;
+		sent->state = state;
+	}
 	return 0;
 }
 

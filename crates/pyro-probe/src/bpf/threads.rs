@@ -1,14 +1,13 @@
 //! The iterator over the threads of a process, `threads.bpf.c`.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use aya::Ebpf;
-use aya::programs::Iter;
 
-use super::{Kernel, Refusal, object, refused};
-use crate::parse::thread_record::{Record, records};
-use crate::sys::bpf::{bind_to_process, iterate};
+use super::{Kernel, Refusal, bind, load_iterator, object, refused};
+use crate::parse::thread_record::{Told, records};
+use crate::sys::bpf::iterate;
 
 /// Bytes that the kernel hands out at once.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -26,13 +25,7 @@ impl ThreadIterator {
     /// Why it cannot be had here.
     pub fn load(kernel: &Kernel) -> Result<Self, Refusal> {
         let mut object = kernel.load(object!("threads"))?;
-        let missing = || Refusal {
-            reason: "the program is not in its object".to_owned(),
-            remedy: "Build the probe again.",
-        };
-        let program = object.program_mut("threads").ok_or_else(missing)?;
-        let program: &mut Iter = program.try_into().map_err(refused)?;
-        program.load("task", kernel.types()).map_err(refused)?;
+        load_iterator(&mut object, "threads", kernel)?;
         let mut iterator = Self {
             object,
             buffer: vec![0; BUFFER_BYTES],
@@ -41,7 +34,9 @@ impl ThreadIterator {
         let mut seen = false;
         let link = iterator.bind(own).map_err(refused)?;
         iterator
-            .read(&link, |record| seen |= record.tid == own)
+            .read(&link, |told| {
+                seen |= matches!(told, Told::Seen(record) if record.counters.tid == own);
+            })
             .map_err(refused)?;
         match seen {
             true => Ok(iterator),
@@ -57,19 +52,14 @@ impl ThreadIterator {
     /// # Errors
     /// What the system says: `ESRCH` where there is no such process.
     pub fn bind(&self, pid: i32) -> io::Result<OwnedFd> {
-        let program = self.object.program("threads");
-        let Some(Ok(program)) = program.map(<&Iter>::try_from) else {
-            return Err(io::ErrorKind::NotFound.into());
-        };
-        let program = program.fd().map_err(io::Error::other)?;
-        bind_to_process(program.as_fd(), pid)
+        bind(&self.object, "threads", pid)
     }
 
     /// Hands out the records of all threads of the process that the link is bound to.
     ///
     /// # Errors
     /// What the system says.
-    pub fn read(&mut self, link: &OwnedFd, mut each: impl FnMut(&Record)) -> io::Result<()> {
+    pub fn read(&mut self, link: &OwnedFd, mut each: impl FnMut(Told)) -> io::Result<()> {
         let mut file = iterate(link)?;
         loop {
             match file.read(&mut self.buffer) {

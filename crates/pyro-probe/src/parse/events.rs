@@ -1,6 +1,6 @@
 //! Records and sums of the programs of tier T0 (`bpf/events.bpf.c`).
 
-use super::thread_record::Record;
+use super::counters::{COUNTERS, Comm, Counters, Fields};
 
 /// Kinds of time off the CPU: `enum kind` of `bpf/sched.c`.
 const KINDS: [&str; 4] = ["sleeping", "disk", "preempted", "other"];
@@ -32,8 +32,9 @@ const WOKEN: u32 = 4;
 
 const INTERVAL: u32 = 1;
 const ENDED: u32 = 2;
+const ENDED_BYTES: usize = 8 + COUNTERS;
 
-/// Sizes in bytes of `struct sum_key`, `sum`, `latency_key`, `latency`, `stack` and `thread`.
+/// Sizes in bytes of `struct sum_key`, `sum`, `latency_key`, `latency` and `stack`.
 pub const SUM_KEY: usize = 24;
 /// See [`SUM_KEY`].
 pub const SUM: usize = 48;
@@ -43,8 +44,6 @@ pub const LATENCY_KEY: usize = 16;
 pub const LATENCY: usize = 24;
 /// See [`SUM_KEY`].
 pub const STACK: usize = 8 + 64 * 8;
-/// See [`SUM_KEY`].
-pub const THREAD: usize = 64;
 
 /// Who woke a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub struct Waker {
     /// Thread.
     pub tid: i32,
     /// Its name.
-    pub comm: String,
+    pub comm: Comm,
     /// An interrupt did, while that thread ran.
     pub interrupt: bool,
 }
@@ -86,72 +85,13 @@ pub struct OffCpu {
     pub waker: Option<Waker>,
 }
 
-/// A thread after its last switch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// Process.
-    pub pid: i32,
-    /// Thread.
-    pub tid: i32,
-    /// Name.
-    pub comm: String,
-    /// When.
-    pub end_ns: i64,
-    /// Its start.
-    pub start_ns: i64,
-    /// CPU time.
-    pub run_ns: i64,
-    /// Time on run queues.
-    pub run_delay_ns: i64,
-    /// Times it got a CPU.
-    pub timeslices_count: i64,
-    /// User time.
-    pub user_ns: i64,
-    /// System time.
-    pub system_ns: i64,
-    /// Minor faults.
-    pub minor_faults_count: i64,
-    /// Major faults.
-    pub major_faults_count: i64,
-    /// Switches as it waited.
-    pub voluntary_count: i64,
-    /// Switches as it was taken off its CPU.
-    pub involuntary_count: i64,
-    /// CPU it ran on.
-    pub cpu: i32,
-}
-
-impl Ended {
-    /// As a record of a thread that has ended.
-    pub fn record(&self) -> Record<'_> {
-        Record {
-            t_mono_ns: self.end_ns,
-            run_ns: self.run_ns,
-            run_delay_ns: self.run_delay_ns,
-            timeslices_count: self.timeslices_count,
-            utime_ns: self.user_ns,
-            stime_ns: self.system_ns,
-            voluntary_count: self.voluntary_count,
-            involuntary_count: self.involuntary_count,
-            minor_faults_count: self.minor_faults_count,
-            major_faults_count: self.major_faults_count,
-            start_ns: self.start_ns,
-            tid: self.tid,
-            cpu: self.cpu,
-            ended: true,
-            comm: &self.comm,
-            ..Record::default()
-        }
-    }
-}
-
 /// What the ring buffer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// An interval long enough to be told by itself.
     OffCpu(OffCpu),
-    /// The end of a thread.
-    Ended(Ended),
+    /// The end of a thread: its process, and its last counters.
+    Ended(i32, Counters),
 }
 
 /// A bucket of a histogram.
@@ -175,40 +115,6 @@ pub struct Latency {
     pub bytes: i64,
 }
 
-/// Fields of a record, by their offsets; what is not there is 0.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn word(&self, at: usize) -> u64 {
-        let bytes = self
-            .0
-            .get(at..at + 8)
-            .and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u64::from_ne_bytes)
-    }
-    fn half(&self, at: usize) -> u32 {
-        let bytes = self
-            .0
-            .get(at..at + 4)
-            .and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u32::from_ne_bytes)
-    }
-    fn byte(&self, at: usize) -> u8 {
-        self.0.get(at).copied().unwrap_or(0)
-    }
-    fn ns(&self, at: usize) -> i64 {
-        i64::try_from(self.word(at)).unwrap_or(i64::MAX)
-    }
-    fn id(&self, at: usize) -> i32 {
-        self.half(at) as i32
-    }
-    fn text(&self, at: usize) -> String {
-        let bytes = self.0.get(at..at + 16).unwrap_or_default();
-        let name = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(name).into_owned()
-    }
-}
-
 fn kind_name(kind: u32) -> &'static str {
     KINDS.get(kind as usize).copied().unwrap_or("other")
 }
@@ -219,7 +125,7 @@ impl Event {
         let f = Fields(bytes);
         match (f.half(0), bytes.len()) {
             (INTERVAL, 80) => {
-                let (flags, begin_ns, end_ns) = (f.half(4), f.ns(8), f.ns(16));
+                let (flags, begin_ns, end_ns) = (f.half(4), f.count(8), f.count(16));
                 Some(Self::OffCpu(OffCpu {
                     pid: f.id(40),
                     tid: f.id(44),
@@ -227,35 +133,19 @@ impl Event {
                     end_ns: Some(end_ns),
                     count: 1,
                     off_ns: end_ns.saturating_sub(begin_ns),
-                    run_queue_ns: f.ns(24),
+                    run_queue_ns: f.count(24),
                     kind: kind_name(f.half(56)),
                     io_wait: flags & IO_WAIT != 0,
                     stack: f.word(32),
                     waker: (flags & WOKEN != 0).then(|| Waker {
                         pid: f.id(48),
                         tid: f.id(52),
-                        comm: f.text(60),
+                        comm: f.comm(60),
                         interrupt: flags & WAKER_INTERRUPT != 0,
                     }),
                 }))
             }
-            (ENDED, 120) => Some(Self::Ended(Ended {
-                pid: f.id(96),
-                tid: f.id(100),
-                comm: f.text(104),
-                end_ns: f.ns(8),
-                start_ns: f.ns(16),
-                run_ns: f.ns(24),
-                run_delay_ns: f.ns(32),
-                timeslices_count: f.ns(40),
-                user_ns: f.ns(48),
-                system_ns: f.ns(56),
-                minor_faults_count: f.ns(64),
-                major_faults_count: f.ns(72),
-                voluntary_count: f.ns(80),
-                involuntary_count: f.ns(88),
-                cpu: f.id(4),
-            })),
+            (ENDED, ENDED_BYTES) => Some(Self::Ended(f.id(4), Counters::read(f.from(8)))),
             _ => None,
         }
     }
@@ -270,16 +160,16 @@ pub fn sum(key: &[u8], value: &[u8]) -> OffCpu {
         tid: key.id(12),
         begin_ns: None,
         end_ns: None,
-        count: value.ns(0),
-        off_ns: value.ns(8),
-        run_queue_ns: value.ns(16),
+        count: value.count(0),
+        off_ns: value.count(8),
+        run_queue_ns: value.count(16),
         kind: kind_name(key.half(20) & 0xffff),
         io_wait: flags & IO_WAIT != 0,
         stack: key.word(0),
         waker: (flags & WOKEN != 0).then(|| Waker {
             pid: value.id(24),
             tid: key.id(16),
-            comm: value.text(32),
+            comm: value.comm(32),
             interrupt: flags & WAKER_INTERRUPT != 0,
         }),
     }
@@ -300,9 +190,9 @@ pub fn latency(key: &[u8], value: &[u8]) -> Latency {
         pid: key.id(8),
         operation,
         low_ns: 1_i64.checked_shl(key.byte(14).min(62).into()).unwrap_or(0),
-        count: value.ns(0),
-        sum_ns: value.ns(8),
-        bytes: value.ns(16),
+        count: value.count(0),
+        sum_ns: value.count(8),
+        bytes: value.count(16),
     }
 }
 
@@ -324,29 +214,10 @@ pub fn frames(bytes: &[u8]) -> Vec<u64> {
     (1..=count).map(|frame| fields.word(8 * frame)).collect()
 }
 
-/// A thread that is off its CPU now (`struct thread`): time until `now_ns`.
-pub fn off_until(tid: u32, bytes: &[u8], now_ns: i64) -> Option<OffCpu> {
-    let f = Fields(bytes);
-    let (begin_ns, kind) = (f.ns(0), kind_name(f.byte(40).into()));
-    let off_ns = now_ns.saturating_sub(begin_ns);
-    (begin_ns > 0 && off_ns > 0).then(|| OffCpu {
-        pid: f.id(24),
-        tid: tid as i32,
-        begin_ns: Some(begin_ns),
-        end_ns: Some(now_ns),
-        count: 1,
-        off_ns,
-        run_queue_ns: if kind == "preempted" { off_ns } else { 0 },
-        kind,
-        io_wait: f.byte(41) != 0,
-        stack: 0,
-        waker: None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::counters::tests_support::numbered;
     use proptest::prelude::*;
 
     fn put(bytes: &mut [u8], at: usize, value: u64, width: usize) {
@@ -385,22 +256,16 @@ mod tests {
         );
         let waker = off.waker.unwrap();
         assert_eq!((waker.pid, waker.tid, waker.interrupt), (20, 21, true));
-        assert_eq!(waker.comm, "gc1");
+        assert_eq!(waker.comm.as_str(), "gc1");
         put(&mut bytes, 4, 0, 4);
         assert!(matches!(Event::parse(&bytes), Some(Event::OffCpu(off)) if off.waker.is_none()));
 
-        let mut bytes = [0; 120];
-        put(&mut bytes, 0, 2, 4);
-        put(&mut bytes, 24, 123, 8);
-        put(&mut bytes, 88, 9, 8);
-        put(&mut bytes, 100, 42, 4);
-        let Some(Event::Ended(ended)) = Event::parse(&bytes) else {
+        let mut bytes = vec![2, 0, 0, 0, 7, 0, 0, 0];
+        bytes.extend(numbered(42, b"gc"));
+        let Some(Event::Ended(pid, counters)) = Event::parse(&bytes) else {
             panic!("{:?}", Event::parse(&bytes))
         };
-        assert_eq!(
-            (ended.run_ns, ended.involuntary_count, ended.tid),
-            (123, 9, 42)
-        );
+        assert_eq!((pid, counters.tid, counters.involuntary_count), (7, 42, 8));
     }
 
     #[test]
@@ -439,20 +304,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_thread_that_is_off_and_one_that_runs() {
-        let mut thread = [0; THREAD];
-        assert_eq!(off_until(7, &thread, 100), None);
-        put(&mut thread, 0, 40, 8);
-        put(&mut thread, 24, 3, 4);
-        put(&mut thread, 40, 2, 1);
-        let off = off_until(7, &thread, 100).unwrap();
-        assert_eq!(
-            (off.pid, off.tid, off.off_ns, off.run_queue_ns),
-            (3, 7, 60, 60)
-        );
-    }
-
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -460,7 +311,6 @@ mod tests {
             sum(&bytes, &bytes);
             latency(&bytes, &bytes);
             frames(&bytes);
-            off_until(1, &bytes, 1);
         }
     }
 }

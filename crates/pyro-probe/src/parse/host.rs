@@ -254,6 +254,12 @@ pub fn loadavg(text: &str, emit: &mut Emit) {
     }
 }
 
+/// Number last given to a process or thread: the last field of `/proc/loadavg`; 0 if it is not there.
+pub fn last_pid(text: &str) -> i32 {
+    let field = text.split_ascii_whitespace().nth(4);
+    field.and_then(|pid| pid.parse().ok()).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -347,6 +353,10 @@ mod tests {
         assert_eq!(
             (got["psi_io_some_ns"], got["psi_io_full_ns"]),
             (32_594_498_000, 5_000)
+        );
+        assert_eq!(
+            (last_pid("0.42 1.5 2 3/456 7890\n"), last_pid("")),
+            (7890, 0)
         );
         let got = collect(|emit| loadavg("0.42 1.5 2 3/456 7890\n", emit));
         assert_eq!(

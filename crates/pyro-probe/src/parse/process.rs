@@ -1,5 +1,6 @@
 //! `/proc/PID/…` and `/proc/PID/task/TID/…`.
 
+use super::counters::IoBytes;
 use super::{Emit, name_value_lines, number};
 
 /// `/proc/PID/task/TID/schedstat`.
@@ -36,6 +37,8 @@ pub struct Stat<'a> {
     pub parent_pid: i64,
     /// Session.
     pub session: i64,
+    /// A thread of the kernel's own.
+    pub of_the_kernel: bool,
     /// Minor faults.
     pub minor_faults_count: i64,
     /// Major faults.
@@ -71,6 +74,8 @@ pub fn stat(text: &str) -> Option<Stat<'_>> {
     {
         *slot = field;
     }
+    /// Of `task_struct.flags` (linux/sched.h).
+    const PF_KTHREAD: i64 = 0x0020_0000;
     let field = |index: usize| number(fields[index]);
     Some(Stat {
         id,
@@ -78,6 +83,7 @@ pub fn stat(text: &str) -> Option<Stat<'_>> {
         state: fields[3],
         parent_pid: field(4)?,
         session: field(6)?,
+        of_the_kernel: field(9)? & PF_KTHREAD != 0,
         minor_faults_count: field(10)?,
         major_faults_count: field(12)?,
         user_ticks: field(14)?,
@@ -152,6 +158,19 @@ pub const STATUS: &[(&str, &str, i64)] = &[
 /// Parses `io`.
 pub fn io(text: &str, emit: &mut Emit) {
     name_value_lines(text, IO, emit);
+}
+
+/// Parses `io` of a thread.
+pub fn io_bytes(text: &str) -> IoBytes {
+    let mut bytes = IoBytes::default();
+    io(text, &mut |name, value| match name {
+        "rchar_bytes" => bytes.rchar = Some(value),
+        "wchar_bytes" => bytes.wchar = Some(value),
+        "read_bytes" => bytes.read = Some(value),
+        "written_bytes" => bytes.written = Some(value),
+        _ => {}
+    });
+    bytes
 }
 
 /// Parses `status`.
@@ -261,6 +280,10 @@ mod tests {
         let got = collect(|emit| io(text, emit));
         assert_eq!(got["rchar_bytes"], 10);
         assert_eq!(got["written_bytes"], 8192);
+        let bytes = io_bytes(text);
+        assert_eq!((bytes.rchar, bytes.wchar), (Some(10), Some(20)));
+        assert_eq!((bytes.read, bytes.written), (Some(4096), Some(8192)));
+        assert_eq!(io_bytes("").read, None);
         assert_eq!(got.len(), IO.len());
         let got = collect(|emit| status("Name:\tjava\nVmHWM:\t  2048 kB\nVmSwap:\t 4 kB\n", emit));
         assert_eq!(

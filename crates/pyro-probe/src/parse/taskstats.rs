@@ -1,7 +1,7 @@
 //! Messages of the kernel's taskstats (generic netlink), read by their lengths: `struct taskstats`
 //! grew from version to version, and a field that is not there is `None`.
 
-use super::thread_record::Record;
+use super::counters::{Comm, Counters, IoBytes};
 
 /// Kinds of delay with their offset in `struct taskstats`, each a count and a total in ns.
 ///
@@ -48,7 +48,7 @@ pub struct Stats {
     /// CPU time by the scheduler's clock.
     pub run_ns: i64,
     /// Name, 15 bytes at most.
-    pub comm: String,
+    pub comm: Comm,
     /// Thread; 0 in a reply about a whole process.
     pub tid: i64,
     /// Process, from version 12 on.
@@ -69,6 +69,8 @@ pub struct Stats {
     pub voluntary_switches_count: Option<i64>,
     /// Involuntary context switches.
     pub involuntary_switches_count: Option<i64>,
+    /// What it read and wrote.
+    pub io: IoBytes,
 }
 
 /// Where a field of the usual layout lies in that of `version`.
@@ -87,10 +89,10 @@ fn place(version: u16, offset: usize) -> usize {
 }
 
 impl Stats {
-    /// As a record of a thread that has ended.
-    pub fn ended(&self, t_mono_ns: i64) -> Record<'_> {
+    /// The last counters of a thread.
+    pub fn counters(&self, t_mono_ns: i64) -> Counters {
         let cpu = self.delays[0].unwrap_or_default();
-        Record {
+        Counters {
             t_mono_ns,
             run_ns: self.run_ns,
             run_delay_ns: cpu.total_ns,
@@ -104,9 +106,8 @@ impl Stats {
             start_ns: t_mono_ns.saturating_sub(self.elapsed_ns),
             tid: i32::try_from(self.tid).unwrap_or(0),
             cpu: -1,
-            ended: true,
-            comm: &self.comm,
-            ..Record::default()
+            comm: self.comm,
+            io: self.io,
         }
     }
 
@@ -134,12 +135,11 @@ impl Stats {
         delays[0]?;
         let name_at = place(version, 80);
         let name = bytes.get(name_at..name_at + 16).unwrap_or_default();
-        let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         Some(Self {
             version,
             delays,
             run_ns: word(72)?,
-            comm: String::from_utf8_lossy(name).into_owned(),
+            comm: Comm::of(name),
             tid: half(128).unwrap_or(0),
             pid: half(368),
             parent_pid: half(132).unwrap_or(0),
@@ -150,6 +150,12 @@ impl Stats {
             major_faults_count: word(176).unwrap_or(0),
             voluntary_switches_count: word(272),
             involuntary_switches_count: word(280),
+            io: IoBytes {
+                rchar: word(216),
+                wchar: word(224),
+                read: word(248),
+                written: word(256),
+            },
         })
     }
 }
@@ -301,6 +307,7 @@ mod tests {
             if length >= 328 {
                 assert_eq!((stats.comm.as_str(), stats.tid), ("gc", 128));
                 assert_eq!(stats.voluntary_switches_count, Some(272));
+                assert_eq!((stats.io.rchar, stats.io.written), (Some(216), Some(256)));
                 assert_eq!(stats.user_ns, 152_000);
             }
             assert_eq!(stats.pid.is_some(), version >= 12, "version {version}");

@@ -113,7 +113,7 @@ pub fn catalogue(sysfs: &Sysfs) -> Vec<Group> {
         events: OF_THE_KERNEL
             .map(|(name, number)| event(name, SOFTWARE, [number, 0, 0]))
             .to_vec(),
-        fast: true,
+        fast: false,
     }];
     for (index, names) in OF_THE_CORE.iter().enumerate() {
         let fixed = index == 0;

@@ -83,13 +83,14 @@ impl<K: Kernel> Perf<K> {
     }
 
     /// Takes note of a reading of a thread (a row of `thread_counters`).
-    pub fn seen(&mut self, pid: i32, row: &crate::threads::Row, outputs: &mut Outputs) {
+    pub fn seen(&mut self, row: &crate::threads::Row, outputs: &mut Outputs) {
         if row.first
             && let Some(resctrl) = &mut self.resctrl
         {
             resctrl.follow(row.tid);
         }
-        self.note((pid, row.tid), mono_ns, row.first, row.last, &mut |row| {
+        let key = (row.pid, row.tid);
+        self.note(key, mono_ns, row.first, row.last, &mut |row| {
             write(outputs, row)
         });
     }

@@ -355,8 +355,8 @@ fn many_threads_have_their_turn_in_the_next_passes() {
     }
     assert_eq!(
         turns,
-        [128, 128, 44, 0],
-        "two fast groups of 64, 64, 22 threads"
+        [64, 64, 22, 0],
+        "the fast group of 64, 64, 22 threads"
     );
 }
 

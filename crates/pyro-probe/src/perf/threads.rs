@@ -99,7 +99,9 @@ impl<K: Kernel> Threads<K> {
         } else if last {
             self.close(kernel, key, now, emit);
         } else if self.threads.contains_key(&key) {
-            self.ran.insert(key);
+            if self.plan.iter().any(|group| group.fast) {
+                self.ran.insert(key);
+            }
             self.ran_slow.insert(key);
         }
     }

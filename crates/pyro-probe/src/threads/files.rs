@@ -1,11 +1,14 @@
 //! The files of one thread in `/proc`, kept open, the cheapest read first.
 
 use crate::kernel_stacks::KernelStacks;
-use crate::parse::process::{SchedStat, schedstat, stack_symbols, stat, syscall};
+use crate::parse::counters::{Comm, IoBytes};
+use crate::parse::process::{self, SchedStat, schedstat, stack_symbols, stat, syscall};
 use crate::parse::ticks_ns;
 use crate::states::Place;
 use crate::sys::{Buffer, Descriptors, ProcFile};
-use crate::threads::Detail;
+
+use super::row::Detail;
+use super::thread::Thread;
 
 /// What of `/proc/PID/task/TID` may be read; found out by trying.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +16,7 @@ pub struct Access {
     syscall: bool,
     stack: bool,
     wchan: bool,
+    io: bool,
 }
 
 impl Access {
@@ -22,6 +26,7 @@ impl Access {
             syscall: places,
             stack: places,
             wchan: places,
+            io: places,
         }
     }
 }
@@ -34,6 +39,7 @@ pub struct Files {
     syscall: ProcFile,
     stack: ProcFile,
     wchan: ProcFile,
+    io: ProcFile,
 }
 
 impl Files {
@@ -47,6 +53,7 @@ impl Files {
             syscall: file("syscall"),
             stack: file("stack"),
             wchan: file("wchan"),
+            io: file("io"),
         }
     }
 
@@ -55,28 +62,31 @@ impl Files {
         schedstat(self.schedstat.read(buffer).ok()?)
     }
 
-    /// What `stat` knows; name and start are put where they belong.
-    pub fn detail(
+    /// What `stat` and `io` know; name and start are put where they belong.
+    pub(super) fn detail(
         &mut self,
         buffer: &mut Buffer,
         ticks_per_second: i64,
-        comm: &mut String,
-        start: &mut i64,
+        access: &mut Access,
+        thread: &mut Thread,
     ) -> Option<Detail> {
         let parsed = stat(self.stat.read(buffer).ok()?)?;
-        if comm != parsed.comm {
-            parsed.comm.clone_into(comm);
-        }
-        *start = parsed.start_ticks;
-        Some(Detail {
+        thread.comm = Comm::of(parsed.comm.as_bytes());
+        thread.start = parsed.start_ticks;
+        let mut detail = Detail {
             state: letter(parsed.state),
             user_ns: ticks_ns(parsed.user_ticks, ticks_per_second),
             system_ns: ticks_ns(parsed.system_ticks, ticks_per_second),
             minor_faults_count: parsed.minor_faults_count,
             major_faults_count: parsed.major_faults_count,
             switches: None,
+            io: IoBytes::default(),
             cpu: i32::try_from(parsed.cpu).unwrap_or(-1),
-        })
+        };
+        if let Some(text) = allowed(&mut access.io, &mut self.io, buffer) {
+            detail.io = process::io_bytes(text);
+        }
+        Some(detail)
     }
 
     /// Where the thread waits, as far as that may be read.

@@ -1,0 +1,109 @@
+//! Threads as the kernel's iterator hands them out (tiers T0 and T1).
+
+use std::io;
+use std::rc::Rc;
+
+use crate::bpf::ThreadIterator;
+use crate::parse::thread_record::{Record, Told};
+use crate::rows::Rows;
+use crate::states::{Place, State};
+use crate::sys::mono_ns;
+
+use super::thread::{Thread, sched_stat};
+use super::{Source, Threads};
+
+impl Threads {
+    /// Takes in the records of all threads; last rows for those that are gone.
+    ///
+    /// # Errors
+    /// If the kernel hands out no records.
+    pub fn pass_records(
+        &mut self,
+        iterator: &mut ThreadIterator,
+        rows: &mut Rows,
+    ) -> io::Result<()> {
+        let Source::Records(link) = &self.source else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let link = Rc::clone(link);
+        self.passes += 1;
+        self.settled = true;
+        let (begun, mut there) = (mono_ns(), 0);
+        iterator.read(&link, |told| {
+            there += usize::from(match told {
+                Told::Seen(record) => self.take(record, rows),
+                Told::Asleep(tid) => self.asleep(tid, begun, rows),
+            });
+        })?;
+        if there < self.threads.len() {
+            let (pass, now) = (self.passes, mono_ns());
+            self.threads.retain(|_, thread| {
+                let there = thread.pass == pass;
+                if !there {
+                    thread.gone(now, rows);
+                }
+                there
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes a thread's record; true if it is the first of it in this pass.
+    fn take(&mut self, record: &Record, rows: &mut Rows) -> bool {
+        let counters = &record.counters;
+        let (pid, tid, now) = (self.pid, counters.tid, counters.t_mono_ns);
+        if tid <= 0 {
+            return false;
+        }
+        self.readings += 1;
+        let thread = self.threads.entry(tid);
+        let thread = thread.or_insert_with(|| Thread::new(pid, tid));
+        if thread.pass != 0 && thread.start != counters.start_ns {
+            thread.gone(now, rows);
+            *thread = Thread::new(pid, tid);
+        }
+        let first = thread.pass == 0;
+        let again = thread.pass == self.passes;
+        thread.pass = self.passes;
+        if thread.exited {
+            return !again;
+        }
+        thread.comm = counters.comm;
+        let (state, scheduled) = (State::of_record(record), sched_stat(counters));
+        self.settled &= !state.is_runnable();
+        if first {
+            thread.start = counters.start_ns;
+            self.seen += 1;
+        }
+        if first || scheduled != thread.counters {
+            let detail = thread.detail_of(counters, state);
+            thread.changed(now, (scheduled, Some(detail), first), rows);
+        }
+        thread.read_ns = now;
+        if !record.as_before && !record.on_cpu {
+            thread.place = Place {
+                syscall: record.syscall,
+                user_sp: record.user_sp,
+                user_pc: record.user_pc,
+                kernel_stack: rows.stacks.of_addresses(record.frames()),
+            };
+        }
+        let switches = counters
+            .voluntary_count
+            .saturating_add(counters.involuntary_count);
+        thread.saw(state, Some(record.io_wait), switches, rows);
+        !again
+    }
+
+    /// Takes note of a thread that slept since its last record, so that it still did as the pass began.
+    fn asleep(&mut self, tid: i32, begun: i64, rows: &mut Rows) -> bool {
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return false;
+        };
+        self.readings += 1;
+        let again = thread.pass == self.passes;
+        thread.pass = self.passes;
+        thread.slept_on(begun, rows);
+        !again
+    }
+}

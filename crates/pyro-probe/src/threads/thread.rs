@@ -1,0 +1,177 @@
+//! One thread: its counters as last read and written, and what it was last seen doing.
+
+use crate::parse::counters::{Comm, Counters};
+use crate::parse::process::SchedStat;
+use crate::rows::Rows;
+use crate::states::{Coder, Place, Runnable, Seen, State};
+
+use super::cpu_time::CpuTime;
+use super::files::Files;
+use super::row::{Detail, Row, Switches};
+
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    pub(super) pid: i32,
+    pub(super) tid: i32,
+    /// Last pass that saw it.
+    pub(super) pass: u64,
+    /// Its last row was written as it ended.
+    pub(super) exited: bool,
+    pub(super) read_ns: i64,
+    pub(super) written_ns: i64,
+    pub(super) coder: Coder,
+    pub(super) comm: Comm,
+    /// Start, in the source's unit: another one under the same number is another thread.
+    pub(super) start: i64,
+    pub(super) counters: SchedStat,
+    cpu_time: CpuTime,
+    /// Where it last waited.
+    pub(super) place: Place,
+    /// What is needed only where files are read.
+    pub(super) files: Option<Box<Files>>,
+    /// Readings in a row that found nothing new.
+    pub(super) quiet_count: u32,
+    /// `timeslices_count` when it waited there.
+    pub(super) place_of: Option<i64>,
+    pub(super) runnable: Runnable,
+}
+
+impl Thread {
+    pub(super) fn new(pid: i32, tid: i32) -> Self {
+        Self {
+            pid,
+            tid,
+            ..Self::default()
+        }
+    }
+
+    /// Writes a row of new counters, and before it one of the reading before, so that straight lines
+    /// between rows are right.
+    pub(super) fn changed(
+        &mut self,
+        now: i64,
+        (counters, detail, first): (SchedStat, Option<Detail>, bool),
+        rows: &mut Rows,
+    ) {
+        if !first && self.read_ns != self.written_ns {
+            rows.counters(self.row(None, false, false));
+        }
+        (self.counters, self.read_ns, self.written_ns) = (counters, now, now);
+        rows.counters(self.row(detail, first, false));
+    }
+
+    /// Notes what it was seen doing at the last reading.
+    pub(super) fn saw(
+        &mut self,
+        state: State,
+        io_wait: Option<bool>,
+        switches_count: i64,
+        rows: &mut Rows,
+    ) {
+        let place = match state {
+            State::OnCpu | State::Other => Place::default(),
+            _ => self.place,
+        };
+        let seen = Seen {
+            state,
+            io_wait,
+            switches_count,
+            place,
+            context: rows.context(self.pid, self.tid),
+            annotation: rows.annotation(self.pid, self.tid),
+        };
+        if let Some(run) = self.coder.take(self.read_ns, seen) {
+            rows.state(self.pid, self.tid, run);
+        }
+    }
+
+    /// Notes that it has not run since it was last read. One that waits for a CPU is left alone: how
+    /// long it had none is known when it runs.
+    pub(super) fn slept_on(&mut self, now: i64, rows: &mut Rows) {
+        self.read_ns = now;
+        let last = self.coder.last();
+        if self.exited || last.is_none_or(|seen| seen.state.is_runnable()) {
+            return;
+        }
+        let context = rows.context(self.pid, self.tid);
+        let annotation = rows.annotation(self.pid, self.tid);
+        if let Some(run) = self.coder.still(now, context, annotation) {
+            rows.state(self.pid, self.tid, run);
+        }
+    }
+
+    /// Writes its last rows, unless that was done as it ended.
+    pub(super) fn gone(&mut self, now: i64, rows: &mut Rows) {
+        if self.exited {
+            return;
+        }
+        self.read_ns = now;
+        rows.counters(self.row(None, false, true));
+        self.end_state(rows);
+    }
+
+    /// Writes its last row from its last counters; true if it is its first row too.
+    pub(super) fn exit(&mut self, last: &Counters, rows: &mut Rows) -> bool {
+        if self.exited {
+            return false;
+        }
+        self.exited = true;
+        let first = self.written_ns == 0;
+        self.comm = last.comm;
+        if !first && self.read_ns != self.written_ns {
+            rows.counters(self.row(None, false, false));
+        }
+        (self.counters, self.read_ns) = (sched_stat(last), last.t_mono_ns);
+        let detail = self.detail_of(last, State::Other);
+        rows.counters(self.row(Some(detail), first, true));
+        self.end_state(rows);
+        first
+    }
+
+    /// Writes the state held.
+    pub(super) fn end_state(&mut self, rows: &mut Rows) {
+        if let Some(run) = self.coder.end(self.read_ns) {
+            rows.state(self.pid, self.tid, run);
+        }
+    }
+
+    pub(super) fn detail_of(&mut self, counters: &Counters, state: State) -> Detail {
+        let (user_ns, system_ns) =
+            self.cpu_time
+                .split(counters.run_ns, counters.utime_ns, counters.stime_ns);
+        Detail {
+            state: state.letter(),
+            user_ns,
+            system_ns,
+            minor_faults_count: counters.minor_faults_count,
+            major_faults_count: counters.major_faults_count,
+            switches: Some(Switches {
+                voluntary_count: counters.voluntary_count,
+                involuntary_count: counters.involuntary_count,
+            }),
+            io: counters.io,
+            cpu: counters.cpu,
+        }
+    }
+
+    fn row(&self, detail: Option<Detail>, first: bool, last: bool) -> Row<'_> {
+        Row {
+            pid: self.pid,
+            tid: self.tid,
+            t_mono_ns: self.read_ns,
+            comm: self.comm.as_str(),
+            counters: self.counters,
+            detail,
+            first,
+            last,
+        }
+    }
+}
+
+pub(super) fn sched_stat(counters: &Counters) -> SchedStat {
+    SchedStat {
+        run_ns: counters.run_ns,
+        run_delay_ns: counters.run_delay_ns,
+        timeslices_count: counters.timeslices_count,
+    }
+}
