@@ -42,10 +42,9 @@ function speedupPlot({ fit, factor }) {
     words((LEFT + WIDTH - KEY) / 2, TALL - 2, factor, "tick", "middle"),
     line(x(fit.levels[0].p), y(1), x(most), y(ideal), "zero"), words(x(most) + 6, y(ideal) + 4, "ideal", "tick"),
     laws.map(({ name, points }, at) => [
-      svg("path", { d: pathOf(points.map(([p, value]) => [x(p), y(value)])), class: "level", style: { stroke: cycled(at) }, "stroke-dasharray": DASHES[at % DASHES.length] }),
-      line(WIDTH - KEY + 42, 46 + at * 18, WIDTH - KEY + 62, 46 + at * 18, "level"),
-      svg("path", { d: SHAPES[at % SHAPES.length], transform: `translate(${WIDTH - KEY + 52} ${46 + at * 18})`, style: { fill: cycled(at) } }),
-      words(WIDTH - KEY + 66, 50 + at * 18, name, "tick"),
+      // Its path, and a piece of it beside its name.
+      svg("path", { d: `${pathOf(points.map(([p, value]) => [x(p), y(value)]))}M${WIDTH - KEY + 42} ${46 + at * 18}h24`, class: "level", style: { stroke: cycled(at) }, "stroke-dasharray": DASHES[at % DASHES.length] }),
+      words(WIDTH - KEY + 72, 50 + at * 18, name, "tick"),
     ]),
     reach(fit.levels.map((level) => ({
       node: svg("g", null,
