@@ -67,6 +67,7 @@ function heaviest({ model, runs }, ranges, dimension) {
   const column = model.dimension[dimension];
   if (!column) return { index: -1, share: 0 };
   const weights = new Float64Array(model.meta.dimensions[dimension].length);
+  if (weights.length === 1) return { index: 0, share: 1 };
   let whole = 0;
   for (const [first, last] of ranges) {
     for (let k = first; k < last; k += 1) {
