@@ -166,7 +166,8 @@ def _made(
                 return fact.model_copy(update={"run_dir": str(root)}), None
         document = read_run(root)
     except PyrometerError as error:
-        return fact.model_copy(update={"reason": error.message}), None
+        reason = f"{error.message}: {error.remedy}" if error.remedy else error.message
+        return fact.model_copy(update={"reason": reason}), None
     found = {
         "run_dir": str(root),
         "doubts": [doubt["message"] for doubt in document["doubts"]],
