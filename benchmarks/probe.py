@@ -3,9 +3,10 @@
 Every arm is a fresh process with 200 threads, of which some run in every period and the others
 sleep, as in a Spark executor. What the probe used between its second report and its last one is
 divided by the threads that it read meanwhile: start and end are not in it, processes and the
-host's series are. ``open-read-close`` is the same binary at tier T2 that may keep nothing open.
-py-spy, where it is installed, samples the stacks of the same threads at the same rate; its start is
-in its figure, and it reads Python frames, not the scheduler's.
+host's series are. At T0 the time of each of the kernel's events is that of the program on it, by
+the kernel's own statistics, which are part of it. ``open-read-close`` is the same binary at tier T2
+that may keep nothing open. py-spy, where it is installed, samples the stacks of the same threads at
+the same rate; its start is in its figure, and it reads Python frames, not the scheduler's.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pyrometer import _artifacts
 from pyrometer.probes.os import capabilities
 
 VALUES = ("per_reading_ns", "own_cpu_ratio")
+EVENTS = ("sched_switch_ns", "sched_waking_ns", "sched_wakeup_ns", "sys_enter_ns", "sys_exit_ns")
 # Long enough for the kernel's symbols to be read, once.
 SETTLED_SECONDS = 1.5
 
@@ -83,11 +85,27 @@ def figures(before: dict[str, Any], after: dict[str, Any]) -> Metrics:
     return {
         "per_reading_ns": own / readings if readings else None,
         "own_cpu_ratio": own / span,
+        **per_event(before, after),
         "readings_count": readings,
         "rows_count": sum(after["rows_count"].values()) - sum(before["rows_count"].values()),
         "start_cpu_ns": before["own_cpu_ns"],
         "late_p95_ns": after["late"]["p95_ns"],
     }
+
+
+def per_event(before: dict[str, Any], after: dict[str, Any]) -> Metrics:
+    """Compute the cost of each event of the kernel between two of the probe's reports."""
+    programs = [
+        {row["event"]: row for row in (report.get("events") or {}).get("programs") or []}
+        for report in (before, after)
+    ]
+    costs: Metrics = {}
+    for event, row in programs[1].items():
+        then = programs[0].get(event, {"count": 0, "cpu_ns": 0})
+        count = row["count"] - then["count"]
+        if count:
+            costs[f"{event}_ns"] = (row["cpu_ns"] - then["cpu_ns"]) / count
+    return costs
 
 
 def py_spy(program: str, threads: int, running: int, seconds: float, hz: float) -> Metrics:
@@ -156,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(table(result))
     for name in (each["name"] for each in result["arms"]):
         samples = [s["metrics"] for s in result["samples"] if s["arm"] == name and s["metrics"]]
-        for key in ("per_reading_ns", "own_cpu_ratio"):
+        for key in (*VALUES, *EVENTS):
             values = sorted(m[key] for m in samples if m.get(key) is not None)
             if values:
                 print(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.tables import MS, Rows, StageSpec, World, write_tables
+from tests.support.tables import HOST, MS, Rows, StageSpec, World, mono, write_tables
 
 from pyrometer.analyse import ledger_report, ledger_tables, summary
 from pyrometer.analyse.ledger.closure import addends
@@ -140,6 +140,26 @@ def test_losing_a_thread_s_readings_moves_the_core_view_by_its_cpu(comm: str) ->
     assert used > 0
     assert gap_ns(before) - gap_ns(after) == pytest.approx(used, rel=1e-6)
     assert value(after, "exited_threads") - value(before, "exited_threads") == pytest.approx(used)
+
+
+def test_threads_of_the_kernel_are_told_by_name_and_taken_from_the_other_processes() -> None:
+    world = World(STAGES)
+    before = account(world.rows).core_view
+    rows = {row.path: row for row in before.rows}
+    assert rows["kernel_threads"].method == "unavailable"
+    used = {"kernel/kswapd": 3 * MS, "kernel/kworker": 2 * MS, "kernel/jbd2": 0}
+    for scope, ns in used.items():
+        for at, seen in ((0, 0), (world.end_ms, ns)):
+            world.add(
+                "os_series", host=HOST, t_mono_ns=mono(at), scope=scope, name="cpu_ns", value=seen
+            )
+    after = account(world.rows).core_view
+    assert value(after, "kernel_threads") == pytest.approx(5 * MS, rel=1e-3)
+    assert value(after, "kernel_threads/kswapd") == pytest.approx(3 * MS, rel=1e-3)
+    assert "kernel_threads/jbd2" not in {row.path for row in after.rows}
+    moved = value(before, "other_processes") - value(after, "other_processes")
+    assert moved == value(after, "kernel_threads")
+    assert gap_ns(after) == pytest.approx(gap_ns(before), abs=10)
 
 
 @pytest.mark.parametrize("name", ["cpu_idle_ns", "cpu_user_ns"])

@@ -121,6 +121,7 @@ def _define_growth(scope: Scope, name: str, stretches: str) -> None:
              OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes',
                'minor_faults_count', 'major_faults_count'))
              OR (scope = 'probe' AND name = 'own_cpu_ns')
+             OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')
           WINDOW s AS (PARTITION BY scope, name ORDER BY t_mono_ns)),
         first_reading AS (
           -- What a process had used when it was first seen was used since it began.

@@ -61,7 +61,7 @@ def cpu(scope: Scope, succeeded: Totals, failed: Totals) -> Cpu:
 def process_cpu_ns(scope: Scope) -> int | None:
     """CPU of all followed processes, ended threads included, without the probe itself."""
     found = scope.tables.scalar(
-        "SELECT sum(growth)::BIGINT FROM w_series WHERE name = 'cpu_ns'"
+        "SELECT sum(growth)::BIGINT FROM w_series WHERE name = 'cpu_ns' AND scope LIKE 'process/%'"
         f" AND scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
     )
     return None if found is None else int(found)

@@ -8,6 +8,7 @@ from pyrometer import schema, units
 from pyrometer.analyse.counters import define_busy_series, growth
 from pyrometer.analyse.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
 from pyrometer.analyse.model import Io, Totals
+from pyrometer.analyse.process_io import page_cache, threads
 from pyrometer.analyse.scope import Scope
 from pyrometer.doubt import Doubt
 
@@ -32,15 +33,15 @@ def io(scope: Scope, succeeded: Totals, failed: Totals) -> tuple[Io, list[Doubt]
         doubts.append(schema.doubt("input_bytes_undercounted", missed))
     trusted, source = _trusted(spark, chars, files, bool(missed))
     run = (succeeded.get("executor_run_time_ns") or 0) + (failed.get("executor_run_time_ns") or 0)
-    cached = None
-    if chars and device is not None:
-        cached = max(0.0, (chars - device) / chars)
+    cache = page_cache(scope, _pids(scope), chars, device)
     answer = Io(
         input_bytes=spark,
         process_read_chars_bytes=chars,
         process_read_bytes=device,
         scan_files_size_bytes=files,
-        page_cache_ratio=cached,
+        page_cache_ratio=cache.ratio,
+        page_cache=cache,
+        threads=threads(scope) if scope.has_mono else [],
         mb_per_s_per_core=trusted / 1e6 / (run / 1e9) if trusted and run else None,
         bytes_source=source if trusted else None,
         reason=reason,
@@ -77,6 +78,13 @@ def _readers(scope: Scope) -> str:
     if scope.has("processes"):
         return "scope IN (SELECT 'process/' || pid FROM processes)"
     return f"scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
+
+
+def _pids(scope: Scope) -> str:
+    """Give those processes by their numbers."""
+    if scope.has("processes"):
+        return "SELECT pid FROM processes"
+    return f"SELECT pid FROM thread_counters EXCEPT ({OWN_PROCESS})"
 
 
 def _reads_of_stages(scope: Scope) -> int:

@@ -33,7 +33,7 @@ from pyrometer.cli.render_jvm import jvm_lines
 from pyrometer.cli.render_ledger import view_lines
 from pyrometer.cli.render_operators import category_lines, operator_lines
 from pyrometer.cli.render_python import python_lines
-from pyrometer.cli.render_resources import code_lines, memory_lines
+from pyrometer.cli.render_resources import code_lines, memory_lines, thread_io_lines
 from pyrometer.cli.render_waits import latency_lines, wait_lines
 
 if TYPE_CHECKING:
@@ -210,7 +210,9 @@ def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield indented(rows)
     notes = []
     if io.page_cache_ratio is not None:
-        notes.append(f"{units.percent(io.page_cache_ratio)} came from the page cache")
+        line = f"{units.percent(io.page_cache_ratio)} came from the page cache"
+        notes.append(f"{line} ({io.page_cache.source})" if io.page_cache.source else line)
+    notes += thread_io_lines(io)
     if io.mb_per_s_per_core is not None:
         rate = f"{units.digits(io.mb_per_s_per_core)} MB/s per core"
         notes.append(f"{rate}, from {io.bytes_source}")

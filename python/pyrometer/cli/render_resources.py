@@ -14,7 +14,7 @@ from pyrometer.cli.drawing import Look, bar, bars, heading, indented, interval
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pyrometer.analyse.model import Code, Memory, SampledBytes
+    from pyrometer.analyse.model import Code, Io, Memory, SampledBytes
 
 
 def code_lines(code: Code, look: Look) -> Iterator[RenderableType]:
@@ -55,6 +55,16 @@ def _sampled(memory: Memory) -> Iterator[str]:
             yield "  most of it: " + ", ".join(
                 f"{one.class_name} {units.percent(one.share)}" for one in part.by_class[:4]
             )
+
+
+def thread_io_lines(io: Io) -> Iterator[str]:
+    """Tell which roles of threads read and wrote most, by calls."""
+    for part in [one for one in io.threads if one.rchar_bytes or one.wchar_bytes][:4]:
+        line = f"{part.role} threads ({units.count(part.threads_count)}):"
+        line += f" {units.size(part.rchar_bytes)} read, {units.size(part.wchar_bytes)} written"
+        if part.read_bytes is not None:
+            line += f"; {units.size(part.read_bytes)} fetched from disks"
+        yield line
 
 
 def memory_lines(memory: Memory) -> Iterator[RenderableType]:

@@ -60,7 +60,7 @@ def _series(tables: Tables, axis: Axis, host: str) -> Series:
             (scope = 'host' AND (name LIKE 'cpu\\_%\\_ns' ESCAPE '\\' OR name IN
                 ('mem_total_bytes', 'mem_available_bytes', 'mem_cached_bytes', 'mem_anon_bytes')))
             OR (scope LIKE 'disk/%' AND name IN ('read_bytes', 'written_bytes'))
-            OR (scope LIKE 'process/%' AND name = 'rchar_bytes'))
+            OR (scope LIKE 'process/%' AND name IN ('rchar_bytes', 'read_bytes')))
         ORDER BY scope, name, t_mono_ns
         """,
         [host],
@@ -169,6 +169,7 @@ def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Tr
     columns = []
     for prefix, key, label in (
         ("process/", "rchar_bytes", "read calls of the application"),
+        ("process/", "read_bytes", "fetched for it from disks"),
         ("disk/", "read_bytes", "disk reads"),
         ("disk/", "written_bytes", "disk writes"),
     ):
@@ -183,8 +184,9 @@ def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Tr
         "title": f"Reads and disk{suffix}",
         "unit": "bytes/s",
         "help": (
-            "What the application's processes asked for with read calls, beside what disks "
-            "delivered. Reads above the disks' came from the page cache."
+            "What the application's processes asked for with read calls, beside what was fetched "
+            "for them and what all disks delivered. Reads above what was fetched came from the "
+            "page cache, from pipes or from sockets."
         ),
         "series": columns,
     }

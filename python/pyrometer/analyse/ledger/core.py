@@ -48,7 +48,9 @@ def core_view(scope: Scope) -> View:
     if "cpu_idle_ns" not in host:
         return View(window=name, reason="the probe read nothing of the host in this window")
     interrupts = Interrupts.of(scope, host)
-    rows = _threads(scope) + exited(scope) + _others(scope, host, interrupts) + interrupts.rows
+    kernel = _kernel_threads(scope)
+    rows = _threads(scope) + exited(scope) + kernel
+    rows += _others(scope, host, interrupts, kernel[0].value_ns) + interrupts.rows
     ticks = 10_000_000 * cpus
     return close(name, cpus * scope.window.length_ns, rows, interrupts.memos, ticks)
 
@@ -109,7 +111,32 @@ def _python_in_tasks(scope: Scope, run_ns: int) -> list[Row]:
                 method="apportioned", source=source)]  # fmt: skip
 
 
-def _others(scope: Scope, host: dict[str, int], interrupts: Interrupts) -> list[Row]:
+def _kernel_threads(scope: Scope) -> list[Row]:
+    """Give the CPU of the kernel's own threads, and of those of each name."""
+    used = scope.tables.query(
+        "SELECT split_part(scope, '/', 2), growth FROM w_series"
+        " WHERE scope LIKE 'kernel/%' AND name = 'cpu_ns' ORDER BY 2 DESC, 1"
+    )
+    path = "kernel_threads"
+    if not used:
+        why = "the probe saw no kernel threads: they are among other_processes"
+        return [Row(path=path, method="unavailable", source=why)]
+    total = Row(
+        path=path,
+        value_ns=sum(ns for _, ns in used),
+        n=len(used),
+        source="probe: threads of the kernel itself (schedstat), read once a second",
+    )
+    return [total] + [
+        Row(path=f"{path}/{kind}", parent=path, value_ns=ns, source="threads of that name")
+        for kind, ns in used
+        if ns
+    ]
+
+
+def _others(
+    scope: Scope, host: dict[str, int], interrupts: Interrupts, kernel_ns: int | None
+) -> list[Row]:
     followed = process_cpu_ns(scope)
     own = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
     busy = sum(host.get(name, 0) for name in BUSY) - interrupts.apart_ns
@@ -121,10 +148,9 @@ def _others(scope: Scope, host: dict[str, int], interrupts: Interrupts) -> list[
         rows.append(
             Row(
                 path="other_processes",
-                value_ns=busy - followed - own,
+                value_ns=busy - followed - own - (kernel_ns or 0),
                 method="by_complement",
-                source=f"host busy ({TICKS}) − followed processes − the probe; kernel threads are"
-                " among them: nothing read tells these apart",
+                source=f"host busy ({TICKS}) − followed processes − the probe − kernel threads",
             )
         )
     for path in ("steal", "idle", "iowait"):

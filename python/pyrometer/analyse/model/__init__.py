@@ -26,7 +26,16 @@ from pyrometer.analyse.model.jvm import (
     Tier,
 )
 from pyrometer.analyse.model.ledger import Check, Ledger, Method, Row, View
-from pyrometer.analyse.model.machine import Cpu, CpuRole, Gc, GcKind, Instrument, Io
+from pyrometer.analyse.model.machine import (
+    CacheReads,
+    Cpu,
+    CpuRole,
+    Gc,
+    GcKind,
+    Instrument,
+    Io,
+    ThreadIo,
+)
 from pyrometer.analyse.model.operators import (
     By,
     Category,
@@ -73,6 +82,7 @@ __all__ = [
     "Breakdown",
     "BreakdownRow",
     "By",
+    "CacheReads",
     "Category",
     "Cause",
     "Check",
@@ -133,6 +143,7 @@ __all__ = [
     "Summary",
     "Swap",
     "TaskTime",
+    "ThreadIo",
     "Tier",
     "Told",
     "Totals",

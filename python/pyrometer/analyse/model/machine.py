@@ -28,6 +28,27 @@ class Cpu(BaseModel):
     reason: str | None = None
 
 
+class CacheReads(BaseModel):
+    """Bytes that reads found in the page cache, and that block devices had to deliver."""
+
+    hit_bytes: int | None = None
+    missed_bytes: int | None = None
+    ratio: float | None = None
+    source: str | None = None
+    reason: str | None = None
+
+
+class ThreadIo(BaseModel):
+    """Bytes that the threads of a role read and wrote: by calls, and from and to block devices."""
+
+    role: str
+    threads_count: int
+    rchar_bytes: int | None = None
+    wchar_bytes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+
+
 class Io(BaseModel):
     """Bytes read: as Spark says, as the process did, as the scan's files are."""
 
@@ -36,6 +57,8 @@ class Io(BaseModel):
     process_read_bytes: int | None = None
     scan_files_size_bytes: int | None = None
     page_cache_ratio: float | None = None
+    page_cache: CacheReads = Field(default_factory=CacheReads)
+    threads: list[ThreadIo] = Field(default_factory=list)
     mb_per_s_per_core: float | None = None
     bytes_source: str | None = None
     reason: str | None = None
