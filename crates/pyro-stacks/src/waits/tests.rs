@@ -43,6 +43,26 @@ fn every_class_has_a_rule() {
     }
 }
 
+/// A monitor of Java has the name of one of the JVM's own in it.
+#[test]
+fn who_waits_on_a_java_monitor_is_not_idle() {
+    let waits = Rules::embedded().waits();
+    let class = |java: &str| waits.class_of_frames(said(waits, java)).to_owned();
+    let park = "libc.so.6!___pthread_cond_wait libjvm.so!os::PlatformEvent::park";
+    assert_eq!(
+        class(&format!(
+            "{park} libjvm.so!ObjectMonitor::wait java.lang.Object.wait org.apache.spark.util.KeyLock.acquireLock"
+        )),
+        "lock"
+    );
+    for own in ["Monitor::wait", "PlatformMonitor::wait", "VMThread::run"] {
+        assert_eq!(
+            class(&format!("libc.so.6!pthread_cond_wait libjvm.so!{own}")),
+            "idle"
+        );
+    }
+}
+
 /// Where nothing but frames is known of a task, rules say what the frames say.
 #[test]
 fn frames_alone_give_the_class_that_a_profile_gives() {
