@@ -24,13 +24,14 @@ def test_cuts_leave_segments_and_are_sure(values: list[float], seed: int) -> Non
     assert change_points(values, seed=seed) == cuts
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SERIES, st.sampled_from([2.0, 0.25]), st.integers(-8, 8).map(float))
 def test_neither_unit_nor_origin_matters(values: list[float], factor: float, shift: float) -> None:
     moved = [factor * value + shift for value in values]
     assert [c.index for c in change_points(moved)] == [c.index for c in change_points(values)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["normal", "exponential", "standard_t"])
 def test_false_alarms_are_as_rare_as_promised(noise: str) -> None:
     draw = np.random.default_rng(7)
@@ -43,6 +44,7 @@ def test_false_alarms_are_as_rare_as_promised(noise: str) -> None:
     assert alarms <= 9
 
 
+@pytest.mark.slow
 def test_a_step_of_three_deviations_is_found_where_it_is() -> None:
     draw = np.random.default_rng(8)
     near = 0

@@ -27,7 +27,8 @@ def test_tails_are_those_of_scipy(k: int, df: float) -> None:
         assert upper_tail(q, k, df) == pytest.approx(wanted, rel=1e-5, abs=1e-8)
 
 
-def test_all_pairs_are_those_of_scipy_and_many_are_quick_enough_to_ask_for() -> None:
+@pytest.mark.slow
+def test_all_pairs_are_those_of_scipy() -> None:
     lists = {
         str(at): [1 + at / 50 + ((at + 2) * trial % 7) / 100 for trial in range(4)]
         for at in range(3)
@@ -37,6 +38,9 @@ def test_all_pairs_are_those_of_scipy_and_many_are_quick_enough_to_ask_for() -> 
     theirs = stats.tukey_hsd(*logs, equal_var=False)
     for pair, (i, j) in zip(found, [(0, 1), (0, 2), (1, 2)], strict=True):
         assert pair.p == pytest.approx(theirs.pvalue[j, i], abs=1e-8)
+
+
+def test_many_treatments_have_all_their_pairs() -> None:
     many = {str(at): [1 + (at * trial % 11) / 100 for trial in range(5)] for at in range(20)}
     assert len(all_pairs(many)) == 190
 
