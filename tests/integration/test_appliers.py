@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pyrometer.cli.doctor import left_settings
+from pyrometer.probes.plugin import records
 from pyrometer.run.settings import present
 
 PYROMETER = (sys.executable, "-m", "pyrometer")
@@ -62,7 +63,7 @@ def test_a_standalone_cluster_with_bound_executors_and_a_neighbour(tmp_path: Pat
     assert [one["per_s"] > 0 for one in manifest["neighbours"]] == [True]
     seen = []
     for file in sorted((run / "raw").glob("plugin-executor-*")):
-        said = json.loads(file.read_text().splitlines()[0])
+        said = next(iter(records(file, "process")))
         seen.append((said["executor_id"], said["cpus_count"], said["gc_names"][0]))
     share = len(cpus) // 2
     assert [one for one, _, _ in seen] == ["0", "1"]
