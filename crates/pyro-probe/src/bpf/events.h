@@ -80,16 +80,24 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-static __always_inline struct thread *watched(struct task_struct *task)
-{
-	return bpf_task_storage_get(&threads, task, 0, 0);
-}
-
-static __always_inline void watch(struct task_struct *task)
+static __always_inline struct thread *watch(struct task_struct *task)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (thread && !thread->since_ns)
+		thread->since_ns = bpf_ktime_get_ns();
+	return thread;
+}
+
+/* What is kept of a thread; 0 where its process is not watched. */
+static __always_inline struct thread *watched(struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (thread || !bpf_task_storage_get(&threads, task->group_leader, 0, 0))
+		return thread;
+	/* As it was made, the kernel gave no room: it does not to a program that came upon another one
+	 * which asked for some. */
+	thread = watch(task);
 	if (!thread)
 		lose(LOST_THREADS);
-	else if (!thread->since_ns)
-		thread->since_ns = bpf_ktime_get_ns();
+	return thread;
 }

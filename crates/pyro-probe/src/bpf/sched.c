@@ -362,8 +362,8 @@ int forked(u64 *context)
 SEC("iter/task")
 int follow(struct bpf_iter__task *context)
 {
-	if (context->task)
-		watch(context->task);
+	if (context->task && !watch(context->task))
+		lose(LOST_THREADS);
 	return 0;
 }
 
