@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pyrometer.analyse.simulation.calibrated import calibrate
 from pyrometer.analyse.simulation.cluster import most_slots
 from pyrometer.analyse.simulation.contention import Contention, cpu_limit
 from pyrometer.analyse.simulation.intervals import REPLICATES, draw_errors
+from pyrometer.analyse.simulation.left_out import Sized, leave_out
 from pyrometer.analyse.simulation.measured import Tasks
 from pyrometer.analyse.simulation.prices import Prices, read_prices
 from pyrometer.analyse.simulation.settings import settings_of
@@ -48,8 +50,9 @@ def test_a_run_is_scheduled_as_it_was_measured(tmp_path: Path) -> None:
     report = simulated(diamond().write(tmp_path), percents=[50, 100, 200])
     assert report.accuracy.error_ratio == 0
     assert [ms(s.simulated_ns.value) for s in report.stages] == [30, 60, 20]
-    # One slot: 50 + 40 + 30 of tasks, 100 before, 5 between, 15 after. Four: stage 1 at once.
-    assert [ms(level.elapsed_ns.value) for level in report.levels] == [240, 200, 180]
+    # One slot: 50 + 40 + 30 of tasks, 100 before, 5 between, 15 after. Four: stage 0 reads input
+    # on two slots, so it has four tasks of half the length, and stage 1 begins at 110.
+    assert [ms(level.elapsed_ns.value) for level in report.levels] == [240, 200, 190]
     assert ms(report.bounds.one_core_ns) == 240
     assert ms(report.bounds.critical_path_ns) == 180
     assert report.bounds.critical_stage_ids == [1, 2]
@@ -125,10 +128,9 @@ def test_executors_come_and_go_with_the_work(tmp_path: Path) -> None:
         log.task(0, launch, 40, executor_id="2")
     folder = log.write(tmp_path)
     report = simulated(folder, percents=[100])
-    # 6 tasks of 40 ms: one slot for 40 ms, then two: 100 + 40 + 3 · 40 = 260, less nothing.
+    # 6 tasks of 40 ms: one slot for 40 ms, then two.
     assert ms(report.levels[0].elapsed_ns.value) == 300
     assert most_slots(measured(folder).executors) == 2
-    # The stage before takes longer: the second executor comes as late after the job's start.
     slots = report.levels[0].core_hours * 3.6e12 / MS
     assert slots == pytest.approx(300 + 160 + 30)
 
@@ -157,7 +159,8 @@ def test_a_stage_whose_tasks_are_missing_takes_its_time(tmp_path: Path) -> None:
     log = diamond()
     log.rows["stages"][2]["planned_tasks_count"] = 3
     report = simulated(log.write(tmp_path), percents=[400])
-    assert ms(report.levels[0].elapsed_ns.value) == 180
+    # Stage 1 begins at 105, behind the first eighth of stage 0.
+    assert ms(report.levels[0].elapsed_ns.value) == 105 + 40 + 5 + 20 + 15
     assert "simulation_unseen" in {doubt.code for doubt in report.doubts}
 
 
@@ -194,6 +197,43 @@ def test_more_tasks_keep_the_work_and_the_seed_decides(tmp_path: Path) -> None:
     work = float(measured(folder).tasks.duration_ns.sum())
     assert found[0] is not None
     assert found[0] - 1000 * MS >= work / 2 - 1000 * MS
+
+
+def test_input_is_split_for_the_slots_there_are(tmp_path: Path) -> None:
+    log = Log(end_ms=100)
+    log.executor("1", 2)
+    log.job(0, 0, 100, [0, 1])
+    log.stage(0, 0, 60, [])
+    log.stage(1, 60, 100, [0])
+    for stage, length in ((0, 60), (0, 60), (1, 40), (1, 40)):
+        log.task(stage, 0, length)
+    folder = log.write(tmp_path)
+    levels = simulated(folder, percents=[50, 100, 200]).levels
+    # Stage 1 has two tasks whatever the slots are: its partitions are a shuffle's.
+    assert [ms(level.elapsed_ns.value) for level in levels] == [120 + 80, 100, 30 + 40]
+    twice = simulated(folder, percents=[200], tasks_ratio=2.0).levels
+    assert ms(twice[0].elapsed_ns.value) == 30 + 20
+
+
+def test_each_size_is_predicted_from_the_others(tmp_path: Path) -> None:
+    runs = []
+    for slots, length in ((1, 130), (2, 70), (4, 40)):
+        log = Log(end_ms=length)
+        log.executor("1", slots)
+        log.job(0, 10, length, [0])
+        log.stage(0, 10, length, [])
+        for _ in range(slots):
+            log.task(0, 10, 120 // slots)
+        runs.append(Sized(measured(log.write(tmp_path / str(slots)))))
+    report = leave_out(runs)
+    assert [one.slots_count for one in report.levels] == [1, 2, 4]
+    # No contention and input that is split for the slots: exact, but for the driver's 10 ms.
+    assert [one.predicted_s.value for one in report.levels] == pytest.approx([0.13, 0.07, 0.04])
+    assert report.worst_error_ratio == pytest.approx(0)
+    assert report.levels[1].predicted_s.n == 2
+    assert report.coverage.n == 3
+    with pytest.raises(UsageError, match="one size"):
+        leave_out(runs[:1] * 2)
 
 
 def test_contention_leaves_the_measured_size_as_it_was(tmp_path: Path) -> None:
@@ -285,6 +325,23 @@ def test_the_verb_prints_its_error_first(
     assert "contention: none" in shown
     assert "EUR" in shown
     assert "→ 300 %" in shown
+
+
+def test_the_verb_predicts_sizes_of_several_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = diamond().write(tmp_path / "one")
+    log = diamond()
+    log.rows["executors"][0]["cores_count"] = 4
+    two = log.write(tmp_path / "two")
+    assert run_verb(["simulate", str(one), str(two), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["schema"] == "pyrometer/simulate-levels/1"
+    assert [level["slots_count"] for level in made["levels"]] == [2, 4]
+    assert run_verb(["simulate", str(one), str(two)]) == 0
+    assert "2 slots" in capsys.readouterr().out
+    assert run_verb(["simulate", str(one), str(one)]) == 2
+    assert run_verb(["simulate", str(one), str(two), "--percent", "50"]) == 2
 
 
 def test_tasks_are_columns_of_numbers(tmp_path: Path) -> None:

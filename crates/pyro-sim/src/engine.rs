@@ -1,34 +1,14 @@
 //! The event loop.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::account::{Now, SlotTime};
 use crate::cluster::{self, Executor, Places};
 use crate::hosts::{Hosts, Moment};
 use crate::plan::{FAR, Task};
-use crate::{Law, Node, Plan, Result};
-
-/// What came of a schedule.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// From the start to the completion of the plan's end.
-    pub elapsed_ns: f64,
-    /// When each node became ready; `None` where the end came before.
-    pub submit_ns: Vec<Option<f64>>,
-    /// When each node was complete.
-    pub complete_ns: Vec<Option<f64>>,
-    /// Of the nodes that a node waited for, the one that was complete last.
-    pub released_by: Vec<Option<u32>>,
-    /// When the first task was launched.
-    pub first_launch_ns: Option<f64>,
-    /// Where the time of all slots went.
-    pub slot_time: SlotTime,
-    /// Executors kept beyond their end, as tasks waited and no slot was left.
-    pub kept_executors_count: u32,
-    /// Work of each task under the gauged law; empty without one.
-    pub work_ns: Vec<f64>,
-}
+use crate::work::{Progress, Work};
+use crate::{Law, Node, Outcome, Plan, Result};
 
 /// Schedules a plan on a cluster.
 ///
@@ -61,21 +41,6 @@ enum Event {
     Wake,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Progress {
-    unmet: usize,
-    released_by: Option<u32>,
-    submit: Option<f64>,
-    complete: Option<f64>,
-    pending: VecDeque<u32>,
-    left: usize,
-    /// How far tasks may go from their data, since when, and whether a free slot was too far.
-    level: u8,
-    level_since: f64,
-    refused: bool,
-    woken: f64,
-}
-
 struct Engine<'a> {
     plan: &'a Plan,
     cluster: &'a [Executor],
@@ -106,31 +71,11 @@ impl<'a> Engine<'a> {
         pace: Option<&'a Law>,
         gauge: Option<&'a Law>,
     ) -> Self {
-        let mut tasks = Vec::new();
-        let mut retried_by = Vec::new();
-        let mut nodes = Vec::new();
-        for (index, node) in plan.nodes.iter().enumerate() {
-            let first = tasks.len();
-            retried_by.resize(first + node.tasks.len(), None);
-            let mut pending = VecDeque::new();
-            for (offset, task) in node.tasks.iter().enumerate() {
-                tasks.push((index as u32, *task));
-                match task.retry_of {
-                    Some(before) => {
-                        retried_by[first + before as usize] = Some((first + offset) as u32);
-                    }
-                    None => pending.push_back((first + offset) as u32),
-                }
-            }
-            nodes.push(Progress {
-                unmet: node.after.len(),
-                left: node.tasks.len(),
-                pending,
-                level: node.tasks.first().map_or(0, |task| task.level),
-                woken: f64::NEG_INFINITY,
-                ..Progress::default()
-            });
-        }
+        let Work {
+            tasks,
+            retried_by,
+            nodes,
+        } = Work::of(plan);
         let by_node = |anchor: &dyn Fn(&Executor) -> Option<u32>| {
             let mut found = vec![Vec::new(); plan.nodes.len()];
             for (index, executor) in cluster.iter().enumerate() {

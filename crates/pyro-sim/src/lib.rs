@@ -9,14 +9,17 @@ mod cluster;
 mod engine;
 mod hosts;
 mod law;
+mod outcome;
 mod plan;
 mod request;
 mod resample;
+mod work;
 
 pub use account::SlotTime;
 pub use cluster::{Cluster, Executor};
-pub use engine::{Outcome, run};
+pub use engine::run;
 pub use law::Law;
+pub use outcome::Outcome;
 pub use plan::{FAR, Node, Plan, Task};
 pub use request::{TaskColumns, simulate_json};
 

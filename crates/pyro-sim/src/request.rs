@@ -34,8 +34,8 @@ struct Scenario {
     stretch: Option<usize>,
     /// What the driver's time is multiplied by.
     driver: Option<f64>,
-    /// How many times as many tasks each node of several has.
-    tasks_ratio: Option<f64>,
+    /// How many times as many tasks each node has.
+    tasks_ratios: Option<Vec<f64>>,
     /// Seed of what is drawn.
     seed: u64,
     /// Give times of nodes as well.
@@ -160,8 +160,8 @@ impl Scenario {
         let mut random = Random::new(self.seed);
         for (index, node) in made.nodes.iter_mut().enumerate() {
             node.delay_ns *= self.driver.unwrap_or(1.0);
-            if let Some(ratio) = self.tasks_ratio {
-                node.tasks = resample(node, ratio, &mut random);
+            if let Some(ratios) = &self.tasks_ratios {
+                node.tasks = resample(node, ratios[index], &mut random);
             }
             let factor = stretch.map_or(1.0, |factors| factors[index]);
             for task in &mut node.tasks {
@@ -191,8 +191,13 @@ fn simulate(request: Request, tasks: &[Task]) -> Result<Vec<Outcome>> {
     let mut plan = plan.plan(tasks)?;
     plan.check()?;
     laws.iter().try_for_each(Law::check)?;
-    if stretches.iter().any(|one| one.len() != plan.nodes.len()) {
-        return Err(Error::new("stretches: one factor a node is needed"));
+    let ratios = scenarios.iter().filter_map(|one| one.tasks_ratios.as_ref());
+    if stretches
+        .iter()
+        .chain(ratios)
+        .any(|one| one.len() != plan.nodes.len())
+    {
+        return Err(Error::new("stretches, tasks_ratios: one a node is needed"));
     }
     if let Some((cluster, law)) = measured {
         let (cluster, law) = (

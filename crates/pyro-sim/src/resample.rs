@@ -32,12 +32,11 @@ impl Random {
 /// Gives a node `ratio` times as many tasks of its own distribution, and the same work in all.
 ///
 /// Drawn at equal steps through the tasks ordered by length, so that skew stays as it was
-/// measured; a node of one task keeps it. Attempts that were wasted stay as frequent, but are no
-/// longer tied to a task.
+/// measured. Attempts that were wasted stay as frequent, but are no longer tied to a task.
 pub(crate) fn resample(node: &Node, ratio: f64, random: &mut Random) -> Vec<Task> {
     let had = node.tasks.len();
     let count = ((had as f64 * ratio).round() as usize).max(1);
-    if had <= 1 || count == had {
+    if had == 0 || count == had {
         return node.tasks.clone();
     }
     let mut sorted = node.tasks.clone();
@@ -107,7 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn one_task_stays_one() {
-        assert_eq!(resample(&node(&[5.0]), 4.0, &mut Random::new(1)).len(), 1);
+    fn one_task_can_be_split_and_none_cannot() {
+        let drawn = resample(&node(&[6.0]), 3.0, &mut Random::new(1));
+        let lengths: Vec<f64> = drawn.iter().map(|task| task.duration_ns).collect();
+        assert_eq!(lengths, [2.0, 2.0, 2.0]);
+        assert!(resample(&node(&[]), 3.0, &mut Random::new(1)).is_empty());
     }
 }

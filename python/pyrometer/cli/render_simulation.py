@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyrometer import units
-from pyrometer.analyse.simulation.model import Level, SimulationReport
+from pyrometer.analyse.simulation.model import LeftOut, LeftOutReport, Level, SimulationReport
 from pyrometer.cli.drawing import (
     Justify,
     Look,
@@ -40,6 +40,45 @@ WORDS = {
 def simulation(console: Console, report: SimulationReport) -> None:
     """Print a whole simulation."""
     put(console, _parts(report, Look.of(console)))
+
+
+def left_out(console: Console, report: LeftOutReport) -> None:
+    """Print each level of a scaling experiment beside what the others say of it."""
+    put(console, _left_out(report, Look.of(console)))
+
+
+def _left_out(report: LeftOutReport, look: Look) -> Iterator[RenderableType]:
+    columns: Columns = [
+        ("slots", "right"), ("CPUs", "right"), ("runs", "right"), ("measured", "right"),
+        ("predicted", "right"), ("90 %", "left"), ("error", "right"), ("from", "left"),
+    ]  # fmt: skip
+    yield grid(look, columns, [_left_out_row(one) for one in report.levels], elastic=7)
+    yield note(
+        f"error: {units.percent(report.error_ratio)} in the median,"
+        f" {units.percent(report.worst_error_ratio)} at most"
+    )
+    covered = report.coverage
+    if covered.value is not None:
+        yield note(f"90 % intervals hold for {units.percent(covered.value)} of {covered.n} levels")
+
+
+def _left_out_row(one: LeftOut) -> list[str]:
+    predicted, cpus = one.predicted_s, one.from_cpus
+    whole = "" if cpus is None else f", {cpus:g} CPUs"
+    return [
+        str(one.slots_count),
+        units.MISSING if one.cpus is None else f"{one.cpus:g}",
+        str(one.measured_s.n),
+        units.duration(_ns(one.measured_s.value)),
+        units.duration(_ns(predicted.value)),
+        _interval(predicted),
+        units.percent(one.error_ratio, signed=True),
+        f"{one.from_slots_count} slots{whole}",
+    ]
+
+
+def _ns(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e9
 
 
 def _parts(report: SimulationReport, look: Look) -> Iterator[RenderableType]:
@@ -157,9 +196,11 @@ def _stages(report: SimulationReport, look: Look) -> Iterator[RenderableType]:
 
 
 def _interval(one: Estimate) -> str:
-    if one.low is None or one.high is None:
+    """Write an interval as it lies about its value: short enough for a column."""
+    if one.low is None or one.high is None or not one.value:
         return units.MISSING
-    return f"{units.duration(one.low)} … {units.duration(one.high)}"
+    low, high = (f"{100 * (end / one.value - 1):+.2g}" for end in (one.low, one.high))
+    return f"{low} … {high} %".replace("-", "−")
 
 
 def _times(ratio: float) -> str:

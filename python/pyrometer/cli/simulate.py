@@ -26,15 +26,19 @@ Examples:
   pyrometer simulate RUN --executors 4 --cores 8
   pyrometer simulate RUN --stretch 4=0.5 --percent 100
   pyrometer simulate RUN --contention 0.02,0.0005
+  pyrometer simulate EXPERIMENT/trials/*
 """
 
 
 @app.command(epilog=EXAMPLES)
 def simulate(
     run: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
-            metavar="RUN", help="A run directory, or a Spark event log.", show_default=False
+            metavar="RUN…",
+            help="A run directory, or a Spark event log. Several: the sizes of a scaling"
+            " experiment, each predicted from the others.",
+            show_default=False,
         ),
     ],
     as_json: JsonOption = False,
@@ -97,6 +101,14 @@ def simulate(
     from pyrometer.cli import render_simulation
     from pyrometer.store import Run
 
+    if len(run) > 1:
+        asked = (executors, cores, percent, tasks, stretch, cpus, price)
+        if any(option not in (None, []) for option in asked):
+            raise UsageError(
+                "several runs predict one another's size: with --contention, --window, --app alone"
+            )
+        _levels(run, window, application, contention, as_json)
+        return
     ask = Question(
         percents=PERCENTS if percent is None else _numbers("--percent", percent),
         executors=executors,
@@ -106,23 +118,47 @@ def simulate(
         prices=None if price is None else read_prices(price),
         seed=seed,
     )
-    with Run.open(run) as opened, err().status("simulating"):
+    with Run.open(run[0]) as opened, err().status("simulating"):
         chosen = choose(opened, window)
         measured = measured_of(opened, chosen, application)
         _know_stages(measured, ask.stretch)
         law, doubts = _contention(opened, measured, chosen.name, contention, cpus)
-        made = account(measured, chosen, str(run), ask, law, [*opened.doubts, *doubts])
+        made = account(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
     if as_json:
         emit_json(made)
     else:
         render_simulation.simulation(human(as_json), made)
 
 
+def _levels(
+    runs: list[Path], window: str | None, application: int | None, law: str | None, as_json: bool
+) -> None:
+    from pyrometer.analyse.simulation.left_out import Sized, leave_out
+    from pyrometer.analyse.simulation.measured import measured_of
+    from pyrometer.analyse.windows import choose
+    from pyrometer.cli import render_simulation
+    from pyrometer.store import Run
+
+    sized = []
+    with err().status("simulating"):
+        for path in runs:
+            with Run.open(path) as opened:
+                chosen = choose(opened, window)
+                measured = measured_of(opened, chosen, application)
+                found, _ = _contention(opened, measured, chosen.name, law, None)
+                sized.append(Sized(measured, found))
+        made = leave_out(sized)
+    if as_json:
+        emit_json(made)
+    else:
+        render_simulation.left_out(human(as_json), made)
+
+
 def _contention(
     run: Run, measured: Measured, window: str, law: str | None, cpus: float | None
 ) -> tuple[Contention | None, list[Doubt]]:
     from pyrometer import schema
-    from pyrometer.analyse.simulation.contention import fitted, of_ledger
+    from pyrometer.analyse.simulation.contention import fitted
 
     if law is not None:
         if cpus is not None:
@@ -131,6 +167,8 @@ def _contention(
         if len(numbers) != 2:
             raise UsageError(f"--contention {law}: two numbers, α and β", "--contention 0.02,0.001")
         return fitted(*numbers), []
+    from pyrometer.analyse.simulation.ledger_shares import of_ledger
+
     found, reason = of_ledger(run, measured, window, cpus)
     if found is not None:
         return found, []

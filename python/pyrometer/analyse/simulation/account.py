@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyrometer.analyse.simulation.calibrated import Calibrated, calibrate
-from pyrometer.analyse.simulation.cluster import Shape, most_slots, plain
+from pyrometer.analyse.simulation.cluster import Shape, most_slots, plain, tasks_ratios
 from pyrometer.analyse.simulation.contention import Contention
 from pyrometer.analyse.simulation.core import Schedule, schedules
 from pyrometer.analyse.simulation.doubts import doubts_of
@@ -123,12 +123,14 @@ def _schedules(
     stretches = [factors.tolist(), *([] if drawn is None else (factors * drawn).tolist())]
     # The first cluster is the one that was measured.
     clusters = [made.cluster(shape) for shape in (Shape(), *shapes)]
-    what: dict[str, Any] = {"seed": ask.seed, "tasks_ratio": ask.tasks_ratio}
-    scenarios = [
-        {**what, "cluster": cluster, "stretch": stretch}
-        for cluster in range(1, len(clusters))
-        for stretch in range(len(stretches))
-    ]
+    nodes = len(made.graph.after)
+    scenarios: list[dict[str, Any]] = []
+    for number, shape in enumerate(shapes, 1):
+        ratios = tasks_ratios(made.measured, nodes, shape.ratio, ask.tasks_ratio)
+        what: dict[str, Any] = {"seed": ask.seed, "cluster": number}
+        if any(ratio != 1 for ratio in ratios):
+            what["tasks_ratios"] = ratios
+        scenarios += [{**what, "stretch": stretch} for stretch in range(len(stretches))]
     found = schedules(made.plan, clusters, scenarios, contention, stretches)
     each = len(stretches)
     return [found[first : first + each] for first in range(0, len(found), each)]
@@ -159,26 +161,25 @@ def _level(made: Calibrated, shape: Shape, found: list[Schedule], prices: Prices
 
 
 def _bounds(made: Calibrated) -> Bounds:
-    measured, graph = made.measured, made.graph
-    anywhere = made.plan.anywhere()
-    tasks = made.plan.tasks
-    path, one = schedules(
-        anywhere,
+    measured, graph, tasks = made.measured, made.graph, made.plan.tasks
+    # Stretched by nothing, tasks leave the driver's time alone.
+    path, one, driver = schedules(
+        made.plan.anywhere(),
         [plain(graph, max(1, tasks.duration_ns.size)), plain(graph, 1)],
-        [{"cluster": 0, "nodes": True}, {"cluster": 1}],
+        [{"cluster": 0, "nodes": True}, {"cluster": 1}, {"cluster": 1, "stretch": 0}],
+        stretches=[[0.0] * len(graph.after)],
     )
-    own = made.schedule
-    slots = most_slots(measured.executors)
-    driver = own.elapsed_ns * own.slot_time["driver_ns"] / own.slot_time["total_ns"]
+    work_ns = float(tasks.duration_ns.sum())
     return Bounds(
         critical_path_ns=round(path.elapsed_ns),
-        ideal_ns=round(driver + float(tasks.duration_ns.sum()) / slots),
+        ideal_ns=round(driver.elapsed_ns + work_ns / most_slots(measured.executors)),
         one_core_ns=round(one.elapsed_ns),
         critical_stage_ids=[
-            measured.stages[node].stage_id for node in _path(path.released_by, graph.end)
+            measured.stages[node].stage_id
+            for node in _path(path.released_by, graph.end)
             if node < len(measured.stages)
         ],
-    )  # fmt: skip
+    )
 
 
 def _path(released_by: Sequence[int | None], end: int) -> list[int]:

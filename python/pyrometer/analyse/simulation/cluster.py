@@ -92,6 +92,33 @@ def cluster_of(
     return made
 
 
+def tasks_ratios(
+    measured: Measured, nodes: int, ratio: float, asked: float | None = None
+) -> list[float]:
+    """Say how many times as many tasks each node has at another number of slots.
+
+    Spark splits input by the number of cores (``spark.default.parallelism``): a stage without
+    parents that had as many tasks as there were slots has as many as there are. Where executors
+    come and go nothing is known of that.
+
+    Parameters
+    ----------
+    ratio : float
+        Slots, over those measured.
+    asked : float, optional
+        Tasks of each stage of several, over those measured: then nothing else counts.
+    """
+    slots = most_slots(measured.executors)
+    fixed = not measured.settings.dynamic
+    made = [1.0] * nodes
+    for stage in measured.stages:
+        if asked is not None:
+            made[stage.number] = asked if stage.tasks_count > 1 else 1.0
+        elif fixed and not stage.parent_ids and stage.tasks_count == slots:
+            made[stage.number] = math.ceil(slots * ratio - 1e-9) / slots
+    return made
+
+
 def plain(graph: Graph, slots: int) -> Description:
     """Describe a cluster of so many slots that are there from the beginning, all alike."""
     return [{"slots": slots, "host": 0, "add": (graph.start, 0)}]

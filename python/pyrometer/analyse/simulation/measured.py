@@ -12,12 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrometer.analyse.simulation.queries import (
+    CUT,
+    EXECUTORS,
+    FIRST_LAUNCH,
+    GIVEN_UP,
+    JOBS,
+    STAGES,
+    TASKS,
+)
 from pyrometer.analyse.simulation.settings import Settings, settings_of
 from pyrometer.analyse.windows import Interval, Window
 from pyrometer.errors import UsageError
 from pyrometer.store import Run, Tables
 
 Floats = NDArray[np.float64]
+MS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -143,7 +153,7 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
             "end_ns": [i.end_wall_ns for i in intervals],
         },
     )
-    tables.define("sim_stages", _STAGES, [index])
+    tables.define("sim_stages", STAGES, [index])
     stages = [
         Stage(**{**row, **{k: tuple(row[k] or ()) for k in ("parent_ids", "hosts")}})
         for row in tables.records("SELECT * FROM sim_stages ORDER BY number")
@@ -158,7 +168,7 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
     executors, inferred = _executors(tables, index, settings, intervals)
     if not executors:
         raise UsageError(f"{run.paths.root}: no executor is known, nor where a task ran")
-    jobs = [Job(**row) for row in tables.records(_JOBS, [index])]
+    jobs = [Job(**row) for row in tables.records(JOBS, [index])]
     return Measured(
         app_index=index,
         app_name=app["app_name"],
@@ -168,9 +178,9 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
         executors=executors,
         tasks=_tasks(tables, index),
         settings=settings,
-        first_launch_ns=tables.scalar(_FIRST_LAUNCH, [index]),
+        first_launch_ns=tables.scalar(FIRST_LAUNCH, [index]),
         open_ended=open_ended,
-        cut_count=int(tables.scalar(_CUT, [index])),
+        cut_count=int(tables.scalar(CUT, [index])),
         inferred=inferred,
     )
 
@@ -199,7 +209,7 @@ def _intervals(
 ) -> tuple[tuple[Interval, ...], bool]:
     """Give the window's stretches, and whether the log ends before the application."""
     if window.iterations:
-        return window.intervals, False
+        return tuple(_whole_ms(interval) for interval in window.intervals), False
     start = app["start_wall_ns"] or app["first_event_wall_ns"]
     if app["end_wall_ns"] is not None and start is not None:
         return (Interval(int(start), int(app["end_wall_ns"])),), False
@@ -213,12 +223,18 @@ def _intervals(
     return (Interval(int(start), int(last)),), True
 
 
+def _whole_ms(interval: Interval) -> Interval:
+    """Widen a stretch to whole milliseconds, as event logs have them."""
+    start, end = interval.start_wall_ns, interval.end_wall_ns
+    return Interval(start // MS * MS, -(-end // MS) * MS)
+
+
 def _executors(
     tables: Tables, app_index: int, settings: Settings, intervals: tuple[Interval, ...]
 ) -> tuple[list[Executor], bool]:
     first, last = intervals[0].start_wall_ns, intervals[-1].end_wall_ns
     found, inferred = [], False
-    for row in tables.records(_EXECUTORS, [app_index]):
+    for row in tables.records(EXECUTORS, [app_index]):
         cores, add, remove = row["cores_count"], row["add_wall_ns"], row["remove_wall_ns"]
         if cores is None:
             if not row["at_once"]:
@@ -238,14 +254,14 @@ def _executors(
                 pool=row["pool"],
                 add_ns=None if add is None or add <= first else add,
                 remove_ns=None if remove is None or remove >= last else remove,
-                dynamic=settings.dynamic and any(word in reason for word in _GIVEN_UP),
+                dynamic=settings.dynamic and any(word in reason for word in GIVEN_UP),
             )
         )
     return found, inferred
 
 
 def _tasks(tables: Tables, app_index: int) -> Tasks:
-    columns = tables.columns(_TASKS, [app_index])
+    columns = tables.columns(TASKS, [app_index])
 
     def of(name: str, kind: type[np.generic]) -> NDArray[Any]:
         return np.ascontiguousarray(np.asarray(columns[name]), dtype=kind)
@@ -257,96 +273,3 @@ def _tasks(tables: Tables, app_index: int) -> Tasks:
         wasted=of("wasted", np.uint8),
         retry_of=of("retry_of", np.int32),
     )
-
-
-# How Spark and its cluster managers word that dynamic allocation gave an executor up.
-_GIVEN_UP = ("killed by driver", "explicit termination request", "idle", "decommission")
-
-# The job of a stage is the first that lists it and was running when it was submitted. An attempt
-# that was never seen to end is taken to have ended with its stage.
-_STAGES = """
-WITH ran AS (
-  SELECT t.stage_id, t.stage_attempt, count(DISTINCT t.task_attempt_id) AS attempts,
-    count(DISTINCT t.task_index) FILTER (t.status = 'success') AS done,
-    coalesce(mode(e.resource_profile_id), 0) AS pool,
-    list_sort(list(DISTINCT coalesce(e.host, t.executor_id))
-      FILTER (t.locality IN ('PROCESS_LOCAL', 'NODE_LOCAL'))) AS hosts
-  FROM tasks t LEFT JOIN executors e USING (app_index, executor_id)
-  WHERE t.app_index = $1 AND t.launch_wall_ns IS NOT NULL GROUP BY ALL),
-done AS (
-  SELECT s.*, r.pool, r.hosts,
-    CASE WHEN s.status = 'succeeded' AND r.done < s.planned_tasks_count THEN 0
-      ELSE coalesce(r.attempts, 0) END AS tasks_count,
-    (SELECT min(j.job_id) FROM jobs j WHERE j.app_index = s.app_index
-      AND list_contains(j.stage_ids, s.stage_id) AND j.submit_wall_ns <= s.submit_wall_ns
-      AND coalesce(j.end_wall_ns, s.submit_wall_ns) >= s.submit_wall_ns) AS of_job
-  FROM stages s JOIN sim_window w
-    ON s.submit_wall_ns >= w.start_ns AND s.complete_wall_ns <= w.end_ns
-  LEFT JOIN ran r USING (stage_id, stage_attempt) WHERE s.app_index = $1)
-SELECT row_number() OVER (ORDER BY of_job NULLS LAST, stage_id, stage_attempt) - 1 AS number,
-  of_job AS job_id, stage_id, stage_attempt AS attempt, name, parent_ids,
-  submit_wall_ns AS submit_ns, complete_wall_ns AS complete_ns, tasks_count,
-  coalesce(pool, 0) AS pool, hosts
-FROM done
-"""
-_FIRST_LAUNCH = """
-SELECT min(t.launch_wall_ns) FROM tasks t JOIN sim_stages s USING (stage_id)
-WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
-"""
-_CUT = """
-SELECT count(*) FROM stages s JOIN sim_window w
-  ON s.submit_wall_ns >= w.start_ns AND s.submit_wall_ns < w.end_ns
-WHERE s.app_index = $1 AND (s.complete_wall_ns IS NULL OR s.complete_wall_ns > w.end_ns)
-"""
-_JOBS = """
-SELECT j.job_id, j.submit_wall_ns AS submit_ns,
-  CASE WHEN j.end_wall_ns <= w.end_ns THEN j.end_wall_ns END AS end_ns
-FROM jobs j JOIN sim_window w ON j.submit_wall_ns >= w.start_ns AND j.submit_wall_ns <= w.end_ns
-WHERE j.app_index = $1 ORDER BY j.job_id
-"""
-# An attempt whose result was lost later has a second row; its scheduler delay is Spark's:
-# core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala.
-_TASKS = """
-WITH each AS (
-  SELECT s.number, t.task_attempt_id, any_value(t.task_index) AS task_index,
-    any_value(t.attempt) AS attempt, bool_or(t.speculative) AS speculative,
-    bool_or(t.status <> 'success') AS wasted,
-    max(greatest(0, coalesce(t.finish_wall_ns, s.complete_ns) - t.launch_wall_ns)) AS duration,
-    max(CASE WHEN t.has_metrics THEN t.finish_wall_ns - t.launch_wall_ns
-        - coalesce(t.executor_run_time_ns, 0) - coalesce(t.executor_deserialize_time_ns, 0)
-        - coalesce(t.result_serialization_time_ns, 0)
-        - coalesce(t.finish_wall_ns - t.getting_result_wall_ns, 0) END) AS delay,
-    any_value(CASE t.locality WHEN 'NODE_LOCAL' THEN 1 WHEN 'RACK_LOCAL' THEN 2 WHEN 'ANY' THEN 3
-      ELSE 0 END) AS level
-  FROM tasks t JOIN sim_stages s USING (stage_id)
-  WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
-    AND t.launch_wall_ns IS NOT NULL
-  GROUP BY s.number, t.task_attempt_id),
-placed AS (
-  SELECT *, row_number() OVER (PARTITION BY number ORDER BY task_attempt_id) - 1 AS place
-  FROM each),
-chained AS (
-  SELECT *, CASE WHEN NOT speculative AND task_index IS NOT NULL THEN lag(place) OVER (
-    PARTITION BY number, task_index, speculative ORDER BY attempt, task_attempt_id) END AS before
-  FROM placed)
-SELECT duration::DOUBLE AS duration_ns,
-  least(greatest(coalesce(delay, 0), 0), duration)::DOUBLE AS delay_ns,
-  level::UTINYINT AS level, wasted::UTINYINT AS wasted,
-  coalesce(before, -1)::INTEGER AS retry_of
-FROM chained ORDER BY number, place
-"""
-_EXECUTORS = """
-WITH steps AS (
-  SELECT executor_id, launch_wall_ns AS t, 1 AS d FROM tasks
-    WHERE app_index = $1 AND finish_wall_ns IS NOT NULL
-  UNION ALL SELECT executor_id, finish_wall_ns, -1 FROM tasks
-    WHERE app_index = $1 AND launch_wall_ns IS NOT NULL),
-ran AS (
-  SELECT executor_id, max(n) AS at_once FROM (
-    SELECT executor_id, sum(d) OVER (PARTITION BY executor_id ORDER BY t, d) AS n FROM steps)
-  GROUP BY executor_id)
-SELECT executor_id, e.host, e.cores_count, e.add_wall_ns, e.remove_wall_ns, e.remove_reason,
-  coalesce(e.resource_profile_id, 0) AS pool, r.at_once
-FROM (SELECT * FROM executors WHERE app_index = $1) e FULL JOIN ran r USING (executor_id)
-ORDER BY e.add_wall_ns NULLS FIRST, TRY_CAST(executor_id AS BIGINT), executor_id
-"""

@@ -154,3 +154,45 @@ class SimulationReport(BaseModel):
     currency: str | None = None
     stages: list[StageReport]
     doubts: list[Doubt] = Field(default_factory=list)
+
+
+class LeftOut(BaseModel):
+    """One level of a scaling experiment, predicted from runs of others.
+
+    Attributes
+    ----------
+    measured_s, predicted_s : Estimate
+        Time of an iteration: mean over the level's runs, and as the nearest other level says.
+    from_slots_count, from_cpus : int, float or None
+        The nearest other level.
+    """
+
+    slots_count: int
+    cpus: float | None
+    measured_s: Estimate
+    predicted_s: Estimate
+    from_slots_count: int
+    from_cpus: float | None
+    error_ratio: float
+
+
+class LeftOutReport(BaseModel):
+    """``pyrometer simulate RUN RUN… --json``.
+
+    Attributes
+    ----------
+    error_ratio, worst_error_ratio : float
+        Median and largest over levels, without sign.
+    coverage : Estimate
+        Share of levels whose measured mean lies in its 90 % interval.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_: Literal["pyrometer/simulate-levels/1"] = Field(
+        "pyrometer/simulate-levels/1", alias="schema"
+    )
+    levels: list[LeftOut]
+    error_ratio: float
+    worst_error_ratio: float
+    coverage: Estimate

@@ -1,0 +1,144 @@
+"""Leave one level out: each size of a scaling experiment, predicted from runs of the others.
+
+A level is a number of slots and, where they are known, of CPUs. What each run of the other levels
+says of it is one prediction; the nearest level is relied on, and the interval is that of a further
+prediction by another level (t on logarithms).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import mean, median
+
+import numpy as np
+from scipy import stats
+
+from pyrometer.analyse.simulation.calibrated import calibrate
+from pyrometer.analyse.simulation.cluster import Shape, most_slots, tasks_ratios
+from pyrometer.analyse.simulation.contention import Contention, cpu_limit
+from pyrometer.analyse.simulation.core import schedules
+from pyrometer.analyse.simulation.intervals import LEVEL, coverage
+from pyrometer.analyse.simulation.measured import Measured
+from pyrometer.analyse.simulation.model import LeftOut, LeftOutReport
+from pyrometer.errors import UsageError
+from pyrometer.estimate import Estimate
+
+Size = tuple[int, float | None]
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A run of one level, and the contention that it was measured under."""
+
+    measured: Measured
+    contention: Contention | None = None
+
+    @property
+    def size(self) -> Size:
+        """Slots at once, and CPUs where contention is by them."""
+        cpus = None if self.contention is None else self.contention.cpus
+        return most_slots(self.measured.executors), cpus
+
+    @property
+    def seconds(self) -> float:
+        """Measured time of an iteration."""
+        return self.measured.elapsed_ns / len(self.measured.intervals) / 1e9
+
+    def predict(self, sizes: Sequence[Size]) -> list[float]:
+        """Give the time of an iteration at other sizes, in seconds."""
+        found = []
+        made = calibrate(self.measured, self.contention)
+        for slots, cpus in sizes:
+            law = self.contention
+            if law is not None and cpus is not None:
+                law = replace(law, asked=cpu_limit(cpus))
+            shape = Shape(slots / self.size[0])
+            clusters = [made.cluster(Shape()), made.cluster(shape)]
+            ratios = tasks_ratios(self.measured, len(made.graph.after), shape.ratio)
+            scenario = {"cluster": 1, "tasks_ratios": ratios}
+            schedule = schedules(made.plan, clusters, [scenario], law)[0]
+            found.append(schedule.elapsed_ns / len(self.measured.intervals) / 1e9)
+        return found
+
+
+def leave_out(runs: Sequence[Sized]) -> LeftOutReport:
+    """Predict each level from the others.
+
+    Raises
+    ------
+    UsageError
+        If all runs are of one level.
+    """
+    levels: dict[Size, list[Sized]] = defaultdict(list)
+    for run in runs:
+        levels[run.size].append(run)
+    if len(levels) < 2:
+        raise UsageError(
+            "the runs are all of one size: no level can be left out",
+            "give runs of other numbers of slots or CPUs, as `pyrometer scale` makes them",
+        )
+    said: dict[Size, dict[Size, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in runs:
+        others = [size for size in levels if size != run.size]
+        for size, seconds in zip(others, run.predict(others), strict=True):
+            said[size][run.size].append(seconds)
+    made = [_left_out(size, levels[size], said[size]) for size in sorted(levels, key=_order)]
+    errors = [abs(one.error_ratio) for one in made]
+    return LeftOutReport(
+        levels=made,
+        error_ratio=median(errors),
+        worst_error_ratio=max(errors),
+        coverage=coverage([one.measured_s.value or 0.0 for one in made],
+                          [one.predicted_s for one in made]),
+    )  # fmt: skip
+
+
+def _order(size: Size) -> tuple[float, int]:
+    return size[1] or 0.0, size[0]
+
+
+def _distance(a: Size, b: Size) -> float:
+    cpus = abs(math.log(a[1] / b[1])) if a[1] and b[1] else 0.0
+    return abs(math.log(a[0] / b[0])) + cpus
+
+
+def _left_out(size: Size, runs: list[Sized], said: dict[Size, list[float]]) -> LeftOut:
+    taken = [run.seconds for run in runs]
+    nearest = min(said, key=lambda other: (_distance(size, other), _order(other)))
+    value = mean(said[nearest])
+    logs = np.log([mean(one) for one in said.values()])
+    low = high = None
+    if logs.size > 1:
+        half = float(stats.t.ppf((1 + LEVEL) / 2, logs.size - 1)) * float(np.std(logs, ddof=1))
+        half *= math.sqrt(1 + 1 / logs.size)
+        low, high = math.exp(logs.mean() - half), math.exp(logs.mean() + half)
+    return LeftOut(
+        slots_count=size[0],
+        cpus=size[1],
+        measured_s=_mean(taken),
+        predicted_s=Estimate(
+            value=value, low=low, high=high, level=LEVEL, n=logs.size,
+            method="t on logarithms of what other levels say",
+        ),
+        from_slots_count=nearest[0],
+        from_cpus=nearest[1],
+        error_ratio=value / mean(taken) - 1,
+    )  # fmt: skip
+
+
+def _mean(values: list[float]) -> Estimate:
+    n = len(values)
+    half = None
+    if n > 1:
+        half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
+    return Estimate(
+        value=mean(values),
+        low=None if half is None else mean(values) - half,
+        high=None if half is None else mean(values) + half,
+        level=LEVEL,
+        n=n,
+        method="t",
+    )

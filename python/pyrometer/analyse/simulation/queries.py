@@ -1,0 +1,95 @@
+"""SQL for what a scheduler can know of an application ($1): over table ``sim_window``."""
+
+from __future__ import annotations
+
+# How Spark and its cluster managers word that dynamic allocation gave an executor up.
+GIVEN_UP = ("killed by driver", "explicit termination request", "idle", "decommission")
+
+# The job of a stage is the first that lists it and was running when it was submitted. An attempt
+# that was never seen to end is taken to have ended with its stage.
+STAGES = """
+WITH ran AS (
+  SELECT t.stage_id, t.stage_attempt, count(DISTINCT t.task_attempt_id) AS attempts,
+    count(DISTINCT t.task_index) FILTER (t.status = 'success') AS done,
+    coalesce(mode(e.resource_profile_id), 0) AS pool,
+    list_sort(list(DISTINCT coalesce(e.host, t.executor_id))
+      FILTER (t.locality IN ('PROCESS_LOCAL', 'NODE_LOCAL'))) AS hosts
+  FROM tasks t LEFT JOIN executors e USING (app_index, executor_id)
+  WHERE t.app_index = $1 AND t.launch_wall_ns IS NOT NULL GROUP BY ALL),
+done AS (
+  SELECT s.*, r.pool, r.hosts,
+    CASE WHEN s.status = 'succeeded' AND r.done < s.planned_tasks_count THEN 0
+      ELSE coalesce(r.attempts, 0) END AS tasks_count,
+    (SELECT min(j.job_id) FROM jobs j WHERE j.app_index = s.app_index
+      AND list_contains(j.stage_ids, s.stage_id) AND j.submit_wall_ns <= s.submit_wall_ns
+      AND coalesce(j.end_wall_ns, s.submit_wall_ns) >= s.submit_wall_ns) AS of_job
+  FROM stages s JOIN sim_window w
+    ON s.submit_wall_ns >= w.start_ns AND s.complete_wall_ns <= w.end_ns
+  LEFT JOIN ran r USING (stage_id, stage_attempt) WHERE s.app_index = $1)
+SELECT row_number() OVER (ORDER BY of_job NULLS LAST, stage_id, stage_attempt) - 1 AS number,
+  of_job AS job_id, stage_id, stage_attempt AS attempt, name, parent_ids,
+  submit_wall_ns AS submit_ns, complete_wall_ns AS complete_ns, tasks_count,
+  coalesce(pool, 0) AS pool, hosts
+FROM done
+"""
+FIRST_LAUNCH = """
+SELECT min(t.launch_wall_ns) FROM tasks t JOIN sim_stages s USING (stage_id)
+WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
+"""
+CUT = """
+SELECT count(*) FROM stages s JOIN sim_window w
+  ON s.submit_wall_ns >= w.start_ns AND s.submit_wall_ns < w.end_ns
+WHERE s.app_index = $1 AND (s.complete_wall_ns IS NULL OR s.complete_wall_ns > w.end_ns)
+"""
+JOBS = """
+SELECT j.job_id, j.submit_wall_ns AS submit_ns,
+  CASE WHEN j.end_wall_ns <= w.end_ns THEN j.end_wall_ns END AS end_ns
+FROM jobs j JOIN sim_window w ON j.submit_wall_ns >= w.start_ns AND j.submit_wall_ns <= w.end_ns
+WHERE j.app_index = $1 ORDER BY j.job_id
+"""
+# An attempt whose result was lost later has a second row; its scheduler delay is Spark's:
+# core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala.
+TASKS = """
+WITH each AS (
+  SELECT s.number, t.task_attempt_id, any_value(t.task_index) AS task_index,
+    any_value(t.attempt) AS attempt, bool_or(t.speculative) AS speculative,
+    bool_or(t.status <> 'success') AS wasted,
+    max(greatest(0, coalesce(t.finish_wall_ns, s.complete_ns) - t.launch_wall_ns)) AS duration,
+    max(CASE WHEN t.has_metrics THEN t.finish_wall_ns - t.launch_wall_ns
+        - coalesce(t.executor_run_time_ns, 0) - coalesce(t.executor_deserialize_time_ns, 0)
+        - coalesce(t.result_serialization_time_ns, 0)
+        - coalesce(t.finish_wall_ns - t.getting_result_wall_ns, 0) END) AS delay,
+    any_value(CASE t.locality WHEN 'NODE_LOCAL' THEN 1 WHEN 'RACK_LOCAL' THEN 2 WHEN 'ANY' THEN 3
+      ELSE 0 END) AS level
+  FROM tasks t JOIN sim_stages s USING (stage_id)
+  WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
+    AND t.launch_wall_ns IS NOT NULL
+  GROUP BY s.number, t.task_attempt_id),
+placed AS (
+  SELECT *, row_number() OVER (PARTITION BY number ORDER BY task_attempt_id) - 1 AS place
+  FROM each),
+chained AS (
+  SELECT *, CASE WHEN NOT speculative AND task_index IS NOT NULL THEN lag(place) OVER (
+    PARTITION BY number, task_index, speculative ORDER BY attempt, task_attempt_id) END AS before
+  FROM placed)
+SELECT duration::DOUBLE AS duration_ns,
+  least(greatest(coalesce(delay, 0), 0), duration)::DOUBLE AS delay_ns,
+  level::UTINYINT AS level, wasted::UTINYINT AS wasted,
+  coalesce(before, -1)::INTEGER AS retry_of
+FROM chained ORDER BY number, place
+"""
+EXECUTORS = """
+WITH steps AS (
+  SELECT executor_id, launch_wall_ns AS t, 1 AS d FROM tasks
+    WHERE app_index = $1 AND finish_wall_ns IS NOT NULL
+  UNION ALL SELECT executor_id, finish_wall_ns, -1 FROM tasks
+    WHERE app_index = $1 AND launch_wall_ns IS NOT NULL),
+ran AS (
+  SELECT executor_id, max(n) AS at_once FROM (
+    SELECT executor_id, sum(d) OVER (PARTITION BY executor_id ORDER BY t, d) AS n FROM steps)
+  GROUP BY executor_id)
+SELECT executor_id, e.host, e.cores_count, e.add_wall_ns, e.remove_wall_ns, e.remove_reason,
+  coalesce(e.resource_profile_id, 0) AS pool, r.at_once
+FROM (SELECT * FROM executors WHERE app_index = $1) e FULL JOIN ran r USING (executor_id)
+ORDER BY e.add_wall_ns NULLS FIRST, TRY_CAST(executor_id AS BIGINT), executor_id
+"""
