@@ -3,7 +3,7 @@ import { NONE, significant, time } from "./format.js";
 
 export const gone = (value) => value === null || value === undefined;
 
-export const seconds = (value) => (gone(value) ? NONE : time(value * 1e9));
+export const seconds = (value) => (gone(value) ? NONE : value === 0 ? "0 s" : time(value * 1e9));
 
 export const range = (one, show) => (gone(one?.low) || gone(one?.high) ? null : `${show(one.low)} to ${show(one.high)}`);
 

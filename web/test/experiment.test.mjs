@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { seconds } from "../src/experiment-format.js";
 import { grids, shade } from "../src/experiment-matrix.js";
 import { extent, linear, steps } from "../src/plot.js";
 
@@ -35,4 +36,8 @@ test("a third factor makes a grid for each of its levels", () => {
   const { rows, columns, parts } = grids({ factors: { a: ["1", "2"], b: ["x", "y"], c: ["p", "q"] }, cells });
   assert.deepEqual([rows, columns], ["a", "b"]);
   assert.deepEqual(parts.map(({ title, cells: own }) => [title, own.length]), [["c = p", 4], ["c = q", 4]]);
+});
+
+test("a time of nothing is in the unit of its axis", () => {
+  assert.deepEqual([seconds(0), seconds(1.5), seconds(null)], ["0 s", "1.50 s", "–"]);
 });
