@@ -49,7 +49,7 @@ function comparisons(report, choose) {
   const text = "Times of the treatments, and every pair (or each treatment beside the baseline) with its change, 95 % interval and verdict. “Same” means: within the margin; “cannot tell” that more trials are needed.";
   const made = report.comparison;
   return section("comparisons", "Comparisons", text, treatmentPlot(report.treatments, choose),
-    made?.pairs.length ? [el("h3", null, "Changes"), changePlot(made), pairs(made, report.canaries)] : missing(`Not compared: ${report.reason}.`));
+    made?.pairs.length ? [el("h3", null, report.baseline ? ["Changes beside ", bdi(report.baseline)] : "Changes"), changePlot(made), pairs(made, report.canaries)] : missing(`Not compared: ${report.reason}.`));
 }
 
 function pairs(made, canaries) {
