@@ -119,7 +119,7 @@ def _kernel_threads(scope: Scope) -> list[Row]:
     )
     path = "kernel_threads"
     if not used:
-        why = "the probe saw no kernel threads: they are among other_processes"
+        why = "the probe saw no kernel threads: their CPU is among that of the other processes"
         return [Row(path=path, method="unavailable", source=why)]
     total = Row(
         path=path,
@@ -150,7 +150,8 @@ def _others(
                 path="other_processes",
                 value_ns=busy - followed - own - (kernel_ns or 0),
                 method="by_complement",
-                source=f"host busy ({TICKS}) − followed processes − the probe − kernel threads",
+                source=f"host busy ({TICKS}) − followed processes − the probe"
+                + ("; kernel threads are among them" if kernel_ns is None else " − kernel threads"),
             )
         )
     for path in ("steal", "idle", "iowait"):
