@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
@@ -57,10 +58,15 @@ impl<T: Table> ParquetSink<T> {
                 SCHEMA_VERSION.to_string(),
             )]));
         for field in T::schema().fields() {
-            if field.data_type().is_integer() {
-                let column = ColumnPath::from(field.name().as_str());
+            let column = ColumnPath::from(field.name().as_str());
+            let kind = field.data_type();
+            if kind.is_integer() {
                 properties =
                     properties.set_column_dictionary_page_size_limit(column, INTEGERS_BYTES);
+            } else if matches!(kind, DataType::Dictionary(..)) {
+                // A few words that every row group has: bounds would rule none of them out.
+                properties =
+                    properties.set_column_statistics_enabled(column, EnabledStatistics::None);
             }
         }
         let writer = ArrowWriter::try_new(file, T::schema(), Some(properties.build()));

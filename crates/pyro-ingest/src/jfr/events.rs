@@ -1,8 +1,9 @@
 //! Events of interest, told by name and read by the chunk's own metadata.
 
 use super::bytes::Cursor;
-use super::metadata::{Metadata, Shape, Value};
-use super::pools::KeyMap;
+use super::keys::KeyMap;
+use super::metadata::Metadata;
+use super::shape::{Shape, Value};
 
 /// What an event is to Pyrometer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub enum Slot {
     /// A value.
     Value,
 }
+use Slot::{Bytes, Class, Count, Duration, Name, Span, Stack, Start, State, Thread};
+
 /// Number of slots.
 const SLOTS: usize = 11;
 
@@ -87,279 +90,86 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Event name, kind, and the name of the field for each slot, in the order of [`Slot`].
-const EVENTS: [(&str, Kind, [&str; SLOTS]); 18] = [
-    (
-        "jdk.ExecutionSample",
-        Kind::Execution,
-        [
-            "startTime",
-            "",
-            "sampledThread",
-            "stackTrace",
-            "state",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-        ],
-    ),
-    (
-        "jdk.CPUTimeSample",
-        Kind::Execution,
-        [
-            "startTime",
-            "",
-            "eventThread",
-            "stackTrace",
-            "",
-            "samplingPeriod",
-            "",
-            "",
-            "",
-            "",
-            "",
-        ],
-    ),
-    (
-        "jdk.NativeMethodSample",
-        Kind::NativeMethod,
-        [
-            "startTime",
-            "",
-            "sampledThread",
-            "stackTrace",
-            "state",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-        ],
-    ),
+/// Fields and the slots that they fill.
+type Fields = &'static [(Slot, &'static str)];
+
+/// What many events have.
+const COMMON: Fields = &[
+    (Start, "startTime"),
+    (Duration, "duration"),
+    (Thread, "eventThread"),
+    (Stack, "stackTrace"),
+];
+const SAMPLED: Fields = &[(Thread, "sampledThread"), (State, "state")];
+
+/// Events by name, what they are, and their fields beside the common ones.
+const EVENTS: [(&str, Kind, Fields); 17] = [
+    ("jdk.ExecutionSample", Kind::Execution, SAMPLED),
+    ("jdk.CPUTimeSample", Kind::Execution, &[]),
+    ("jdk.NativeMethodSample", Kind::NativeMethod, SAMPLED),
     (
         "profiler.WallClockSample",
         Kind::Wall,
-        [
-            "startTime",
-            "",
-            "sampledThread",
-            "stackTrace",
-            "state",
-            "samples",
-            "timeSpan",
-            "",
-            "",
-            "",
-            "",
+        &[
+            (Thread, "sampledThread"),
+            (State, "state"),
+            (Count, "samples"),
+            (Span, "timeSpan"),
         ],
     ),
     (
         "jdk.ObjectAllocationInNewTLAB",
         Kind::Allocation,
-        [
-            "startTime",
-            "",
-            "eventThread",
-            "stackTrace",
-            "",
-            "",
-            "",
-            "objectClass",
-            "tlabSize",
-            "",
-            "",
-        ],
+        &[(Class, "objectClass"), (Bytes, "tlabSize")],
     ),
     (
         "jdk.ObjectAllocationOutsideTLAB",
         Kind::Allocation,
-        [
-            "startTime",
-            "",
-            "eventThread",
-            "stackTrace",
-            "",
-            "",
-            "",
-            "objectClass",
-            "allocationSize",
-            "",
-            "",
-        ],
+        &[(Class, "objectClass"), (Bytes, "allocationSize")],
     ),
     (
         "jdk.ObjectAllocationSample",
         Kind::Allocation,
-        [
-            "startTime",
-            "",
-            "eventThread",
-            "stackTrace",
-            "",
-            "",
-            "",
-            "objectClass",
-            "weight",
-            "",
-            "",
-        ],
+        &[(Class, "objectClass"), (Bytes, "weight")],
     ),
     (
         "profiler.LiveObject",
         Kind::Live,
-        [
-            "startTime",
-            "",
-            "eventThread",
-            "stackTrace",
-            "",
-            "",
-            "",
-            "objectClass",
-            "allocationSize",
-            "",
-            "",
-        ],
+        &[(Class, "objectClass"), (Bytes, "allocationSize")],
     ),
     (
         "profiler.Malloc",
         Kind::Malloc,
-        [
-            "startTime",
-            "",
-            "eventThread",
-            "stackTrace",
-            "",
-            "address",
-            "",
-            "",
-            "size",
-            "",
-            "",
-        ],
+        &[(Count, "address"), (Bytes, "size")],
     ),
-    (
-        "profiler.Free",
-        Kind::Free,
-        ["startTime", "", "", "", "", "address", "", "", "", "", ""],
-    ),
+    ("profiler.Free", Kind::Free, &[(Count, "address")]),
     (
         "jdk.JavaMonitorEnter",
         Kind::Lock,
-        [
-            "startTime",
-            "duration",
-            "eventThread",
-            "stackTrace",
-            "",
-            "",
-            "",
-            "monitorClass",
-            "",
-            "",
-            "",
-        ],
+        &[(Class, "monitorClass")],
     ),
-    (
-        "jdk.ThreadPark",
-        Kind::Lock,
-        [
-            "startTime",
-            "duration",
-            "eventThread",
-            "stackTrace",
-            "",
-            "",
-            "",
-            "parkedClass",
-            "",
-            "",
-            "",
-        ],
-    ),
-    (
-        "profiler.NativeLock",
-        Kind::NativeLock,
-        [
-            "startTime",
-            "duration",
-            "eventThread",
-            "stackTrace",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-            "",
-        ],
-    ),
+    ("jdk.ThreadPark", Kind::Lock, &[(Class, "parkedClass")]),
+    ("profiler.NativeLock", Kind::NativeLock, &[]),
     (
         "jdk.Compilation",
         Kind::Compilation,
-        [
-            "startTime",
-            "duration",
-            "",
-            "",
-            "succeded",
-            "compileLevel",
-            "",
-            "method",
-            "codeSize",
-            "compiler",
-            "",
+        &[
+            // JDK 25 corrected the spelling.
+            (State, "succeded"),
+            (State, "succeeded"),
+            (Count, "compileLevel"),
+            (Class, "method"),
+            (Bytes, "codeSize"),
+            (Name, "compiler"),
         ],
     ),
     (
         "jdk.ActiveSetting",
         Kind::Setting,
-        [
-            "startTime",
-            "",
-            "",
-            "",
-            "",
-            "id",
-            "",
-            "",
-            "",
-            "name",
-            "value",
-        ],
+        &[(Count, "id"), (Name, "name"), (Slot::Value, "value")],
     ),
-    (
-        "jdk.ActiveRecording",
-        Kind::Recording,
-        ["startTime", "", "", "", "", "", "", "", "", "name", ""],
-    ),
-    (
-        "jdk.JVMInformation",
-        Kind::Jvm,
-        ["startTime", "", "", "", "", "pid", "", "", "", "", ""],
-    ),
-    // JDK 25 corrected the spelling of the field; both are tried, the first that exists counts.
-    (
-        "jdk.Compilation",
-        Kind::Compilation,
-        [
-            "startTime",
-            "duration",
-            "",
-            "",
-            "succeeded",
-            "compileLevel",
-            "",
-            "method",
-            "codeSize",
-            "compiler",
-            "",
-        ],
-    ),
+    ("jdk.ActiveRecording", Kind::Recording, &[(Name, "name")]),
+    ("jdk.JVMInformation", Kind::Jvm, &[(Count, "pid")]),
 ];
 
 /// How to read one type of event.
@@ -382,25 +192,15 @@ impl Reader {
 
 /// Readers of the events of interest that a chunk declares, by type id.
 pub fn readers(metadata: &Metadata) -> KeyMap<u64, Reader> {
-    let mut readers = KeyMap::default();
-    for (name, kind, fields) in &EVENTS {
-        let Some(id) = metadata.id(name) else {
-            continue;
+    let reader = |(name, kind, fields): &(&str, Kind, Fields)| {
+        let slot = |field: &str| {
+            let mut all = COMMON.iter().chain(*fields);
+            all.find(|(_, name)| *name == field)
+                .map(|(slot, _)| *slot as usize)
         };
-        let has = |field: &str| {
-            metadata
-                .get(id)
-                .is_some_and(|class| class.fields.iter().any(|f| f.name == field))
-        };
-        if fields
-            .iter()
-            .any(|field| field.starts_with("succe") && !has(field))
-        {
-            continue;
-        }
-        if let Ok(shape) = Shape::compile(metadata, id, fields) {
-            readers.insert(id, Reader { kind: *kind, shape });
-        }
-    }
-    readers
+        let id = metadata.id(name)?;
+        let shape = Shape::compile(metadata, id, slot).ok()?;
+        Some((id, Reader { kind: *kind, shape }))
+    };
+    EVENTS.iter().filter_map(reader).collect()
 }

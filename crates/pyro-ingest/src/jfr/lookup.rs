@@ -5,7 +5,9 @@ use pyro_stacks::folded::Names;
 use pyro_stacks::{Frame, FrameKind, java_class_name};
 use rustc_hash::FxHashMap;
 
-use super::pools::{KeyMap, Named, Pools, RawFrame};
+use super::keys::KeyMap;
+use super::pools::{Named, Pools};
+use super::stack::RawFrame;
 use crate::dictionary::{Dictionary, MethodNumber};
 
 /// Keys that were looked up before. A chunk describes all that its keys mean anew, but within a
@@ -17,10 +19,11 @@ pub struct Lookup {
     names: Names,
     /// Methods by class and name, and whether they are native.
     methods: FxHashMap<(u32, u32, bool), MethodNumber>,
-    /// What keys mean in the chunk: names of a method's class and of itself, names of classes,
-    /// kinds of frames.
-    method_names: KeyMap<u64, (u32, u32)>,
+    /// What keys mean in the chunk: symbols, names of classes, names of a method's class and of
+    /// itself, kinds of frames.
+    symbols: KeyMap<u64, u32>,
     class_names: KeyMap<u64, u32>,
+    method_names: KeyMap<u64, (u32, u32)>,
     kinds: KeyMap<u64, FrameKind>,
     /// What was made of keys: frames, and stacks by the bytes that describe them.
     frames: KeyMap<RawFrame, u32>,
@@ -44,14 +47,13 @@ impl Lookup {
     /// of any is forgotten.
     pub fn begin_chunk(&mut self, pools: &Pools<'_>) {
         self.stacks.clear();
+        self.symbols.clear();
         self.class_names.clear();
         let mut same = true;
         for key in pools.method_keys() {
             let names = self.names_of(pools, key);
-            same &= self
-                .method_names
-                .insert(key, names)
-                .is_none_or(|old| old == names);
+            let old = self.method_names.insert(key, names);
+            same &= old.is_none_or(|old| old == names);
         }
         for key in pools.keys(Named::FrameType) {
             let text = pools.name(Named::FrameType, key);
@@ -73,15 +75,31 @@ impl Lookup {
 
     /// Names of a method's class and of itself.
     fn names_of(&mut self, pools: &Pools<'_>, key: u64) -> (u32, u32) {
-        let names = &mut self.names;
-        let Some((class_key, name)) = pools.method(key) else {
-            return (names.number(b""), names.number(b"unknown"));
-        };
-        let class = *self.class_names.entry(class_key).or_insert_with(|| {
-            let class = pools.class_bytes(class_key);
-            names.number(&class.unwrap_or_default())
+        let found = pools.method(key).and_then(|(class_key, name)| {
+            let name = self.symbol(pools, name)?;
+            let class = match self.class_names.get(&class_key) {
+                Some(&known) => known,
+                None => {
+                    let class = pools.class_symbol(class_key);
+                    let class = class.and_then(|symbol| self.symbol(pools, symbol));
+                    let class = class.unwrap_or_else(|| self.names.number(b""));
+                    self.class_names.insert(class_key, class);
+                    class
+                }
+            };
+            Some((class, name))
         });
-        (class, names.number(&name))
+        found.unwrap_or_else(|| (self.names.number(b""), self.names.number(b"unknown")))
+    }
+
+    /// Number of a symbol's text. Methods share names, and their text is looked up once in a chunk.
+    fn symbol(&mut self, pools: &Pools<'_>, key: u64) -> Option<u32> {
+        if let Some(&known) = self.symbols.get(&key) {
+            return Some(known);
+        }
+        let number = self.names.number(&pools.symbol(key)?);
+        self.symbols.insert(key, number);
+        Some(number)
     }
 
     /// Id of the stack with this key, resolved at first sight; `None` where its pool is missing.

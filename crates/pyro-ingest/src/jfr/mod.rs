@@ -14,12 +14,18 @@
 mod bytes;
 mod chunk;
 mod events;
+mod keys;
+mod known;
 mod lookup;
 mod metadata;
 mod pools;
+mod reading;
 mod recording;
 mod samples;
+mod settings;
+mod shape;
 mod spans;
+mod stack;
 mod unfreed;
 
 use std::collections::BTreeMap;
@@ -33,8 +39,9 @@ use chunk::ChunkError;
 use lookup::Lookup;
 use pyro_model::{Doubt, Error, IngestReport, ParquetSink, Result, Severity};
 use pyro_stacks::Rules;
-use recording::{Output, Recording, Settings};
+use recording::{Output, Recording};
 use samples::{Event, SampleSink};
+use settings::Settings;
 pub use spans::SpanIndex;
 
 /// Reads recordings, and from the plugin's files which task each thread was running; writes the
@@ -244,7 +251,7 @@ fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
             "{misnamed} task threads are named after a task that the plugin did not see on them"
         ),
     );
-    let pid = recording.pid.or(recording.settings.pid);
+    let pid = recording.pid();
     let unknown = seen.events > 0
         && !without_tasks(path)
         && !pid.is_some_and(|pid| recording.spans.knows(pid));

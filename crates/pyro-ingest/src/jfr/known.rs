@@ -1,0 +1,98 @@
+//! What keys of a chunk mean to its samples, each worked out at first sight.
+
+use pyro_model::TaskSpan;
+use pyro_stacks::{java_class_name, task_of_thread};
+
+use super::keys::KeyMap;
+use super::pools::{Named, Pools, Thread};
+use super::recording::{Output, Recording};
+use super::samples::ThreadFacts;
+use crate::sample_rows::Label;
+
+/// Threads with the tasks that they ran, classes, and which states are sleep.
+pub struct Known<'a, 'c> {
+    pools: &'c Pools<'c>,
+    threads: KeyMap<u64, (ThreadFacts, &'a [TaskSpan])>,
+    classes: KeyMap<u64, Option<Label>>,
+    sleeping: KeyMap<u64, Option<bool>>,
+}
+
+impl<'a, 'c> Known<'a, 'c> {
+    /// Nothing of a chunk yet.
+    pub fn new(pools: &'c Pools<'c>) -> Self {
+        Self {
+            pools,
+            threads: KeyMap::default(),
+            classes: KeyMap::default(),
+            sleeping: KeyMap::default(),
+        }
+    }
+
+    /// A thread, and the tasks that it ran.
+    pub fn thread(
+        &mut self,
+        key: u64,
+        recording: &mut Recording<'a>,
+        output: &mut Output,
+    ) -> (&ThreadFacts, &'a [TaskSpan]) {
+        let pools = self.pools;
+        let (facts, spans) = self
+            .threads
+            .entry(key)
+            .or_insert_with(|| thread(pools, key, recording, output));
+        (facts, *spans)
+    }
+
+    /// Name of a class; key 0 is none.
+    pub fn class(&mut self, key: u64, output: &mut Output) -> Option<Label> {
+        if key == 0 {
+            return None;
+        }
+        *self.classes.entry(key).or_insert_with(|| {
+            let name = self.pools.class(key)?;
+            Some(output.samples.label(&java_class_name(&name)))
+        })
+    }
+
+    /// Whether a thread in this state sleeps, where the state tells.
+    pub fn asleep(&mut self, key: u64) -> Option<bool> {
+        *self.sleeping.entry(key).or_insert_with(|| {
+            match self.pools.name(Named::ThreadState, key)?.as_str() {
+                "STATE_SLEEPING" => Some(true),
+                "STATE_RUNNABLE" => Some(false),
+                _ => None,
+            }
+        })
+    }
+}
+
+fn thread<'a>(
+    pools: &Pools<'_>,
+    key: u64,
+    recording: &mut Recording<'a>,
+    output: &mut Output,
+) -> (ThreadFacts, &'a [TaskSpan]) {
+    let pid = recording.pid().unwrap_or(-1);
+    // async-profiler's key is the thread id, so that it is known where the pool is missing.
+    let thread = pools.thread(key).unwrap_or(Thread {
+        tid: key as i64,
+        name: None,
+    });
+    let name = thread.name.as_deref();
+    let role = name.map_or("other", |name| recording.rules.roles().of(name));
+    let spans = recording.spans.of_thread(pid, thread.tid);
+    if let Some(named) = name.and_then(task_of_thread)
+        && recording.spans.knows(pid)
+        && !spans
+            .iter()
+            .any(|span| span.task_attempt_id == named.task_attempt_id)
+    {
+        recording.seen.misnamed.insert(thread.tid);
+    }
+    let facts = ThreadFacts {
+        tid: thread.tid,
+        name: name.map(|name| output.samples.label(name)),
+        role,
+    };
+    (facts, spans)
+}
