@@ -94,6 +94,7 @@ def test_start_times_of_tasks_play_no_part(tmp_path: Path) -> None:
     assert simulated(log.write(tmp_path / "b")) == before
 
 
+@pytest.mark.slow
 def test_the_order_of_submission_is_that_of_ids(tmp_path: Path) -> None:
     log = diamond()
     ids = [task["task_attempt_id"] for task in log.rows["tasks"]]
@@ -135,6 +136,7 @@ def test_executors_come_and_go_with_the_work(tmp_path: Path) -> None:
     assert slots == pytest.approx(300 + 160 + 30)
 
 
+@pytest.mark.slow
 def test_the_last_executor_stays_for_work_that_lasts_longer(tmp_path: Path) -> None:
     log = diamond()
     log.rows["executors"][0]["remove_wall_ns"] = log.rows["apps"][0]["start_wall_ns"] + 186 * MS
@@ -155,6 +157,7 @@ def test_a_failed_attempt_is_made_again_and_is_waste(tmp_path: Path) -> None:
     assert (ms(retries.slot_ns), ms(retries.without_ns)) == (30, 70)
 
 
+@pytest.mark.slow
 def test_a_stage_whose_tasks_are_missing_takes_its_time(tmp_path: Path) -> None:
     log = diamond()
     log.rows["stages"][2]["planned_tasks_count"] = 3
@@ -181,6 +184,7 @@ def test_cost_is_of_slots_and_their_memory(tmp_path: Path) -> None:
     assert level.cost == pytest.approx(0.4 * 0.01 + gigabytes * 0.2 * 0.001)
 
 
+@pytest.mark.slow
 def test_more_tasks_keep_the_work_and_the_seed_decides(tmp_path: Path) -> None:
     log = Log(end_ms=1000)
     log.executor("1", 4)
@@ -236,6 +240,7 @@ def test_each_size_is_predicted_from_the_others(tmp_path: Path) -> None:
         leave_out(runs[:1] * 2)
 
 
+@pytest.mark.slow
 def test_contention_leaves_the_measured_size_as_it_was(tmp_path: Path) -> None:
     run = measured(diamond().write(tmp_path))
     load = {(stage.stage_id, 0): 1.0 for stage in run.stages}
@@ -297,11 +302,11 @@ def test_a_price_file_that_is_none(tmp_path: Path, text: str, what: str) -> None
     [
         (["--percent", "0"], "--percent 0"),
         (["--percent", "a"], "--percent a"),
-        (["--stretch", "9=2"], "no stage 9"),
+        pytest.param(["--stretch", "9=2"], "no stage 9", marks=pytest.mark.slow),
         (["--stretch", "2"], "--stretch 2"),
         (["--contention", "1"], "two numbers"),
-        (["--cpus", "2"], "only an event log"),
-        (["--app", "3"], "--app 3"),
+        pytest.param(["--cpus", "2"], "only an event log", marks=pytest.mark.slow),
+        pytest.param(["--app", "3"], "--app 3", marks=pytest.mark.slow),
         (["--price", "nothing.toml"], "nothing.toml"),
     ],
 )
@@ -327,6 +332,7 @@ def test_the_verb_prints_its_error_first(
     assert "→ 300 %" in shown
 
 
+@pytest.mark.slow
 def test_the_verb_predicts_sizes_of_several_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
