@@ -3,7 +3,9 @@
 ``python -m benchmarks.overhead --spark 4`` compares bare, light, full, what makes lines of
 generated code told (comments, line numbers, exact lines of compiled code) and JFR's ``profile``
 settings on the Spark of this environment; ``--spark 3.5 --python .venv-spark35/bin/python`` adds
-sparkMeasure's flight recorder, whose last released jar is for Scala 2.12.
+sparkMeasure's flight recorder, whose last released jar is for Scala 2.12. ``--workload tpch --scale
+test`` runs many small plans instead of one large one: there the compiler of generated code has
+more of the time than the code.
 
 The slow-down is a ratio of the median warm iteration. Direct CPU is what the kernel charged to the
 instrument: Pyrometer's own account (plugin, profiler threads, sampling inside application threads,
@@ -53,14 +55,14 @@ def sparkmeasure_metrics(finished: Finished) -> Metrics:
     return {**last_line_json(finished), INSTRUMENT: None}
 
 
-def data_folder(scale: str) -> str:
-    """Folder of the table of workload parquet-scan, generated if need be."""
+def data_folder(workload: str, scale: str) -> str:
+    """Folder of a workload's data, generated if need be: of all tables, or of the only one."""
     from pyrometer.workload import registry
     from pyrometer.workload.cache import DataCache
 
-    spec = registry.resolve("parquet-scan", {}, scale)
-    prepared = registry.get("parquet-scan").prepare(spec, DataCache())
-    return next(iter(prepared.paths.values()))
+    spec = registry.resolve(workload, {}, scale)
+    prepared = registry.get(workload).prepare(spec, DataCache())
+    return prepared.root if len(prepared.paths) > 1 else next(iter(prepared.paths.values()))
 
 
 def sparkmeasure_jar() -> Path:
@@ -116,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--blocks", type=int, default=9)
     parser.add_argument("--warmup", type=int, default=3, help="iterations before the measured ones")
     parser.add_argument("--iterations", type=int, default=7)
-    parser.add_argument("--scale", default="default", help="size of the table, as of parquet-scan")
+    parser.add_argument("--workload", choices=("parquet-scan", "tpch"), default="parquet-scan")
+    parser.add_argument("--scale", default="default", help="size of its tables")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument(
@@ -125,7 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-o", "--output", type=Path)
     chosen = parser.parse_args(arguments)
     numbers = (str(chosen.warmup), str(chosen.iterations))
-    program = (chosen.python, str(APP), data_folder(chosen.scale), *numbers)
+    data = data_folder(chosen.workload, chosen.scale)
+    program = (chosen.python, str(APP), data, *numbers)
     found = arms(chosen.spark, program, chosen.cores)
     wanted = [
         arm for arm in found if arm.name in ("bare", *(chosen.arm or [a.name for a in found]))
@@ -133,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(wanted) < 2:
         parser.error("--arm: one of " + ", ".join(arm.name for arm in found[1:]))
     plan = Plan(
-        name=f"cost of measuring, Spark {chosen.spark}",
+        name=f"cost of measuring {chosen.workload}, Spark {chosen.spark}",
         arms=wanted,
         blocks=chosen.blocks,
         values=VALUES,

@@ -1,8 +1,9 @@
-"""A PySpark program that knows nothing of any profiler: one query over and over, timed.
+"""A PySpark program that knows nothing of any profiler: the same queries over and over, timed.
 
-Arguments: a folder of Parquet files, warm-up iterations, measured iterations. The last line of
-stdout is a JSON object: the median and the sum of the measured iterations, and over the same time
-the CPU of the JVM and of those of its threads whose names belong to profilers.
+Arguments: a folder of Parquet files, or a suite's folder (one for each table, and queries.json);
+warm-up iterations, measured iterations. The last line of stdout is a JSON object: the median and
+the sum of the measured iterations, and over the same time the CPU of the JVM and of those of its
+threads whose names belong to profilers.
 """
 
 import json
@@ -11,6 +12,7 @@ import re
 import statistics
 import sys
 import time
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -38,16 +40,26 @@ def process_cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
+def queries(spark: SparkSession, data: Path) -> "list[str]":
+    """Give the SQL to run on what is in the folder."""
+    suite = data / "queries.json"
+    if not suite.exists():
+        spark.read.parquet(str(data)).createOrReplaceTempView("sales")
+        sums = "SELECT sum(ws_quantity) AS n, max(ws_net_paid) FROM sales GROUP BY ws_item_sk"
+        return [f"SELECT * FROM ({sums}) WHERE n < 0"]
+    for table in data.iterdir():
+        if table.is_dir() and not table.name.startswith("."):
+            spark.read.parquet(str(table)).createOrReplaceTempView(table.name)
+    return [query["sql"] for _, query in sorted(json.loads(suite.read_text()).items())]
+
+
 def main() -> None:
-    """Run the query and print what it took."""
+    """Run the queries and print what they took."""
     path, warmup, measured = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     spark = SparkSession.builder.appName("spark-loop").getOrCreate()
     pid = int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())
 
-    def query() -> int:
-        table = spark.read.parquet(path)
-        sums = table.groupBy("ws_item_sk").agg({"ws_quantity": "sum", "ws_net_paid": "max"})
-        return len(sums.where("`sum(ws_quantity)` < 0").collect())
+    texts = queries(spark, Path(path))
 
     def reading() -> "tuple[int, int, int]":
         return process_cpu_ns(pid), threads_cpu_ns(pid, PROFILERS), threads_cpu_ns(pid, LISTENERS)
@@ -58,7 +70,8 @@ def main() -> None:
         if number == warmup:
             before = reading()
         start = time.perf_counter_ns()
-        query()
+        for text in texts:
+            spark.sql(text).collect()
         times.append(time.perf_counter_ns() - start)
     process, profilers, listeners = (b - a for a, b in zip(before, reading(), strict=True))
     spark.stop()
