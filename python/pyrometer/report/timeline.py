@@ -42,7 +42,8 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
     -------
     dict
         ``t0_wall_ns``, ``duration_ms``, ``step_ms``, ``marks`` (iterations), ``tracks`` and
-        ``latencies``. A track without data has a ``reason`` instead. ``{"reason": ...}`` if nothing has a time.
+        ``latencies``. A track without data has a ``reason`` instead. ``{"reason": ...}`` if nothing
+        has a time.
     """
     axis = find_axis(tables, manifest)
     if axis is None:
