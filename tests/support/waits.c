@@ -102,7 +102,11 @@ int main(int count, char **arguments)
 	static const char *names[] = {"burn", "queue1", "queue2", "sleep", "pipe", "lock", "fsync"};
 	enum { THREADS = sizeof(names) / sizeof(names[0]) };
 	pthread_t threads[THREADS];
-	path = count > 1 ? arguments[1] : "/tmp/waits";
+	if (count != 2) {
+		fprintf(stderr, "needs one argument: a file to write\n");
+		return 2;
+	}
+	path = arguments[1];
 	struct timespec wall = {WALL_NS / 1000000000LL, WALL_NS % 1000000000LL}, moment = {0, 300000000};
 	if (pipe(pipe_fds))
 		return 1;
