@@ -60,8 +60,9 @@ def test_async_profiler_accounts_for_the_cpu_time(java: Path, tmp_path: Path) ->
     assert [doubt["code"] for doubt in report["doubts"]] == ["samples_without_tasks"]
     assert found.keys() == truth.keys()
     for key, ns in truth.items():
-        # The first samples may fall into code that has no name yet; the fixture is held closer.
-        assert found[key] == pytest.approx(ns, rel=0.1, abs=80e6), key
+        # The first samples may fall into code that has no name yet, and a timer of CPU time fires
+        # late where CPUs are scarce; the fixture is held closer.
+        assert found[key] == pytest.approx(ns, rel=0.2, abs=80e6), key
 
 
 @pytest.mark.parametrize("java", JAVAS, ids=lambda path: path.parts[-3])

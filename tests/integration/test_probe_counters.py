@@ -58,7 +58,8 @@ def test_what_a_thread_did_is_counted_to_its_end(counted):
     # The interpreter faults and waits a little besides.
     assert done["pages"] <= found["page-faults"] <= done["pages"] + 400
     assert done["sleeps"] <= found["context-switches"]
-    assert found["task-clock"] == pytest.approx(done["cpu_ns"], rel=0.03, abs=3_000_000)
+    # A thread also starts and ends, which takes the longer the scarcer CPUs and caches are.
+    assert 0.97 * done["cpu_ns"] - 3e6 <= found["task-clock"] <= 1.25 * done["cpu_ns"] + 3e6
     if done["moves"]:
         # Told to run elsewhere, the scheduler moves it; it is free before and after.
         assert done["moves"] <= found["cpu-migrations"] <= done["moves"] + 10

@@ -123,7 +123,8 @@ def test_every_log_is_simulated_or_says_why_not(tmp_path: Path) -> None:
         assert sum(row.share for row in report.waste) == pytest.approx(1)
         small, own, large = (level.elapsed_ns.value or 0 for level in report.levels)
         assert small >= own * 0.99
-        assert large >= report.bounds.critical_path_ns * 0.99
+        assert own >= report.bounds.critical_path_ns * 0.99
+        assert large > 0  # not bounded by that path: input is split for the slots there are
     assert refused == EMPTY
     # An application that failed: attempts that were cut with it are not all in the log.
     assert set(far) <= {"gpu_oom_eventlog.zstd"}, far

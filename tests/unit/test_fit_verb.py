@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.support import golden
 
+from pyrometer.cli import common
 from pyrometer.cli.main import run_verb
 
 # A Parquet scan of 68 GB at 1 … 20 concurrent tasks on 20 cores, elapsed ms (Canali, Performance
@@ -28,9 +29,11 @@ CERN = (
 def lab9(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")
+    common.err.cache_clear()  # made once for a process, as wide as it was then
     path = tmp_path / "lab9.csv"
     path.write_text("p,value\n" + "".join(f"{p},{t}\n" for p, t in enumerate(LAB_9, start=1)))
-    return path
+    yield path
+    common.err.cache_clear()
 
 
 def fit(capsys, *arguments):

@@ -43,7 +43,7 @@ def test_limits_reach_the_plan_and_the_record(monkeypatch, tmp_path, scale, trea
     (tmp_path / "raw").mkdir()
     trial = Trial(name="limited", scale=scale, treatment=treatment, iterations=1)
     launch = launch_workload(trial, Needs(), RunPaths(tmp_path), no_progress)
-    made = {write.path.rpartition("/")[2]: write.text for write in launch.group.writes}
+    made = {write.path.rpartition("/")[2]: write.text for write in launch.host.group.writes}
     quota = made.pop("cpu.cfs_quota_us", None)
     made.pop("cpu.cfs_period_us", None)
     brought = scale == "test" and "cgroup.memory" not in treatment

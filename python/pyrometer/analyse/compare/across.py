@@ -129,7 +129,7 @@ def friedman(table: np.ndarray) -> RankTest | None:
     --------
     >>> found = friedman(np.array([[1.0, 2, 3], [1, 3, 2], [1, 2, 3], [1, 2, 3]]))
     >>> round(found.f, 2), found.freedom
-    (12.6, (2, 6))
+    (13.0, (2, 6))
     """
     rows, columns = table.shape
     if not np.ptp(table, axis=1).any():
