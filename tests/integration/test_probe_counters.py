@@ -58,8 +58,10 @@ def test_what_a_thread_did_is_counted_to_its_end(counted):
     # The interpreter faults and waits a little besides.
     assert done["pages"] <= found["page-faults"] <= done["pages"] + 400
     assert done["sleeps"] <= found["context-switches"]
-    # A thread also starts and ends, which takes the longer the scarcer CPUs and caches are.
-    assert 0.97 * done["cpu_ns"] - 3e6 <= found["task-clock"] <= 1.25 * done["cpu_ns"] + 3e6
+    # Besides, the thread starts and ends; and its own clock may leave out what a hypervisor stole
+    # while the kernel's counter does not, told in ticks of 10 ms.
+    most = 1.03 * done["cpu_ns"] + done["stolen_ns"] + 23e6
+    assert 0.97 * done["cpu_ns"] - 3e6 <= found["task-clock"] <= most
     if done["moves"]:
         # Told to run elsewhere, the scheduler moves it; it is free before and after.
         assert done["moves"] <= found["cpu-migrations"] <= done["moves"] + 10

@@ -1,6 +1,7 @@
 """A thread that faults, moves between CPUs, sleeps and burns known times, when told to on stdin.
 
-Prints its thread id, then what it did as JSON: page faults, moves, sleeps, and its CPU time.
+Prints its thread id, then what it did as JSON: page faults, moves, sleeps, its CPU time, and how
+long a hypervisor kept the CPUs from the machine meanwhile.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ SLEEPS = 50
 BURN_NS = 150_000_000
 
 
+def stolen_ns() -> int:
+    """Time all CPUs were withheld since boot (``proc(5)``, /proc/stat), ns, in ticks."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        return int(stat.readline().split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
 def work(go: threading.Event, done: dict[str, int]) -> None:
     done["tid"] = threading.get_native_id()
     print(done["tid"], flush=True)
     go.wait()
-    start = time.thread_time_ns()
+    start, stolen = time.thread_time_ns(), stolen_ns()
     area = mmap.mmap(-1, PAGES * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     area.madvise(mmap.MADV_NOHUGEPAGE)
     for page in range(PAGES):
@@ -40,6 +47,7 @@ def work(go: threading.Event, done: dict[str, int]) -> None:
     while time.thread_time_ns() < until:
         pass
     done["cpu_ns"] = time.thread_time_ns() - start
+    done["stolen_ns"] = stolen_ns() - stolen
 
 
 def main() -> None:

@@ -156,7 +156,8 @@ static __always_inline bool measure(struct task_struct *task, struct thread *thr
 		kind = kind_of(state);
 	}
 	bool slept = kind == SLEEPING || kind == DISK;
-	if (slept && thread->kind == SLEEPING && thread->waking_state & TASK_UNINTERRUPTIBLE)
+	if (slept && thread->kind == SLEEPING && thread->waking_ns &&
+		thread->waking_state & TASK_UNINTERRUPTIBLE)
 		kind = DISK;
 	u64 runnable = begin;
 	if (slept)
@@ -326,8 +327,12 @@ SEC("tp_btf/sched_wakeup")
 int runnable(u64 *context)
 {
 	struct thread *thread = watched((void *)context[0]);
-	if (thread)
-		thread->runnable_ns = bpf_ktime_get_ns();
+	if (!thread)
+		return 0;
+	thread->runnable_ns = bpf_ktime_get_ns();
+	/* It had not gone to sleep yet and runs on: that ended no wait. */
+	if (thread->known && !thread->off_ns)
+		thread->waking_ns = 0;
 	return 0;
 }
 
@@ -367,14 +372,18 @@ int follow(struct bpf_iter__task *context)
 	return 0;
 }
 
-/* Tells of the threads of a process that are off their CPU how long they have been. */
+/* Tells of the threads of a process that are off their CPU how long they have been. What is told is not
+ * told again as they go on. */
 SEC("iter/task")
 int off_now(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 	struct thread *thread = task ? watched(task) : 0;
 	struct interval off;
-	if (thread && !task->on_cpu && !task->exit_state && measure(task, thread, bpf_ktime_get_ns(), &off))
-		tell(task, thread, &off);
+	if (!thread || task->on_cpu || task->exit_state || !measure(task, thread, bpf_ktime_get_ns(), &off))
+		return 0;
+	tell(task, thread, &off);
+	thread->off_ns = 0;
+	thread->known = 1;
 	return 0;
 }

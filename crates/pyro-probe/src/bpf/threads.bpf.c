@@ -95,7 +95,8 @@ int threads(struct bpf_iter__task *context)
 	struct sent *sent = 0;
 	record->tid = visible_number(task, reader_pid ? reader_pid->level : 0);
 	record->flags = flags_of(reader, task);
-	if (!(record->flags & (ON_CPU | ENDED)))
+	bool waits = !(record->flags & (ON_CPU | ENDED));
+	if (waits)
 		sent = bpf_task_storage_get(&sent_of, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	bool as_before = sent && sent->switches == switches;
 	/* TASK_RUNNING here: it is being woken. */
@@ -115,7 +116,7 @@ int threads(struct bpf_iter__task *context)
 		record->flags |= IO_WAIT;
 	if (as_before)
 		record->flags |= AS_BEFORE;
-	else if (sent)
+	else if (waits)
 		take_place(task, record);
 	u64 frames = record->frames_count;
 	if (frames > FRAMES)

@@ -58,7 +58,9 @@ impl Threads {
         self.readings += 1;
         let thread = self.threads.entry(tid);
         let thread = thread.or_insert_with(|| Thread::new(pid, tid));
-        if thread.pass != 0 && thread.start != counters.start_ns {
+        // Of one that ended taskstats tell the start only to a microsecond.
+        let known = thread.start == counters.start_ns || thread.exited && record.ended;
+        if thread.pass != 0 && !known {
             thread.gone(now, rows);
             *thread = Thread::new(pid, tid);
         }
