@@ -91,3 +91,23 @@ def test_the_jdk_own_recorder_is_read(java: Path, tmp_path: Path) -> None:
     if count:
         assert shortest > 0
         assert compiler in ("c1", "c2")
+
+
+@pytest.mark.slow
+def test_samples_by_cpu_time_weigh_their_own_period(tmp_path: Path) -> None:
+    event = "jdk.CPUTimeSample"
+    homes = [java.parents[1] for java in JAVAS]
+    known = [home for home in homes if event in (home / "lib/jfr/profile.jfc").read_text()]
+    if not known:
+        pytest.skip(f"no JDK with {event} (25 and later): apt-get install temurin-25-jdk")
+    recording, out = tmp_path / "mine.jfr", tmp_path / "out"
+    options = f"jdk.ExecutionSample#enabled=false,{event}#enabled=true,{event}#throttle=20ms"
+    start = f"-XX:StartFlightRecording=settings=profile,{options},filename={recording}"
+    truth = burn(known[-1] / "bin/java", start)
+    _, found = ingest(recording, out)
+    assert found.keys() & truth.keys()
+    # A timer that ran over weighs several periods.
+    weights = duckdb.sql(f"SELECT DISTINCT weight FROM '{out}/samples.parquet' WHERE event = 'cpu'")
+    for (weight,) in weights.fetchall():
+        assert weight / 20e6 == pytest.approx(round(weight / 20e6), abs=1e-3)
+        assert weight >= 19e6

@@ -51,7 +51,7 @@ pub enum Slot {
     State,
     /// Samples of a batch, or a number of its own for other kinds.
     Count,
-    /// Ticks that a batch spans.
+    /// Ticks that a batch spans, or that a sample stands for.
     Span,
     /// Key of a class.
     Class,
@@ -105,7 +105,11 @@ const SAMPLED: Fields = &[(Thread, "sampledThread"), (State, "state")];
 /// Events by name, what they are, and their fields beside the common ones.
 const EVENTS: [(&str, Kind, Fields); 17] = [
     ("jdk.ExecutionSample", Kind::Execution, SAMPLED),
-    ("jdk.CPUTimeSample", Kind::Execution, &[]),
+    (
+        "jdk.CPUTimeSample",
+        Kind::Execution,
+        &[(Span, "samplingPeriod")],
+    ),
     ("jdk.NativeMethodSample", Kind::NativeMethod, SAMPLED),
     (
         "profiler.WallClockSample",

@@ -81,7 +81,11 @@ impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
         let stands_for = |value: i64, interval: Option<i64>| value.max(interval.unwrap_or(0));
         match kind {
             Kind::Execution => match settings.execution() {
-                Some((event, weight)) => self.sample(event, weight, record, output),
+                Some((event, interval)) => {
+                    // The JDK adapts the period of its samples by CPU time, and each tells its own.
+                    let weight = Some(duration(Slot::Span)).filter(|&period| period > 0);
+                    self.sample(event, weight.unwrap_or(interval), record, output)
+                }
                 None => {
                     *self.ignored.entry(class).or_default() += 1;
                     Ok(())
