@@ -282,6 +282,8 @@ def test_settings_that_decide_on_slots_and_waits() -> None:
     assert [found.slots(cores) for cores in (2, 5, 16)] == [1, 2, 3]
     assert (found.locality_wait_ns, found.launch_resets_wait) == (500 * MS, True)
     assert found.memory_bytes == 28 << 30
+    apart = settings_of(conf, "local-cluster[2,2,1024]", None)
+    assert apart.memory_bytes == found.memory_bytes
     plain = settings_of(None, "local[4]", None)
     assert (plain.slots(4), plain.locality_wait_ns, plain.memory_bytes) == (4, 3000 * MS, 1 << 30)
 
@@ -318,6 +320,27 @@ def test_bad_input_is_one_message(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("mode", "second_ms"), [("FAIR", 150), ("FAIR", 191), ("FIFO", 150)])
+def test_fair_pools_are_doubted_where_jobs_ran_at_once(
+    tmp_path: Path, mode: str, second_ms: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = diamond()
+    log.rows["apps"][0]["spark_conf"] = json.dumps({"spark.scheduler.mode": mode})
+    log.job(1, second_ms, 198, [3])
+    log.stage(3, second_ms, 197, [])
+    log.task(3, second_ms, 5)
+    folder = log.write(tmp_path)
+    assert run_verb(["simulate", str(folder), "--percent", "100", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["doubts"]
+    fair = [one["message"] for one in found if one["code"] == "simulation_fair"]
+    if (mode, second_ms) != ("FAIR", 150):
+        assert fair == []
+        return
+    assert "1 of 2 jobs began while another ran" in fair[0]
+    assert run_verb(["simulate", str(folder), "--percent", "100"]) == 0
+    assert "(simulation_fair)" in capsys.readouterr().out
+
+
 def test_the_verb_prints_its_error_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -344,8 +367,12 @@ def test_the_verb_predicts_sizes_of_several_runs(
     made = json.loads(capsys.readouterr().out)
     assert made["schema"] == "pyrometer/simulate-levels/1"
     assert [level["slots_count"] for level in made["levels"]] == [2, 4]
+    doubts = {one["code"]: one["message"] for one in made["doubts"]}
+    assert doubts["simulation_contention"].startswith("2 of 2 runs: tasks take as long")
     assert run_verb(["simulate", str(one), str(two)]) == 0
-    assert "2 slots" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "2 slots" in shown
+    assert "simulation_contention" in shown
     assert run_verb(["simulate", str(one), str(one)]) == 2
     assert run_verb(["simulate", str(one), str(two), "--percent", "50"]) == 2
 

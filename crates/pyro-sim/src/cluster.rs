@@ -11,7 +11,7 @@ use crate::{Error, Plan, Result};
 pub type Anchor = (u32, f64);
 
 /// Slots that come and go together.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Executor {
     /// Tasks it runs at once.

@@ -120,6 +120,8 @@ impl Columns {
         let lengths = [
             self.node_delay_ns.len(),
             self.load.len(),
+            self.pool.len(),
+            self.near.len(),
             self.tasks_count.len(),
         ];
         if lengths.iter().any(|&length| length != nodes) {

@@ -7,12 +7,7 @@ use pyro_sim::{Executor, Law, Node, Outcome, Plan, Task, run};
 fn executor(slots: u32) -> Executor {
     Executor {
         slots,
-        host: 0,
-        site: 0,
-        pool: 0,
-        add: (0, 0.0),
-        remove: None,
-        dynamic: false,
+        ..Executor::default()
     }
 }
 

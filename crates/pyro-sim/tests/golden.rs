@@ -1,6 +1,6 @@
 //! Small graphs whose schedules can be worked out by hand.
 
-use pyro_sim::{Executor, Law, Node, Outcome, Plan, Task, run};
+use pyro_sim::{Executor, Law, Node, Outcome, Plan, Task, TaskColumns, run, simulate_json};
 
 fn stage(after: &[u32], delay_ns: f64, durations: &[f64]) -> Node {
     let tasks = durations.iter().map(|&duration_ns| Task {
@@ -33,12 +33,7 @@ fn plan(nodes: Vec<Node>) -> Plan {
 fn executor(slots: u32) -> Executor {
     Executor {
         slots,
-        host: 0,
-        site: 0,
-        pool: 0,
-        add: (0, 0.0),
-        remove: None,
-        dynamic: false,
+        ..Executor::default()
     }
 }
 
@@ -257,6 +252,30 @@ fn work_gauged_under_a_law_gives_the_measured_schedule_back() {
         alone.elapsed_ns < unlike.elapsed_ns,
         "alone nothing slows a task down"
     );
+}
+
+#[test]
+fn columns_of_different_lengths_are_refused() {
+    let none = TaskColumns {
+        duration_ns: &[],
+        delay_ns: &[],
+        level: &[],
+        wasted: &[],
+        retry_of: &[],
+    };
+    let asked = |pool: &str, near: &str| {
+        let request = format!(
+            r#"{{"plan": {{"end": 0, "locality_wait_ns": 0, "launch_resets_wait": false,
+            "after": [[]], "node_delay_ns": [0], "load": [1], "tasks_count": [0],
+            "pool": {pool}, "near": {near}}}, "clusters": [[]], "scenarios": [{{}}]}}"#
+        );
+        simulate_json(&request, none)
+    };
+    assert!(asked("[0]", "[[]]").is_ok());
+    for (pool, near) in [("[]", "[[]]"), ("[0]", "[]")] {
+        let error = asked(pool, near).unwrap_err();
+        assert!(error.to_string().contains("different lengths"), "{error}");
+    }
 }
 
 #[test]

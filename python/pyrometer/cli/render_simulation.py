@@ -60,6 +60,7 @@ def _left_out(report: LeftOutReport, look: Look) -> Iterator[RenderableType]:
     covered = report.coverage
     if covered.value is not None:
         yield note(f"90 % intervals hold for {units.percent(covered.value)} of {covered.n} levels")
+    yield from doubt_lines(report.doubts)
 
 
 def _left_out_row(one: LeftOut) -> list[str]:
@@ -157,6 +158,10 @@ def _levels(report: SimulationReport, look: Look) -> Iterator[RenderableType]:
         columns.append((report.currency or "cost", "right"))
     rows = [_level(one, one is report.asked, priced) for one in levels]
     yield indented(grid(look, columns, rows, elastic=3))
+    yield note(
+        "90 %: by the errors of stages at the measured size; what another size does to the tasks"
+        " themselves (caches, shuffles, spilling) is not in it"
+    )
 
 
 def _level(level: Level, asked: bool, priced: bool) -> list[str]:

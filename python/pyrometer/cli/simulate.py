@@ -14,6 +14,7 @@ from pyrometer.errors import UsageError
 if TYPE_CHECKING:
     from pyrometer.analyse.simulation.contention import Contention
     from pyrometer.analyse.simulation.measured import Measured
+    from pyrometer.analyse.windows import Window
     from pyrometer.doubt import Doubt
     from pyrometer.store import Run
 
@@ -44,10 +45,12 @@ def simulate(
     as_json: JsonOption = False,
     window: WindowOption = None,
     executors: Annotated[
-        int | None, typer.Option("--executors", metavar="N", min=1, help="Try so many executors.")
+        int | None,
+        typer.Option("--executors", metavar="N", min=1, max=10_000, help="Try so many executors."),
     ] = None,
     cores: Annotated[
-        int | None, typer.Option("--cores", metavar="N", min=1, help="… of so many cores each.")
+        int | None,
+        typer.Option("--cores", metavar="N", min=1, max=10_000, help="… of so many cores each."),
     ] = None,
     percent: Annotated[
         str | None,
@@ -95,17 +98,16 @@ def simulate(
 ) -> None:
     """Schedule the tasks of a run on other clusters: elapsed time, bounds, waste, cost, error."""
     from pyrometer.analyse.simulation.account import PERCENTS, Question, account
-    from pyrometer.analyse.simulation.measured import measured_of
     from pyrometer.analyse.simulation.prices import read_prices
-    from pyrometer.analyse.windows import choose
     from pyrometer.cli import render_simulation
     from pyrometer.store import Run
 
     if len(run) > 1:
-        asked = (executors, cores, percent, tasks, stretch, cpus, price)
+        asked = (executors, cores, percent, tasks, stretch, cpus, price, seed or None)
         if any(option not in (None, []) for option in asked):
             raise UsageError(
-                "several runs predict one another's size: with --contention, --window, --app alone"
+                "several runs predict one another's size: with --contention, --window, --app alone",
+                "one run for all else",
             )
         _levels(run, window, application, contention, as_json)
         return
@@ -119,8 +121,7 @@ def simulate(
         seed=seed,
     )
     with Run.open(run[0]) as opened, err().status("simulating"):
-        chosen = choose(opened, window)
-        measured = measured_of(opened, chosen, application)
+        chosen, measured = _measured(run[0], opened, window, application)
         _know_stages(measured, ask.stretch)
         law, doubts = _contention(opened, measured, chosen.name, contention, cpus)
         made = account(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
@@ -134,8 +135,6 @@ def _levels(
     runs: list[Path], window: str | None, application: int | None, law: str | None, as_json: bool
 ) -> None:
     from pyrometer.analyse.simulation.left_out import Sized, leave_out
-    from pyrometer.analyse.simulation.measured import measured_of
-    from pyrometer.analyse.windows import choose
     from pyrometer.cli import render_simulation
     from pyrometer.store import Run
 
@@ -143,10 +142,9 @@ def _levels(
     with err().status("simulating"):
         for path in runs:
             with Run.open(path) as opened:
-                chosen = choose(opened, window)
-                measured = measured_of(opened, chosen, application)
-                found, _ = _contention(opened, measured, chosen.name, law, None)
-                sized.append(Sized(measured, found))
+                chosen, measured = _measured(path, opened, window, application)
+                found, doubts = _contention(opened, measured, chosen.name, law, None)
+                sized.append(Sized(measured, found, (*opened.doubts, *doubts)))
         made = leave_out(sized)
     if as_json:
         emit_json(made)
@@ -154,11 +152,25 @@ def _levels(
         render_simulation.left_out(human(as_json), made)
 
 
+def _measured(
+    path: Path, run: Run, window: str | None, application: int | None
+) -> tuple[Window, Measured]:
+    """Read what can be scheduled of a run; what is wrong is told with the path as it was given."""
+    from pyrometer.analyse.simulation.measured import measured_of
+    from pyrometer.analyse.windows import choose
+
+    try:
+        chosen = choose(run, window)
+        return chosen, measured_of(run, chosen, application)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", error.remedy) from error
+
+
 def _contention(
     run: Run, measured: Measured, window: str, law: str | None, cpus: float | None
 ) -> tuple[Contention | None, list[Doubt]]:
-    from pyrometer import schema
     from pyrometer.analyse.simulation.contention import fitted
+    from pyrometer.analyse.simulation.doubts import no_contention
 
     if law is not None:
         if cpus is not None:
@@ -176,7 +188,7 @@ def _contention(
         raise UsageError(
             f"--cpus: {reason}", "pyrometer run --profile light measures what it needs"
         )
-    return None, [schema.doubt("simulation_contention", f"tasks take as long beside any: {reason}")]
+    return None, [no_contention(reason or "no CPU shares")]
 
 
 def _know_stages(measured: Measured, stretch: dict[int, float]) -> None:

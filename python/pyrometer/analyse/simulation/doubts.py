@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from pyrometer import schema
 from pyrometer.analyse.simulation.calibrated import Calibrated
+from pyrometer.analyse.simulation.measured import Job
 from pyrometer.doubt import Doubt
 from pyrometer.units import percent
 
@@ -43,6 +47,15 @@ def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
                 "the cores of an executor are not in the log: as many as it ever ran tasks at once",
             )
         )
+    beside = _beside_others(measured.jobs)
+    if measured.settings.fair and beside:
+        found.append(
+            schema.doubt(
+                "simulation_fair",
+                f"spark.scheduler.mode is FAIR, and {beside} of {len(measured.jobs)} jobs began"
+                " while another ran: here the earlier one is served first",
+            )
+        )
     if kept_executors_count:
         found.append(
             schema.doubt(
@@ -52,3 +65,29 @@ def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
             )
         )
     return found
+
+
+def no_contention(reason: str) -> Doubt:
+    """Doubt that tasks take as long beside any number of others."""
+    return schema.doubt("simulation_contention", f"tasks take as long beside any: {reason}")
+
+
+def of_runs(runs: Sequence[Sequence[Doubt]]) -> list[Doubt]:
+    """Tell each doubt once, by the first of the runs that have it."""
+    found: dict[str, list[Doubt]] = {}
+    for own in runs:
+        for code, one in {one.code: one for one in reversed(own)}.items():
+            found.setdefault(code, []).append(one)
+    return [
+        one[0].model_copy(update={"message": f"{len(one)} of {len(runs)} runs: {one[0].message}"})
+        for one in found.values()
+    ]
+
+
+def _beside_others(jobs: Sequence[Job]) -> int:
+    """Count jobs that were submitted while an earlier one ran."""
+    count, until = 0, -math.inf
+    for job in sorted(jobs, key=lambda one: one.submit_ns):
+        count += job.submit_ns < until
+        until = max(until, math.inf if job.end_ns is None else job.end_ns)
+    return count

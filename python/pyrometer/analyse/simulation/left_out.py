@@ -11,18 +11,22 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import mean, median
 
 import numpy as np
 from scipy import stats
 
-from pyrometer.analyse.simulation.calibrated import calibrate
+from pyrometer.analyse.compare.two import mean_of
+from pyrometer.analyse.simulation.calibrated import Calibrated, calibrate
 from pyrometer.analyse.simulation.cluster import Shape, most_slots, tasks_ratios
 from pyrometer.analyse.simulation.contention import Contention, cpu_limit
 from pyrometer.analyse.simulation.core import schedules
+from pyrometer.analyse.simulation.doubts import doubts_of, of_runs
 from pyrometer.analyse.simulation.intervals import LEVEL, coverage
 from pyrometer.analyse.simulation.measured import Measured
 from pyrometer.analyse.simulation.model import LeftOut, LeftOutReport
+from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.estimate import Estimate
 
@@ -31,10 +35,11 @@ Size = tuple[int, float | None]
 
 @dataclass(frozen=True)
 class Sized:
-    """A run of one level, and the contention that it was measured under."""
+    """A run of one level, the contention that it was measured under, and what to doubt of both."""
 
     measured: Measured
     contention: Contention | None = None
+    known_doubts: tuple[Doubt, ...] = ()
 
     @property
     def size(self) -> Size:
@@ -47,10 +52,19 @@ class Sized:
         """Measured time of an iteration."""
         return self.measured.elapsed_ns / len(self.measured.intervals) / 1e9
 
+    @cached_property
+    def made(self) -> Calibrated:
+        """The run, scheduled at its own size."""
+        return calibrate(self.measured, self.contention)
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """What to doubt of its simulation."""
+        return [*self.known_doubts, *doubts_of(self.made, 0)]
+
     def predict(self, sizes: Sequence[Size]) -> list[float]:
         """Give the time of an iteration at other sizes, in seconds."""
-        found = []
-        made = calibrate(self.measured, self.contention)
+        found, made = [], self.made
         for slots, cpus in sizes:
             law = self.contention
             if law is not None and cpus is not None:
@@ -93,6 +107,7 @@ def leave_out(runs: Sequence[Sized]) -> LeftOutReport:
         worst_error_ratio=max(errors),
         coverage=coverage([one.measured_s.value or 0.0 for one in made],
                           [one.predicted_s for one in made]),
+        doubts=of_runs([run.doubts for run in runs]),
     )  # fmt: skip
 
 
@@ -118,7 +133,7 @@ def _left_out(size: Size, runs: list[Sized], said: dict[Size, list[float]]) -> L
     return LeftOut(
         slots_count=size[0],
         cpus=size[1],
-        measured_s=_mean(taken),
+        measured_s=mean_of(taken, LEVEL),
         predicted_s=Estimate(
             value=value, low=low, high=high, level=LEVEL, n=logs.size,
             method="t on logarithms of what other levels say",
@@ -127,18 +142,3 @@ def _left_out(size: Size, runs: list[Sized], said: dict[Size, list[float]]) -> L
         from_cpus=nearest[1],
         error_ratio=value / mean(taken) - 1,
     )  # fmt: skip
-
-
-def _mean(values: list[float]) -> Estimate:
-    n = len(values)
-    half = None
-    if n > 1:
-        half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
-    return Estimate(
-        value=mean(values),
-        low=None if half is None else mean(values) - half,
-        high=None if half is None else mean(values) + half,
-        level=LEVEL,
-        n=n,
-        method="t",
-    )

@@ -160,14 +160,14 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
     ]
     if not any(stage.tasks_count for stage in stages):
         raise UsageError(
-            f"{run.paths.root}: no stage with its tasks was completed in window {window.name}:"
-            " there is nothing to schedule",
+            f"no stage with its tasks was completed in window {window.name}: there is nothing to"
+            " schedule",
             "another window (--window), or a whole event log",
         )
     settings = settings_of(app["spark_conf"], app["master"], app["spark_version"])
     executors, inferred = _executors(tables, index, settings, intervals)
     if not executors:
-        raise UsageError(f"{run.paths.root}: no executor is known, nor where a task ran")
+        raise UsageError("no executor is known, nor where a task ran", "give a whole event log")
     jobs = [Job(**row) for row in tables.records(JOBS, [index])]
     return Measured(
         app_index=index,
@@ -201,7 +201,7 @@ def _application(tables: Tables, app_index: int | None) -> dict[str, Any]:
         if row["app_index"] == app_index:
             return row
     known = ", ".join(str(n) for n in sorted(row["app_index"] for row in rows))
-    raise UsageError(f"--app {app_index}: the run has {known}")
+    raise UsageError(f"--app {app_index}: there is {known}")
 
 
 def _intervals(
@@ -219,7 +219,9 @@ def _intervals(
         [app["app_index"]],
     )
     if start is None or last is None:
-        raise UsageError("no stage in it was completed: there is nothing to schedule")
+        raise UsageError(
+            "no stage in it was completed: there is nothing to schedule", "give a whole event log"
+        )
     return (Interval(int(start), int(last)),), True
 
 

@@ -138,7 +138,7 @@ class SimulationReport(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    schema_: Literal["pyrometer/simulate/1"] = Field("pyrometer/simulate/1", alias="schema")
+    schema_name: Literal["pyrometer/simulate/1"] = Field("pyrometer/simulate/1", alias="schema")
     run_dir: str
     app_index: int
     app_name: str | None
@@ -189,10 +189,11 @@ class LeftOutReport(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    schema_: Literal["pyrometer/simulate-levels/1"] = Field(
+    schema_name: Literal["pyrometer/simulate-levels/1"] = Field(
         "pyrometer/simulate-levels/1", alias="schema"
     )
     levels: list[LeftOut]
     error_ratio: float
     worst_error_ratio: float
     coverage: Estimate
+    doubts: list[Doubt] = Field(default_factory=list)

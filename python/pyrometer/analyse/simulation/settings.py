@@ -27,6 +27,8 @@ class Settings:
         Whether executors come and go with the work.
     launch_resets_wait : bool
         Whether each launch starts that wait anew, as before Spark 3.1 (SPARK-18886).
+    fair : bool
+        Whether pools share the slots, where jobs run at once.
     memory_bytes : int
         Of an executor, with what lies beside its heap; of the driver in local mode.
     """
@@ -35,6 +37,7 @@ class Settings:
     locality_wait_ns: float
     launch_resets_wait: bool
     dynamic: bool
+    fair: bool
     memory_bytes: int
 
     def slots(self, cores: int) -> int:
@@ -58,9 +61,9 @@ class Settings:
 def settings_of(spark_conf: str | None, master: str | None, spark_version: str | None) -> Settings:
     """Read settings as table ``apps`` has them; what cannot be read has Spark's default."""
     values: dict[str, str] = json.loads(spark_conf or "{}")
-    side = (
-        "driver" if (master or values.get("spark.master", "")).startswith("local") else "executor"
-    )
+    # local-cluster[N,…] has executors of their own.
+    alone = re.match(r"local(\[|$)", master or values.get("spark.master", ""))
+    side = "driver" if alone else "executor"
     heap = _size(values.get(f"spark.{side}.memory"), _MEMORY)
     overhead = values.get(f"spark.{side}.memoryOverhead")
     # A size without a unit is in MiB there.
@@ -75,6 +78,7 @@ def settings_of(spark_conf: str | None, master: str | None, spark_version: str |
         launch_resets_wait=_before_31(spark_version)
         or _is_true(values.get("spark.locality.wait.legacyResetOnTaskLaunch")),
         dynamic=_is_true(values.get("spark.dynamicAllocation.enabled")),
+        fair=values.get("spark.scheduler.mode", "").strip().upper() == "FAIR",
         memory_bytes=heap + beside,
     )
 
