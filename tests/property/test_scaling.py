@@ -106,9 +106,37 @@ def test_intervals_hold_what_was_planted_as_often_as_they_say():
         for name in ("alpha", "beta"):
             inside[name] += got[name].low <= parameters[name] <= got[name].high
         low, high = np.quantile(found.predict(far, np.ones(1))[:, 0], [0.025, 0.975])
-        inside["prediction"] += low <= truth <= high
+        new = 1 / (1 / truth + 0.01 * rates.mean() * rng.standard_normal())
+        inside["prediction"] += low <= new <= high
     # 95 % of 150, less three standard errors.
     assert all(count >= 0.89 * rounds for count in inside.values()), inside
+
+
+def test_a_prediction_has_students_interval_for_a_new_level():
+    p = np.array([1, 2, 4, 8], float)
+    rates = 1 + 2 * p + np.array([0.3, -0.2, -0.3, 0.2])
+    found = fit(GUSTAFSON, levels(1 / rates, p))
+    far = np.array([6.0])
+    design = np.column_stack([np.ones(4), p])
+    beta, left, _, _ = np.linalg.lstsq(design, rates, rcond=None)
+    row = np.array([1.0, 6.0])
+    leverage = row @ np.linalg.inv(design.T @ design) @ row
+    half = stats.t.ppf(0.975, 2) * np.sqrt(left[0] / 2 * (1 + leverage))
+    drawn = 1 / found.predict(far, np.ones(1))[:, 0]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    # A thousand draws tell these quantiles to some 8 %.
+    assert row @ beta - low == pytest.approx(half, rel=0.2)
+    assert high - row @ beta == pytest.approx(half, rel=0.2)
+
+
+def test_no_interval_holds_what_a_law_excludes():
+    p = np.array([1, 2, 3, 4, 6, 8], float)
+    noise = np.random.default_rng(0).normal(0, 0.15, 6)
+    made = fit(ERNEST, levels(1 + 10 / p + 0.5 * np.log(p) + 0.1 * p + noise, p))
+    assert made.interior
+    found = made.parameters()
+    assert all(one.low >= 0 for one in found.values())
+    assert any(one.low == 0 < one.value for one in found.values())
 
 
 def test_planted_knees_lie_in_their_intervals():
@@ -136,7 +164,7 @@ def test_straight_lines_rarely_have_a_knee():
 
 
 def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
-    said = {1.0: {2.0: 5.0, 4.0: 3.0, 8.0: 2.0}, 2.0: {1.0: 9.0, 4.0: 3.3, 8.0: 1.8},
+    said = {1.0: {2.0: 5.0, 4.0: 3.0, 8.0: 2.0}, 2.0: {1.0: 9.0, 4.0: 6.0, 8.0: 1.8},
             4.0: {1.0: 8.0, 2.0: 5.4, 8.0: 1.9}}  # fmt: skip
     made = Simulated(said)
     rows = [Observation(1, 10.0), Observation(2, 5.5), Observation(4, 3.0)]
@@ -145,7 +173,8 @@ def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
     )
     found = next(one for one in report.laws if one.name == "simulator")
     # Each level by its nearest: 1 by 2, 2 by 1 (as near as 4, and smaller), 4 by 2.
-    assert [one.ratio for one in found.residuals] == pytest.approx([1 / 9, 0.1, 3 / 3.3 - 1])
+    assert [one.ratio for one in found.residuals] == pytest.approx([1 / 9, 0.1, -0.5])
+    # Predicted over measured, as for a law: -0.1, -0.09, 1.
     assert found.left_out_ratio == pytest.approx(0.1)
     (eight,) = found.predictions
     assert eight.value.value == pytest.approx(1.9)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.support import golden
 
+from pyrometer.analyse.scaling.account import Question, account
+from pyrometer.analyse.scaling.levels import Observation
 from pyrometer.cli import common
 from pyrometer.cli.main import run_verb
 
@@ -63,6 +65,17 @@ def test_the_published_table_fitted_up_to_8_holds_what_was_measured_beyond(lab9,
     assert {one["code"] for one in report["doubts"]} == {
         "scaling_unreplicated", "scaling_far_prediction",
     }  # fmt: skip
+
+
+def test_the_interval_of_all_laws_holds_as_often_as_it_says():
+    rows = [Observation(p, t) for p, t in enumerate(LAB_9, start=1)]
+    inside = []
+    for most in range(6, 20, 3):
+        beyond = range(most + 1, min(2 * most, 20) + 1)
+        ask = Question(predict=list(beyond), up_to=most)
+        inside += [one.inside for one in account(rows, "elapsed", ask, source="lab 9").ensemble]
+    assert len(inside) == 30
+    assert sum(inside) >= 0.9 * 30
 
 
 def test_memory_throughput_gives_a_ceiling(lab9, tmp_path, capsys):
@@ -122,11 +135,16 @@ def test_a_level_that_did_other_work_can_be_left_out(lab9, tmp_path, capsys):
         ("p,value,run\n1,10,1\n1,11,1\n", [], "{file}:3: p 1, run 1 stands in {file}:2 already"),
         ("p,value,cpu\n1,10,9\n2,5,x\n", ["--cpu", "cpu"], "{file}:3: cpu is 'x', no number"),
         ("p,value\n", [], "{file}: it has no rows"),
-        ("p,value\n1,10\n", [], "two levels are needed, there is 1 to fit"),
+        ("p,value\n1,10\n", [], "two levels are needed to fit, there are 1"),
         ("p,value\n" + "".join(f"{p},1\n" for p in range(1, 502)), [], "501 levels, at most 500"),
         ("p,value\n1,10\n2,6\n", ["--without", "3"], "no level 3 to leave out"),
         ("p,value\n1,10\n2,6\n", ["--predict", "4;8"], "--predict 4;8: not numbers"),
         ("p,value\n1,10\n2,6\n", ["--limit", "9"], "--limit needs the memory throughput"),
+        (
+            "p,value,GB\n1,10,1\n2,6,1\n",
+            ["--limit", "", "--bandwidth", "GB"],
+            "one number, or 'card'",
+        ),
     ],
 )
 def test_bad_input_is_refused_with_its_place(tmp_path, capsys, content, options, message):
@@ -152,6 +170,22 @@ def test_shared_cores_are_told_only_where_threads_share_them(tmp_path, capsys):
     assert codes("--cpus", 8, "--cores", 8) == set()
     assert codes("--cpus", 8, "--cores", 4) == {"scaling_shared_cores"}
     assert codes("--cpus", 4, "--cores", 4) == {"scaling_workers_over_cpus"}
+
+
+def test_levels_without_cpu_time_are_no_cause(tmp_path, capsys):
+    cpu = {1: "120", 2: "100", 3: "", 4: "101", 5: "100", 6: "", 7: "", 8: "", 12: "140", 16: "150"}
+    path = tmp_path / "partly.csv"
+    path.write_text(
+        "p,value,cpu\n" + "".join(f"{p},{100 / min(p, 6)},{its}\n" for p, its in cpu.items())
+    )
+    report, _ = fit(capsys, path, "--cpu", "cpu")
+    doubts = {one["code"]: one["message"] for one in report["doubts"]}
+    assert (
+        "at 1: 120 (+20 %); the least of later levels is 100"
+        in (doubts["scaling_first_levels_differ"])
+    )
+    assert any("takes 1.50 times the CPU time at 16 workers that it takes at 5" in one
+               for one in report["verdict"])  # fmt: skip
 
 
 def test_three_levels_cannot_tell_a_peak(tmp_path, capsys):

@@ -13,7 +13,7 @@ from pyrometer.cli.main import run_verb
 from pyrometer.experiment.loop import begin
 from pyrometer.plan.experiment_source import read_source
 from pyrometer.plan.scaling import default_levels, scaling_file
-from pyrometer.report.curve import kept_curve
+from pyrometer.report.curve import kept_curve, outdated
 from pyrometer.store.experiment import read_plan
 
 
@@ -90,6 +90,12 @@ def test_mistakes_are_refused_before_anything_runs(naps, capsys, options, messag
     assert not (naps / "pyrometer-runs").exists()
 
 
+def test_the_file_of_a_curve_that_cannot_be_planned_does_not_stay(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert "unknown workload 'parquet-scam'" in refused(capsys, "parquet-scam")
+    assert list(tmp_path.rglob("*.yaml")) == []
+
+
 def test_an_experiment_with_two_factors_is_no_curve(tmp_path, capsys):
     plan = experiments.plan(["a", "b"], 1, 0)
     for at, one in enumerate(plan.treatments):
@@ -102,6 +108,15 @@ def test_a_curve_that_was_not_kept_or_cut_is_none(tmp_path):
     assert kept_curve(tmp_path) is None
     (tmp_path / "curve.json").write_text('{"schema": "pyrometer/scale/1", "exp')
     assert kept_curve(tmp_path) is None
+
+
+def test_a_curve_of_other_trials_says_so(tmp_path):
+    curve = {"done_count": 4}
+    assert outdated(None, tmp_path, 4) is None
+    assert outdated(curve, tmp_path, 4) is None
+    note = outdated(curve, tmp_path, 6)
+    assert note is not None
+    assert "4 finished trials, there are 6 now" in note
 
 
 def test_levels_are_spaced_about_equally_on_a_logarithmic_axis():

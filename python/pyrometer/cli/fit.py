@@ -177,7 +177,10 @@ def _limit(text: str | None, bandwidth: str | None) -> tuple[float | None, float
             raise UsageError("this host has no card", "pyrometer doctor --card measures it once")
         spread = 0.0 if best.low is None or best.high is None else (best.high - best.low) / 4
         return best.value, spread
-    return numbers("--limit", text)[0], 0.0
+    found = numbers("--limit", text)
+    if len(found) != 1:
+        raise UsageError(f"--limit {text}: one number, or 'card'", "--limit 156")
+    return found[0], 0.0
 
 
 def numbers(option: str, text: str | None) -> list[float]:

@@ -51,11 +51,13 @@ def _levels(console: Any, made: FitReport) -> None:
     for one in made.levels:
         grid.add_row(
             f"{one.p:g}{'' if one.fitted else '*'}", *([f"{one.work:g}"] if work else []),
-            str(one.value.n), _spread(one.value), _spread(one.speedup),
+            str(one.value.n), spread(one.value), spread(one.speedup),
             _number(one.efficiency.value, 3), *(_number(_part(one, name), 3) for name in parts),
         )  # fmt: skip
     console.print(grid)
-    notes = [f"workers: {made.workers}; {named}: {made.what}; ± half of the 95 % interval"]
+    notes = [
+        f"workers: {made.workers}; {named}: {made.what}; ± to the further end of the 95 % interval"
+    ]
     if not all(one.fitted for one in made.levels):
         notes.append("* not fitted")
     if own := [title for name, title in parts.items() if name in PARTS]:
@@ -107,7 +109,13 @@ def _predictions(console: Any, made: FitReport) -> None:
             _prediction(one), *(_prediction(law.predictions[at]) for law in fitted),
         )  # fmt: skip
     console.print(grid)
-    notes = ["intervals: 95 %, for a new level"]
+    error = made.error_at_twice_ratio
+    missed = (
+        "too few levels tell what they miss"
+        if error is None
+        else f"with what they missed, {_percent(error, '')} at twice the levels of a smaller fit"
+    )
+    notes = [f"95 % intervals for a new level: of one law, if it holds; of all laws, {missed}"]
     if any(one.far for one in made.ensemble):
         notes.append("! beyond twice the largest fitted level")
     if measured:
@@ -136,10 +144,21 @@ def _ends(one: Estimate, between: str) -> str:
     return between.join("∞" if end is None else _number(end, 3) for end in (one.low, one.high))
 
 
-def _spread(one: Estimate) -> str:
-    if one.low is None or one.high is None:
+def spread(one: Estimate) -> str:
+    """Write a value, and how far the further end of its interval lies."""
+    if one.value is None or one.low is None or one.high is None:
         return _number(one.value)
-    return f"{_number(one.value)} ± {(one.high - one.low) / 2:.2g}"
+    # A time's interval ends at 0, a ratio's is not even: the further end is the honest one.
+    return f"{_number(one.value)} ± {max(one.high - one.value, one.value - one.low):.2g}"
+
+
+def ratio(one: Estimate | None, unit: str = "×") -> str:
+    """Write a ratio, or another positive value, with its interval."""
+    if one is None or one.value is None:
+        return "–"
+    if one.low is None or one.high is None:
+        return f"{one.value:.3g}{unit}"
+    return f"{one.value:.3g}{unit} [{one.low:.3g}, {one.high:.3g}]"
 
 
 def _percent(value: float | None, sign: str) -> str:

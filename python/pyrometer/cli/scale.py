@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.experiment_written import (
+    FolderOption,
+    GuardOption,
+    IterationsOption,
+    ProfileOption,
+    ScaleOption,
+    SeedOption,
+    SettingsOption,
+)
 from pyrometer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,24 +53,14 @@ def scale(
     ] = None,
     dense: Annotated[bool, typer.Option("--dense", help="All levels.")] = False,
     blocks: Annotated[int, typer.Option(min=1, help="Trials of each level.")] = 3,
-    iterations: Annotated[int, typer.Option(min=1, help="Measured iterations of a trial.")] = 3,
-    settings: Annotated[
-        list[str], typer.Option("--set", metavar="FACTOR=LEVEL", help="Of all trials; repeatable.")
-    ] = [],  # noqa: B006
-    scale: Annotated[str, typer.Option(help="Of the data: test, default, seed, or a number.")] = (
-        "default"
-    ),
-    profile: Annotated[str, typer.Option(help="What is measured of each trial.")] = "light",
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the order.")] = None,
-    guard: Annotated[
-        Literal["wait", "flag", "repeat"],
-        typer.Option(help="While others use the machine: wait for calm, say so, or repeat."),
-    ] = "wait",
+    iterations: IterationsOption = 3,
+    settings: SettingsOption = [],  # noqa: B006
+    scale: ScaleOption = "default",
+    profile: ProfileOption = "light",
+    seed: SeedOption = None,
+    guard: GuardOption = "wait",
     predict: Annotated[str | None, typer.Option(metavar="P,…", help="Workers to predict.")] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty."),
-    ] = None,
+    output: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a workload at several numbers of workers; find the knee, and what efficiency became.
@@ -107,15 +106,11 @@ def _begin(
     keys: dict[str, object],
 ) -> None:
     """Write the experiment's file beside its folder, and plan it."""
-    from pyrometer.cli import render_experiment
-    from pyrometer.cli.experiment import forecast_of
-    from pyrometer.experiment.loop import begin
-    from pyrometer.experiment.planned import plan_of
+    from pyrometer.cli.experiment_written import begin_written, check_new, setting
     from pyrometer.plan.scaling import default_levels, level_number, scaling_file
 
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise UsageError(f"{root} is not an empty folder", f"pyrometer scale {root}, or -o DIR")
-    shared = dict(_setting(one) for one in settings)
+    check_new(root, "scale")
+    shared = dict(setting(one) for one in settings)
     if over == "layout.executors":
         shared.setdefault("layout.cores_per_executor", "1")
     cpus = len(os.sched_getaffinity(0))
@@ -123,23 +118,7 @@ def _begin(
     chosen = named or default_levels(over, cpus, dense=dense)
     if len({level_number(over, one) for one in chosen}) < 2:
         raise UsageError(f"{over}: {', '.join(chosen)}: a curve needs two levels", "--levels 1,2,4")
-    file = root.with_name(f"{root.name}.yaml")
-    text = scaling_file(workload, over, chosen, shared, **keys)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(file)
-    plan = plan_of(file, root)
-    begin(root, plan)
-    err().print(str(file), markup=False, soft_wrap=True)
-    render_experiment.plan(err(), plan, forecast_of(plan, []), brief=True)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, level = text.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(f"--set {text!r} is not of the form factor=level", "--set jvm.heap=2g")
-    return name.strip(), level.strip()
+    begin_written(root, scaling_file(workload, over, chosen, shared, **keys))
 
 
 def _told(root: Path, predict: list[float]) -> CurveReport:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from pyrometer.errors import UsageError
 from pyrometer.plan.factors import find_factor, parse_cpus, parse_level
+from pyrometer.plan.written import experiment_text
 
 SLOTS = ("layout.tasks", "layout.executors")
 """Factors whose level is a number of task slots (of executors: times the slots of each)."""
@@ -99,18 +96,8 @@ def scaling_file(
     **keys
         Other keys of the file; those that are ``None`` are left out.
     """
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(workload).stem).strip("-.") or "workload"
-    by_file = Path(workload).suffix and Path(workload).exists()
     least = min(levels, key=lambda level: level_number(factor, level))
-    made: dict[str, Any] = {
-        "name": f"scale-{name}",
-        "description": f"How {name} scales over {factor}",
-        "workload": str(Path(workload).absolute()) if by_file else workload,
-        "matrix": {factor: list(levels)},
-        "set": dict(shared) or None,
-        "baseline": {factor: least},
-        **keys,
-    }
-    kept = {key: one for key, one in made.items() if one is not None}
-    text: str = yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
-    return text
+    return experiment_text(
+        "scale", workload, f"How {{}} scales over {factor}", matrix={factor: list(levels)},
+        set=dict(shared) or None, baseline={factor: least}, **keys,
+    )  # fmt: skip

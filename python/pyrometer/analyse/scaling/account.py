@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.analyse.scaling import forecast
 from pyrometer.analyse.scaling.fitting import fit
-from pyrometer.analyse.scaling.forecast import Model, Predictor
+from pyrometer.analyse.scaling.forecast import FAR, Model, Predictor
 from pyrometer.analyse.scaling.knee import flat_from, knee
-from pyrometer.analyse.scaling.law_report import FAR, Curve, ensemble, law_report
+from pyrometer.analyse.scaling.law_report import Curve, ensemble, law_report
 from pyrometer.analyse.scaling.laws import LAWS, USL
 from pyrometer.analyse.scaling.level_report import level_report
 from pyrometer.analyse.scaling.levels import Kind, Level, Observation, levels_of
@@ -76,8 +77,12 @@ def account(
     levels = levels_of(observations, kind)
     _check(levels, ask, source)
     fitted = [one for one in levels if _is_fitted(one, ask)]
-    if len({one.p for one in fitted}) < 2:
-        raise UsageError(f"{source}: two levels are needed, there is {len(fitted)} to fit")
+    count = len({one.p for one in fitted})
+    if count < 2:
+        raise UsageError(
+            f"{source}: two levels are needed to fit, there are {count}",
+            f"measured: {_numbers(levels)}",
+        )
     curve = Curve(levels, fitted, _targets(levels, fitted, ask), kind)
     models = {**_models(fitted, ask), **(beside or {})}
     laws = [law_report(name, one, curve) for name, one in models.items()]
@@ -86,11 +91,15 @@ def account(
     shape = knee(whole)
     plateau = flat_from([(one.p, 1 / one.unit_time) for one in whole])
     usl = next(one for one in laws if one.name == USL.name)
+    error = forecast.error_beyond(fitted) if curve.targets else None
     return FitReport(
         source=source, workers=workers, what=what, kind=kind,
         levels=[level_report(one, levels[0], one in fitted) for one in levels],
         laws=laws,
-        ensemble=ensemble([one for one in models.values() if not isinstance(one, str)], curve),
+        ensemble=ensemble(
+            [one for one in models.values() if not isinstance(one, str)], curve, error
+        ),
+        error_at_twice_ratio=None if error is None else math.expm1(error * math.log(2)),
         knee=shape, plateau_from=plateau,
         verdict=verdict(whole, shape, plateau, usl, limit=ask.limit),
         doubts=[*doubts_of(whole, cpus=ask.cpus, cores=ask.cores), *_far(curve)],
@@ -116,8 +125,13 @@ def _check(levels: Sequence[Level], ask: Question, source: str) -> None:
     there = {one.p for one in levels}
     for p in ask.without:
         if p not in there:
-            known = ", ".join(f"{one:g}" for one in sorted(there))
-            raise UsageError(f"{source}: no level {p:g} to leave out", f"there are: {known}")
+            raise UsageError(
+                f"{source}: no level {p:g} to leave out", f"measured: {_numbers(levels)}"
+            )
+
+
+def _numbers(levels: Sequence[Level]) -> str:
+    return ", ".join(dict.fromkeys(f"{one.p:g}" for one in levels))
 
 
 def _is_fitted(level: Level, ask: Question) -> bool:

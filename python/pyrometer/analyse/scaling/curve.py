@@ -15,6 +15,7 @@ from pyrometer.analyse.scaling.levels import Observation
 from pyrometer.analyse.scaling.measured import MEASURES, Measured, measured
 from pyrometer.analyse.scaling.model import FitReport
 from pyrometer.analyse.scaling.simulated import simulated, sized
+from pyrometer.analyse.simulation.doubts import of_runs
 from pyrometer.analyse.simulation.left_out import Sized
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
@@ -148,11 +149,14 @@ def curve_report(
         made.reason = "fewer than two levels have a finished trial"
     else:
         rows = [_observation(factor, varied[one.treatment], one, its) for one, its in trials]
+        simulator = simulated(ready, factor, predict)
         made.fit = account(
             rows, "elapsed", _question(plan, trials, predict, cores),
             source=plan.name, workers=factor, what="s",
-            beside={"simulator": simulated(ready, factor, predict)},
+            beside={"simulator": simulator},
         )  # fmt: skip
+        if not isinstance(simulator, str):
+            made.doubts += of_runs([one.doubts for one in ready.values() if isinstance(one, Sized)])
     return made
 
 

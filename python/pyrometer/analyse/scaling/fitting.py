@@ -63,14 +63,20 @@ class Fitted:
         return made * self.unit
 
     @cached_property
-    def drawn(self) -> Array | None:
-        """Coefficients drawn by the linearised law, brought within its signs: a row each."""
+    def _drawn_sd(self) -> Array | None:
+        """Residual standard deviations drawn, as far as the degrees of freedom tell them."""
         if self.sd is None:
             return None
-        rng = np.random.default_rng(SEED)
-        spread = np.sqrt(self.freedom / rng.chisquare(self.freedom, (DRAWS, 1)))
-        normal = rng.standard_normal((DRAWS, self.law.size))
-        made: Array = self.free + self.sd * spread * np.linalg.solve(self.root, normal.T).T
+        chi2 = np.random.default_rng(SEED).chisquare(self.freedom, (DRAWS, 1))
+        return self.sd * np.sqrt(self.freedom / chi2)
+
+    @cached_property
+    def drawn(self) -> Array | None:
+        """Coefficients drawn by the linearised law, brought within its signs: a row each."""
+        if self._drawn_sd is None:
+            return None
+        normal = np.random.default_rng(SEED + 1).standard_normal((DRAWS, self.law.size))
+        made: Array = self.free + self._drawn_sd * np.linalg.solve(self.root, normal.T).T
         signed = np.asarray(self.law.signed)
         for at in np.flatnonzero((made[:, ~signed] < 0).any(axis=1)):
             made[at] = _least_squares(self.root, self.root @ made[at], self.law.signed)
@@ -78,11 +84,11 @@ class Fitted:
 
     def predict(self, p: Array, work: Array) -> Array | None:
         """Draw the times of a unit of work that a new level would show: a row for each draw."""
-        if self.drawn is None or self.sd is None:
+        if self.drawn is None or self._drawn_sd is None:
             return None
         times = self.unit_times(p, work, self.drawn)
         # The same noise for each level: a prediction must not depend on what else is asked for.
-        noise = self.sd * np.random.default_rng(SEED + 1).standard_normal((DRAWS, 1))
+        noise = self._drawn_sd * np.random.default_rng(SEED + 2).standard_normal((DRAWS, 1))
         if self.law.loss == "time":
             return np.maximum(times + noise * self.unit / work, 0)
         with np.errstate(divide="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +12,20 @@ import numpy as np
 
 from pyrometer.analyse.compare.two import LEVEL
 from pyrometer.analyse.scaling.fitting import DRAWN, DRAWS, SEED, TAILS, Fitted, fit
-from pyrometer.analyse.scaling.laws import PROPORTIONAL, Array, Law
+from pyrometer.analyse.scaling.laws import LAWS, PROPORTIONAL, Array, Law
 from pyrometer.analyse.scaling.levels import Kind, Level
 from pyrometer.estimate import Estimate
+
+FAR = 2.0
+"""Times the largest fitted level beyond which no single law can be relied on."""
+
+FEWEST = 4
+"""Levels that laws are fitted to, at least, to see how far off they are at the next ones."""
+
+MOST_ORIGINS = 16
+"""Times that this is tried."""
+
+POOLED = "draws of all laws, with their error beyond what they were fitted to"
 
 
 class Predictor(Protocol):
@@ -22,6 +34,10 @@ class Predictor(Protocol):
     @property
     def name(self) -> str:
         """What it is called."""
+
+    @property
+    def method(self) -> str:
+        """How its intervals are made."""
 
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
         """Give points."""
@@ -44,6 +60,7 @@ class Model:
 
     fitted: Fitted
     ceiling: Ceiling | None = None
+    method: str = DRAWN
 
     @property
     def name(self) -> str:
@@ -60,7 +77,7 @@ class Model:
         found = self.fitted.predict(np.array(p, float), np.array(work, float))
         if found is None or self.ceiling is None:
             return found
-        noise = np.random.default_rng(SEED + 2).standard_normal((DRAWS, 1))
+        noise = np.random.default_rng(SEED + 3).standard_normal((DRAWS, 1))
         ceilings = self.ceiling.unit_time + self.ceiling.sd * noise
         made: Array = np.maximum(found, np.maximum(ceilings, 0))
         return made
@@ -86,7 +103,9 @@ def roofline(levels: Sequence[Level], limit: float, limit_sd: float = 0.0) -> Mo
     return found if isinstance(found, str) else Model(found, ceiling)
 
 
-def estimate(times: Array | None, point: float, work: float, kind: Kind, n: int) -> Estimate:
+def estimate(
+    times: Array | None, point: float, work: float, kind: Kind, n: int, method: str
+) -> Estimate:
     """Put a point and draws of the time of a unit of work into the value's kind."""
     ends: list[float | None] = [None, None]
     if times is not None:
@@ -95,17 +114,63 @@ def estimate(times: Array | None, point: float, work: float, kind: Kind, n: int)
         ]
     low, high = ends if kind == "elapsed" else ends[::-1]
     value = _in_kind(point, work, kind)
-    return Estimate(value=value, low=low, high=high, level=LEVEL, n=n, method=DRAWN)
+    return Estimate(value=value, low=low, high=high, level=LEVEL, n=n, method=method)
 
 
-def pooled(models: Sequence[Predictor], p: Sequence[float], work: Sequence[float]) -> Array | None:
+def pooled(
+    models: Sequence[Predictor],
+    p: Sequence[float],
+    work: Sequence[float],
+    levels: Sequence[Level],
+    error: float | None,
+) -> Array | None:
     """Pool the draws of all laws, each with the same weight (linear opinion pool, Stone 1961).
 
     A law that fits best where it was measured need not be the one that holds beyond: their
-    disagreement is part of the interval.
+    disagreement is part of the interval. So is what all of them have missed (a discrepancy of the
+    model, Kennedy and O'Hagan 2001), as a slope of log time over log workers that begins at the
+    last fitted level.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+        Those fitted.
+    error : float or None
+        Of :func:`error_beyond`.
     """
     made = [one for model in models if (one := model.draws(p, work)) is not None]
-    return np.vstack(made) if made else None
+    if not made:
+        return None
+    pool = np.vstack(made)
+    slopes = (error or 0.0) * np.random.default_rng(SEED + 4).standard_normal((len(pool), 1))
+    widened: Array = pool * np.exp(slopes * np.log(np.maximum(np.array(p) / levels[-1].p, 1)))
+    return widened
+
+
+def error_beyond(levels: Sequence[Level]) -> float | None:
+    """How far off the laws' median was beyond what they were fitted to, for e times the workers.
+
+    Laws are fitted to the first levels only and held against the next ones, up to twice as many
+    workers, again and again with one level more (rolling origin, Tashman 2000): the root of the
+    mean square error of log time over log workers. ``None`` where too few levels tell.
+    """
+    tries = np.linspace(FEWEST, len(levels) - 1, min(MOST_ORIGINS, max(0, len(levels) - FEWEST)))
+    squares = []
+    for first in map(int, tries):
+        last = levels[first - 1].p
+        then = [one for one in levels[first:] if last < one.p <= FAR * last]
+        found = [fit(law, levels[:first]) for law in LAWS]
+        models = [Model(one) for one in found if not isinstance(one, str)]
+        if not then or not models:
+            continue
+        p, work = [one.p for one in then], [one.work for one in then]
+        said = np.median([model.unit_times(p, work) for model in models], axis=0)
+        with np.errstate(divide="ignore"):
+            off = np.log(np.array([one.unit_time for one in then]) / said)
+        square = float(np.mean((off / np.log(np.array(p) / last)) ** 2))
+        if math.isfinite(square):
+            squares.append(square)
+    return math.sqrt(statistics.fmean(squares)) if squares else None
 
 
 def left_out(law: Law, levels: Sequence[Level]) -> float | None:

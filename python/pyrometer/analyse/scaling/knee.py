@@ -116,7 +116,8 @@ def flat_from(points: Sequence[tuple[float, float]], margin: float = MARGIN) -> 
 
 def _squares(design: Array, y: Array) -> Array:
     """Residual squares; of each column, where there are several."""
-    left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    basis, _ = np.linalg.qr(design)
+    left = y - basis @ (basis.T @ y)
     made: Array = (left**2).sum(axis=0)
     return made
 

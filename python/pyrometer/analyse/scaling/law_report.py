@@ -12,14 +12,11 @@ import numpy as np
 from pyrometer.analyse.compare.two import LEVEL
 from pyrometer.analyse.scaling import forecast
 from pyrometer.analyse.scaling.fitting import DRAWN, TAILS, Fitted
-from pyrometer.analyse.scaling.forecast import Model, Predictor
+from pyrometer.analyse.scaling.forecast import FAR, POOLED, Model, Predictor
 from pyrometer.analyse.scaling.laws import USL, Array
 from pyrometer.analyse.scaling.levels import Kind, Level
 from pyrometer.analyse.scaling.model import LawReport, Prediction, Residual
 from pyrometer.estimate import Estimate
-
-FAR = 2.0
-"""Times the largest fitted level beyond which no single law can be relied on."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +52,16 @@ def law_report(name: str, model: Predictor | str, curve: Curve) -> LawReport:
     )
     if curve.targets:
         p, work = ([one[at] for one in curve.targets] for at in (0, 1))
-        made.predictions = _predictions(model.unit_times(p, work), model.draws(p, work), curve)
+        made.predictions = _predictions(
+            model.unit_times(p, work), model.draws(p, work), curve, model.method
+        )
     if isinstance(model, Model):
         _add_fitted(made, model, fitted)
     else:
         # Each level is predicted by the others already.
-        made.left_out_ratio = statistics.median(abs(one.ratio) for one in made.residuals)
+        made.left_out_ratio = statistics.median(
+            abs(t / one.unit_time - 1) for one, t in zip(fitted, map(float, times), strict=True)
+        )
     return made
 
 
@@ -74,19 +75,21 @@ def _add_fitted(made: LawReport, model: Model, levels: Sequence[Level]) -> None:
         made.peak = _peak(model.fitted)
 
 
-def ensemble(models: Sequence[Predictor], curve: Curve) -> list[Prediction]:
-    """Predict by all laws together."""
+def ensemble(models: Sequence[Predictor], curve: Curve, error: float | None) -> list[Prediction]:
+    """Predict by all laws together, as far off as they were beyond what they were fitted to."""
     p, work = ([one[at] for one in curve.targets] for at in (0, 1))
-    pool = forecast.pooled(models, p, work) if curve.targets else None
-    return [] if pool is None else _predictions(np.median(pool, axis=0), pool, curve)
+    pool = forecast.pooled(models, p, work, curve.fitted, error) if curve.targets else None
+    return [] if pool is None else _predictions(np.median(pool, axis=0), pool, curve, POOLED)
 
 
-def _predictions(points: Array, draws: Array | None, curve: Curve) -> list[Prediction]:
+def _predictions(points: Array, draws: Array | None, curve: Curve, method: str) -> list[Prediction]:
     most = max(one.p for one in curve.fitted)
     made = []
     for at, (p, work) in enumerate(curve.targets):
         drawn = None if draws is None else draws[:, at]
-        value = forecast.estimate(drawn, float(points[at]), work, curve.kind, len(curve.fitted))
+        value = forecast.estimate(
+            drawn, float(points[at]), work, curve.kind, len(curve.fitted), method
+        )
         measured = next(
             (
                 one.value

@@ -105,7 +105,10 @@ PROPORTIONAL = Law(
     lambda c: {"gamma": 1 / c[..., 0]},
 )  # fmt: skip
 
-BOUNDS = {"serial": (0.0, 1.0), "beta": (0.0, np.inf)}
+BOUNDS = {
+    "serial": (0.0, 1.0),
+    **dict.fromkeys(("beta", "gamma", "constant", "parallel", "log", "linear"), (0.0, np.inf)),
+}
 """Least and largest value that a parameter can have."""
 
 LAWS = (AMDAHL, GUSTAFSON, USL, ERNEST)

@@ -67,6 +67,11 @@ def cpus_used(level: Level) -> float | None:
     return None if cpu is None else cpu / level.elapsed
 
 
+def cpu_of_work(levels: Sequence[Level]) -> list[tuple[Level, float]]:
+    """Give the levels of which the CPU time of a unit of work is known, each with it."""
+    return [(one, cpu) for one in levels if (cpu := one.per_work("cpu"))]
+
+
 def nearest_below(levels: Sequence[Level], p: float) -> Level:
     """Give the last level with at most so many workers, else the first."""
     found = [one for one in levels if one.p <= p]

@@ -100,7 +100,16 @@ class LawReport(BaseModel):
 
 
 class FitReport(BaseModel):
-    """Structure of ``fit --json`` (``pyrometer/fit/1``)."""
+    """Structure of ``fit --json`` (``pyrometer/fit/1``).
+
+    Attributes
+    ----------
+    ensemble : list of Prediction
+        By all laws together.
+    error_at_twice_ratio : float or None
+        How far off the laws' median was, refitted to fewer levels, at twice their workers (root
+        mean square): it is in the ensemble's intervals. ``None`` with fewer than five levels.
+    """
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -112,6 +121,7 @@ class FitReport(BaseModel):
     levels: list[LevelReport]
     laws: list[LawReport]
     ensemble: list[Prediction]
+    error_at_twice_ratio: float | None = None
     knee: Knee
     plateau_from: float | None
     verdict: list[str]

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pyrometer.analyse.compare.two import ALPHA, welch
 from pyrometer.analyse.scaling.knee import flat_from
 from pyrometer.analyse.scaling.levels import Level
-from pyrometer.analyse.scaling.losses import cpus_used
+from pyrometer.analyse.scaling.losses import cpu_of_work, cpus_used
 from pyrometer.doubt import Doubt
 from pyrometer.schema import doubt
 
@@ -51,13 +51,10 @@ def doubts_of(
 
 def different_work(levels: Sequence[Level]) -> list[Level]:
     """Find first levels whose unit of work took more CPU time than at a later level."""
-    known = [(one, one.per_work("cpu")) for one in levels]
+    known = cpu_of_work(levels)
     found = []
-    for at, (one, cpu) in enumerate(known):
-        later = [(other, its) for other, its in known[at + 1 :] if its is not None]
-        if cpu is None or not later:
-            break
-        least, its = min(later, key=lambda pair: pair[1])
+    for at, (one, cpu) in enumerate(known[:-1], 1):
+        least, its = min(known[at:], key=lambda pair: pair[1])
         if cpu < DEARER * its or not _certain(one, least, "cpu"):
             break
         found.append(one)
@@ -68,16 +65,15 @@ def _other_work(levels: Sequence[Level]) -> list[Doubt]:
     found = different_work(levels)
     if not found:
         return []
-    least = min(one.per_work("cpu") or 0.0 for one in levels if one not in found)
+    known = cpu_of_work(levels)
+    least = min(cpu for one, cpu in known if one not in found)
     told = ", ".join(
-        f"{one.p:g}: {(one.per_work('cpu') or 0.0):.4g} (+{_share(one, least)})" for one in found
+        f"{one.p:g}: {cpu:.4g} (+{100 * (cpu / least - 1):.0f} %)"
+        for one, cpu in known
+        if one in found
     )
     message = f"CPU time of a unit of work at {told}; the least of later levels is {least:.4g}"
     return [doubt("scaling_first_levels_differ", message)]
-
-
-def _share(level: Level, least: float) -> str:
-    return f"{100 * ((level.per_work('cpu') or 0.0) / least - 1):.0f} %"
 
 
 def _gc_jumps(levels: Sequence[Level]) -> list[Doubt]:

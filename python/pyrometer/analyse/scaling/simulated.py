@@ -10,6 +10,7 @@ import numpy as np
 
 from pyrometer.analyse.scaling.fitting import DRAWS, SEED
 from pyrometer.analyse.scaling.laws import Array
+from pyrometer.analyse.simulation.doubts import no_contention
 from pyrometer.analyse.simulation.ledger_shares import of_ledger
 from pyrometer.analyse.simulation.left_out import Sized
 from pyrometer.analyse.simulation.measured import measured_of
@@ -31,6 +32,7 @@ class Simulated:
 
     said: Mapping[float, Mapping[float, float]]
     name: str = "simulator"
+    method: str = "t on logarithms of what levels say"
 
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
         """Give what the nearest level says."""
@@ -62,10 +64,10 @@ def sized(run: Run) -> Sized | str:
     try:
         window = choose(run, None)
         measured = measured_of(run, window)
-        found, _ = of_ledger(run, measured, window.name, None)
+        found, reason = of_ledger(run, measured, window.name, None)
     except PyrometerError as error:
         return error.message
-    return Sized(measured, found)
+    return Sized(measured, found, () if reason is None else (no_contention(reason),))
 
 
 def simulated(

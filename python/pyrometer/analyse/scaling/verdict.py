@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyrometer.analyse.compare.two import MARGIN
 from pyrometer.analyse.scaling.knee import Knee, flat_from
 from pyrometer.analyse.scaling.levels import Level
-from pyrometer.analyse.scaling.losses import cpus_used, nearest_below, worker_time
+from pyrometer.analyse.scaling.losses import cpu_of_work, cpus_used, nearest_below, worker_time
 from pyrometer.analyse.scaling.model import LawReport
 from pyrometer.analyse.scaling.pitfalls import different_work
 from pyrometer.estimate import Estimate
@@ -80,18 +80,20 @@ def _lost(before: Level, after: Level) -> list[str]:
 
 def _cause(levels: Sequence[Level], found: Knee, limit: float | None) -> list[str]:
     used = [(one.p, busy) for one in levels if (busy := cpus_used(one)) is not None]
-    if not used:
+    known = cpu_of_work(levels)
+    if not known:
         return ["Its cause is not told: there is no column of CPU time."]
     flat = flat_from(used)
-    start = nearest_below(levels, found.at.value or levels[0].p)
-    dear = (levels[-1].per_work("cpu") or 0.0) / (start.per_work("cpu") or 1.0)
+    start = nearest_below([one for one, _ in known], found.at.value or levels[0].p)
+    last, most = known[-1]
+    dear = most / next(cpu for one, cpu in known if one is start)
     told = []
     if flat is not None and flat < levels[-1].p:
         busy = max(value for _, value in used)
         told.append(f"{busy:.3g} CPUs are busy from {flat:g} workers on, not more")
     if dear > 1 + MARGIN:
         told.append(
-            f"a unit of work takes {dear:.2f} times the CPU time at {levels[-1].p:g} workers that"
+            f"a unit of work takes {dear:.2f} times the CPU time at {last.p:g} workers that"
             f" it takes at {start.p:g}"
         )
     if not told:
