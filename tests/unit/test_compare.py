@@ -122,6 +122,21 @@ def test_a_suite_is_the_geometric_mean_of_its_queries():
     assert found == geometric_mean(a, b)
 
 
+@pytest.mark.parametrize("queries", [1, 3])
+def test_the_interval_of_a_small_suite_holds_as_often_as_it_says(queries):
+    draw = np.random.default_rng(4)
+    held = 0
+    for _ in range(200):
+        a, b = (
+            {str(q): np.exp(draw.normal(0, 0.05, 2)).tolist() for q in range(queries)}
+            for _ in range(2)
+        )
+        found = geometric_mean(a, b, resamples=400)
+        held += found.low <= 0 <= found.high
+    # At 95 %, fewer than 181 of 200 have a chance of 0.002.
+    assert held >= 181
+
+
 def test_one_account_of_blocks_and_order():
     names = ["x", "y", "y", "x", "x", "y", "y", "x"]
     trials = [

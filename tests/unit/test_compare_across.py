@@ -47,8 +47,18 @@ def test_quade_is_that_of_r() -> None:
     assert (round(found.f, 4), found.freedom, round(found.p, 5)) == (3.8293, (4, 24), 0.01519)
 
 
+def test_ranks_that_are_all_alike_have_their_exact_chance() -> None:
+    # Three treatments have six orders; the first workload may have any of them.
+    for found in (friedman(np.array([[1.0, 2.0, 9.0]] * 4)), quade(np.array([[1.0, 2, 3]] * 4))):
+        assert found is not None
+        assert (found.f, found.p) == (None, pytest.approx(6**-3))
+    tied = friedman(np.array([[1.0, 2.0, 2.0]] * 3))
+    assert tied is not None
+    assert tied.p == pytest.approx(3**-2)
+
+
 def test_ranks_that_do_not_vary_are_not_tested() -> None:
-    assert quade(np.array([[1.0, 2.0, 3.0]] * 4)) is None
+    assert quade(np.array([[1.0, 1.0, 1.0]] * 4)) is None
     assert friedman(np.array([[1.0, 1.0, 1.0]] * 4)) is None
 
 
@@ -91,6 +101,16 @@ def test_workloads_that_one_treatment_lacks_are_told() -> None:
         across(trials, what="t", margin=0.02, control="x")
     with pytest.raises(UsageError, match="no workload"):
         across([Measured("q", "a", 1), Measured("r", "b", 1)], what="t", margin=0.02)
+    with pytest.raises(UsageError, match="b, q: 0 is no positive number"):
+        across([Measured("q", "a", 1), Measured("q", "b", 0)], what="t", margin=0.02)
+
+
+def test_treatments_that_are_all_alike_are_not_tested_and_that_is_told() -> None:
+    found = across(
+        [Measured(work, name, 2.0) for work in "qr" for name in "abc"], what="t", margin=0.02
+    )
+    assert (found.friedman, found.quade) == (None, None)
+    assert found.reason == "all treatments took the same time in each workload"
 
 
 def test_the_verb_takes_the_column_of_workloads(tmp_path: Path, capsys: Any) -> None:
@@ -106,3 +126,4 @@ def test_the_verb_takes_the_column_of_workloads(tmp_path: Path, capsys: Any) -> 
     assert "6 of 6" in capsys.readouterr().out
     assert run_verb([*command, "--block", "query"]) == 2
     assert run_verb(["compare", "a", "b", "--suite", "query"]) == 2
+    assert run_verb([*command, "run"]) == 2

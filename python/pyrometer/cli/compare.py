@@ -77,6 +77,8 @@ def compare(
     from pyrometer.analyse.compare.account import account
 
     least = parse_margin(margin or MARGIN)
+    if table is not None and (run or against):
+        raise UsageError("runs or --csv, not both")
     if suite is not None:
         if table is None or block is not None:
             raise UsageError("--suite goes with --csv, and without --block")
@@ -85,8 +87,6 @@ def compare(
         compare_suite.compare(table, value, columns_of(treatment), suite, control, least, as_json)
         return
     if table is not None:
-        if run or against:
-            raise UsageError("runs or --csv, not both")
         from pyrometer.analyse.compare.account import Trial
         from pyrometer.store.trials_csv import read_trials
 

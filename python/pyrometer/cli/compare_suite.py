@@ -60,7 +60,10 @@ def _print(console: Any, made: AcrossReport, suite: str) -> None:
     ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in made.mean_ranks.items())
     console.print(f"mean ranks: {ranks}", markup=False, soft_wrap=True)
     told = [_tested(n, t) for n, t in (("Friedman", made.friedman), ("Quade", made.quade)) if t]
-    console.print("; ".join(told) or f"not tested: {made.reason}", markup=False, soft_wrap=True)
+    why = made.reason or "no workload tells the treatments apart"
+    console.print("; ".join(told) or f"not tested: {why}", markup=False, soft_wrap=True)
+    if any(pair.change.low is None for pair in made.pairs):
+        console.print("no interval: it takes two trials of each treatment on each workload")
     if made.left_out:
         some = ", ".join(made.left_out[:5])
         console.print(
@@ -71,5 +74,7 @@ def _print(console: Any, made: AcrossReport, suite: str) -> None:
 
 
 def _tested(name: str, test: RankTest) -> str:
+    if test.f is None:
+        return f"{name}: every workload ranks them alike, p = {test.p:.2g}"
     above, below = test.freedom
     return f"{name}: F({above}, {below}) = {test.f:.3g}, p = {test.p:.2g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,9 +28,13 @@ class Measured:
 
 
 class RankTest(BaseModel):
-    """F test of ranks: whether any treatment differs from another, whatever the workload."""
+    """F test of ranks: whether any treatment differs from another, whatever the workload.
 
-    f: float
+    ``f`` is ``None`` where every workload ranks them alike: it has no bound there, and ``p`` is the
+    exact chance of that (Conover 1999).
+    """
+
+    f: float | None
     freedom: tuple[int, int]
     p: float
 
@@ -82,8 +87,15 @@ def across(
     Raises
     ------
     UsageError
-        If there are fewer than two treatments, no such control, or no workload that all ran.
+        If there are fewer than two treatments, no such control, no workload that all ran, or a
+        value is not above zero.
     """
+    for one in trials:
+        if not (math.isfinite(one.value) and one.value > 0):
+            raise UsageError(
+                f"{one.treatment}, {one.workload}: {one.value:g} is no positive number",
+                "leave such rows out",
+            )
     cells: dict[str, dict[str, list[float]]] = {}
     for one in trials:
         cells.setdefault(one.treatment, {}).setdefault(one.workload, []).append(one.value)
@@ -106,7 +118,11 @@ def across(
     table = np.array(
         [[float(np.mean(logs(cells[name][work]))) for name in names] for work in common]
     )
-    enough = len(names) > 2 and len(common) > 1
+    reason = None
+    if len(names) < 3 or len(common) < 2:
+        reason = "tests of ranks need three treatments and two workloads"
+    elif not np.ptp(table, axis=1).any():
+        reason = "all treatments took the same time in each workload"
     return AcrossReport(
         what=what,
         workloads_count=len(common),
@@ -116,9 +132,9 @@ def across(
         ),
         pairs=[_pair(a, b, cells, margin, len(sides)) for a, b in sides],
         margin=margin,
-        friedman=friedman(table) if enough else None,
-        quade=quade(table) if enough else None,
-        reason=None if enough else "tests of ranks need three treatments and two workloads",
+        friedman=None if reason else friedman(table),
+        quade=None if reason else quade(table),
+        reason=reason,
     )
 
 
@@ -137,7 +153,7 @@ def friedman(table: np.ndarray) -> RankTest | None:
     chi = float(stats.friedmanchisquare(*table.T).statistic)
     rest = rows * (columns - 1) - chi
     if rest <= 1e-9:
-        return None
+        return _all_alike(table)
     return _tested((rows - 1) * chi / rest, columns - 1, (columns - 1) * (rows - 1))
 
 
@@ -147,11 +163,21 @@ def quade(table: np.ndarray) -> RankTest | None:
     weights = stats.rankdata(np.ptp(table, axis=1))
     scores = weights[:, None] * (stats.rankdata(table, axis=1) - (columns + 1) / 2)
     whole, between = float((scores**2).sum()), float((scores.sum(axis=0) ** 2).sum()) / rows
-    if whole - between <= 1e-12 * whole:
+    if not whole:
         return None
+    if whole - between <= 1e-12 * whole:
+        return _all_alike(table)
     return _tested(
         (rows - 1) * between / (whole - between), columns - 1, (columns - 1) * (rows - 1)
     )
+
+
+def _all_alike(table: np.ndarray) -> RankTest:
+    rows, columns = table.shape
+    _, tied = np.unique(table[0], return_counts=True)
+    orders = math.factorial(columns) / math.prod(math.factorial(int(one)) for one in tied)
+    freedom = columns - 1, (columns - 1) * (rows - 1)
+    return RankTest(f=None, freedom=freedom, p=float(orders ** (1 - rows)))
 
 
 def _tested(f: float, above: int, below: int) -> RankTest:

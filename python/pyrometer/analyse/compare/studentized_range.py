@@ -29,7 +29,7 @@ def upper_tail(q: float, k: int, df: float) -> float:
     >>> round(upper_tail(3.876777, 3, 10), 5)
     0.05
     """
-    s, weights = _deviations(df)
+    s, weights = deviations(df)
     return float(weights @ _upper_tail_known(q * s, k))
 
 
@@ -49,7 +49,7 @@ def quantile(level: float, k: int, df: float) -> float:
 
 
 @cache
-def _deviations(df: float) -> tuple[Array, Array]:
+def deviations(df: float) -> tuple[Array, Array]:
     """Nodes of the deviation (chi over the root of `df`), and weights with its density.
 
     On the scale of its logarithm, where the density has no ends that are steep.
@@ -57,21 +57,22 @@ def _deviations(df: float) -> tuple[Array, Array]:
     spread = math.sqrt(2 / df)
     low = math.log(special.chdtri(df, 1 - 1e-15) / df) / 2
     high = math.log(special.chdtri(df, 1e-15) / df) / 2
-    x, w = _legendre(max(low, -40 * spread), high)
+    x, w = legendre(max(low, -40 * spread), high)
     scale = math.log(2) + df / 2 * math.log(df / 2) - float(special.gammaln(df / 2))
     return np.exp(x), w * np.exp(scale + df * (x - np.exp(2 * x) / 2))
 
 
 def _upper_tail_known(ranges: Array, k: int) -> Array:
     """Chance that the range of `k` standard normal values is above each of some ranges."""
-    z, w = _legendre(-_REACH, _REACH)
+    z, w = legendre(-_REACH, _REACH)
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
     between = special.ndtr(z)[None, :] - special.ndtr(z[None, :] - ranges[:, None])
     inside: Array = k * (between ** (k - 1)) @ (w * density)
     return np.clip(1 - inside, 0, 1)
 
 
-def _legendre(low: float, high: float) -> tuple[Array, Array]:
+def legendre(low: float, high: float) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre between two ends."""
     x, w = _unit()
     return (high - low) / 2 * x + (high + low) / 2, (high - low) / 2 * w
 

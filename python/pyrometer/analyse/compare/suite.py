@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from pyrometer.analyse.compare.two import LEVEL, logs
 from pyrometer.estimate import Estimate
@@ -24,7 +26,9 @@ def geometric_mean(
     """Geometric mean over queries of B over A, minus 1, by a hierarchical bootstrap.
 
     The queries are those of the suite, so they are not drawn anew; within each query the trials of
-    either side are (Kalibera and Jones 2013 resample each level that is random).
+    either side are (Kalibera and Jones 2013 resample each level that is random). As percentiles of
+    few trials lie too near, they are stretched twice: by the variance that drawing loses, and from
+    the normal's to Student's (expanded percentiles, Hesterberg 2015).
 
     Parameters
     ----------
@@ -53,6 +57,7 @@ def geometric_mean(
     if n > 1:
         draw = np.random.default_rng(seed)
         sums = np.zeros(resamples)
+        errors = np.array([[o.var(ddof=1) / o.size, o.size - 1] for s in sides for o in s.values()])
         for sign, side in zip((-1, 1), sides, strict=True):
             for one in side.values():
                 # Resampled means vary too little by (n - 1) / n: stretched about the mean.
@@ -60,6 +65,7 @@ def geometric_mean(
                 stretched = (means - one.mean()) * math.sqrt(one.size / (one.size - 1))
                 sums += sign * (one.mean() + stretched)
         found = np.quantile(sums / len(names), [(1 - level) / 2, (1 + level) / 2])
+        found = value + (found - value) * _expansion(errors, level)
         low, high = math.expm1(float(found[0])), math.expm1(float(found[1]))
     return Estimate(
         value=math.expm1(value),
@@ -69,3 +75,19 @@ def geometric_mean(
         n=n,
         method="hierarchical bootstrap",
     )
+
+
+def _expansion(errors: NDArray[np.float64], level: float) -> float:
+    """Student's quantile over the normal's, by the degrees of freedom of a sum (Satterthwaite).
+
+    Parameters
+    ----------
+    errors : array
+        Squared error of each mean in the sum, and its degrees of freedom.
+    """
+    squares, freedoms = errors.T
+    if not squares.any():
+        return 1.0
+    freedom = squares.sum() ** 2 / (squares**2 / freedoms).sum()
+    at = (1 + level) / 2
+    return float(stats.t.ppf(at, freedom) / stats.norm.ppf(at))

@@ -291,7 +291,23 @@ def sd_of(variance: float, freedom: int, level: float = LEVEL) -> Estimate:
 
 
 def mean_of(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Give the mean with Student's interval; a single value has none."""
+    """Give the mean with Student's interval; a single value has none.
+
+    Where no value is below 0, as no time is, neither is the interval.
+
+    Examples
+    --------
+    >>> mean_of([10.0, 14.0]).low, mean_of([-10.0, 14.0]).low < 0
+    (0.0, True)
+    """
+    found = student(values, level)
+    if found.low is not None and found.low < 0 <= min(values):
+        return found.model_copy(update={"low": 0.0})
+    return found
+
+
+def student(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Give the mean of values of either sign, differences say, with Student's interval."""
     n = len(values)
     if n < 2:
         return _estimate(float(values[0]) if n else None, None, level, n, "t")
@@ -317,7 +333,7 @@ def geometric_mean_of(
     >>> round(found.value, 6), round(found.low, 3), found.n
     (2.0, 0.357, 3)
     """
-    found = mean_of(logs(values), level)
+    found = student(logs(values), level)
     if noise is not None and found.value is not None:
         half = float(stats.t.ppf((1 + level) / 2, noise[1])) * noise[0] / math.sqrt(found.n)
         found = _estimate(found.value, half, level, found.n, "model's noise")
