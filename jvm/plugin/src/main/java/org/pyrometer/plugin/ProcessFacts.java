@@ -68,6 +68,8 @@ final class ProcessFacts implements Event {
         .put("input_arguments", withoutSecrets(runtime.getInputArguments()))
         .put("spark_version", application.get("spark_version"))
         .put("cpus_count", Runtime.getRuntime().availableProcessors())
+        .put("cpus_allowed", Host.allowedCpus())
+        .put("memory_policy", Host.memoryPolicy())
         .put("master", application.get("master"))
         .close();
   }
