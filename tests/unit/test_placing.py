@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -181,13 +182,32 @@ def test_the_java_of_executors_binds_each_to_its_place(tmp_path: Path) -> None:
         assert found.stdout == f"{[cpu]} {words}\n"
 
 
+def test_who_starts_what_is_bound_never_binds_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read while hardware threads are off, and set again, would hold on for good."""
+    mine, bind = os.sched_getaffinity(0), os.sched_setaffinity
+
+    def elsewhere(pid: int, cpus: frozenset[int]) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        bind(pid, cpus)
+
+    monkeypatch.setattr(os, "sched_setaffinity", elsewhere)
+    one = frozenset({min(mine)})
+    says = [sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"]
+    inside = bound.started(one, None, lambda: subprocess.check_output(says, text=True))
+    assert inside.strip() == str(set(one))
+    assert bound.started(None, None, lambda: os.sched_getaffinity(0)) == mine
+
+
 def test_memory_is_bound_for_what_is_started_and_not_for_us() -> None:
     if not bound.supported():
         pytest.skip("the calls of this processor's Linux are not known")
     show = ["cat", "/proc/self/numa_maps"]
+
+    def shown() -> str:
+        return subprocess.run(show, capture_output=True, text=True, check=True).stdout
+
     try:
-        with bound.binding(None, ("bind", (0,))):
-            inside = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+        inside = bound.started(None, ("bind", (0,)), shown)
     except OSError as error:
         pytest.skip(f"this kernel or container forbids it: {error}")
     if not inside:
@@ -197,8 +217,8 @@ def test_memory_is_bound_for_what_is_started_and_not_for_us() -> None:
     command = [sys.executable, "-I", bound.__file__, "--memory", "interleave:0", "--", *show]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "interleave:0" in done.stdout
-    with pytest.raises(OSError, match="set_mempolicy"), bound.binding(None, ("bind", (1000,))):
-        pass
+    with pytest.raises(OSError, match="set_mempolicy"):
+        bound.started(None, ("bind", (1000,)), shown)
 
 
 def test_what_is_not_there_is_a_capability() -> None:

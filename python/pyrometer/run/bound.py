@@ -10,24 +10,20 @@ neither program is needed.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import platform
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 MODES = {"bind": 2, "interleave": 3}
 """Of ``linux/mempolicy.h``."""
 
-_CALLS = {
-    "x86_64": (238, 239),
-    "aarch64": (237, 236),
-    "riscv64": (237, 236),
-    "ppc64le": (261, 260),
-    "s390x": (270, 269),
-}
+_CALLS = {"x86_64": 238, "aarch64": 237, "riscv64": 237, "ppc64le": 261, "s390x": 270}
 _MOST_NODES = 1024
 _WORD = 8 * ctypes.sizeof(ctypes.c_ulong)
 _Mask = ctypes.c_ulong * (_MOST_NODES // _WORD)
@@ -57,39 +53,38 @@ def set_memory(mode: str, nodes: list[int]) -> None:
     mask = _Mask()
     for node in nodes:
         mask[node // _WORD] |= 1 << node % _WORD
-    _call(0, ctypes.c_long(MODES[mode]), mask, ctypes.c_ulong(_MOST_NODES + 1))
+    number = ctypes.c_long(_CALLS[platform.machine()])
+    libc = ctypes.CDLL(None, use_errno=True)
+    most = ctypes.c_ulong(_MOST_NODES + 1)
+    if libc.syscall(number, ctypes.c_long(MODES[mode]), mask, most):
+        error = ctypes.get_errno()
+        raise OSError(error, f"set_mempolicy: {os.strerror(error)}")
 
 
-@contextlib.contextmanager
-def binding(
-    cpus: frozenset[int] | None, memory: tuple[str, tuple[int, ...]] | None
-) -> Iterator[None]:
-    """Bind this thread for a moment: what it starts meanwhile inherits it."""
-    before = os.sched_getaffinity(0)
-    mode, mask = ctypes.c_int(), _Mask()
-    if memory is not None:
-        _call(
-            1, ctypes.byref(mode), mask, ctypes.c_ulong(_MOST_NODES + 1),
-            ctypes.c_void_p(), ctypes.c_ulong(0),
-        )  # fmt: skip
-    try:
+def started(
+    cpus: frozenset[int] | None, memory: tuple[str, tuple[int, ...]] | None, start: Callable[[], T]
+) -> T:
+    """Start a process that is bound so; gives what `start` gives.
+
+    It is called in a thread of its own, which is bound and then ends. To put our own back would not
+    do: CPUs that are offline just now, as ``os.smt`` takes them, would be lost to us for good.
+
+    Raises
+    ------
+    OSError
+        If the kernel refuses.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def inside() -> T:
         if memory is not None:
             set_memory(memory[0], list(memory[1]))
         if cpus is not None:
             os.sched_setaffinity(0, cpus)
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-        if memory is not None:
-            _call(0, ctypes.c_long(mode.value), mask, ctypes.c_ulong(_MOST_NODES + 1))
+        return start()
 
-
-def _call(which: int, *arguments: object) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    number = _CALLS[platform.machine()][which]
-    if libc.syscall(ctypes.c_long(number), *arguments):
-        error = ctypes.get_errno()
-        raise OSError(error, f"{('set', 'get')[which]}_mempolicy: {os.strerror(error)}")
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(inside).result()
 
 
 def _numbers(text: str) -> list[int]:
@@ -97,8 +92,15 @@ def _numbers(text: str) -> list[int]:
     return [n for a, _, b in ends for n in range(int(a), int(b or a) + 1)]
 
 
-def _end_with(parent: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def end_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send this process a signal once its parent has ended.
+
+    Raises
+    ------
+    ProcessLookupError
+        If it has ended already.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
     if os.getppid() != parent:
         raise ProcessLookupError(f"process {parent} has ended")
 
@@ -110,7 +112,7 @@ def main(arguments: list[str]) -> None:
     while options:
         option = options.pop(0)
         if option == "--with-parent":
-            _end_with(int(options.pop(0)))
+            end_with(int(options.pop(0)))
         elif option == "--cpus":
             os.sched_setaffinity(0, _numbers(options.pop(0)))
         elif option == "--memory":

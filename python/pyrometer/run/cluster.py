@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import socket
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from pyrometer.errors import CapabilityError
 from pyrometer.plan import Level
 from pyrometer.run.companions import Companions
+from pyrometer.run.placing import ANYWHERE, Place
 from pyrometer.run.treatment import Applied, executor_layout
 from pyrometer.workload.spark import find_spark
 
@@ -80,7 +82,13 @@ def clustered(
     return replace(applied, force=force), cluster
 
 
-def start(cluster: Cluster, companions: Companions, env: Mapping[str, str], folder: Path) -> None:
+def start(
+    cluster: Cluster,
+    companions: Companions,
+    env: Mapping[str, str],
+    folder: Path,
+    place: Place = ANYWHERE,
+) -> None:
     """Start master and workers, and wait until all are registered.
 
     Parameters
@@ -93,6 +101,8 @@ def start(cluster: Cluster, companions: Companions, env: Mapping[str, str], fold
         Environment of the application, which executors inherit.
     folder : Path
         For their logs and the folders of executors.
+    place : Place
+        Where all of it runs.
 
     Raises
     ------
@@ -104,7 +114,7 @@ def start(cluster: Cluster, companions: Companions, env: Mapping[str, str], fold
 
     def launch(name: str, *arguments: str) -> None:
         command = [cluster.spark_class, f"{_MAIN}{name.partition('-')[0]}", *arguments]
-        companions.start(name, [*command], folder / f"{name}.log", env)
+        companions.start(name, [*command], folder / f"{name}.log", env, place)
 
     master = ("--host", ADDRESS, "--port", str(cluster.port), "--webui-port", str(cluster.web_port))
     launch("master.Master", *master)
@@ -134,11 +144,13 @@ def _until(ready: Callable[[], bool], what: str, companions: Companions, folder:
 
 def _workers(cluster: Cluster) -> int | None:
     """Ask the master how many workers it knows; ``None`` while it does not answer."""
+    # Not by urllib: where the environment names a proxy, it would ask that for this machine.
+    connection = http.client.HTTPConnection(ADDRESS, cluster.web_port, timeout=5.0)
     try:
-        url = f"http://{ADDRESS}:{cluster.web_port}/json/"
-        with urllib.request.urlopen(url, timeout=5.0) as answer:
-            return int(json.load(answer)["aliveworkers"])
-    except (OSError, ValueError, KeyError):
+        with contextlib.closing(connection):
+            connection.request("GET", "/json/")
+            return int(json.load(connection.getresponse())["aliveworkers"])
+    except (OSError, http.client.HTTPException, ValueError, KeyError):
         return None
 
 

@@ -26,6 +26,17 @@ class Place:
     cpus: frozenset[int] | None = None
     memory: Memory | None = None
 
+    @property
+    def options(self) -> list[str]:
+        """Options by which ``bound.py`` goes there."""
+        made = ["--cpus", written(self.cpus)] if self.cpus else []
+        if self.memory:
+            made += ["--memory", f"{self.memory[0]}:{written(self.memory[1])}"]
+        return made
+
+
+ANYWHERE = Place()
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -39,7 +50,7 @@ class Placement:
         Of each executor JVM, in their order; empty: anywhere in the application's.
     """
 
-    application: Place = Place()
+    application: Place = ANYWHERE
     executors: tuple[Place, ...] = ()
 
     @property
@@ -198,12 +209,10 @@ def write_java(folder: Path, java: str, places: Sequence[Place]) -> Path:
         "case $id in *[!0-9]*) id=0;; esac",
         f"case $((id % {len(places)})) in",
     ]
-    wrapper = shlex.join([sys.executable, "-I", "-S", bound.__file__])
+    wrapper = [sys.executable, "-I", "-S", bound.__file__]
     for number, place in enumerate(places):
-        options = f" --cpus {written(place.cpus)}" if place.cpus else ""
-        if place.memory:
-            options += f" --memory {place.memory[0]}:{written(place.memory[1])}"
-        lines.append(f'{number}) exec {wrapper}{options} -- {shlex.quote(java)} "$@";;')
+        command = shlex.join([*wrapper, *place.options, "--", java])
+        lines.append(f'{number}) exec {command} "$@";;')
     lines.append("esac")
     program = folder / "bin" / "java"
     program.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,183 @@
+"""``pyrometer layout``: how many executor JVMs, how large, and bound to what."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.experiment_written import (
+    FolderOption,
+    GuardOption,
+    IterationsOption,
+    ProfileOption,
+    ScaleOption,
+    SeedOption,
+    SettingsOption,
+)
+from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.layout.model import LayoutReport
+    from pyrometer.plan.layout import Host
+
+app = typer.Typer()
+
+EXAMPLES = """\b
+Examples:
+  pyrometer layout tpch --set query=q16
+  pyrometer layout parquet-scan --jvms 1,2 --places 2C --scale test
+  pyrometer layout pagerank --jvms 1,2,4,8 --places NB,1B,2B,4B,4I --blocks 5
+  pyrometer layout tpch --slots 48 --memory 192g --dry-run
+  pyrometer layout pyrometer-runs/layout-tpch            # tell it again
+"""
+
+
+@app.command(epilog=EXAMPLES, no_args_is_help=True)
+def layout(
+    workload: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD|DIR",
+            help="A workload, or the folder of an experiment with layouts: told, not run.",
+        ),
+    ],
+    jvms: Annotated[
+        str | None,
+        typer.Option(metavar="N,…", help="Executor JVMs; by default 1, 2, 4, 8 as slots allow."),
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(min=1, help="Task slots of all JVMs; by default the CPUs.")
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Heap of all JVMs; by default 1 GiB a slot."),
+    ] = None,
+    places: Annotated[
+        str | None,
+        typer.Option(metavar="PLACE,…", help="NB: not bound; 2B, 2I: NUMA nodes; 2C: CPUs."),
+    ] = None,
+    blocks: Annotated[int, typer.Option(min=1, help="Trials of each layout.")] = 3,
+    iterations: IterationsOption = 3,
+    settings: SettingsOption = [],  # noqa: B006
+    scale: ScaleOption = "default",
+    profile: ProfileOption = "cpu,wall",
+    seed: SeedOption = None,
+    guard: GuardOption = "wait",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write the experiment's file, show its plan; no more.")
+    ] = False,
+    output: FolderOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a workload in layouts of JVMs with the same slots and heap in all; bind them to places.
+
+    Layouts are an experiment: its file stands beside its folder, and ``pyrometer experiment``
+    resumes, shows and compares it.
+    """
+    from pyrometer.cli import render_layout
+    from pyrometer.cli.experiment import carry
+    from pyrometer.cli.experiment_written import begin_written, check_new
+    from pyrometer.report.curve import keep_layouts
+    from pyrometer.report.experiment import write_experiment
+    from pyrometer.store.experiment import is_experiment
+
+    root = Path(workload)
+    if not is_experiment(root):
+        root = output or Path("pyrometer-runs") / f"layout-{Path(workload).stem}"
+        check_new(root, "layout")
+        text = _file(
+            workload, jvms, places, slots, memory, settings,
+            {"scale": scale, "profile": profile, "blocks": blocks,
+             "iterations": iterations, "seed": seed, "guard": {"policy": guard}},
+        )  # fmt: skip
+        begin_written(root, text, dry=dry_run)
+        if dry_run:
+            return
+        carry(root, retry=False)
+    made = _told(root)
+    render_layout.show(human(as_json), made)
+    if os.access(root, os.W_OK):
+        keep_layouts(root, made)
+        human(as_json).print(str(write_experiment(root)), markup=False, soft_wrap=True)
+    if as_json:
+        emit_json(made)
+    if not made.layouts:
+        raise typer.Exit(1)
+
+
+def _file(
+    workload: str,
+    jvms: str | None,
+    places: str | None,
+    slots: int | None,
+    memory: str | None,
+    settings: list[str],
+    keys: dict[str, object],
+) -> str:
+    """Lay the workload out on this machine, as the text of an experiment file."""
+    from pyrometer.cli.experiment_written import setting
+    from pyrometer.experiment.feasible import host_facts
+    from pyrometer.plan.layout import HEAP_SHARE, SLOT_HEAP, default_places, layouts, treatment
+    from pyrometer.plan.written import experiment_text
+
+    host = _this_host()
+    whole = slots or host.cpus
+    total = host_facts()["mem_total"]
+    heap = _size(memory) if memory else SLOT_HEAP * whole
+    if memory is None and total:
+        heap = min(heap, int(HEAP_SHARE * total))
+    wanted = [one.strip().upper() for one in places.split(",")] if places else default_places(host)
+    made, out = layouts(host, wanted, _counts(jvms), whole, heap)
+    for one in out:
+        err().print(f"left out: {one}", markup=False, soft_wrap=True)
+    # The driver is no executor: its heap is the same in all layouts, Spark's own default.
+    shared = {"spark.driver.memory": "1g", **dict(setting(one) for one in settings)}
+    levels = [treatment(host, one) for one in made]
+    return experiment_text(
+        "layout", workload, "{} by executor JVMs and where they run",
+        matrix={"include": levels}, set=shared, baseline=dict(levels[0]), **keys,
+    )  # fmt: skip
+
+
+def _this_host() -> Host:
+    from pyrometer.plan.layout import Host
+    from pyrometer.run import topology
+
+    machine, allowed = topology.read(), os.sched_getaffinity(0)
+    mine = [cpu for cpu in machine.cpus if cpu.number in allowed]
+    nodes = {node: sum(cpu.node == node for cpu in mine) for node in machine.nodes}
+    return Host(len(mine), {node: count for node, count in nodes.items() if count})
+
+
+def _counts(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    words = [one.strip() for one in text.split(",")]
+    if not all(one.isdecimal() and int(one) for one in words):
+        raise UsageError(f"--jvms {text}: no numbers of JVMs", "--jvms 1,2,4")
+    return [int(one) for one in words]
+
+
+def _size(text: str) -> int:
+    from pyrometer.plan.factors import size_of
+
+    try:
+        return size_of("--memory", text)
+    except UsageError as error:
+        raise UsageError(error.message, "--memory 4g") from None
+
+
+def _told(root: Path) -> LayoutReport:
+    from pyrometer.analyse.layout.account import layout_report
+    from pyrometer.store.experiment import read_plan
+    from pyrometer.store.journal import read_journal
+
+    with err().status("reading trials") as status:
+        return layout_report(
+            root, read_plan(root), read_journal(root),
+            reading=lambda done, of: status.update(f"reading trials: {done} of {of}"),
+        )  # fmt: skip
