@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -15,8 +18,10 @@ from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan import parse_treatment
 from pyrometer.process import runs
 from pyrometer.run import neighbours
+from pyrometer.run.ballast import READY
 from pyrometer.run.cluster import Cluster, start
 from pyrometer.run.companions import Companions, ended_after
+from pyrometer.run.memory import ballast_command
 from pyrometer.run.neighbours import Neighbour
 from pyrometer.run.treatment import apply_treatment
 
@@ -40,8 +45,9 @@ def test_levels_say_what_runs_and_where() -> None:
     for wrong in ("gpu", "cpu:0", "cpu@", "cpu+", ""):
         with pytest.raises(UsageError):
             parse_treatment([f"co.run={wrong}"])
-    with pytest.raises(UsageError, match="CPUs 4095 may not be used"):
-        neighbours.neighbours("cpu@4095")
+    for cpus in ("4095", "3-1"):
+        with pytest.raises(UsageError, match=f"CPUs {cpus} may not be used"):
+            neighbours.neighbours(f"cpu@{cpus}")
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory", "cache", "disk"])
@@ -101,6 +107,41 @@ def test_a_cluster_that_does_not_start_says_what_it_wrote(tmp_path: Path) -> Non
     with ended_after() as companions, pytest.raises(CapabilityError) as caught:
         start(cluster, companions, dict(os.environ), tmp_path / "cluster")
     assert "master.Master ended with code 3: no such host" in caught.value.message
+
+
+def test_a_ballast_that_cannot_be_held_says_why(tmp_path: Path) -> None:
+    log = tmp_path / "ballast.log"
+    with ended_after() as companions, pytest.raises(CapabilityError) as caught:
+        companions.hold("ballast", ballast_command(1 << 60), log, READY)
+    assert re.fullmatch(
+        r"ballast ended with code 1: OSError: .* at most [0-9]+ are free for it",
+        caught.value.message,
+    )
+
+
+def test_the_master_is_asked_itself_whatever_proxy_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Master(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert self.path == "/json/"
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"aliveworkers": 1}')
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    script = tmp_path / "spark-class"
+    script.write_text("#!/bin/sh\nexec sleep 600\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    with HTTPServer(("127.0.0.1", 0), Master) as master, ended_after() as companions:
+        Thread(target=master.serve_forever, args=(0.01,), daemon=True).start()
+        cluster = Cluster(str(script), 1, 1, 512, 1, master.server_port)
+        start(cluster, companions, dict(os.environ), tmp_path / "cluster")
+        assert len(companions.pids) == 2
+        master.shutdown()
 
 
 def test_what_a_standalone_cluster_needs_is_asked_for() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pyrometer.run import cgroup, cluster, neighbours
 from pyrometer.run.ballast import READY
-from pyrometer.run.bound import binding
 from pyrometer.run.companions import Companions
 from pyrometer.run.launch import Launch
 from pyrometer.run.memory import MemoryWatch, ballast_command, missed
@@ -24,12 +23,8 @@ def accompany(launch: Launch, record: Record, companions: Companions) -> None:
         companions.hold("ballast", ballast_command(wanted.knob), raw / "ballast.log", READY)
     if launch.cluster is not None:
         place = launch.host.placement.application
-        with (
-            record.phase("cluster"),
-            cgroup.joined(launch.host.group.folders),
-            binding(place.cpus, place.memory),
-        ):
-            cluster.start(launch.cluster, companions, launch.env, raw / "cluster")
+        with record.phase("cluster"), cgroup.joined(launch.host.group.folders):
+            cluster.start(launch.cluster, companions, launch.env, raw / "cluster", place)
     neighbours.start(launch.host.neighbours, companions, raw)
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from pyrometer.errors import CapabilityError
 from pyrometer.run import bound
-from pyrometer.run.placing import Place
-from pyrometer.run.topology import written
+from pyrometer.run.placing import ANYWHERE, Place
 
 END_S = 10.0
 
@@ -41,9 +40,9 @@ class Companions:
         command: Sequence[str],
         log: Path,
         env: Mapping[str, str] | None = None,
-        place: Place | None = None,
+        place: Place = ANYWHERE,
     ) -> None:
-        """Start one; what it writes goes to `log`.
+        """Start one at its place; what it writes goes to `log`.
 
         Raises
         ------
@@ -51,8 +50,7 @@ class Companions:
             If it cannot be started.
         """
         words = [sys.executable, "-I", "-S", bound.__file__, "--with-parent", str(os.getpid())]
-        if place is not None and place.cpus:
-            words += ["--cpus", written(place.cpus)]
+        words += place.options
         try:
             with log.open("ab") as file:
                 process = subprocess.Popen(
@@ -76,9 +74,11 @@ class Companions:
             If it ends before, with what it wrote last.
         """
         self.start(name, command, log)
-        while ready not in (text := log.read_text(encoding="utf-8", errors="replace")):
+        while ready not in log.read_text(encoding="utf-8", errors="replace"):
             if self.gone:
-                raise CapabilityError(f"{self.gone[-1]}: {text.strip().splitlines()[-1:]}")
+                text = log.read_text(encoding="utf-8", errors="replace")
+                last = text.strip().rpartition("\n")[2] or "it wrote nothing"
+                raise CapabilityError(f"{self.gone[-1]}: {last}")
             time.sleep(0.02)
 
     def stop(self) -> None:

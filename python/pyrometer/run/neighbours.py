@@ -56,9 +56,9 @@ def neighbours(level: str) -> tuple[Neighbour, ...]:
             continue
         cpus = frozenset(numbers(match["cpus"])) if match["cpus"] else None
         missing = (cpus or frozenset()) - os.sched_getaffinity(0)
-        if missing:
+        if missing or cpus == frozenset():
             raise UsageError(
-                f"co.run={level}: CPUs {written(missing)} may not be used here",
+                f"co.run={level}: CPUs {written(missing) or match['cpus']} may not be used here",
                 f"of {written(os.sched_getaffinity(0))}",
             )
         made += [Neighbour(match["kind"], cpus)] * int(match["count"] or 1)

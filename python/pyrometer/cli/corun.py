@@ -1,0 +1,157 @@
+"""``pyrometer corun``: workloads together, beside each alone; and where to put them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pyrometer.cli.common import JsonOption, emit_json, err, human
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.corun.model import CorunReport
+    from pyrometer.store.experiment import Plan
+
+app = typer.Typer()
+
+EXAMPLES = """\b
+Examples:
+  pyrometer corun parquet-scan pagerank
+  pyrometer corun tpch svm --set tpch:query=q06 --neighbour memory
+  pyrometer corun tpch@0-3 pagerank@4-7 --place own --offset pagerank:10
+  pyrometer corun pagerank pagerank --scale test --dry-run
+  pyrometer corun parquet-scan --neighbour disk
+  pyrometer corun pyrometer-runs/corun-tpch-svm        # tell it again
+"""
+
+
+@app.command(epilog=EXAMPLES, no_args_is_help=True)
+def corun(
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD[@CPUS]…|DIR",
+            help="Workloads, each with CPUs of its own if you like; or the folder of such an"
+            " experiment: told, not run.",
+        ),
+    ],
+    neighbours: Annotated[
+        list[str],
+        typer.Option(
+            "--neighbour",
+            metavar="cpu|memory|cache|disk",
+            help="Beside each workload, too: a level of factor co.run; repeatable.",
+        ),
+    ] = [],  # noqa: B006
+    at_once: Annotated[
+        bool, typer.Option("--at-once", help="All of them together, instead of each pair.")
+    ] = False,
+    place: Annotated[
+        Literal["both", "shared", "own"],
+        typer.Option(help="All on the same CPUs, each on its own, or both."),
+    ] = "both",
+    offsets: Annotated[
+        list[str],
+        typer.Option("--offset", metavar="WORKLOAD:SECONDS", help="Begin later; repeatable."),
+    ] = [],  # noqa: B006
+    blocks: Annotated[int, typer.Option(min=1, help="Trials of each.")] = 3,
+    iterations: Annotated[int, typer.Option(min=1, help="Measured iterations of a trial.")] = 3,
+    warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 1,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set", metavar="[WORKLOAD:]FACTOR=LEVEL", help="Of all, or of one; repeatable."
+        ),
+    ] = [],  # noqa: B006
+    scale: Annotated[str, typer.Option(help="Of the data: test, default, seed, or a number.")] = (
+        "default"
+    ),
+    profile: Annotated[str, typer.Option(help="What is measured of each trial.")] = "light",
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the order.")] = None,
+    guard: Annotated[
+        Literal["wait", "flag", "repeat"],
+        typer.Option(help="While others use the machine: wait for calm, say so, or repeat."),
+    ] = "wait",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run workloads alone and together: what each loses, what they fight over, where to put them.
+
+    Every iteration that counts runs under load of the others from its start to its end. It is an
+    experiment: ``pyrometer experiment resume`` goes on with it after a crash.
+    """
+    from pyrometer.cli import render_corun, render_experiment
+    from pyrometer.cli.experiment import carry, forecast_of, show_plan
+    from pyrometer.cli.experiment_written import check_new
+    from pyrometer.experiment.loop import begin
+    from pyrometer.store.experiment import is_experiment
+
+    root = Path(workloads[0])
+    if len(workloads) > 1 or not is_experiment(root):
+        made = _plan(
+            workloads, neighbours, settings, offsets, output, at_once=at_once, place=place,
+            keys={"scale": scale, "profile": profile, "blocks": blocks, "iterations": iterations,
+                  "warmup": str(warmup), "seed": seed, "guard": {"policy": guard}},
+        )  # fmt: skip
+        root = output or Path("pyrometer-runs") / made.name
+        if dry_run:
+            show_plan(made, [], as_json=as_json)
+            return
+        check_new(root, "corun")
+        begin(root, made)
+        render_experiment.plan(err(), made, forecast_of(made, []), brief=True)
+        carry(root, retry=False)
+    told = _told(root)
+    render_corun.show(human(as_json), told)
+    if as_json:
+        emit_json(told)
+    if not told.encounters:
+        raise typer.Exit(1)
+
+
+def _plan(
+    workloads: list[str],
+    neighbours: list[str],
+    settings: list[str],
+    offsets: list[str],
+    output: Path | None,
+    *,
+    at_once: bool,
+    place: str,
+    keys: dict[str, object],
+) -> Plan:
+    from pyrometer.experiment.corun import corun_plan
+    from pyrometer.plan.corun import experiment_name, members_of, parties
+    from pyrometer.plan.experiment_file import Experiment
+
+    members = members_of(workloads, settings, offsets)
+    found = parties(
+        members, neighbours, at_once=at_once, shared=place != "own", own=place != "shared"
+    )
+    rest = Experiment.model_validate(
+        {
+            "name": experiment_name(members, neighbours),
+            "description": "; ".join(str(one) for one in found),
+            "workload": " + ".join(one.name for one in members),
+            "matrix": {},
+            **keys,
+        }
+    )
+    return corun_plan(found, rest, output or Path("pyrometer-runs"))
+
+
+def _told(root: Path) -> CorunReport:
+    from pyrometer.analyse.corun.account import corun_report
+    from pyrometer.store.experiment import read_plan
+    from pyrometer.store.journal import read_journal
+
+    with err().status("reading trials") as status:
+        return corun_report(
+            root, read_plan(root), read_journal(root),
+            reading=lambda done, of: status.update(f"reading trials: {done} of {of}"),
+        )  # fmt: skip
