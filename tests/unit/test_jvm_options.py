@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.errors import UsageError
 from pyrometer.plan import factors, parse_treatment
 from pyrometer.plan.option_sets import expressed, option_sets
 from pyrometer.run import jvm
@@ -67,10 +67,7 @@ def test_pins_reach_driver_and_executors_each_by_its_cpus(tmp_path: Path) -> Non
         Place(frozenset(range(8))), (Place(frozenset({0, 1})), Place(frozenset({2, 3})))
     )
     command = understand(["spark-submit", "--conf", "spark.driver.extraJavaOptions=-Xint", "a.py"])
-    try:
-        applied, doubts = applied_here({}, command, bound, tmp_path, env)
-    except CapabilityError as error:
-        pytest.skip(f"no Java: {error}")
+    applied, doubts = applied_here({}, command, bound, tmp_path, env)
     seen = min(8, os.cpu_count() or 1)
     assert f"-XX:ParallelGCThreads={gc_threads(seen)}" in applied.driver_options
     assert "-XX:ParallelGCThreads=2" in applied.executor_options or seen == 1
@@ -87,6 +84,17 @@ def test_published_sets_are_levels_and_every_word_has_a_meaning() -> None:
         assert all(word.options or word.why for word in words)
         differing = baseline ^ {word.word for word in words}
         assert len(differing) == (0 if name == "tpch-1" else 1), name
+
+
+def test_threads_of_a_set_are_as_many_as_the_tasks_of_the_cpus_that_are_left(
+    tmp_path: Path,
+) -> None:
+    env = {**os.environ, "JAVA_TOOL_OPTIONS": ""}
+    bound = Placement(Place(frozenset(range(48))))
+    for given, threads in ((), 48), (("cpu.quota=1.5",), 2), (("layout.tasks=6",), 6):
+        levels = parse_treatment(["jvm.option_set=tpch-1", *given])
+        applied, _ = applied_here(levels, None, bound, tmp_path, env)
+        assert f"-XX:ParallelGCThreads={threads}" in applied.jvm_options
 
 
 def test_a_set_is_expressed_for_the_java_that_runs() -> None:

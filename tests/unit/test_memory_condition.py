@@ -10,7 +10,14 @@ from pyrometer.errors import CapabilityError, PyrometerError
 from pyrometer.plan import parse_treatment
 from pyrometer.run.ballast import READY
 from pyrometer.run.companions import ended_after
-from pyrometer.run.memory import MemoryWatch, ballast_command, condition, missed, reached_ratio
+from pyrometer.run.memory import (
+    Condition,
+    MemoryWatch,
+    ballast_command,
+    condition,
+    missed,
+    reached_ratio,
+)
 
 GIB = 1 << 30
 HOST = {"MemTotal": 16 * GIB, "MemAvailable": 12 * GIB, "SwapTotal": 8 * GIB}
@@ -41,7 +48,10 @@ def test_a_level_carries_its_knob() -> None:
             "leave",
         ),
         (["memory.condition=under@13g", "memory.by=ballast"], "leaves less than", "at most"),
+        (["memory.by=ballast"], "memory.by needs memory.condition", "leave it out"),
+        (["memory.share=0.2"], "memory.share needs memory.condition", "give both"),
         (["memory.condition=both@3g"], "no level 'both@3g'", "calibrate"),
+        (["memory.condition=under@0"], "memory.condition=0: out of range", "bytes"),
         (["memory.condition=over@"], "no level", "under@4g"),
     ],
 )
@@ -60,7 +70,7 @@ def test_without_swap_the_command_is_said() -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_the_level_reached_is_that_of_the_group(version: int, tmp_path: Path) -> None:
-    wanted = condition(parse_treatment(["memory.condition=over@1000"]), HOST)
+    wanted = Condition("over", 1000, "cgroup", 0.1)
     watch = MemoryWatch([str(tmp_path / "gone"), str(tmp_path)], wanted)
     for inactive, swapped, own in ((300, 20, 500), (200, 120, 700)):
         if version == 1:

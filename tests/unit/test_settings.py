@@ -14,6 +14,7 @@ from pyrometer.errors import CapabilityError
 from pyrometer.plan import parse_treatment
 from pyrometer.process import start_ticks
 from pyrometer.run import settings
+from pyrometer.run.settings_left import present
 
 THP = "sys/kernel/mm/transparent_hugepage/enabled"
 FILES = {
@@ -45,7 +46,7 @@ def wanted(host: Path, *given: str) -> tuple[settings.Switch, ...]:
 
 
 def now(host: Path, file: str) -> str:
-    return settings.present((host / file).read_text())
+    return present((host / file).read_text())
 
 
 def test_all_switches_are_set_and_put_back(host: Path, records: Path) -> None:
@@ -103,6 +104,61 @@ def test_two_runs_at_the_same_level_hold_it_together(host: Path, records: Path) 
         other.write_text("60")
     assert now(host, "proc/sys/vm/swappiness") == "1"
     other.unlink()
+
+
+def test_the_last_that_lives_puts_it_back_for_the_dead(host: Path, records: Path) -> None:
+    with settings.applied(wanted(host, "os.swappiness=1"), records) as doubts:
+        dead = records / "vm.swappiness-1-7"
+        dead.write_text("60\n1\n")
+    assert doubts == []
+    assert now(host, "proc/sys/vm/swappiness") == "60"
+    assert list(records.iterdir()) == []
+
+
+def test_what_somebody_else_set_meanwhile_stays_and_is_told(host: Path, records: Path) -> None:
+    swappiness = host / "proc/sys/vm/swappiness"
+    with settings.applied(wanted(host, "os.swappiness=1"), records) as doubts:
+        swappiness.write_text("30\n")
+        with (
+            pytest.raises(CapabilityError, match="changed /proc/sys/vm/swappiness to 30 while we"),
+            settings.applied(wanted(host, "os.swappiness=1"), records),
+        ):
+            pass
+    assert [(one.code, one.message) for one in doubts] == [
+        ("setting_changed", "/proc/sys/vm/swappiness was set to 1, and is 30 at the end.")
+    ]
+    assert swappiness.read_text() == "30\n"
+    assert list(records.iterdir()) == []
+
+
+@pytest.mark.parametrize(("left", "then"), [("1\n", "60"), ("30\n", "30")])
+def test_of_the_dead_only_what_they_set_is_put_back(
+    host: Path, records: Path, left: str, then: str
+) -> None:
+    records.mkdir()
+    (records / "vm.swappiness-1-7").write_text("60\n1\n")
+    (host / "proc/sys/vm/swappiness").write_text(left)
+    with settings.applied(wanted(host, "os.thp=never"), records):
+        assert now(host, "proc/sys/vm/swappiness") == then
+    assert list(records.iterdir()) == []
+
+
+def test_a_level_that_is_there_needs_no_record(
+    host: Path, records: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, text: str) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(settings, "keep", refuse)
+    with settings.applied(wanted(host, "os.swappiness=60"), records) as doubts:
+        pass
+    assert doubts == []
+    with (
+        pytest.raises(CapabilityError, match="Permission denied"),
+        settings.applied(wanted(host, "os.swappiness=1"), records),
+    ):
+        pass
+    assert now(host, "proc/sys/vm/swappiness") == "60"
 
 
 def test_what_is_held_for_several_runs_stays_between_them(host: Path, records: Path) -> None:

@@ -45,13 +45,14 @@ def make_run_dir(trial: Trial) -> RunPaths:
 def new_manifest(trial: Trial, host: Host, probes: list[str], doubts: list[Doubt]) -> Manifest:
     """Describe the trial as it begins (state "running")."""
     pair = clock_pair()
+    treatment = {**trial.treatment, **({"co.run": "+".join(trial.beside)} if trial.beside else {})}
     return Manifest(
         run_id=str(uuid.uuid4()),
         created_wall_ns=pair.wall_ns,
         pyrometer_version=__version__,
         workload=Workload(name=trial.name, command=list(trial.command)),
-        treatment=dict(trial.treatment),
-        treatment_origin=dict.fromkeys(trial.treatment, "user"),
+        treatment=treatment,
+        treatment_origin=dict.fromkeys(treatment, "user"),
         profile=trial.profile,
         probes_requested=probes,
         iterations=trial.iterations if trial.name else 1,

@@ -46,14 +46,14 @@ def applied_here(
     home = {"JAVA_HOME": str(treatment["jvm.home"])} if "jvm.home" in treatment else {}
     java = require_java({**env, **home}, needed=bool(placement.executors))
     release = java_release(java) if java else None
-    applied = apply_treatment(treatment, command, release)
-    doubts = [schema.doubt("option_set_partial", text) for text in applied.partial]
     own = placement.application.cpus
-    said = [*applied.jvm_options, *_said(command, env)]
     cpus = None if own is None else len(own)
     levels = with_limit(treatment)
     driver = limited(levels, cpus)
     executor = limited(levels, placement.executor_cpus or cpus)
+    applied = apply_treatment(treatment, command, release, driver.cpus)
+    doubts = [schema.doubt("option_set_partial", text) for text in applied.partial]
+    said = [*applied.jvm_options, *_said(command, env)]
     host = os.cpu_count() or 1
     pins = {limits: pinned(limits, host, said) for limits in (driver, executor)}
     doubts += [schema.doubt("jvm_pinned", told(*one)) for one in pins.items() if one[1]]

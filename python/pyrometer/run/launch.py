@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyrometer import _artifacts, schema
 from pyrometer.doubt import Doubt
@@ -143,7 +144,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     workload = registry.get(trial.name)
     process = workload.engine == "process"
     if process:
-        _without_spark(trial)
+        without_spark(trial.name, trial.treatment)
     own = {n: str(v) for n, v in trial.treatment.items() if n in own_factors(trial.name)}
     scale = str(trial.treatment.get("workload.scale", trial.scale))
     limits = workload.limits(registry.resolve(trial.name, own, scale))
@@ -170,7 +171,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         else None,
         canary=_artifacts.canary_command() if trial.canaries else (),
         turns=trial.turns,
-        meeting=trial.meeting,
+        meeting=_meeting(trial),
         progress=progress,
     )
     env = {**base, **spec.env, **applied.env}
@@ -195,16 +196,30 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     )
 
 
+def _meeting(trial: Trial) -> dict[str, Any] | None:
+    if trial.meeting is None:
+        return None
+    folder, side, sides = trial.meeting
+    return {"folder": folder, "side": side, "sides": sides, "overlap": trial.overlap}
+
+
 def _group_doubts(host: HostPlan) -> list[Doubt]:
     return [schema.doubt("limit_partial", f"{host.group.doubt}.")] if host.group.doubt else []
 
 
-def _without_spark(trial: Trial) -> None:
+def without_spark(name: str, treatment: Mapping[str, Level]) -> None:
+    """Refuse levels that mean nothing to a workload which starts no Spark.
+
+    Raises
+    ------
+    UsageError
+        If there are such.
+    """
     beginnings = ("spark.", "jvm.", "layout.")
-    of_spark = [name for name in trial.treatment if name.startswith(beginnings)]
+    of_spark = [factor for factor in treatment if factor.startswith(beginnings)]
     if of_spark:
         raise UsageError(
-            f"{trial.name} starts no Spark: {', '.join(of_spark)} would change nothing",
+            f"{name} starts no Spark: {', '.join(of_spark)} would change nothing",
             "leave it out",
         )
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.plan import Level
-from pyrometer.plan.factors import size_of
+from pyrometer.plan.factors import find_factor, parse_level
 from pyrometer.run import ballast
 from pyrometer.run.ballast import SPARE_BYTES
 from pyrometer.run.host import parse_meminfo
@@ -73,13 +73,16 @@ def condition(
         No knob, no swap, too little memory, no right to lock it.
     """
     if "memory.condition" not in treatment:
+        for alone in ("memory.by", "memory.share"):
+            if alone in treatment:
+                raise UsageError(f"{alone} needs memory.condition", "give both, or leave it out")
         return None
     level = str(treatment["memory.condition"])
     name, _, knob = level.partition("@")
     clash = [one for one in ("cgroup.memory", "cgroup.swap") if one in treatment]
     if clash:
         raise UsageError(f"{clash[0]}: memory.condition sets it", "leave one out")
-    touched = [f"{k}={v}" for k, v in treatment.items() if "AlwaysPreTouch" in str(v)]
+    touched = [f"{k}={v}" for k, v in treatment.items() if "+AlwaysPreTouch" in str(v)]
     if touched:
         raise UsageError(
             f"{touched[0]}: a heap that is touched beforehand decides what memory is short of",
@@ -96,7 +99,7 @@ def condition(
         raise CapabilityError(f"memory.condition={level}: this host has no swap", SWAP_ON)
     made = Condition(
         "over" if name == "over" else "under",
-        size_of("memory.condition", knob),
+        int(parse_level(find_factor("cgroup.memory"), "memory.condition", knob)),
         "ballast" if treatment.get("memory.by") == "ballast" else "cgroup",
         float(treatment.get("memory.share", SHARE)),
     )

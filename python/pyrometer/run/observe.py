@@ -95,8 +95,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
                 tell(launch, record, companions, memory)
                 _drain(probes, record, companions.pids)
         judge(record, launch, probes, ending)
-    for text in changed:
-        record.doubt("setting_left", f"{text}.")
+    record.manifest.doubts.extend(changed)
     if stay:
         record.doubt("groups_left", f"{cgroup_left.told(stay)}.")
     record.save()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.process import runs
-from pyrometer.run.bound import binding
+from pyrometer.run import bound
 from pyrometer.run.host import descendants
 from pyrometer.run.launch import Launch
 from pyrometer.store.manifest import clock_pair
@@ -78,17 +78,19 @@ def start(launch: Launch) -> int:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             actions.append((os.POSIX_SPAWN_OPEN, descriptor, str(path), flags, 0o644))
     place = launch.host.placement.application
+
+    def spawn() -> int:
+        return os.posix_spawn(
+            launch.argv[0],
+            list(launch.argv),
+            dict(launch.env),
+            file_actions=actions,
+            setsigmask=[],
+            setsigdef=list(STOPPING),
+        )
+
     try:
-        # Only this thread of ours is bound, and only for the moment.
-        with binding(place.cpus, place.memory):
-            return os.posix_spawn(
-                launch.argv[0],
-                list(launch.argv),
-                dict(launch.env),
-                file_actions=actions,
-                setsigmask=[],
-                setsigdef=list(STOPPING),
-            )
+        return bound.started(place.cpus, place.memory, spawn)
     except PermissionError as error:
         raise UsageError(f"{launch.argv[0]} cannot be executed: {error.strerror}") from error
     except OSError as error:

@@ -7,18 +7,29 @@ before the change and goes after it was undone, so a run that is killed leaves w
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrometer.doubt import Doubt
 from pyrometer.errors import CapabilityError
 from pyrometer.plan import Level
 from pyrometer.plan.factors import Factor, find_factor
 from pyrometer.process import start_ticks
-from pyrometer.run.settings_left import RECORDS, Left, holders, leftovers, setting_of
+from pyrometer.run.settings_left import (
+    RECORDS,
+    holders,
+    keep,
+    lives,
+    locked,
+    present,
+    put_back,
+    setting_of,
+    told,
+)
+from pyrometer.schema import doubt
 
 ROOT = Path("/")
 
@@ -49,20 +60,10 @@ class Switch:
         """The file itself."""
         return self.root / self.file.lstrip("/")
 
-
-def present(text: str) -> str:
-    """Give the level that a kernel's file tells.
-
-    Examples
-    --------
-    >>> present("always [madvise] never"), present("0x0007"), present("60")
-    ('madvise', '7', '60')
-    """
-    chosen = re.search(r"\[(\S+)\]", text)
-    if chosen:
-        return chosen[1]
-    text = text.strip()
-    return str(int(text, 0)) if re.fullmatch(r"0x[0-9a-f]+", text) else text
+    @property
+    def now(self) -> str:
+        """The level that the kernel has."""
+        return present(self.path.read_text(encoding="ascii"))
 
 
 def switches(treatment: Mapping[str, Level], root: Path = ROOT) -> tuple[Switch, ...]:
@@ -127,10 +128,11 @@ def _require_smt(switch: Switch, now: str, factor: Factor) -> None:
 
 
 @contextlib.contextmanager
-def applied(wanted: Sequence[Switch], records: Path = RECORDS) -> Iterator[list[str]]:
+def applied(wanted: Sequence[Switch], records: Path = RECORDS) -> Iterator[list[Doubt]]:
     """Have the switches set while the block lasts; what dead runs left is put back first.
 
-    The list given is empty until the block has ended; then it tells what could not be put back.
+    The list given is empty until the block has ended; then it tells what could not be put back,
+    and what somebody else had set meanwhile: that is left as it is.
 
     Raises
     ------
@@ -138,48 +140,32 @@ def applied(wanted: Sequence[Switch], records: Path = RECORDS) -> Iterator[list[
         If the kernel refuses a level, or another run holds a switch at another level; nothing is
         changed then.
     """
-    root = wanted[0].root if wanted else ROOT
-    put_back(records, root)
-    stay: list[str] = []
+    put_back(records, wanted[0].root if wanted else ROOT)
+    doubts: list[Doubt] = []
     held: list[tuple[Switch, Path]] = []
     try:
         for switch in wanted:
             record = _hold(switch, records)
             if record is not None:
                 held.append((switch, record))
-        yield stay
+        yield doubts
     finally:
         for switch, record in reversed(held):
-            stay += _release(switch, record, records)
-
-
-def put_back(records: Path = RECORDS, root: Path = ROOT) -> list[Left]:
-    """Put settings back that the dead left changed; gives those that could be."""
-    done = []
-    if not records.is_dir():
-        return []
-    with _locked(records):
-        for left in leftovers(records):
-            with contextlib.suppress(OSError):
-                (root / str(left.path).lstrip("/")).write_text(left.found, encoding="ascii")
-                for record in left.records:
-                    record.unlink(missing_ok=True)
-                done.append(left)
-    return done
+            doubts += _release(switch, record, records)
 
 
 def _hold(switch: Switch, records: Path) -> Path | None:
     """Set a switch; gives the record, or none where this process holds it, or it needs none."""
     try:
-        found = present(switch.path.read_text(encoding="ascii"))
+        before = switch.now
         try:
             records.mkdir(parents=True, exist_ok=True)
+            with locked(records):
+                return _recorded(switch, records)
         except OSError:
-            if found == switch.level:
-                return None
+            if before == switch.level:
+                return None  # Who may keep no record may change no switch: it stays.
             raise
-        with _locked(records):
-            return _recorded(switch, found, records)
     except OSError as error:
         raise CapabilityError(
             f"{switch.factor}={switch.level}: {error.filename or switch.file}: {error.strerror}",
@@ -187,20 +173,25 @@ def _hold(switch: Switch, records: Path) -> Path | None:
         ) from error
 
 
-def _recorded(switch: Switch, found: str, records: Path) -> Path | None:
-    name = setting_of(switch.file)
+def _recorded(switch: Switch, records: Path) -> Path | None:
+    name, found = setting_of(switch.file), switch.now
     others = holders(name, records)
+    record = records / f"{name}-{os.getpid()}-{start_ticks(os.getpid())}"
     if others and found != switch.level:
+        asked = f"{switch.factor}={switch.level}"
+        if record in others:
+            raise CapabilityError(
+                f"{asked}: somebody changed {switch.file} to {found} while we held it",
+                "let nothing else set it meanwhile",
+            )
         raise CapabilityError(
-            f"{switch.factor}={switch.level}: {switch.file} is held at {found} by process "
-            f"{others[0].name.split('-')[-2]}",
+            f"{asked}: {switch.file} is held at {found} by process {others[0].name.split('-')[-2]}",
             "run one after the other",
         )
-    before = others[0].read_text(encoding="ascii") if others else found
-    record = records / f"{name}-{os.getpid()}-{start_ticks(os.getpid())}"
     if record in others:
         return None
-    _write_synced(record, before)
+    before = told(others[0])[0] if others else found
+    keep(record, f"{before}\n{switch.level}\n")
     try:
         if found != switch.level:
             _set(switch, found)
@@ -212,7 +203,7 @@ def _recorded(switch: Switch, found: str, records: Path) -> Path | None:
 
 def _set(switch: Switch, found: str) -> None:
     switch.path.write_text(switch.level, encoding="ascii")
-    now = present(switch.path.read_text(encoding="ascii"))
+    now = switch.now
     if now != switch.level:
         switch.path.write_text(found, encoding="ascii")
         raise CapabilityError(
@@ -220,29 +211,22 @@ def _set(switch: Switch, found: str) -> None:
         )
 
 
-def _release(switch: Switch, record: Path, records: Path) -> list[str]:
+def _release(switch: Switch, record: Path, records: Path) -> list[Doubt]:
+    """Put a switch back, unless another run that lives counts on it."""
+    doubts = []
     try:
-        with _locked(records):
-            if holders(setting_of(switch.file), records) == [record]:
-                switch.path.write_text(record.read_text(encoding="ascii"), encoding="ascii")
+        with locked(records):
+            now = switch.now
+            if now != switch.level:
+                text = f"{switch.file} was set to {switch.level}, and is {now} at the end."
+                doubts.append(doubt("setting_changed", text))
+            others = [one for one in holders(setting_of(switch.file), records) if one != record]
+            if not any(map(lives, others)):
+                if now == switch.level:
+                    switch.path.write_text(told(record)[0], encoding="ascii")
+                for one in others:
+                    one.unlink()
             record.unlink()
     except OSError as error:
-        return [f"{switch.file}: {error.strerror}"]
-    return []
-
-
-def _write_synced(path: Path, text: str) -> None:
-    with path.open("w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+        doubts.append(doubt("setting_left", f"{switch.file}: {error.strerror}."))
+    return doubts

@@ -47,7 +47,10 @@ class Applied:
 
 
 def apply_treatment(
-    treatment: Mapping[str, Level], command: Command | None, java: int | None = None
+    treatment: Mapping[str, Level],
+    command: Command | None,
+    java: int | None = None,
+    cpus: int | None = None,
 ) -> Applied:
     """Translate a treatment for a command (``None``: a built-in workload).
 
@@ -59,13 +62,15 @@ def apply_treatment(
         The command.
     java : int or None
         Feature number of its Java, where it is known.
+    cpus : int or None
+        CPUs that its driver sees, where they are limited.
 
     Raises
     ------
     UsageError
         If the command says otherwise itself, or the levels contradict each other.
     """
-    jvm, partial = options_of(treatment, tasks_per_jvm(treatment), java)
+    jvm, partial = options_of(treatment, tasks_per_jvm(treatment, cpus), java)
     driver: list[str] = []
     submit: list[str] = []
     force: dict[str, str] = {}
@@ -94,8 +99,8 @@ def apply_treatment(
     return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env, partial=tuple(partial))
 
 
-def tasks_per_jvm(treatment: Mapping[str, Level]) -> int:
-    """Give the task slots of a JVM: by the layout, else one for each CPU.
+def tasks_per_jvm(treatment: Mapping[str, Level], cpus: int | None = None) -> int:
+    """Give the task slots of a JVM: by the layout, else one for each CPU that it sees.
 
     Examples
     --------
@@ -106,7 +111,7 @@ def tasks_per_jvm(treatment: Mapping[str, Level]) -> int:
         return int(treatment["layout.cores_per_executor"])
     if "layout.tasks" in treatment:
         return max(1, int(treatment["layout.tasks"]) // int(treatment.get("layout.executors", 1)))
-    return len(os.sched_getaffinity(0))
+    return cpus or len(os.sched_getaffinity(0))
 
 
 def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]:
