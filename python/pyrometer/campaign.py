@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrometer import pipeline, units
 from pyrometer.analyse.study import StudyReport, StudyRunFacts, report
-from pyrometer.campaign_experiments import Made
+from pyrometer.campaign_experiments import Made, told
 from pyrometer.errors import PyrometerError, UsageError
 from pyrometer.plan import Trial, parse_treatment
 from pyrometer.plan.study import Study, StudyRun
@@ -103,14 +103,14 @@ def carry_out(
     *,
     resume: bool,
     watch: Callable[[Trial], AbstractContextManager[Watch]],
-    experiments: Callable[[], Made] = lambda: ([], {}),
+    experiments: Callable[[bool], Made] = lambda stopped: ([], {}),
 ) -> StudyReport:
     """Make the runs that are missing, then compare; a run that fails is told and does not stop it.
 
     Parameters
     ----------
     experiments : callable
-        Makes the study's experiments, after its runs.
+        Makes the study's experiments, after its runs; told whether somebody has stopped it.
 
     Raises
     ------
@@ -125,16 +125,18 @@ def carry_out(
     there = {order.name: _finished(order) for order in wanted if order.trial is not None}
     facts: list[StudyRunFacts] = []
     documents: dict[str, dict[str, Any]] = {}
+    stopped = False
     for order in wanted:
         finished = there.get(order.name)
-        if finished is None and any((one.reason or "").startswith("interrupted") for one in facts):
+        if finished is None and stopped:
             # Who stops a run stops the study; what is finished is still read.
             order = replace(order, trial=None, reason="not made: the study was interrupted")
         fact, document = _made(order, finished, watch)
+        stopped = stopped or (fact.reason or "").startswith("interrupted")
         facts.append(fact)
         if document is not None:
             documents[order.name] = document
-    return report(name, study, facts, documents, *experiments())
+    return report(name, study, facts, documents, *experiments(stopped))
 
 
 def _made(
@@ -166,8 +168,7 @@ def _made(
                 return fact.model_copy(update={"run_dir": str(root)}), None
         document = read_run(root)
     except PyrometerError as error:
-        reason = f"{error.message}: {error.remedy}" if error.remedy else error.message
-        return fact.model_copy(update={"reason": reason}), None
+        return fact.model_copy(update={"reason": told(error)}), None
     found = {
         "run_dir": str(root),
         "doubts": [doubt["message"] for doubt in document["doubts"]],

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from tests.support.experiments import CALM, napping
+from tests.support import experiments
+from tests.support.experiments import CALM, Machine, napping
 from tests.support.experiments import HEAD as NAPS
 
 from pyrometer import campaign
 from pyrometer.analyse import quantities
+from pyrometer.analyse.experiment import experiment_report
 from pyrometer.analyse.study import compare_table, compare_value
+from pyrometer.analyse.study_effects import compare_effect
 from pyrometer.analyse.warmup import mean_estimate
+from pyrometer.campaign_experiments import make_experiments
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
+from pyrometer.experiment.loop import begin, carry_out
 from pyrometer.experiment.planned import checked
-from pyrometer.plan.study import PublishedTable, Study, Value, known_studies, read_study
+from pyrometer.plan.study import Effect, PublishedTable, Study, Value, known_studies, read_study
 from pyrometer.run.folder import new_manifest
 from pyrometer.run.host import this_host
 from pyrometer.schema import schema_folder
+from pyrometer.store.journal import read_journal
 from pyrometer.store.manifest import write_manifest
 
 HEAD = "title: T\nsource: S\nmachine: M\n"
@@ -239,6 +246,7 @@ def test_a_run_that_needs_something_of_the_user_is_left_out_and_says_what(tmp_pa
         (["cpu-post", "--set", "warm=1"], "not of the form"),
         (["cpu-post", "--set", "warm.jvm.heep=1g"], "run warm: unknown factor"),
         (["cpu-post", "--scale", "huge"], "huge"),
+        (["jdks", "--scale", "huge"], "experiment jdks: "),
         (["none.yaml"], "cannot be read"),
     ],
 )
@@ -313,6 +321,42 @@ def test_an_experiment_of_a_study_is_run_resumed_and_set_beside(tmp_path, capsys
     journal = (tmp_path / "out" / "naps" / "journal.ndjson").read_bytes()
     assert run_verb([*command, "--resume"]) == 0
     assert (tmp_path / "out" / "naps" / "journal.ndjson").read_bytes() == journal
+    capsys.readouterr()
+    assert run_verb([*command, "--resume", "--blocks", "4"]) == 1
+    (experiment,) = json.loads(capsys.readouterr().out.splitlines()[-1])["experiments"]
+    assert "was planned with blocks 3, not 4: give another folder" in experiment["reason"]
+    assert experiment["done_count"] == 6
+
+
+def test_an_effect_finds_the_level_whatever_its_knob(tmp_path):
+    knobs = {"a": "under@3g", "b": "over@2g"}
+    plan = experiments.plan(knobs, 3, 1)
+    for one in plan.treatments:
+        one.levels = {"memory.condition": knobs[one.name]}
+    begin(tmp_path / "out", plan)
+    carry_out(tmp_path / "out", hands=Machine(1, 6).hands())
+    report = experiment_report(plan, read_journal(tmp_path / "out"))
+
+    def told(a, b):
+        sides = {"a": {"memory.condition": a}, "b": {"memory.condition": b}}
+        effect = Effect(what="w", place="p", published=0.1, experiment="sort", **sides)
+        return compare_effect(effect, {"sort": report})
+
+    assert told("under", "over").ours is not None
+    assert told("under@3g", "over").ours is not None
+    assert "no treatment has these levels" in told("und", "over").reason
+
+
+def test_who_stops_a_run_stops_the_experiments(tmp_path):
+    path = tmp_path / "s.yaml"
+    path.write_text(HEAD + "experiments: {naps: {file: naps.yaml}}\n")
+    napping(tmp_path)
+    facts, judged = make_experiments(
+        read_study(str(path)), path, tmp_path / "out", stopped=True, screen=nullcontext
+    )
+    assert [one.reason for one in facts] == ["not made: the study was interrupted"]
+    assert not judged
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_study_names_its_experiments(tmp_path):

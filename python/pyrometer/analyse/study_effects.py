@@ -80,14 +80,19 @@ def in_levels(levels: Mapping[str, str]) -> str:
 
 
 def _treatment(report: ExperimentReport, levels: Mapping[str, str]) -> str | Absent:
-    found = [one.name for one in report.treatments if levels.items() <= one.levels.items()]
+    found = [one.name for one in report.treatments if _has(one.levels, levels)]
     if len(found) == 1:
         return found[0]
     if found:
         return Absent(reason=f"{in_levels(levels)}: {len(found)} treatments have these levels")
-    out = [one for one in report.left_out if levels.items() <= one.varied.items()]
+    out = [one for one in report.left_out if _has(one.varied, levels)]
     why = f"left out: {out[0].reason}" if out else "no treatment has these levels"
     return Absent(reason=f"{in_levels(levels)}: {why}")
+
+
+def _has(levels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Whether levels are the wanted ones; a knob is this machine's, as in ``under@3g``."""
+    return all(f"{levels.get(name)}@".startswith(f"{at}@") for name, at in wanted.items())
 
 
 def _pair(report: ExperimentReport, a: str, b: str) -> tuple[PairReport | None, bool]:

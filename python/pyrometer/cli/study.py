@@ -86,7 +86,7 @@ def run(
     Exit code: 1 if a run failed or could not be made; whether values agree does not change it.
     """
     from pyrometer import campaign
-    from pyrometer.campaign_experiments import make_experiments
+    from pyrometer.campaign_experiments import check_experiments, make_experiments
     from pyrometer.cli.experiment_screen import ExperimentScreen
     from pyrometer.cli.progress import Progress
     from pyrometer.plan.study import read_study, study_file
@@ -97,11 +97,12 @@ def run(
     wanted = campaign.orders(
         found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting)
     )
+    check_experiments(found, study_file(name), only=tuple(only), scale=scale)
     made = campaign.carry_out(
         Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
-        experiments=lambda: make_experiments(
+        experiments=lambda stopped: make_experiments(
             found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
-            screen=ExperimentScreen,
+            stopped=stopped, screen=ExperimentScreen,
         ),
     )  # fmt: skip
     _print(human(as_json), made)

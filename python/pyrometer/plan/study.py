@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validat
 
 from pyrometer.errors import UsageError
 from pyrometer.plan.factors import did_you_mean
+from pyrometer.plan.file_model import Text
 from pyrometer.plan.yaml_positions import Document, parse, validate
 from pyrometer.schema import schema_folder
 
@@ -33,10 +34,6 @@ UNITS = {
 Unit = Literal["ns", "ms", "s", "min", "bytes", "MB", "GB", "MB/s", "count", "ratio"]
 _PATH = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_:/-]+)+"
 _OURS = re.compile(rf"(?P<rest>1 - )?(?P<over>{_PATH})(?: / (?P<under>{_PATH}))?")
-
-
-# Read as the text that stands there; editors that know YAML's own rules may see something else.
-Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 
 class _Part(BaseModel):
