@@ -70,6 +70,16 @@ def test_marks_are_reached_by_keys_and_tell_their_numbers(page: Browser) -> None
     )
 
 
+def test_a_mark_without_a_report_leads_to_the_trials_of_its_treatment(page: Browser) -> None:
+    page.js("document.querySelector('#order .mark').focus()")
+    label = page.js("return document.activeElement.getAttribute('aria-label')")
+    ActionChains(page.driver).send_keys(Keys.ENTER).perform()
+    chosen = page.js("return document.getElementById('trials-pick').value")
+    assert chosen
+    assert f", {chosen}: finished" in label
+    assert page.complaints() == []
+
+
 def test_everything_drawn_has_a_name_and_lies_inside(page: Browser) -> None:
     names = page.js(
         'return [...document.querySelectorAll("svg[role=group]")].map((e) => e.ariaLabel)'
@@ -129,3 +139,38 @@ def test_an_experiment_without_trials_says_so(browser: Browser, tmp_path: Path) 
     assert "This part of the page failed" not in page.text("#main")
     assert "Nothing can be compared" in page.text("#verdict")
     assert page.text("#order .missing") == "No trial has ended."
+
+
+def test_layouts_that_were_told_stand_on_the_page(browser: Browser, tmp_path: Path) -> None:
+    from pyrometer.analyse.layout.model import LayoutReport
+    from pyrometer.report.curve import keep_layouts
+
+    root = folder(tmp_path / "out")
+    time = {"value": 2.0, "low": 1.5, "high": 2.5, "level": 0.95, "n": 3, "method": "t"}
+    executors = [{"executor_id": str(at), "pid": at, "cpus": str(at)} for at in range(2)]
+    made = {
+        "experiment": "e", "folder": str(root), "workload": "w", "scale": "test", "margin": 0.02,
+        "trials_count": 20, "done_count": 20, "missing": {"remote_share": "no counter"},
+        "layouts": [
+            {"treatment": "t", "place": "2C", "layout": "2×1", "jvms": 2, "slots": 1,
+             "heap_bytes": 1 << 30, "elapsed_s": time, "measures": {"gc_share": time},
+             "trials": [{"trial": 1, "block": 1, "executors": executors}]},
+        ],
+        "places": [{"place": "2C", "what": "2 CPUs", "layouts": ["2×1"], "reason": "one layout"}],
+        "changes": [
+            {"a": "NB", "b": "2C", "layout_a": "1×2", "layout_b": "2×1", "speedup": time,
+             "p": 0.01, "verdict": "faster"},
+            {"a": "1C", "b": "2C", "reason": "no block"},
+        ],
+    }  # fmt: skip
+    keep_layouts(root, LayoutReport.model_validate(made))
+    page = browser.go(write_experiment(root))
+    assert page.complaints() == []
+    assert "This part of the page failed" not in page.text("#main")
+    rows = page.all_texts("#layout tbody tr")
+    assert ["0 | 1" in row for row in rows] == [True, False, False], rows
+    assert "2.00× (1.50× to 2.50×)" in rows[1]
+    assert "no block" in rows[2]
+    assert "remote share: no counter" in page.text("#layout")
+    assert "#layout" in page.js("return [...document.querySelectorAll('nav a')].map((a) => a.hash)")
+    assert page.js("return document.body.scrollWidth <= window.innerWidth")

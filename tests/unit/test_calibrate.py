@@ -9,7 +9,8 @@ import pytest
 
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment import calibrate as pilot
-from pyrometer.experiment.calibrate import Knob, Tried, calibrate, calibrated, next_left
+from pyrometer.experiment.calibrate import Knob, Tried, calibrate, next_left
+from pyrometer.experiment.calibrated import calibrated
 from pyrometer.experiment.making import Made, Make
 from pyrometer.plan import Trial
 from pyrometer.plan.experiment_source import read_source
@@ -97,6 +98,24 @@ def test_both_conditions_are_found_with_few_trials(file: Path, files: int, by: s
     assert experiment.baseline == {"memory.condition": under, "layout.tasks": "2"}
     with pytest.raises(UsageError, match="lacks its knob"):
         searched(file.parent / "knobbed.yaml", application(1, 1))
+
+
+def test_the_baseline_is_tried_wherever_it_stands_in_the_matrix(file: Path) -> None:
+    file.write_text(FILE.replace("layout.tasks: 2}", "layout.tasks: 4}"))
+    found = searched(file, application(2_000 * MIB, 300 * MIB))
+    assert found["under"].baseline == "memory.condition=under, layout.tasks=4"
+    # The baseline's other levels are left out with this condition: the first that is there.
+    assert found["over"].baseline == "memory.condition=over, layout.tasks=2"
+
+
+def test_one_knob_for_two_ways_to_turn_it_is_refused(file: Path) -> None:
+    file.write_text(
+        FILE.replace("layout.tasks: [2, 4]", "memory.by: [cgroup, ballast]")
+        .replace("layout.tasks: 4", "memory.by: ballast")
+        .replace("layout.tasks: 2", "memory.by: cgroup")
+    )
+    with pytest.raises(UsageError, match=r"memory\.condition=under differ in"):
+        searched(file, application(1, 1))
 
 
 def test_a_trial_that_runs_out_of_memory_asks_for_more() -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,7 +22,7 @@ from pyrometer.cli.main import run_verb
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment import guard, making
 from pyrometer.experiment.guard import Look, between, disturbances
-from pyrometer.experiment.hands import Hands
+from pyrometer.experiment.hands import Hands, Quiet
 from pyrometer.experiment.loop import begin, carry_out
 from pyrometer.experiment.making import Made
 from pyrometer.experiment.planned import plan_of
@@ -29,6 +30,8 @@ from pyrometer.plan import Trial
 from pyrometer.plan.experiment_file import Guard
 from pyrometer.run.folder import new_manifest
 from pyrometer.run.host import this_host
+from pyrometer.schema import doubt
+from pyrometer.store import journal
 from pyrometer.store.experiment import Began, Ended, ExperimentPaths, Surroundings, read_plan
 from pyrometer.store.journal import opened_journal, read_journal
 from pyrometer.store.manifest import Result, write_manifest
@@ -183,11 +186,27 @@ def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
     assert len(carry_out(root, hands=Machine(1, 4).hands()).ended) == 4
 
 
-def test_only_one_process_runs_an_experiment(tmp_path):
+def test_only_one_process_runs_an_experiment(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "STRAGGLE_S", 0.0)
     root = tmp_path / "out"
     simulated(root, blocks=1)
     with opened_journal(root), pytest.raises(UsageError, match="another process"):
         carry_out(root, hands=Machine(1, 3).hands())
+
+
+def test_a_child_that_outlives_a_kill_by_a_moment_is_waited_for(tmp_path):
+    root = tmp_path / "out"
+    simulated(root, blocks=1)
+    with contextlib.ExitStack() as parent:
+        parent.enter_context(opened_journal(root))
+        child = os.fork()
+        if not child:
+            time.sleep(0.2)
+            os._exit(0)
+    try:
+        assert len(carry_out(root, hands=Machine(1, 4).hands()).ended) == 3
+    finally:
+        os.waitpid(child, 0)
 
 
 def test_a_kill_anywhere_in_the_journal_leads_to_the_same_end(tmp_path):
@@ -227,6 +246,18 @@ def test_a_trial_that_was_disturbed_is_repeated_and_kept(tmp_path):
     found = experiment_report(read_plan(tmp_path / "out"), read_journal(tmp_path / "out"))
     assert (found.repeated_count, found.disturbed_count) == (2, 1)
     assert "trials_disturbed" in {one.code for one in found.doubts}
+
+
+def test_a_switch_that_a_whole_plot_could_not_put_back_is_told(tmp_path):
+    class Screen(Quiet):
+        def note(self, text):
+            told.append(text)
+
+    told, left = [], doubt("setting_left", "/proc/sys/vm/swappiness: Permission denied.")
+    hands = replace(Machine(1, 2).hands(), hold=lambda levels: contextlib.nullcontext([left]))
+    begin(tmp_path / "out", experiments.plan(["a", "b"], 1, 3))
+    carry_out(tmp_path / "out", hands=hands, screen=Screen())
+    assert told == [f"{left.message} {left.remedy}"]
 
 
 def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):

@@ -25,7 +25,7 @@ from pyrometer.experiment import making
 from pyrometer.experiment.loop import begin, carry_out
 from pyrometer.experiment.making import Made
 from pyrometer.experiment.planned import plan_of
-from pyrometer.experiment.together import halves
+from pyrometer.experiment.together import shares
 from pyrometer.experiment.trials import launches, trials_of
 from pyrometer.plan import Trial
 from pyrometer.plan.design import in_turn, side_by_side
@@ -95,9 +95,9 @@ def test_sides_are_swapped_and_the_seed_decides(pairs, seed):
 )  # fmt: skip
 def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
     monkeypatch.setattr(topology, "read", lambda: Host(tuple(Cpu(*one) for one in cpus), (0,)))
-    assert halves(frozenset(allowed), level) == sides
-    with pytest.raises(UsageError, match="two CPUs are needed"):
-        halves(frozenset({min(allowed)}))
+    assert tuple(shares(frozenset(allowed), level)) == sides
+    with pytest.raises(UsageError, match="2 CPUs are needed"):
+        shares(frozenset({min(allowed)}))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,11 @@ def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
         (TOGGLE + "matrix: {workload.scale: ['1000', '2000']}\n", ":9:10: workload.scale: needs"),
         (
             TOGGLE.replace("toggle}", "toggle, split: [codec]}") + CODECS,
-            ":5:24: toggle has no trials of its own",
+            ":5:24: toggle has nothing to keep together",
+        ),
+        (
+            SCAN + "design: {kind: fixed-order, split: [codec]}\n" + CODECS,
+            ":5:29: fixed-order has nothing to keep together",
         ),
         (
             SCAN.replace("parquet-scan", "random-read")
@@ -127,6 +131,11 @@ def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
         (
             SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {cache.state: [cold, warm]}\n",
             ":7:10: cache.state: side by side",
+        ),
+        (
+            SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {codec: [none, zstd]}\n"
+            "set: {co.run: cpu}\n",
+            ":8:7: co.run: each side would start its own",
         ),
         (
             SCAN + "design: {kind: duet}\nblocks: 3\nmatrix: {codec: [none, zstd]}\n",
@@ -234,6 +243,24 @@ def test_a_kill_within_a_launch_of_several_leads_to_the_same_end(tmp_path):
         assert all(len(of) == 1 for of in by_block.values())
 
 
+def test_what_a_kill_left_of_a_launch_is_read_with_what_it_had_kept(tmp_path, monkeypatch):
+    """As many iterations count in each treatment: all of a launch are read to tell how many."""
+    root = toggled(tmp_path)
+    journal = ExperimentPaths(root).journal
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    (last,) = read_journal(root).open.values()
+    (ExperimentPaths(root).trials / last.folder).mkdir(parents=True)
+    (ExperimentPaths(root).trials / last.folder / "manifest.json").touch()
+    read, made = [], Made("finished", 2.0, facts=TrialFacts((2.0,), 2.0, 1, "00", "p"))
+    monkeypatch.setattr(
+        making, "read_together", lambda places, detected: read.append(places) or [made] * 2
+    )
+    ended = carry_out(root, hands=in_one_jvm()).ended
+    (places,) = read
+    assert sorted(at for _, positions in places for at in positions) == list(range(18))
+    assert [one.trial for one in ended.values() if one.adopted] == [last.trial]
+
+
 @pytest.mark.parametrize(
     ("statuses", "ends"),
     [
@@ -325,7 +352,8 @@ def test_a_duet_naps_side_by_side_and_is_resumed(tmp_path, monkeypatch, capsys):
         tmp_path / "o",
     )
     work = tmp_path / "workload.yaml"
-    work.write_text(work.read_text().replace('"0.02"', '"1"').replace('"0.04"', '"2"'))
+    # Commands do not meet: they lie long enough for one that is late on a busy machine.
+    work.write_text(work.read_text().replace('"0.02"', '"5"').replace('"0.04"', '"6"'))
     assert run_verb(["experiment", "run", str(path), "-o", str(root), "--json"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["estimand"].startswith("two ran side by side")

@@ -16,6 +16,7 @@ from pyrometer.analyse.fail_if import parse_rule
 from pyrometer.analyse.history import HistoryReport, StoredRun, Subject, history, regressions
 from pyrometer.cli.main import run_verb
 from pyrometer.plan import Trial
+from pyrometer.report import history as page_of_history
 from pyrometer.run.folder import new_manifest
 from pyrometer.run.host import this_host
 from pyrometer.store.manifest import write_manifest
@@ -146,6 +147,17 @@ def test_runs_that_resemble_their_neighbours_are_doubted() -> None:
         StoredRun(SUBJECT, at, math.exp(value), str(at)) for at, value in enumerate(walk)
     )
     assert [doubt.code for doubt in made.doubts] == ["runs_alike"]
+
+
+def test_the_page_holds_the_first_series_and_counts_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = history(runs({10.0: 12, 11.0: 9}))
+    made.series *= 3
+    monkeypatch.setattr(page_of_history, "MOST_SERIES", 2)
+    text = page_of_history.write_history(made, tmp_path / "history.html").read_text()
+    assert '"series_count":3,"changes_count":3,"slower_count":3' in text
+    assert text.count('"subject":') == 2
 
 
 def stored(folder: Path, number: int, seconds: float, **facts: Any) -> None:

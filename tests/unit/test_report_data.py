@@ -23,6 +23,7 @@ from tests.support.report_fixture import (
 )
 from tests.support.summary_fixture import eventlog_only_summary, summary
 
+from pyrometer.analyse.process_io import COUNTED, ESTIMATED
 from pyrometer.report import data as report_data
 from pyrometer.report import flame as report_flame
 from pyrometer.report import flame_facts
@@ -302,6 +303,13 @@ def test_one_iteration_has_no_interval() -> None:
     elapsed = figure("Elapsed per iteration", source)
     assert elapsed["n"] == 1
     assert elapsed["low"] is None
+
+
+def test_what_is_estimated_of_the_page_cache_says_so() -> None:
+    source = summary()
+    for told, ending in ((ESTIMATED, "from page cache, estimated"), (COUNTED, "from page cache")):
+        source["io"] |= {"page_cache_ratio": 0.5, "page_cache": {"ratio": 0.5, "source": told}}
+        assert str(figure("Bytes processed", source)["note"]).endswith(f"50.0 % {ending}")
 
 
 def test_missing_figures_say_why() -> None:

@@ -13,12 +13,19 @@ from tests.support import experiments
 from tests.support.experiments import Machine
 
 from pyrometer.analyse.experiment_plots import trend
+from pyrometer.analyse.scaling.account import Question, account
+from pyrometer.analyse.scaling.curve import CurveReport
+from pyrometer.analyse.scaling.levels import Observation
 from pyrometer.cli.main import run_verb
+from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.experiment.loop import begin, carry_out
-from pyrometer.report import write_report
-from pyrometer.report.experiment import write_experiment
-from pyrometer.store.experiment import LeftOutTreatment, PlannedTreatment
+from pyrometer.report import experiment, write_report
+from pyrometer.report.curve import keep_curve
+from pyrometer.report.experiment import unreported, write_experiment
+from pyrometer.schema import doubt
+from pyrometer.store.experiment import Ended, LeftOutTreatment, PlannedTreatment, Surroundings
+from pyrometer.store.journal import opened_journal
 
 FACTORS = {"snappy": 1.0, "none": 0.9, "zstd": 1.2}
 
@@ -118,6 +125,85 @@ def test_costs_add_up_and_what_is_left_is_told(made: Path, tmp_path: Path) -> No
     assert all(figure["reason"] for figure in empty["figures"])
 
 
+def taking_turns(root: Path) -> Path:
+    """Two JVMs, in which two treatments take turns: 60 s each, 20 s of them waiting for calm."""
+    plan = experiments.plan(["a", "b"], 2, 1)
+    begin(root, plan)
+    for one in plan.trials:
+        one.launch, one.folder = one.block, f"{one.block:04d}"
+    (root / "experiment.json").write_text(plan.model_dump_json(by_alias=True))
+    with opened_journal(root) as journal:
+        for one in plan.trials:
+            journal.append(
+                Ended(
+                    trial=one.number, attempt=1, block=one.block, treatment=one.treatment,
+                    status="finished", folder=one.folder, seconds=10 * one.block + one.number / 10,
+                    duration_s=30.0, before=Surroundings(waited_s=20.0),
+                    wall_ns=one.block * 60_000_000_000 + one.number,
+                )
+            )  # fmt: skip
+    return root
+
+
+def test_a_launch_that_is_shared_takes_and_waits_once(tmp_path: Path) -> None:
+    page = content(write_experiment(taking_turns(tmp_path / "out")))
+    cost = page["plots"]["cost"]
+    assert (cost["trials_s"], cost["waited_s"]) == (120, 40)
+    assert cost["elapsed_s"] == pytest.approx(120)
+    assert "(40.0 s of it waiting for calm)" in page["figures"][3]["note"]
+
+
+def test_a_run_that_trials_share_gets_one_report(tmp_path: Path) -> None:
+    root = taking_turns(tmp_path / "out")
+    runs = [root / "trials" / name for name in ("0001", "0002")]
+    for run in runs:
+        run.mkdir(parents=True)
+        (run / "manifest.json").write_text("{}")
+    assert unreported(root) == runs
+    (runs[0] / "report.html").write_text("x")
+    assert unreported(root) == runs[1:]
+
+
+def test_the_page_holds_what_its_curve_doubts(tmp_path: Path) -> None:
+    root = taking_turns(tmp_path / "out")
+    plain = content(write_experiment(root))["report"]["doubts"]
+    rows = [Observation(p, 10 / p) for p in (1, 2, 4)]
+    fit = account(rows, "elapsed", Question(), source="out")
+    curve = CurveReport(
+        experiment="out", folder=str(root), workload="w", scale="1", factor="layout.tasks",
+        trials_count=4, done_count=4, levels=[], fit=fit,
+        doubts=[Doubt.model_validate(plain[0]), doubt("simulation_fair", "1 of 3 runs")],
+    )  # fmt: skip
+    keep_curve(root, curve)
+    found = [one["code"] for one in content(write_experiment(root))["report"]["doubts"]]
+    assert found == [
+        *(one["code"] for one in plain),
+        "scaling_few_levels", "scaling_unreplicated", "simulation_fair",
+    ]  # fmt: skip
+
+
+def test_times_of_two_trials_have_no_interval_below_nothing(tmp_path: Path) -> None:
+    page = content(write_experiment(taking_turns(tmp_path / "out")))
+    means = [one["mean"] for one in page["report"]["treatments"]]
+    assert [(mean["n"], mean["low"]) for mean in means] == [(2, 0.0), (2, 0.0)]
+
+
+def test_the_page_of_many_trials_is_bounded_and_says_so(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert content(write_experiment(made))["cut"] is None
+    monkeypatch.setattr(experiment, "MOST", 6)
+    page = content(write_experiment(made))
+    points = page["plots"]["order"]["points"]
+    assert [point["number"] for point in points] == list(range(15, 21))
+    assert all(len(one["values"]) == 1 for one in page["report"]["treatments"])
+    assert "the last 6 of 20 attempts" in page["cut"]
+    monkeypatch.setattr(experiment, "MOST", 3)
+    page = content(write_experiment(made))
+    assert len(page["report"]["comparison"]["pairs"]) == 3
+    assert "the first 3 of 4 pairs" in page["cut"]
+
+
 def test_reports_of_trials_are_found_beside_the_page(made: Path, tmp_path: Path) -> None:
     name = content(write_report(made))["plots"]["order"]["points"][0]["folder"]
     run = made / "trials" / name
@@ -126,6 +212,11 @@ def test_reports_of_trials_are_found_beside_the_page(made: Path, tmp_path: Path)
     assert content(write_report(made))["runs"] == {name: f"trials/{name}/report.html"}
     elsewhere = content(write_report(made, tmp_path / "page.html"))["runs"][name]
     assert (tmp_path / elsewhere).resolve() == (run / "report.html").resolve()
+    odd = tmp_path / "50 % #1"
+    made.rename(odd)
+    link = content(write_report(odd, tmp_path / "page.html"))["runs"][name]
+    odd.rename(made)
+    assert link == f"50%20%25%20%231/trials/{name}/report.html"
 
 
 def test_reports_of_trials_are_for_experiments(tmp_path: Path, capsys: Any) -> None:

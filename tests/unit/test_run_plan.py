@@ -71,6 +71,7 @@ def test_a_workloads_own_words_need_no_prefix() -> None:
         ("jvm.heap=1k", "out of range", "from"),
         ("layout.tasks=0", "out of range", "from 1"),
         ("layout.tasks=two", "not a number", "layout.tasks=2"),
+        ("jvm.young_share=half", "not a number of parts of the heap", "jvm.young_share=0.5"),
         ("host.cpus=3-1", "neither a number nor a set", "0,2-3"),
         ("cgroup.memroy=3g", "unknown factor 'cgroup.memroy'", "did you mean 'cgroup.memory'?"),
         ("cgroup.readbps=3m", "unknown factor", "did you mean 'cgroup.read_bps'?"),

@@ -7,8 +7,11 @@ from itertools import groupby
 
 import numpy as np
 import pytest
+from tests.support import experiments
 
 from pyrometer.analyse.compare.factorial import Cell, factorial
+from pyrometer.analyse.experiment import experiment_report
+from pyrometer.experiment.loop import begin, carry_out
 from pyrometer.experiment.planned import plan_of
 from pyrometer.plan.factors import factors
 
@@ -75,6 +78,25 @@ def test_noise_of_whole_plots_makes_no_effect():
     assert naive > 20
 
 
+def test_canaries_are_not_held_equal_as_if_whole_plots_had_no_noise(tmp_path):
+    """The interval of one noise for all would miss 18 % of the time."""
+    names = {f"os.smt={w}, data.codec={s}": (w, s) for w in ("on", "off") for s in ("none", "zstd")}
+    plan = experiments.plan(names, 6, 1)
+    for one in plan.treatments:
+        one.varied = dict(zip(("os.smt", "data.codec"), names[one.name], strict=True))
+    for split, told in (
+        (["os.smt"], "trials of the same os.smt ran together"),
+        (["os.smt", "data.codec"], None),  # Each whole plot is one trial.
+    ):
+        root = tmp_path / str(len(split))
+        plan.split = split
+        begin(root, plan)
+        entries = carry_out(root, hands=experiments.Machine(1, 24).hands())
+        canaries = experiment_report(plan, entries).canaries
+        assert (canaries.reason or "").startswith(told or "")
+        assert bool(canaries.pairs) == (told is None)
+
+
 def test_whole_plots_that_hold_different_treatments_and_few_blocks_are_told():
     lacking = [one for one in CELLS if one.levels != {"variety": "Victory", "manure": "3"}]
     assert factorial(lacking, split=["variety"]).reason.startswith("whole plots hold different")
@@ -100,7 +122,8 @@ def test_factors_that_are_known_to_be_dear_stay_together_unless_told_otherwise(
     levels = {one.name: one.levels["os.lru_gen"] for one in plan.treatments}
     pieces = [len(list(g)) for _, g in groupby((o.block, levels[o.treatment]) for o in plan.trials)]
     assert pieces == [3] * 6
-    path.write_text(text + "design: {split: []}\n")
-    assert plan_of(path, tmp_path).split == []
+    for design in ("{split: []}", "{kind: fixed-order}"):
+        path.write_text(f"{text}design: {design}\n")
+        assert plan_of(path, tmp_path).split == []
     path.write_text(text + "design: {split: [codec]}\n")
     assert plan_of(path, tmp_path).split == ["data.codec"]

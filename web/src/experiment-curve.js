@@ -9,10 +9,10 @@ import { facts } from "./tip.js";
 const [WIDTH, TALL, LEFT, KEY] = [640, 320, 64, 150];
 const DASHES = ["6 3", "2 3", "8 3 2 3", "12 3", "1 2"];
 
-export function curveSection(curve) {
+export function curveSection(curve, note) {
   if (!curve) return null;
   const text = `What ${curve.factor} does to the time of an iteration, and what became of the time of all slots. Bars are 95 % intervals.`;
-  return section("curve", "Scaling", text,
+  return section("curve", "Scaling", text, note && el("p", { class: "note" }, el("bdi", null, note)),
     curve.fit ? [el("ul", null, curve.fit.verdict.map((sentence) => el("li", null, sentence))), speedupPlot(curve)] : missing(curve.reason),
     slotsPlot(curve));
 }

@@ -1,5 +1,5 @@
 // Intervals of an experiment: times of the treatments, and how they differ.
-import { missing, svg } from "./dom.js";
+import { el, missing, svg } from "./dom.js";
 import { gone, p, range, seconds } from "./experiment-format.js";
 import { percent, signedPercent } from "./format.js";
 import { axisBelow, drawing, extent, linear, line, reach, steps, wide, words } from "./plot.js";
@@ -11,13 +11,14 @@ const MOST_ROWS = 80;
 
 // Each treatment's trials as points with mean and interval.
 export function treatmentPlot(treatments, choose) {
-  const list = treatments.filter((one) => one.values.length).slice(0, MOST_ROWS);
+  const finished = treatments.filter((one) => one.values.length);
+  const list = finished.slice(0, MOST_ROWS);
   if (!list.length) return missing("No trial has finished.");
   const width = wide();
   const [low, high] = extent(list.flatMap((one) => [...one.values, one.mean.low, one.mean.high]));
   const x = linear(low, high, LEFT, width - 20);
   const bottom = list.length * ROW + 10;
-  return drawing("Times of the treatments", "Points are trials; bars are the mean and its 95 % interval.", width, bottom + 24,
+  return [drawing("Times of the treatments", "Points are trials; bars are the mean and its 95 % interval.", width, bottom + 24,
     axisBelow(x, steps(low, high, 7), 4, bottom, seconds),
     reach(list.map((one, at) => ({
       ...rowOf(one.name, at, width, [
@@ -27,7 +28,7 @@ export function treatmentPlot(treatments, choose) {
       label: `${one.name}: ${seconds(one.mean.value)}, 95 % ${range(one.mean, seconds) ?? "not known"}, ${one.mean.n} trials`,
       tip: () => facts(one.name, [["mean", seconds(one.mean.value)], ["95 %", range(one.mean, seconds)], ["trials", one.mean.n]]),
       open: () => choose(one.name),
-    }))));
+    })))), cut(list, finished, "treatments, the others are in the table of costs")];
 }
 
 // Each pair's change with its own interval, and the one that holds for all pairs at once.
@@ -41,7 +42,7 @@ export function changePlot(comparison) {
   const x = linear(low, high, LEFT, width - 110);
   const bottom = list.length * ROW + 10;
   const name = (pair) => (beside ? pair.b : `${pair.a} → ${pair.b}`);
-  return drawing(beside ? `Changes beside ${a}` : "Changes", `Thick: 95 % interval of a pair; thin: one that holds for all pairs at once; the band is the margin of ${percent(margin)} within which two count as the same.`, width, bottom + 24,
+  return [drawing(beside ? `Changes beside ${a}` : "Changes", `Thick: 95 % interval of a pair; thin: one that holds for all pairs at once; the band is the margin of ${percent(margin)} within which two count as the same.`, width, bottom + 24,
     svg("rect", { x: x(-margin), y: 4, width: x(margin) - x(-margin), height: bottom - 4, class: "margin" }),
     axisBelow(x, steps(low, high, 7), 4, bottom, signedPercent), line(x(0), 4, x(0), bottom, "zero"),
     reach(list.map((pair, at) => ({
@@ -51,8 +52,10 @@ export function changePlot(comparison) {
       ]),
       label: `${name(pair)}: ${signedPercent(pair.change.value)}, 95 % ${range(pair.change, signedPercent) ?? "not known"}, ${pair.verdict}`,
       tip: () => facts(name(pair), [["change", signedPercent(pair.change.value)], ["95 %", range(pair.change, signedPercent)], ["95 % of all pairs", range(pair.change_of_all, signedPercent)], ["p (Holm)", p(pair.adjusted_p)], ["verdict", pair.verdict]]),
-    }))));
+    })))), cut(list, comparison.pairs, "pairs, the table below has all")];
 }
+
+const cut = (drawn, all, what) => (drawn.length < all.length ? el("p", { class: "note" }, `The first ${drawn.length} of ${all.length} ${what}.`) : null);
 
 const middle = (at) => at * ROW + ROW / 2 + 4;
 

@@ -4,13 +4,14 @@ import { curveSection } from "./experiment-curve.js";
 import { effectsSection } from "./experiment-factors.js";
 import { gone, p, range, seconds } from "./experiment-format.js";
 import { changePlot, treatmentPlot } from "./experiment-intervals.js";
+import { layoutSection } from "./experiment-layout.js";
 import { matrixSection } from "./experiment-matrix.js";
 import { canary, orderSection } from "./experiment-order.js";
 import { bytes, count, date, NONE, signedPercent, words } from "./format.js";
 import { doubts, figures } from "./summary.js";
 import { table } from "./table.js";
 
-export const EXPERIMENT_NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["matrix", "Matrix"], ["comparisons", "Comparisons"], ["curve", "Scaling"], ["factors", "Factors"], ["order", "Run order"], ["trials", "Trials"], ["cost", "Cost"], ["plan", "Plan"]];
+export const EXPERIMENT_NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["matrix", "Matrix"], ["comparisons", "Comparisons"], ["curve", "Scaling"], ["layout", "Layouts"], ["factors", "Factors"], ["order", "Run order"], ["trials", "Trials"], ["cost", "Cost"], ["plan", "Plan"]];
 
 const BLOCKS = { toggle: "JVMs in which treatments take turns", duet: "pairs side by side" };
 const bdi = (text) => (gone(text) || text === "" ? null : el("bdi", null, String(text)));
@@ -20,7 +21,7 @@ export function experimentPage(content) {
   const trials = trialsSection(content);
   return [
     head(content), verdict(content, report), figures(content.figures), doubts(report.doubts),
-    matrixSection(plots.matrix, trials.choose), comparisons(report, trials.choose), curveSection(content.curve),
+    matrixSection(plots.matrix, trials.choose), comparisons(report, trials.choose), curveSection(content.curve, content.curve_note), layoutSection(content.layout, content.layout_note),
     effectsSection(report.factors, plots.interactions, plots.matrix.factors),
     orderSection(plots.order, report, trials.open), trials.node, cost(plots.cost, report), plan(content),
   ];
@@ -96,23 +97,22 @@ function trialsSection({ plots, report, runs, folder, cut }) {
     return runs[point.folder] ? el("a", { href: runs[point.folder] }, bdi(point.folder)) : bdi(point.folder);
   }
 
+  function choose(name) {
+    pick.value = name;
+    draw();
+    document.getElementById("trials").scrollIntoView();
+    pick.focus({ preventScroll: true });
+  }
+
   draw();
-  const some = Object.keys(runs).length;
+  const without = points.filter((point) => point.status === "finished" && !runs[point.folder]);
   return {
     node: section("trials", "Trials", "Each trial is a run directory below trials/ of the experiment, that show, report and flame open.",
       el("p", { class: "controls" }, el("label", { for: "trials-pick" }, "Treatment "), pick),
       cut && el("p", { class: "note" }, cut),
-      some < points.length && el("p", { class: "note" }, `${some} of ${points.length} have a report; the others get theirs by: `, el("code", null, bdi(`pyrometer report ${folder} --runs`))), view),
-    choose(name) {
-      pick.value = name;
-      draw();
-      document.getElementById("trials").scrollIntoView();
-      pick.focus({ preventScroll: true });
-    },
-    open(point) {
-      if (runs[point.folder]) window.location.assign(runs[point.folder]);
-      else this.choose(point.treatment);
-    },
+      without.length > 0 && el("p", { class: "note" }, `${without.length} of ${points.length} have no report yet; it is made by: `, el("code", null, bdi(`pyrometer report ${folder} --runs`))), view),
+    choose,
+    open: (point) => (runs[point.folder] ? window.location.assign(runs[point.folder]) : choose(point.treatment)),
   };
 }
 

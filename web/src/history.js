@@ -9,20 +9,17 @@ import { facts } from "./tip.js";
 
 export const HISTORY_NAVIGATION = [["history", "History"], ["doubts", "Doubts"], ["series", "Series"], ["unread", "Left out"]];
 
-const MOST_DRAWN = 60;
 const HEIGHT = 240;
 
 export function historyPage(content) {
-  const { series } = content;
-  const changes = series.flatMap((one) => one.changes);
-  const slower = changes.filter((change) => change.verdict === "slower" && change.now_verdict === "slower").length;
+  const { series, series_count: all, changes_count: changes, slower_count: slower } = content;
   return [
     el("div", { class: "head", id: "history" }, el("h1", null, "History of runs"), el("p", null,
-      `${series.length} series of the same workload, levels, profile and machine; ${changes.length} change${changes.length === 1 ? "" : "s"}, ${slower} to a level that is slower still.`)),
+      `${all} series of the same workload, levels, profile and machine; ${changes} change${changes === 1 ? "" : "s"}, ${slower} to a level that is slower still.`)),
     doubts(content.doubts),
     section("series", "Series", "Each point is a run. Steps are levels with the 95 % interval of their geometric mean; a line marks where a level begins, its band where it may begin with 95 %. Changes are found by E-divisive means with a permutation test.",
-      series.slice(0, MOST_DRAWN).map(seriesPanel),
-      series.length > MOST_DRAWN && el("p", { class: "note" }, `${series.length - MOST_DRAWN} series more: --csv and --json have them.`)),
+      series.map(seriesPanel),
+      all > series.length && el("p", { class: "note" }, `${all - series.length} series more: --csv and --json have them.`)),
     section("unread", "Left out", "Folders that could not be read, or hold times of another kind.", table([
       { label: "Folder", value: ([place]) => place, show: ([place]) => el("bdi", null, place), class: "mono" },
       { label: "Why", value: ([, reason]) => reason, show: ([, reason]) => el("bdi", null, reason) },

@@ -49,7 +49,7 @@ async function main() {
   const isDifference = content.schema?.startsWith("pyrometer/frame-difference/");
   const own = Object.entries(PAGES).find(([schema]) => content.schema?.startsWith(schema))?.[1];
   // Only a run of a suite has queries to tell apart.
-  const sections = own ? own.navigation.filter(([id]) => id !== "curve" || content.curve) : isDifference ? DIFFERENCE_NAVIGATION : isFlame ? [] : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
+  const sections = own ? own.navigation.filter(([id]) => !["curve", "layout"].includes(id) || content[id]) : isDifference ? DIFFERENCE_NAVIGATION : isFlame ? [] : NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation);
   const bar = el("div", { class: "topbar" },
     el("span", { class: "brand" }, "Pyrometer"),
     el("nav", { "aria-label": "Sections" }, sections.map(([id, label]) => el("a", { href: `#${id}` }, label))),

@@ -16,6 +16,7 @@ ESTIMANDS = {
     "toggle": "treatments took turns in one JVM, whose compiled code, heap and caches they share:"
     " not what each would take in a JVM of its own",
     "duet": "two ran side by side, each on half of the CPUs: what they do to each other is in it",
+    "corun": "workloads at once, each under load of the others for all of the time that counts",
 }
 """What is estimated, where it is not a treatment that has the machine and a JVM for itself."""
 

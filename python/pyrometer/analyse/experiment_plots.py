@@ -7,131 +7,29 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean, median
 
-from pydantic import BaseModel, Field
 from scipy import stats
 
 from pyrometer.analyse.compare.blocks import residuals
 from pyrometer.analyse.compare.factorial import UNSET
 from pyrometer.analyse.compare.two import LEVEL, geometric_mean_of, mean_of
 from pyrometer.analyse.experiment_model import ExperimentReport
-from pyrometer.analyse.forecast import Forecast, forecast, past_trials
+from pyrometer.analyse.experiment_plots_model import (
+    Cost,
+    ExperimentPlots,
+    Interaction,
+    InteractionPoint,
+    Matrix,
+    MatrixCell,
+    OrderPoint,
+    RunOrder,
+    TreatmentCost,
+)
+from pyrometer.analyse.forecast import forecast, past_trials
 from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import Canaries, Ended, Plan
 from pyrometer.store.journal import Entries
 
 CANARIES = ("alu_ns", "latency_ns", "copy_bytes_per_s")
-
-
-class MatrixCell(BaseModel):
-    """One treatment in the matrix.
-
-    ``levels`` are those of the matrix. ``ratio`` is its geometric mean over that of the reference;
-    ``reason`` says why there is none.
-    """
-
-    treatment: str
-    levels: dict[str, str]
-    ratio: float | None = None
-    time: Estimate | None = None
-    change: Estimate | None = None
-    verdict: str | None = None
-    reason: str | None = None
-
-
-class Matrix(BaseModel):
-    """Treatments by the two factors with most levels; the others' levels make a grid of their own.
-
-    ``reference`` says what ratios are of: the baseline, or the geometric mean of all treatments.
-    """
-
-    factors: dict[str, list[str]]
-    reference: str
-    cells: list[MatrixCell]
-
-
-class InteractionPoint(BaseModel):
-    """Trials that share a level of each of two factors."""
-
-    a: str
-    b: str
-    time: Estimate
-
-
-class Interaction(BaseModel):
-    """Two factors: whether what one does depends on the other.
-
-    ``adjusted_p`` is of their common term in the factorial model, if it has one.
-    """
-
-    factors: tuple[str, str]
-    points: list[InteractionPoint]
-    adjusted_p: float | None = None
-
-
-class OrderPoint(BaseModel):
-    """One attempt at a trial in the order of time; numbers are relative.
-
-    ``residual`` is its time over the geometric mean of its treatment, less 1; canaries are over
-    their median, less 1.
-    """
-
-    number: int
-    attempt: int
-    block: int
-    treatment: str
-    status: str
-    folder: str
-    wall_ns: int
-    seconds: float | None = None
-    residual: float | None = None
-    duration_s: float | None = None
-    waited_s: float = 0.0
-    canaries: dict[str, float] = Field(default_factory=dict)
-    disturbed: list[str] = Field(default_factory=list)
-    shape: str | None = None
-    counted_from: int | None = None
-    reason: str | None = None
-
-
-class RunOrder(BaseModel):
-    """All attempts, and the trend of their residuals from the first trial to the last."""
-
-    points: list[OrderPoint]
-    trend: Estimate
-
-
-class TreatmentCost(BaseModel):
-    """What a treatment's attempts took, launches and making of tables included."""
-
-    treatment: str
-    trials_count: int
-    trial_s: Estimate
-    total_s: float
-
-
-class Cost(BaseModel):
-    """What the experiment took, and what is left of it.
-
-    ``elapsed_s`` is from the first trial's beginning to the last one's end, pauses included;
-    ``waited_s`` time that the guard waited for calm; ``left_s`` what trials that are still to
-    come will take by the mean of those that ended.
-    """
-
-    treatments: list[TreatmentCost]
-    trials_s: float
-    waited_s: float
-    elapsed_s: float | None
-    left_s: float | None
-
-
-class ExperimentPlots(BaseModel):
-    """Everything that is drawn of an experiment."""
-
-    matrix: Matrix
-    interactions: list[Interaction]
-    order: RunOrder
-    cost: Cost
-    forecast: Forecast
 
 
 def experiment_plots(plan: Plan, entries: Entries, report: ExperimentReport) -> ExperimentPlots:
@@ -209,9 +107,10 @@ def _interactions(plan: Plan, report: ExperimentReport) -> list[Interaction]:
     factors = _factors([varied[one.name] for one in shown])
     effects = report.factors.effects if report.factors else []
     p = {frozenset(one.factors): one.adjusted_p for one in effects}
-    noise = None
-    if report.factors and report.factors.noise_sd and report.factors.freedom:
-        noise = report.factors.noise_sd, report.factors.freedom
+    found, noise = report.factors, None
+    # In a split plot whole plots have a noise of their own: there each point speaks for itself.
+    if found and found.whole_noise_sd is None and found.noise_sd and found.freedom:
+        noise = found.noise_sd, found.freedom
     made = []
     for a, b in combinations([name for name, levels in factors.items() if len(levels) > 1], 2):
         lists: dict[tuple[str, str], list[float]] = {}
@@ -295,13 +194,26 @@ def _cost(plan: Plan, entries: Entries, attempts: Sequence[Ended]) -> Cost:
         )
     lengths = [e.duration_s for e in attempts if e.duration_s]
     left = len(plan.trials) - len(entries.ended)
+    launches = _launches(plan, attempts)
+    first = [e.duration_s for e in launches[0] if e.duration_s is not None] if launches else []
     elapsed = None
-    if attempts and attempts[0].duration_s is not None:
-        elapsed = attempts[0].duration_s + (attempts[-1].wall_ns - attempts[0].wall_ns) / 1e9
+    if first:
+        elapsed = sum(first) + (attempts[-1].wall_ns - attempts[0].wall_ns) / 1e9
     return Cost(
         treatments=treatments,
         trials_s=sum(lengths),
-        waited_s=sum(one.before.waited_s for one in attempts if one.before),
+        waited_s=sum(one[0].before.waited_s for one in launches if one[0].before),
         elapsed_s=elapsed,
         left_s=left * fmean(lengths) if lengths else None if left else 0.0,
     )
+
+
+def _launches(plan: Plan, attempts: Sequence[Ended]) -> list[list[Ended]]:
+    """Group attempts by the launch that they share: each has its part of the launch's time."""
+    shared = {one.number: one.launch for one in plan.trials if one.launch is not None}
+    found: dict[tuple[int, int, int], list[Ended]] = {}
+    for one in attempts:
+        launch = shared.get(one.trial)
+        key = (0, one.trial, one.attempt) if launch is None else (1, launch, one.attempt)
+        found.setdefault(key, []).append(one)
+    return list(found.values())

@@ -97,20 +97,9 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Show treatments, their order, how long it takes, and how small an effect can be seen."""
-    from pyrometer.cli import render_experiment
     from pyrometer.experiment.planned import plan_of
 
-    made = plan_of(file, Path.cwd(), seed=seed, blocks=blocks)
-    found = forecast_of(made, pilot)
-    render_experiment.plan(human(as_json), made, found)
-    if as_json:
-        emit_json(
-            {
-                "schema": "pyrometer/experiment-plan/1",
-                "plan": made.model_dump(mode="json", by_alias=True),
-                "forecast": found.model_dump(mode="json"),
-            }
-        )
+    show_plan(plan_of(file, Path.cwd(), seed=seed, blocks=blocks), pilot, as_json=as_json)
 
 
 @app.command(no_args_is_help=True)
@@ -209,6 +198,22 @@ def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentRe
     )
 
 
+def show_plan(made: Plan, pilots: list[Path], *, as_json: bool) -> None:
+    """Show what would be run, and what is to be expected of it."""
+    from pyrometer.cli import render_experiment
+
+    found = forecast_of(made, pilots)
+    render_experiment.plan(human(as_json), made, found)
+    if as_json:
+        emit_json(
+            {
+                "schema": "pyrometer/experiment-plan/1",
+                "plan": made.model_dump(mode="json", by_alias=True),
+                "forecast": found.model_dump(mode="json"),
+            }
+        )
+
+
 def forecast_of(made: Plan, pilots: list[Path]) -> Forecast:
     """Forecast an experiment from pilots, else from what ran here."""
     from pyrometer.analyse.forecast import forecast
@@ -226,7 +231,12 @@ def forecast_of(made: Plan, pilots: list[Path]) -> Forecast:
 
 
 def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
+    from pyrometer.store.experiment import read_plan
+
     carry(root, retry=retry)
+    if read_plan(root).kind == "corun":
+        err().print(f"pyrometer corun {root}", markup=False, soft_wrap=True)
+        return
     made = judge(root, None, None)
     _out(root, made, **out)
     if not any(one.values for one in made.treatments):

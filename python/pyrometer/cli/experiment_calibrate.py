@@ -33,7 +33,7 @@ def calibrate(
     """
     from pyrometer.cli.progress import Progress
     from pyrometer.experiment.calibrate import calibrate as search
-    from pyrometer.experiment.calibrate import calibrated
+    from pyrometer.experiment.calibrated import calibrated
     from pyrometer.plan.experiment_source import read_source
 
     target = output or file.with_name(f"{file.stem}-calibrated.yaml")

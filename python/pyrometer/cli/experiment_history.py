@@ -74,15 +74,15 @@ def history(
     from pyrometer.report.history import write_csv, write_history
     from pyrometer.run.folder import HOME
 
-    rule = None if fail_if is None else parse_rule(fail_if)
+    rule, least = None if fail_if is None else parse_rule(fail_if), parse_margin(margin)
     wanted = Wanted(workload, scale, None if since is None else parse_date(since))
     found = stored_runs(folders or [HOME], wanted, _track)
     if not found.runs:
         raise UsageError(
             f"no finished run in {', '.join(map(str, folders or [HOME]))}",
-            "pyrometer run --name parquet-scan, or other words for --workload, --scale, --since",
+            "pyrometer run parquet-scan makes one; or other words for --workload, --scale, --since",
         )
-    made = analysis.history(found.runs, margin=parse_margin(margin), most=most, unread=found.unread)
+    made = analysis.history(found.runs, margin=least, most=most, unread=found.unread)
     failed = [] if rule is None else analysis.regressions(made, rule)
     console = human(as_json)
     _print(console, made)

@@ -23,6 +23,7 @@ ORDERS = {
     "fixed-order": "in a fixed order, which confounds",
     "toggle": "taking turns in one JVM a block, each round in random order",
     "duet": "side by side, two at once",
+    "corun": "randomised blocks; workloads of a party run at once",
 }
 
 MANY = 40
@@ -41,7 +42,7 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
         f" (and {made.warmup} to warm up)",
         soft_wrap=True,
     )
-    _left_out(console, made.left_out)
+    left_out(console, made.left_out)
     if not brief:
         names = list(dict.fromkeys(name for one in made.treatments for name in one.varied))
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -62,6 +63,8 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
     if made.kind == "duet":
         sides = " and ".join(sorted({one.cpus or "" for one in made.trials}))
         console.print(f"sides: CPUs {sides}, swapped from block to block")
+    for name, seconds in _offsets(made).items():
+        console.print(f"{name} begins {seconds:g} s later", markup=False)
     if made.canaries != "none":
         console.print(f"canaries before each {made.canaries}")
     if found.total_s is not None:
@@ -72,10 +75,15 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
     console.print(_power(made, found), soft_wrap=True, markup=False)
 
 
-def _left_out(console: Any, left_out: Sequence[LeftOutTreatment]) -> None:
+def _offsets(made: Plan) -> dict[str, float]:
+    found = [one.company for one in made.treatments if one.company]
+    return {one.member: one.offset_s for one in found if one.offset_s}
+
+
+def left_out(console: Any, those: Sequence[LeftOutTreatment]) -> None:
     """Print what is not run, by reason."""
     names: dict[str, list[str]] = {}
-    for one in left_out:
+    for one in those:
         names.setdefault(one.reason, []).append(one.name)
     for reason, of in names.items():
         more = f" and {len(of) - 3} more" if len(of) > 3 else ""
@@ -126,7 +134,7 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
         f" {made.done_count} of {made.trials_count} trials{repeated}, seed {made.seed}",
         soft_wrap=True,
     )
-    _left_out(console, made.left_out)
+    left_out(console, made.left_out)
     if made.estimand:
         console.print(f"[bold]estimand:[/] {made.estimand}", soft_wrap=True)
     if made.comparison is not None:

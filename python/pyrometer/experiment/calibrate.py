@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment import making
 from pyrometer.experiment.making import Made, Make
 from pyrometer.experiment.planned import checked
-from pyrometer.plan import Trial
+from pyrometer.plan import Level, Trial
 from pyrometer.plan.experiment_file import Experiment
-from pyrometer.plan.treatments import Treatment
+from pyrometer.plan.treatments import Treatment, short_names
 from pyrometer.run.ballast import SPARE_BYTES
 from pyrometer.run.host import parse_meminfo
+from pyrometer.run.launch import own_factors
 from pyrometer.run.memory import MEMINFO, SHARE, condition, reached_ratio
 from pyrometer.run.observe import Watch
 from pyrometer.store.manifest import read_manifest
@@ -116,11 +115,19 @@ def calibrate(
         A condition cannot be brought about here.
     """
     source, made = checked(file)
+    own = own_factors(source.experiment.workload)
+    base = short_names(source.experiment.baseline or {}, own)
+    base.pop(FACTOR, None)
     wanted: dict[str, Treatment] = {}
-    for treatment in made.run.values():
+    for treatment in sorted(
+        made.run.values(), key=lambda one: not base.items() <= one.varied.items()
+    ):
         level = str(treatment.parsed.get(FACTOR, "@"))
-        if "@" not in level:
-            wanted.setdefault(level, treatment)
+        if "@" not in level and _how(wanted.setdefault(level, treatment)) != _how(treatment):
+            raise UsageError(
+                f"{file}: treatments of {FACTOR}={level} differ in memory.by or memory.share",
+                "a file for each: their knobs are not the same",
+            )
     if not wanted:
         raise UsageError(f"{file}: no level of {FACTOR} lacks its knob", "under, over")
     for level, treatment in wanted.items():
@@ -130,6 +137,11 @@ def calibrate(
         _search(level, treatment, source.experiment, folder, watch, say, make)
         for level, treatment in wanted.items()
     ]
+
+
+def _how(treatment: Treatment) -> tuple[Level | None, ...]:
+    """Give what makes a knob another one."""
+    return tuple(treatment.parsed.get(name) for name in ("memory.by", "memory.share"))
 
 
 def _search(
@@ -163,7 +175,7 @@ def _search(
         )
         with watch(trial) as watching:
             tried.append(_tried(left, make(trial, watching), trial))
-        say(f"{level}@{knob // _MIB}m: {_percent(tried[-1].ratio)}, {_percent(share)} is wanted")
+        say(f"{level}@{knob // _MIB}m: {percent(tried[-1].ratio)}, {percent(share)} is wanted")
         if len(tried) > 1 and _distance(tried[-1], share) <= NEAR * share:
             break
     best = min(tried, key=lambda one: _distance(one, share))
@@ -232,44 +244,6 @@ def _distance(tried: Tried, share: float) -> float:
     return float("inf") if tried.ratio is None else abs(tried.ratio - share)
 
 
-def _percent(ratio: float | None) -> str:
+def percent(ratio: float | None) -> str:
+    """Write the share that a trial reached."""
     return "out of memory" if ratio is None else f"{100 * ratio:.1f} %"
-
-
-def calibrated(file: Path, experiment: Experiment, knobs: Sequence[Knob]) -> str:
-    """Write an experiment file that extends another, with the knobs in its levels.
-
-    Parameters
-    ----------
-    file : Path
-        The other.
-    experiment : Experiment
-        What it says.
-    knobs : sequence of Knob
-        Found.
-    """
-    found = {knob.level: knob.knobbed for knob in knobs}
-
-    def knobbed(levels: Mapping[str, str]) -> dict[str, str]:
-        return {k: found.get(v, v) if k == FACTOR else v for k, v in levels.items()}
-
-    matrix = experiment.matrix
-    own: dict[str, Any] = {"extends": file.name}
-    changed: dict[str, Any] = {}
-    if FACTOR in matrix.factors:
-        changed[FACTOR] = [found.get(level, level) for level in matrix.factors[FACTOR]]
-    for word, given in (("include", matrix.include), ("exclude", matrix.exclude)):
-        if any(FACTOR in one for one in given):
-            changed[word] = [knobbed(one) for one in given]
-    if changed:
-        own["matrix"] = changed
-    for word, one in (("set", experiment.set), ("baseline", experiment.baseline or {})):
-        if FACTOR in one:
-            own[word] = knobbed(one)
-    told = [
-        f"# {knob.knobbed}: {_percent(knob.ratio)} reached, {_percent(knob.share)} wanted; tried"
-        f" with {knob.baseline or 'the only treatment'}\n"
-        for knob in knobs
-    ]
-    text = yaml.safe_dump(own, sort_keys=False, allow_unicode=True)
-    return "".join(told) + "# The same for all treatments.\n" + text

@@ -14,6 +14,7 @@ from pyrometer.plan.treatments import LeftOut, Treatment, Treatments
 from pyrometer.run.host import parse_meminfo
 from pyrometer.run.host_plan import plan_host
 from pyrometer.run.java import require_java
+from pyrometer.run.launch import without_spark
 from pyrometer.run.treatment import apply_treatment
 from pyrometer.workload import registry
 
@@ -59,6 +60,8 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
     levels = treatment.parsed
     try:
         found = registry.get(workload)
+        if found.engine == "process":
+            without_spark(workload, levels)
         own = {name: str(level) for name, level in levels.items() if name in found.variants}
         spec = registry.resolve(workload, own)
         plan_host({**found.limits(spec), **levels}, _existing(folder))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from pyrometer.doubt import Doubt
 from pyrometer.experiment import canary, guard, making, side
 from pyrometer.experiment.making import Made, Make, MakeTurns
 from pyrometer.plan import Trial, parse_treatment
@@ -43,10 +44,10 @@ class Quiet(Silent):
         """Show nothing."""
 
 
-def held(levels: Mapping[str, str]) -> AbstractContextManager[object]:
+def held(levels: Mapping[str, str]) -> AbstractContextManager[list[Doubt]]:
     """Keep the kernel's switches at the levels of a whole plot."""
     wanted = parse_treatment([f"{k}={v}" for k, v in levels.items() if k.startswith("os.")])
-    return settings.applied(settings.switches(wanted)) if wanted else nullcontext()
+    return settings.applied(settings.switches(wanted))
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class Hands:
     duet : callable
         Makes two at once.
     hold : callable
-        Keeps the host at the levels of a whole plot, from its first trial to its last.
+        Keeps the host at the levels of a whole plot, from its first trial to its last; gives what
+        could not be put back then.
     canaries : callable
         Measures the machine before it.
     before : callable
@@ -74,7 +76,7 @@ class Hands:
     make: Make = making.make
     turns: MakeTurns = making.make_turns
     duet: Callable[[Sequence[Trial], Watch], list[Made]] = side.duet
-    hold: Callable[[Mapping[str, str]], AbstractContextManager[object]] = held
+    hold: Callable[[Mapping[str, str]], AbstractContextManager[list[Doubt]]] = held
     canaries: Callable[[], Canaries] = canary.measure
     before: Callable[[Guard, Callable[[str], None]], Surroundings] = guard.before_trial
     look: Callable[[], guard.Look] = guard.look

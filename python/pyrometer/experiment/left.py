@@ -1,16 +1,20 @@
-"""What a trial leaves when its Pyrometer is killed: processes, and switches of the kernel."""
+"""What a trial leaves when its Pyrometer is killed: processes, switches, where sides met."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
 
 from pyrometer.process import start_ticks
-from pyrometer.run import settings
 from pyrometer.run.environment import INSIDE
+from pyrometer.run.settings_left import put_back
+
+MEETING = ".meeting-"
+"""Beginning of the folders beside run directories in which trials meet that run at once."""
 
 POLITE_S = 10.0
 
@@ -43,7 +47,9 @@ def end(root: Path) -> int:
         deadline = time.monotonic() + seconds
         while _alive(known) and time.monotonic() < deadline:
             time.sleep(0.05)
-    settings.put_back()
+    put_back()
+    for folder in root.glob(f"{MEETING}*"):
+        shutil.rmtree(folder, ignore_errors=True)
     return len(known)
 
 

@@ -90,7 +90,7 @@ def carry_out(
             f"{root} was planned on another machine ({_words(plan.machine)}; here {_words(here)})",
             "times of two machines cannot be mixed: run the file anew",
         )
-    if plan.workload_sha256 and plan.workload_sha256 != digest_of(plan.workload):
+    if plan.workload_sha256 and plan.workload_sha256 != digest_of(*plan.workloads):
         raise UsageError(
             f"{plan.workload} has changed since {root} was planned",
             "restore it, or run the experiment anew in another folder",
@@ -103,9 +103,11 @@ def carry_out(
         for (_, levels), trials in groupby(plan.trials, lambda one: whole_plot(plan, one)):
             todo = [one for one in launches(trials) if not _done(one, entries, retry)]
             if todo:
-                with hands.hold(levels):
+                with hands.hold(levels) as doubts:
                     for launch in todo:
                         _attempts(root, plan, launch, entries, journal, screen, hands)
+                for one in doubts:
+                    screen.note(f"{one.message} {one.remedy}")
     return entries
 
 
@@ -126,22 +128,27 @@ def _settle(
         return
     if ended := left.end(ExperimentPaths(root).trials):
         screen.note(f"{ended} process(es) of an interrupted trial were ended")
+    trials = ExperimentPaths(root).trials
     for launch in launches(plan.trials):
-        opened = [one for one in launch if one.number in entries.open]
-        folders = [ExperimentPaths(root).trials / entries.open[o.number].folder for o in opened]
-        if not opened or not all((run / "manifest.json").is_file() for run in folders):
+        if not any(one.number in entries.open for one in launch):
             continue
-        places = [(run, one.iterations) for one, run in zip(opened, folders, strict=True)]
+        known = [entries.open.get(one.number) or entries.ended.get(one.number) for one in launch]
+        places = [
+            (trials / is_at.folder, one.iterations)
+            for one, is_at in zip(launch, known, strict=True)
+            if is_at is not None and (trials / is_at.folder / "manifest.json").is_file()
+        ]
+        # Those of a launch are taken in together, or made again together.
+        if len(places) < len(launch) or len({one.attempt for one in known if one}) > 1:
+            continue
         found = making.read_together(places, detected=plan.warmup == "auto")
-        # Those of a launch end together: where one has, the others' runs are what they are.
-        ends = {made.status for made in found}
-        if "interrupted" in ends or (len(opened) == len(launch) and ends != {"finished"}):
+        if any(made.status != "finished" for made in found):
             continue
-        for one, made in zip(opened, found, strict=True):
-            began = entries.open.pop(one.number)
-            record = _ended(one, began, made).model_copy(update={"adopted": True})
-            journal.append(record)
-            entries.ended[one.number] = record
+        for one, made in zip(launch, found, strict=True):
+            if began := entries.open.pop(one.number, None):
+                record = _ended(one, began, made).model_copy(update={"adopted": True})
+                journal.append(record)
+                entries.ended[one.number] = record
 
 
 def _attempts(

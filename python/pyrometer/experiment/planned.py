@@ -11,6 +11,7 @@ from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.experiment.feasible import honoured, host_facts
 from pyrometer.experiment.together import check_together
 from pyrometer.experiment.trials import ordered
+from pyrometer.plan.experiment_file import Experiment
 from pyrometer.plan.experiment_source import Source, read_source
 from pyrometer.plan.factors import find_factor
 from pyrometer.plan.treatments import Own, Treatments, baseline_of, combinations, short_names
@@ -85,7 +86,7 @@ def plan_of(
     times = experiment.blocks if blocks is None else blocks
     if times * len(made.run) > MOST_TRIALS:
         raise UsageError(f"{times * len(made.run)} trials: at most {MOST_TRIALS}")
-    chosen = next(one for one in (seed, experiment.seed, _seed_of(source)) if one is not None)
+    chosen = next(one for one in (seed, experiment.seed, seed_of(experiment)) if one is not None)
     split = _split(source, made, own)
     check_together(source, made, own, times)
     once = is_own_command(experiment.workload)
@@ -128,6 +129,8 @@ def plan_of(
 def _split(source: Source, made: Treatments, own: Own) -> list[str]:
     """Factors whose levels stay together within a block: those asked for, or known to be dear."""
     asked = source.experiment.design.split
+    if source.experiment.design.kind != "randomized-blocks":
+        return []
     if asked is not None:
         return list(short_names(dict.fromkeys(asked, ""), own))
     varied = dict.fromkeys(name for one in made.run.values() for name in one.varied)
@@ -167,14 +170,15 @@ def this_machine() -> dict[str, str | int | None]:
     return {"cpu_model": host.cpu_model, "cpus_count": host.cpus_count}
 
 
-def digest_of(workload: str) -> str | None:
-    """Give the digest of a workload's file; ``None`` where it is one by name."""
-    if workload in registry.entries():
-        return None
-    path = yaml_path(workload) or Path(workload)
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+def digest_of(*workloads: str) -> str | None:
+    """Give the digest of workloads' files; ``None`` where all are workloads by name."""
+    named = [one for one in workloads if one not in registry.entries()]
+    files = [path for one in named if (path := yaml_path(one) or Path(one)).is_file()]
+    whole = hashlib.sha256(b"".join(path.read_bytes() for path in files))
+    return whole.hexdigest() if files else None
 
 
-def _seed_of(source: Source) -> int:
-    text = source.experiment.model_dump_json().encode()
+def seed_of(experiment: Experiment) -> int:
+    """Give the seed that follows from what an experiment says."""
+    text = experiment.model_dump_json().encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")

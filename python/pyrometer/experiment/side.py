@@ -1,13 +1,12 @@
-"""Two trials at once, each in a process of its own on its half of the CPUs.
+"""Trials at once, each in a process of its own, on its CPUs where it has some.
 
-``python -m pyrometer.experiment.side`` makes one: its trial comes as JSON on standard input, what
-became of it goes to standard output. It ends with the process that started it.
+``python -m pyrometer.experiment.side PARENT`` makes one: its trial comes as JSON on standard input,
+what became of it goes to standard output. It ends with the process that started it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import shutil
@@ -23,29 +22,33 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from pyrometer.experiment import making
+from pyrometer.experiment.left import MEETING
 from pyrometer.experiment.making import Made
 from pyrometer.plan import Trial
 from pyrometer.plan.factors import parse_cpus
+from pyrometer.run import bound
 from pyrometer.run.observe import Silent, Watch
 from pyrometer.workload.meeting import Meeting
 
 LOOK_S = 0.1
-PR_SET_PDEATHSIG = 1
 
 _TRIAL = TypeAdapter(Trial)
 
 
 def duet(trials: Sequence[Trial], watch: Watch) -> list[Made]:
-    """Make two trials at once, their iterations in step, and read what became of each.
+    """Make several trials at once, and read what became of each.
+
+    Their iterations are in step, or overlap (``Trial.overlap``).
 
     Raises
     ------
     KeyboardInterrupt
-        If somebody ended it; both have ended then.
+        If somebody ended it; all have ended then.
     """
-    folder = Path(tempfile.mkdtemp(prefix="pyrometer-duet-"))
+    folder = _meeting_place(trials[0].run_dir)
     try:
-        sides = [_start(one, folder, side) for side, one in enumerate(trials)]
+        met = [replace(o, meeting=(str(folder), at, len(trials))) for at, o in enumerate(trials)]
+        sides = [_start(one, folder, side) for side, one in enumerate(met)]
         watch.phase("run")
         _wait(sides, folder)
         made = [_told(process, folder, side) for side, process in enumerate(sides)]
@@ -59,13 +62,19 @@ def duet(trials: Sequence[Trial], watch: Watch) -> list[Made]:
     return making.read_together(places, detected=trials[0].warmup == "auto")
 
 
+def _meeting_place(run_dir: Path | None) -> Path:
+    if run_dir is not None:
+        run_dir.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=MEETING, dir=run_dir and run_dir.parent.absolute()))
+
+
 def _start(trial: Trial, folder: Path, side: int) -> subprocess.Popen[bytes]:
     task = folder / f"task-{side}.json"
-    task.write_bytes(_TRIAL.dump_json(replace(trial, meeting=(str(folder), side))))
+    task.write_bytes(_TRIAL.dump_json(trial))
     with task.open("rb") as given, _output(folder, side).open("wb") as out:
         # In a session of its own: a key that is pressed reaches us, and we pass it on, once.
         return subprocess.Popen(
-            [sys.executable, "-m", "pyrometer.experiment.side"],
+            [sys.executable, "-m", "pyrometer.experiment.side", str(os.getpid())],
             stdin=given,
             stdout=out,
             stderr=(folder / f"error-{side}").open("wb"),
@@ -82,7 +91,7 @@ def _wait(sides: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
     while any(one.poll() is None for one in sides):
         try:
             if any(one.poll() is not None for one in sides):
-                # Whatever ended one: the other need not wait for it any more.
+                # Whatever ended one: the others need not wait for it any more.
                 meeting.leave()
             time.sleep(LOOK_S)
         except KeyboardInterrupt:
@@ -101,17 +110,17 @@ def _told(process: subprocess.Popen[bytes], folder: Path, side: int) -> Made:
     except (OSError, ValueError, KeyError):
         said = (folder / f"error-{side}").read_text(errors="replace").strip()
         why = said.rpartition("\n")[2] or f"exit code {process.returncode}"
-        return Made("failed", reason=f"one of two side by side: {why}")
+        return Made("failed", reason=f"one of several side by side: {why}")
 
 
-def main() -> int:
-    """Make the trial that is given; returns the exit code."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+def main(parent: str) -> int:
+    """Make the trial that is given by a process; returns the exit code."""
+    bound.end_with(int(parent), signal.SIGTERM)
     trial = _TRIAL.validate_json(sys.stdin.buffer.read())
-    cpus = parse_cpus(str(trial.treatment["host.cpus"]))
-    assert isinstance(cpus, frozenset)
-    # What measures it stays on its half, too.
-    os.sched_setaffinity(0, cpus)
+    cpus = parse_cpus(str(trial.treatment["host.cpus"])) if "host.cpus" in trial.treatment else 0
+    if isinstance(cpus, frozenset):
+        # What measures it stays on its CPUs, too.
+        os.sched_setaffinity(0, cpus)
     made = making.make(trial, Silent())
     fields = {"status": made.status, "censored_s": made.censored_s, "reason": made.reason}
     sys.stdout.write(json.dumps(fields))
@@ -119,4 +128,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

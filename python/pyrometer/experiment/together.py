@@ -44,11 +44,13 @@ def check_together(source: Source, made: Treatments, own: Own, blocks: int) -> N
         If they cannot, with the place in the file.
     """
     kind = source.experiment.design.kind
-    if kind not in ("toggle", "duet"):
+    if kind == "randomized-blocks":
         return
     if source.experiment.design.split:
         where = source.document.where(("design", "split"))
-        raise UsageError(f"{where}: {kind} has no trials of its own to keep together", "leave it")
+        raise UsageError(f"{where}: {kind} has nothing to keep together within a block", "leave it")
+    if kind == "fixed-order":
+        return
     {"toggle": _check_toggle, "duet": _check_duet}[kind](source, made, own)
     if kind == "duet" and blocks % 2:
         where = source.document.where(("blocks",))
@@ -102,6 +104,13 @@ def _check_duet(source: Source, made: Treatments, own: Own) -> None:
         lambda factor: factor in own or (find_factor(factor).scope in LIKE and factor not in DISKS),
         "side by side must have the same CPUs, memory, disks and kernel",
     )
+    for factor, alone in (("co.run", "none"), ("memory.by", "cgroup")):
+        if source.experiment.set.get(factor, alone) != alone:
+            where = source.document.where(("set", factor))
+            raise UsageError(
+                f"{where}: {factor}: each side would start its own (duet)",
+                "kind: randomized-blocks",
+            )
 
 
 def _each_factor(source: Source, made: Treatments, fits: Callable[[str], bool], why: str) -> None:
@@ -112,8 +121,8 @@ def _each_factor(source: Source, made: Treatments, fits: Callable[[str], bool], 
             raise UsageError(f"{where}: {factor}: {why} ({kind})", "kind: randomized-blocks")
 
 
-def halves(allowed: frozenset[int], level: str | None = None) -> tuple[str, str]:
-    """Share CPUs between two sides: whole cores, neighbours together; an odd one stays idle.
+def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) -> list[str]:
+    """Share CPUs between sides: whole cores, neighbours together; what is left over stays idle.
 
     Parameters
     ----------
@@ -121,11 +130,13 @@ def halves(allowed: frozenset[int], level: str | None = None) -> tuple[str, str]
         CPUs that we may use.
     level : str, optional
         Of ``host.cpus``, where the file sets it.
+    sides : int
+        How many.
 
     Raises
     ------
     UsageError
-        If there are fewer than two CPUs.
+        If there are fewer CPUs than sides.
     """
     wanted = len(allowed) if level is None else parse_cpus(level)
     machine = [cpu for cpu in topology.read().cpus if cpu.number in allowed]
@@ -138,11 +149,12 @@ def halves(allowed: frozenset[int], level: str | None = None) -> tuple[str, str]
         cores.setdefault(cpu.core, []).append(cpu.number)
     # Of one core its hardware threads are all there is to share.
     parts = list(cores.values()) if len(cores) > 1 else [[cpu.number] for cpu in machine]
-    half = len(parts) // 2
-    if half == 0:
-        raise UsageError("duet: two CPUs are needed, one for each side", "kind: randomized-blocks")
-    left, right = chain(*parts[:half]), chain(*parts[half : 2 * half])
-    return _set(left), _set(right)
+    each = len(parts) // sides
+    if each == 0:
+        raise UsageError(
+            f"side by side: {sides} CPUs are needed, one for each side", "kind: randomized-blocks"
+        )
+    return [_set(chain(*parts[at * each : (at + 1) * each])) for at in range(sides)]
 
 
 def _set(cpus: Iterable[int]) -> str:

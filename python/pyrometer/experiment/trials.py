@@ -9,13 +9,13 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from pyrometer.experiment.together import halves
+from pyrometer.experiment.together import shares
 from pyrometer.plan import Trial, parse_treatment
 from pyrometer.plan.design import in_turn, schedule, side_by_side
 from pyrometer.plan.experiment_source import Source
 from pyrometer.plan.treatments import Treatments
 from pyrometer.run.launch import own_factors
-from pyrometer.store.experiment import Plan, PlannedTrial
+from pyrometer.store.experiment import Plan, PlannedTreatment, PlannedTrial
 from pyrometer.workload.launch import AUTO_WARMUP
 
 
@@ -34,7 +34,7 @@ def ordered(
             for one in in_turn(names, blocks, seed, rounds)
         ]  # fmt: skip
     if kind == "duet":
-        sides = halves(frozenset(os.sched_getaffinity(0)), source.experiment.set.get("host.cpus"))
+        sides = shares(frozenset(os.sched_getaffinity(0)), source.experiment.set.get("host.cpus"))
         slots = side_by_side((names[0], names[1]), blocks, seed)
     else:
         levels = {name: one.levels for name, one in made.run.items()}
@@ -58,44 +58,65 @@ def launches(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
 
 def whole_plot(plan: Plan, planned: PlannedTrial) -> tuple[int, dict[str, str]]:
     """Give the block of a trial, and its levels of what stays for several."""
-    levels = next(one.levels for one in plan.treatments if one.name == planned.treatment)
+    levels = _treatment(plan, planned).levels
     return planned.block, {name: levels[name] for name in plan.split if name in levels}
 
 
 def trials_of(plan: Plan, launch: Sequence[PlannedTrial], run_dirs: Sequence[Path]) -> list[Trial]:
     """Make what is launched: a trial for each that is planned, or one in which they take turns."""
+    treatments = [_treatment(plan, one) for one in launch]
     if plan.kind != "toggle":
-        return [
-            _trial(plan, _levels(plan, one), run_dir, one.cpus)
-            for one, run_dir in zip(launch, run_dirs, strict=True)
+        made = [
+            _trial(plan, treatment, treatment.levels, run_dir, planned.cpus)
+            for treatment, run_dir, planned in zip(treatments, run_dirs, launch, strict=True)
         ]
-    varied = {one.name: one.varied for one in plan.treatments}
-    levels = _levels(plan, launch[0])
-    shared = {
-        name: level for name, level in levels.items() if name not in varied[launch[0].treatment]
-    }
-    whole = _trial(plan, shared, run_dirs[0])
+        return _overlapping(made, treatments)
+    first = treatments[0]
+    shared = {name: level for name, level in first.levels.items() if name not in first.varied}
+    whole = _trial(plan, first, shared, run_dirs[0])
     warmup = AUTO_WARMUP if plan.warmup == "auto" else plan.warmup
     return [
         replace(
             whole,
             iterations=plan.iterations * len(launch),
             warmup=warmup * len(launch),
-            turns=tuple((varied[one.treatment], tuple(one.iterations)) for one in launch),
+            turns=tuple(
+                (treatment.varied, tuple(planned.iterations))
+                for treatment, planned in zip(treatments, launch, strict=True)
+            ),
         )
     ]
 
 
-def _levels(plan: Plan, planned: PlannedTrial) -> dict[str, str]:
-    return next(one.levels for one in plan.treatments if one.name == planned.treatment)
+def _treatment(plan: Plan, planned: PlannedTrial) -> PlannedTreatment:
+    return next(one for one in plan.treatments if one.name == planned.treatment)
 
 
-def _trial(plan: Plan, levels: Mapping[str, str], run_dir: Path, cpus: str | None = None) -> Trial:
+def _overlapping(made: list[Trial], treatments: Sequence[PlannedTreatment]) -> list[Trial]:
+    """Say when each begins, and beside whom, where workloads run together."""
+    found = [one.company for one in treatments if one.company]
+    if len(found) < 2:
+        return made
+    first, last = (of(one.offset_s for one in found) for of in (min, max))
+    return [
+        replace(trial, overlap=(one.offset_s - first, last - first), beside=tuple(one.beside))
+        for trial, one in zip(made, found, strict=True)
+    ]
+
+
+def _trial(
+    plan: Plan,
+    treatment: PlannedTreatment,
+    levels: Mapping[str, str],
+    run_dir: Path,
+    cpus: str | None = None,
+) -> Trial:
     asked = {**levels, **({"host.cpus": cpus} if cpus else {})}
+    name = treatment.company.workload if treatment.company else plan.workload
     return Trial(
-        name=plan.workload,
+        name=name,
         treatment=parse_treatment(
-            [f"{factor}={level}" for factor, level in asked.items()], own_factors(plan.workload)
+            [f"{factor}={level}" for factor, level in asked.items()], own_factors(name)
         ),
         profile=plan.profile,
         iterations=plan.iterations,

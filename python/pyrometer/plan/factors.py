@@ -189,7 +189,8 @@ def _number(factor: Factor, name: str, text: str) -> int | float:
         return int(text) if factor.type == "int" else float(text)
     except ValueError:
         raise UsageError(
-            f"{name}={text}: not a number of {factor.unit}", f"for example --set {name}=2"
+            f"{name}={text}: not a number of {factor.unit}",
+            f"for example --set {name}={factor.example or 2}",
         ) from None
 
 

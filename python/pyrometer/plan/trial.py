@@ -44,8 +44,13 @@ class Trial:
     turns : tuple of (mapping, tuple of int)
         Treatments that take turns in one JVM: levels of each on top of `treatment`, and the
         positions of its iterations.
-    meeting : (str, int) or None
-        Folder in which it meets, before each iteration, the trial that runs beside it; its side.
+    meeting : (str, int, int) or None
+        Folder in which it meets the trials that run at once with it; its side; how many they are.
+    overlap : (float, float) or None
+        How those that meet overlap: seconds after which this one, and the last one, begins what is
+        measured, all of it under load of the others. ``None``: their iterations are in step.
+    beside : tuple of str
+        Workloads that run at once with it, for the record.
     """
 
     name: str | None = None
@@ -61,7 +66,9 @@ class Trial:
     timeout_s: float | None = None
     canaries: bool = False
     turns: tuple[tuple[Mapping[str, str], tuple[int, ...]], ...] = ()
-    meeting: tuple[str, int] | None = None
+    meeting: tuple[str, int, int] | None = None
+    overlap: tuple[float, float] | None = None
+    beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if bool(self.name) == bool(self.command):

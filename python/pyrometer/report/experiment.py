@@ -7,13 +7,15 @@ import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pyrometer import units
 from pyrometer.analyse.experiment import experiment_report
 from pyrometer.analyse.experiment_model import ExperimentReport
-from pyrometer.analyse.experiment_plots import Cost, ExperimentPlots, experiment_plots
+from pyrometer.analyse.experiment_plots import experiment_plots
+from pyrometer.analyse.experiment_plots_model import Cost, ExperimentPlots
 from pyrometer.estimate import Estimate
-from pyrometer.report.curve import kept_curve
+from pyrometer.report.curve import kept_curve, kept_layouts, outdated
 from pyrometer.report.data import ReportData
 from pyrometer.report.page import write_page
 from pyrometer.store.experiment import ExperimentPaths, read_plan
@@ -22,14 +24,15 @@ from pyrometer.store.layout import RunPaths
 
 SCHEMA = "pyrometer/experiment-page/1"
 PAGE = "report.html"
-MOST_POINTS = 5_000
-"""Attempts that the page holds one by one; of more, the last ones."""
+MOST = 5_000
+"""Attempts and pairs that the page holds one by one: the last attempts, the first pairs."""
 
 _SHOWN = {
     "name", "description", "files", "workload", "scale", "profile", "iterations", "warmup", "seed",
     "kind", "split", "blocks", "margin", "timeout_s", "canaries", "guard", "baseline", "machine",
     "pyrometer_version",
 }  # fmt: skip
+_LEFT_OUT: Any = {"treatments": {"__all__": {"series"}}, "comparison": {"treatments"}}
 
 
 def write_experiment(
@@ -59,6 +62,11 @@ def write_experiment(
     target = path or folder / PAGE
     report = experiment_report(plan, entries, control=control, margin=margin)
     plots = experiment_plots(plan, entries, report)
+    shown = report.model_dump(mode="json", by_alias=True, exclude=_LEFT_OUT)
+    cut = _cut(plots, shown)
+    curve, layouts = kept_curve(folder), kept_layouts(folder)
+    shown["doubts"] += _more_doubts(shown["doubts"], curve)
+    finished = sum(one.status == "finished" for one in entries.ended.values())
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "title": plan.name,
@@ -66,14 +74,26 @@ def write_experiment(
         "verdict": verdict(report),
         "figures": _figures(report, plots),
         "plan": plan.model_dump(mode="json", include=_SHOWN),
-        "report": report.model_dump(mode="json", by_alias=True),
+        "report": shown,
         "plots": plots.model_dump(mode="json"),
         "runs": _runs(folder, plots, target.parent),
-        "curve": kept_curve(folder),
-        "cut": _cut(plots),
+        "curve": curve,
+        "curve_note": outdated(curve, folder, finished),
+        "layout": layouts,
+        "layout_note": outdated(layouts, folder, finished, "layout"),
+        "cut": cut,
     }
     write_page(ReportData(plan.name, content), target)
     return target
+
+
+def _more_doubts(known: list[Any], told: dict[str, Any] | None) -> list[Any]:
+    """Give what a curve doubts that its experiment does not."""
+    if told is None:
+        return []
+    codes = {one["code"] for one in known}
+    every = [*((told.get("fit") or {}).get("doubts") or ()), *told["doubts"]]
+    return [one for one in every if one["code"] not in codes]
 
 
 def verdict(report: ExperimentReport) -> str:
@@ -111,7 +131,8 @@ def _figures(report: ExperimentReport, plots: ExperimentPlots) -> list[dict[str,
 
 
 def _spent(cost: Cost) -> str:
-    waits = f", waited {units.duration(1e9 * cost.waited_s)} for calm" if cost.waited_s >= 1 else ""
+    waited = units.duration(1e9 * cost.waited_s)
+    waits = f" ({waited} of it waiting for calm)" if cost.waited_s >= 1 else ""
     left = f", {units.duration(1e9 * cost.left_s)} to go" if cost.left_s else ""
     return f"{units.duration(1e9 * cost.trials_s)} in trials{waits}{left}"
 
@@ -134,28 +155,36 @@ def _figure(
     }  # fmt: skip
 
 
-def _cut(plots: ExperimentPlots) -> str | None:
+def _cut(plots: ExperimentPlots, shown: dict[str, Any]) -> str | None:
     """Keep the page bounded; say what was left out."""
-    count = len(plots.order.points)
-    if count <= MOST_POINTS:
-        return None
-    plots.order.points = plots.order.points[-MOST_POINTS:]
-    return f"the last {MOST_POINTS:,} of {count:,} attempts are shown; all of them: --csv"
+    told = []
+    if (count := len(plots.order.points)) > MOST:
+        told.append(f"the last {MOST:,} of {count:,} attempts are shown; all of them: --csv")
+        plots.order.points = plots.order.points[-MOST:]
+        each = max(1, MOST // len(shown["treatments"]))
+        for one in shown["treatments"]:
+            del one["values"][:-each]
+    pairs = shown["comparison"]["pairs"] if shown["comparison"] else []
+    if (count := len(pairs)) > MOST:
+        told.append(f"the first {MOST:,} of {count:,} pairs are shown; all of them: --json")
+        del pairs[MOST:]
+    return "; ".join(told) or None
 
 
 def _runs(folder: Path, plots: ExperimentPlots, beside: Path) -> dict[str, str]:
-    """Where the reports of trials lie that have one, as seen from the page."""
+    """Links to the reports of trials that have one, as seen from the page."""
     made = {}
     for one in plots.order.points:
         report = RunPaths(ExperimentPaths(folder).trials / one.folder).report
         if report.is_file():
-            made[one.folder] = Path(os.path.relpath(report, beside)).as_posix()
+            made[one.folder] = quote(Path(os.path.relpath(report, beside)).as_posix())
     return made
 
 
 def unreported(folder: Path) -> list[Path]:
     """Run directories of finished trials that have no report yet, in the order of time."""
-    ended = read_journal(folder).ended.values()
     trials = ExperimentPaths(folder).trials
-    paths = [RunPaths(trials / one.folder) for one in ended if one.status == "finished"]
+    finished = [one for one in read_journal(folder).ended.values() if one.status == "finished"]
+    # Trials that take turns in one JVM share its run.
+    paths = [RunPaths(trials / name) for name in dict.fromkeys(one.folder for one in finished)]
     return [one.root for one in paths if one.manifest.is_file() and not one.report.is_file()]

@@ -195,7 +195,9 @@ def _bytes_note(io: Mapping[str, Any]) -> str | None:
             parts.append(why)
     cached = _number(io.get("page_cache_ratio"))
     if cached is not None:
-        parts.append(f"{100 * cached:.1f} % from page cache")
+        source = str((io.get("page_cache") or {}).get("source") or "")
+        how = ", estimated" if source.startswith("estimated") else ""
+        parts.append(f"{100 * cached:.1f} % from page cache{how}")
     return " · ".join(parts) or None
 
 

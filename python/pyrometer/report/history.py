@@ -13,6 +13,8 @@ from pyrometer.report.page import write_page
 
 _SUBJECT = ("workload", "scale", "treatment", "profile", "host")
 _RUN = ("wall_ns", "seconds", "level", "folder")
+MOST_SERIES = 60
+"""Series that the page holds; those with most changes come first."""
 
 
 def write_history(report: HistoryReport, path: Path) -> Path:
@@ -23,7 +25,15 @@ def write_history(report: HistoryReport, path: Path) -> Path:
     UsageError
         If the file cannot be written.
     """
-    write_page(ReportData("History", report.model_dump(mode="json", by_alias=True)), path)
+    changes = [change for series in report.series for change in series.changes]
+    shown = report.model_copy(update={"series": report.series[:MOST_SERIES]})
+    content = {
+        **shown.model_dump(mode="json", by_alias=True),
+        "series_count": len(report.series),
+        "changes_count": len(changes),
+        "slower_count": sum(one.verdict == one.now_verdict == "slower" for one in changes),
+    }
+    write_page(ReportData("History", content), path)
     return path
 
 

@@ -37,12 +37,38 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class Company(_Part):
+    """One of several workloads, alone or with others at once.
+
+    Attributes
+    ----------
+    member, workload : str
+        What it is called among them, and what it runs.
+    beside : list of str
+        Members that run at once with it.
+    neighbour : str or None
+        Level of ``co.run``: the neighbours that run at once with it.
+    own_cpus : bool
+        Whether each has CPUs of its own; else all have the same.
+    offset_s : float
+        When it begins, after the first of them.
+    """
+
+    member: str
+    workload: str
+    beside: list[str] = Field(default_factory=list)
+    neighbour: str | None = None
+    own_cpus: bool = False
+    offset_s: float = 0.0
+
+
 class PlannedTreatment(_Part):
-    """One combination of levels, as they were written."""
+    """One combination of levels, as they were written; whose, where workloads run together."""
 
     name: str
     levels: dict[str, str]
     varied: dict[str, str]
+    company: Company | None = None
 
 
 class LeftOutTreatment(_Part):
@@ -64,7 +90,7 @@ class PlannedTrial(_Part):
     iterations : list of int
         Where treatments take turns in one JVM: which of its iterations are this treatment's.
     cpus : str or None
-        Where two run side by side: the CPUs of this one.
+        Where several run side by side: the CPUs of this one.
     """
 
     number: int
@@ -106,6 +132,12 @@ class Plan(_Part):
     machine: dict[str, str | int | None] = Field(default_factory=dict)
     workload_sha256: str | None = None
     pyrometer_version: str | None = None
+
+    @property
+    def workloads(self) -> list[str]:
+        """What runs: one, or several together."""
+        found = dict.fromkeys(one.company.workload for one in self.treatments if one.company)
+        return list(found) or [self.workload]
 
 
 class Canaries(_Part):

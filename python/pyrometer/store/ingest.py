@@ -156,18 +156,18 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
     folder = Path(out_dir) / "tables"
     report = IngestReport(_fresh(folder))
     core = native()
-    _guarded(
-        report,
-        "event log",
-        _strings(logs),
-        lambda: core.ingest_eventlogs(_strings(logs), str(report.folder)),
-    )
+    where_they_are = 'event logs lie in spark.eventLog.dir; each line is a JSON object with "Event"'
+    try:
+        answer = core.ingest_eventlogs(_strings(logs), str(report.folder))
+    except (ValueError, OSError) as error:
+        shutil.rmtree(report.folder)
+        raise UsageError(str(error), where_they_are) from error
+    _absorb(report, "event log", answer)
     if not report.tables.get("apps"):
         why = "; ".join(d.message for d in report.doubts[:3]) or "no event of Spark in it"
         shutil.rmtree(report.folder)
         raise UsageError(
-            f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})",
-            'event logs lie in spark.eventLog.dir; each line is a JSON object with "Event"',
+            f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})", where_they_are
         )
     _seal(report)
     return report
@@ -204,7 +204,7 @@ def _guarded(
     report: IngestReport, name: str, files: Sequence[str], read: Callable[[], str]
 ) -> None:
     try:
-        answer = json.loads(read())
+        answer = read()
     except PyrometerError:
         raise
     except Exception as error:
@@ -214,6 +214,11 @@ def _guarded(
             file=files[0],
         )
         return
+    _absorb(report, name, answer)
+
+
+def _absorb(report: IngestReport, name: str, told: str) -> None:
+    answer = json.loads(told)
     report.tables.update(answer.get("tables", {}))
     report.stats[name] = answer.get("stats", {})
     for raised in answer.get("doubts", []):

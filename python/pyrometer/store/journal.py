@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.store.experiment import Began, Ended, ExperimentPaths
 
 _KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
+STRAGGLE_S = 3.0
+"""Longest time in which a child of a killed experiment becomes its program, or dies."""
 
 
 @dataclass
@@ -135,12 +138,10 @@ def opened_journal(root: Path) -> Iterator[Journal]:
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        if not _locked(descriptor):
             raise UsageError(
                 f"{root}: another process runs this experiment", "wait for it, or end it"
-            ) from error
+            )
         torn = read_journal(root).torn_bytes
         if torn:
             os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
@@ -148,3 +149,21 @@ def opened_journal(root: Path) -> Iterator[Journal]:
         yield Journal(descriptor, path)
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Take the lock, unless somebody holds on to it.
+
+    A child that was forked, but had not become its program yet when its experiment was killed, has
+    the lock for a moment longer (``flock(2)``: duplicates of a descriptor share a lock).
+    """
+    deadline = time.monotonic() + STRAGGLE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        else:
+            return True

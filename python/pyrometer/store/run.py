@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -113,10 +115,21 @@ def cache_folder(log: Path) -> Path:
         raise UsageError(f"{log}: no such file or directory", "give a Spark event log")
     base = os.environ.get("XDG_CACHE_HOME")
     root = Path(base) if base else Path.home() / ".cache"
-    files = sorted(p for p in log.rglob("*") if p.is_file()) if log.is_dir() else [log]
-    marks = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for p in files]
+    marks = []
+    # A file of a log that is being written may be renamed meanwhile.
+    for file in sorted(_files(log)):
+        with suppress(FileNotFoundError):
+            status = file.stat()
+            marks.append((str(file.resolve()), status.st_size, status.st_mtime_ns))
     name = hashlib.sha256(repr(marks).encode()).hexdigest()[:20]
     return root / "pyrometer" / "eventlogs" / name
+
+
+def _files(log: Path) -> Iterator[Path]:
+    if not log.is_dir():
+        yield log
+    for folder, _, names in os.walk(log):
+        yield from (Path(folder, name) for name in names)
 
 
 def _rolling(root: Path) -> bool:
