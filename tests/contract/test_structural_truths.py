@@ -121,7 +121,7 @@ def test_the_declared_share_is_the_one_asked_for(name):
     healthy = workload.truth(registry.resolve(name, {"cause": "off", "share": "30"}, "test"))
     assert truth.value == 0.3
     assert healthy.value < truth.value - truth.tolerance
-    with pytest.raises(UsageError, match="not between 10 and 90"):
+    with pytest.raises(UsageError, match="not between 1 and 90"):
         workload.prepare(registry.resolve(name, {"share": "91"}, "test"), DataCache())
 
 

@@ -68,6 +68,30 @@ def test_senseless_numbers_of_iterations_are_refused(raw, tmp_path, wrong):
     assert list(raw.iterdir()) == []
 
 
+def test_treatments_that_take_turns_may_be_parameters_of_a_file(raw, tmp_path):
+    """Of a file, name and parameters are known by its path alone; without theirs it has no data."""
+    file = tmp_path / "q.sql"
+    file.write_text("SELECT count(*) FROM range(:n)")
+    turns = [({"sql.n": "10"}, (0, 2)), ({"sql.n": "20", "spark.sql.ansi.enabled": "true"}, (1, 3))]
+    launch_spec(
+        str(file), raw_dir=raw, spark_home=fake_home(tmp_path / "spark"), turns=turns,
+        data_cache=DataCache(tmp_path / "cache"),
+    )  # fmt: skip
+    told = json.loads((raw / "workload.json").read_text())["turns"]
+    assert [one["prepared"]["facts"]["statements"][0]["arguments"]["n"] for one in told] == [10, 20]
+    assert [one["conf"] for one in told] == [{}, {"spark.sql.ansi.enabled": "true"}]
+
+
+def test_levels_that_take_turns_are_nobodys_of_the_whole(raw, tmp_path):
+    turns = [({"workload.variant": "decimal"}, (0,)), ({"workload.variant": "timestamp"}, (1,))]
+    home = fake_home(tmp_path / "spark")
+    alone = spec(raw, tmp_path, spark_home=home).workload.levels
+    made = spec(raw, tmp_path, spark_home=home, turns=turns).workload
+    assert made.levels == {k: v for k, v in alone.items() if k != "workload.variant"} != alone
+    told = json.loads((raw / "workload.json").read_text())["turns"]
+    assert [one["spec"]["levels"]["workload.variant"] for one in told] == ["decimal", "timestamp"]
+
+
 def test_missing_jar_is_named(raw, tmp_path, monkeypatch):
     class WithJar(type(launch.load("pyrometer.workload.builtin.interval_join:IntervalJoin"))):
         needs = launch_needs()

@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pyrometer.errors import CapabilityError, UsageError
 from pyrometer.workload.cache import DataCache
@@ -56,7 +56,7 @@ class LaunchSpec:
     spark_conf : Mapping[str, str]
         Spark settings that the runner applies; for information, they stand in the file it reads.
     workload : WorkloadSpec
-        What runs, for ``manifest.workload``.
+        What runs, for ``manifest.workload``, without the levels by which turns differ.
     prepared : Prepared
         The data it reads.
     warmup : int
@@ -89,7 +89,7 @@ def launch_spec(
     cache_state: str | None = None,
     canary: Sequence[str] = (),
     turns: Sequence[tuple[Mapping[str, str], Sequence[int]]] = (),
-    meeting: tuple[str, int] | None = None,
+    meeting: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> LaunchSpec:
     """Resolve a workload, make its data if it is not there, and say how to start it.
@@ -126,8 +126,8 @@ def launch_spec(
     turns : sequence of (mapping, sequence of int)
         Treatments that take turns in one JVM: on top of all else the levels of each (of the
         workload's variants, ``spark.sql.`` settings, ``cache.state``), and its iterations.
-    meeting : (str, int), optional
-        Where it waits before each iteration for the one that runs beside it, and its side.
+    meeting : mapping, optional
+        Where it meets those that run at once with it: see `pyrometer.workload.meeting.meeting`.
     progress : Progress
         Told about the making of data.
 
@@ -152,10 +152,16 @@ def launch_spec(
     if spark:
         _check_packages(name, spark.python, workload.needs.spark_python)
     cache = data_cache or DataCache()
-    made = [Turn(spec, workload.prepare(spec, cache, progress), cache_state)]
     own = workload.spark_conf(spec)
-    if turns:
-        made = [_turn(workload, made[0], *one, spark_conf or {}, cache, progress) for one in turns]
+    if not turns:
+        made = [Turn(spec, workload.prepare(spec, cache, progress), cache_state)]
+    else:
+        made = [
+            _turn(workload, spec, cache_state, *one, spark_conf or {}, cache, progress)
+            for one in turns
+        ]
+        shared = spec.levels.keys() - {name for levels, _ in turns for name in levels}
+        spec = replace(spec, levels={name: spec.levels[name] for name in sorted(shared)})
         # Each session sets these for itself; what one has must not be there for the others.
         own = {key: one for key, one in own.items() if not key.startswith(SESSION)}
     conf = {}
@@ -204,7 +210,8 @@ def launch_spec(
 
 def _turn(
     workload: Workload,
-    base: Turn,
+    base: WorkloadSpec,
+    cache_state: str | None,
     levels: Mapping[str, str],
     positions: Sequence[int],
     of_user: Mapping[str, str],
@@ -212,8 +219,9 @@ def _turn(
     progress: Progress,
 ) -> Turn:
     """Make one of several treatments that take turns."""
-    own = {name: level for name, level in levels.items() if name in workload.variants}
-    spec = resolve(workload.name, {**base.spec.levels, **own}, base.spec.scale)
+    # A file's workload has its name and variants from the specification alone.
+    own = {name: level for name, level in levels.items() if name in base.levels}
+    spec = resolve(base.name, {**base.levels, **own}, base.scale)
     of_session = {
         **{key: one for key, one in workload.spark_conf(spec).items() if key not in of_user},
         **levels,
@@ -221,7 +229,7 @@ def _turn(
     return Turn(
         spec=spec,
         prepared=workload.prepare(spec, cache, progress),
-        cache_state=levels.get("cache.state", base.cache_state),
+        cache_state=levels.get("cache.state", cache_state),
         conf={key: one for key, one in of_session.items() if key.startswith(SESSION)},
         levels=levels,
         positions=positions,

@@ -30,7 +30,7 @@ from pyrometer.workload.contract import (
 )
 from pyrometer.workload.iteration_log import ITERATIONS_FILE, say
 from pyrometer.workload.iteration_log import IterationLog as IterationLog
-from pyrometer.workload.meeting import Meeting
+from pyrometer.workload.meeting import Meeting, meeting
 from pyrometer.workload.outcome import failures, unlike
 from pyrometer.workload.turn import Turn, from_json
 
@@ -68,8 +68,8 @@ class Runner:
         Where starts and ends go.
     canary_command : sequence of str
         What measures the machine before each iteration; empty: nothing does.
-    meeting : Meeting or None
-        Where it waits before each iteration for the one that runs beside it.
+    met : Meeting or None
+        Where it meets those that run at once with it.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class Runner:
         turns: Sequence[Turn],
         log: IterationLog,
         canary_command: Sequence[str] = (),
-        meeting: Meeting | None = None,
+        met: Meeting | None = None,
     ) -> None:
         self._workload = workload
         self._turns = turns
         self._log = log
         self._canary = canary_command
-        self._meeting = meeting
+        self._met = met
 
     def run(self, spark: Any, iterations: int, warmup: int) -> None:
         """Set up, then run `warmup` iterations and `iterations` measured ones, numbered from 0.
@@ -100,10 +100,14 @@ class Runner:
             whose = {number: turn for turn in self._turns for number in turn.positions}
             for number in range(warmup + iterations):
                 turn = whose.get(number, self._turns[0])
+                if self._met is not None and number == warmup:
+                    self._met.begin(lambda: self._load(self._turns[0]))
                 self._iterate(turn, number, warmup=number < warmup)
+            if self._met is not None:
+                self._met.end(lambda: self._load(self._turns[0]))
         finally:
-            if self._meeting is not None:
-                self._meeting.leave()
+            if self._met is not None:
+                self._met.leave()
             for turn in self._turns:
                 self._workload.teardown(turn.prepared, turn.spec)
 
@@ -115,8 +119,8 @@ class Runner:
         if turn.levels:
             seen["levels"] = dict(turn.levels)
         cache = page_cache.bring(turn.cache_state, turn.files)
-        if self._meeting is not None:
-            self._meeting.wait(number)
+        if self._met is not None:
+            self._met.wait(number)
         self._log.write("start", number, warmup, cache=cache, **seen)
         try:
             result = self._workload.run(spark, turn.prepared, turn.spec)
@@ -150,6 +154,13 @@ class Runner:
         if failed:
             raise WorkloadError(failed)
 
+    def _load(self, turn: Turn) -> None:
+        """Do the work once, of no iteration."""
+        page_cache.bring(turn.cache_state, turn.files)
+        failed = failures(self._workload.run(turn.session, turn.prepared, turn.spec))
+        if failed:
+            raise WorkloadError(failed)
+
     def _end(self, number: int, warmup: bool, **more: Any) -> None:
         self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
 
@@ -178,15 +189,14 @@ def main(arguments: list[str]) -> int:
         value = json.loads(path.read_text(encoding="utf-8"))
         turns = [from_json(one) for one in value.get("turns") or [value]]
         spec, canary_command = turns[0].spec, value.get("canary") or ()
-        folder, side = value.get("meeting") or (None, 0)
-        beside = Meeting(Path(folder), side) if folder else None
+        met = meeting(value.get("meeting"))
         conf, iterations, warmup = value["spark_conf"], value["iterations"], value["warmup"]
         workload = load(spec.entry)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, UsageError) as error:
         say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
         return EXIT_USAGE
     log = IterationLog(path.with_name(ITERATIONS_FILE))
-    runner = Runner(workload, turns, log, canary_command, beside)
+    runner = Runner(workload, turns, log, canary_command, met)
     spark = None
     try:
         spark = start_session(conf) if workload.engine == "spark" else None

@@ -63,7 +63,7 @@ def cause(on: str, off: str) -> Variant:
 def share(of: str) -> Variant:
     """Make the variant that sweeps the share of the cause."""
     return Variant(
-        levels={"50": "half"}, default="50", doc=f"{of}, in per cent: 10 to 90.", integer=True
+        levels={"50": "half"}, default="50", doc=f"{of}, in per cent: 1 to 90.", integer=True
     )
 
 
@@ -126,7 +126,7 @@ class NumberedRows(Workload):
     ) -> Prepared:
         """Need no data: rows are numbers."""
         if SHARE in self.variants:
-            need_between(spec, SHARE, 10, 90, example=50)
+            need_between(spec, SHARE, 1, 90, example=50)
         return Prepared()
 
     def query(self, program: str, arguments: str, spec: WorkloadSpec, method: str = "row") -> str:
