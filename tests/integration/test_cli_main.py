@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -112,17 +114,40 @@ def test_doctor_tries_and_tells(tmp_path: Path) -> None:
     assert "openjdk" in java["remedy"]
 
 
-def test_every_verb_and_option_is_in_the_reference() -> None:
+def options_of(verb: str) -> set[str]:
+    """Options of a verb and of its own verbs."""
     import typer
 
-    text = (ROOT / "docs" / "reference" / "cli.md").read_text()
     top = typer.main.get_command(main.app)
-    context = typer.Context(top)
+    made = top.get_command(typer.Context(top), verb)  # type: ignore[attr-defined]
+    every = [made, *getattr(made, "commands", {}).values()]
+    found = {option for each in every for one in each.params for option in one.opts}
+    return {option for option in found if option.startswith("--")}
+
+
+def test_every_verb_and_option_is_in_the_reference() -> None:
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text()
     for verb in main.VERBS:
         assert f"pyrometer {verb}" in text, verb
-        made = top.get_command(context, verb)  # type: ignore[attr-defined]
-        for each in [made, *getattr(made, "commands", {}).values()]:
-            for parameter in each.params:
-                for option in parameter.opts:
-                    if option.startswith("--"):
-                        assert option in text, f"{verb} {option}"
+        for option in options_of(verb):
+            assert option in text, f"{verb} {option}"
+
+
+def test_a_remedy_of_a_doubt_names_options_that_there_are() -> None:
+    doubts = tomllib.loads((ROOT / "schema" / "doubts.toml").read_text())
+    named = 0
+    del doubts["version"]
+    for code, one in doubts.items():
+        verb = None
+        for word in re.findall(r"pyrometer [a-z]+|(?<!\S)\(?--[a-z][a-z-]+", one["remedy"]):
+            if word.startswith("pyrometer "):
+                verb = word.split()[1]
+                assert verb in main.VERBS, code
+            else:
+                option = word.lstrip("(")
+                if option in ("--version", "--deploy-mode"):  # of Python, of spark-submit
+                    continue
+                known = options_of(verb) if verb else set().union(*map(options_of, main.VERBS))
+                assert option in known, f"{code}: {verb} {option}"
+                named += 1
+    assert named > 10

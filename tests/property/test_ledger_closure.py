@@ -162,6 +162,27 @@ def test_threads_of_the_kernel_are_told_by_name_and_taken_from_the_other_process
     assert gap_ns(after) == pytest.approx(gap_ns(before), abs=10)
 
 
+def test_soft_interrupts_of_a_thread_of_the_kernel_count_once() -> None:
+    world = World(STAGES)
+
+    def series(scope: str, name: str, used: int) -> None:
+        for at, seen in ((0, 0), (world.end_ms, used)):
+            world.add(
+                "os_series", host=HOST, t_mono_ns=mono(at), scope=scope, name=name, value=seen
+            )
+
+    # A kernel that accounts interrupts apart has their pressure.
+    series("host", "psi_irq_full_ns", MS)
+    series("host", "cpu_softirq_ns", 10 * MS)
+    before = account(world.rows).core_view
+    series("kernel/ksoftirqd", "cpu_ns", 2 * MS)
+    after = account(world.rows).core_view
+    assert value(after, "kernel_threads/ksoftirqd") == pytest.approx(2 * MS, rel=1e-3)
+    assert value(after, "softirq") == pytest.approx(8 * MS, rel=1e-3)
+    assert value(after, "other_processes") == pytest.approx(value(before, "other_processes"))
+    assert gap_ns(after) == pytest.approx(gap_ns(before), abs=10)
+
+
 @pytest.mark.parametrize("name", ["cpu_idle_ns", "cpu_user_ns"])
 def test_losing_host_time_moves_the_core_view_by_that_time(name: str) -> None:
     world = World(STAGES)

@@ -52,14 +52,14 @@ def test_nothing_is_told_of_the_cache_without_the_counters_of_processes(tmp_path
 
 def test_what_threads_wrote_counts_once_and_only_after_their_first_reading(tmp_path: Path) -> None:
     made = World(STAGES)
-    # Bytes as first seen, unread as it woke up, and after it had written.
-    for at, value in ((10, 7 * MB), (50, None), (60, 10 * MB)):
+    # Bytes as first seen, unread as it woke up, after it had written; another one of its number.
+    for at, value in ((10, 7 * MB), (50, None), (60, 10 * MB), (70, 1 * MB), (75, 2 * MB)):
         made.add(
             "thread_counters", host=HOST, pid=PID, tid=PID + 900, t_mono_ns=mono(at),
             comm="shuffle-server", run_ns=at, run_delay_ns=0, timeslices_count=at,
             rchar_bytes=value, wchar_bytes=value, read_bytes=0, written_bytes=value,
-            first=at == 10, last=False,
+            first=at in (10, 70), last=False,
         )  # fmt: skip
     roles = {part.role: part for part in shown(made, tmp_path).io.threads}
-    assert roles["helper"].wchar_bytes == pytest.approx(3 * MB, abs=2)
+    assert roles["helper"].wchar_bytes == pytest.approx(4 * MB, abs=2)
     assert (roles["helper"].threads_count, roles["helper"].read_bytes) == (1, 0)

@@ -30,6 +30,11 @@ _LONG_NS, _JOINED, _DROPPED = 50 * MS, 0.98, 0.001
 _WORTH_NS = 500 * MS
 # Symbols of a kernel stack nearest its leaf that are shown.
 _ENDS = 4
+# What a wall sample of a single tick of the profiler weighs.
+_TICK = (
+    "SELECT min(weight) FROM samples WHERE event = 'wall' AND weight > 0"
+    " AND source IS DISTINCT FROM 'python'"
+)
 
 # Sleeps of tasks in the window, each with its length. A pass inside an interval of the scheduler's
 # has that interval's length; else a sleep is at least as long as from its first pass to its last.
@@ -188,8 +193,7 @@ def _agreement(scope: Scope) -> Estimate | None:
 def _skew(scope: Scope) -> Skew:
     scope.tables.define(
         "walls",
-        "SELECT pid, tid, java_stack, t_ns, t_ns + weight - (SELECT min(weight) FROM samples"
-        "   WHERE event = 'wall' AND source IS DISTINCT FROM 'python') AS until"
+        f"SELECT pid, tid, java_stack, t_ns, t_ns + weight - ({_TICK}) AS until"
         " FROM samples WHERE event = 'wall' AND clock = 'mono' AND state = 'sleeping'"
         "  AND source IS DISTINCT FROM 'python'",
     )
@@ -205,8 +209,7 @@ def _wake_ups(scope: Scope) -> WakeUps:
             " WHERE x.event = 'wall' AND x.clock = 'mono' AND x.state = 'sleeping'"
             " AND x.task_attempt_id IS NOT NULL AND x.source IS DISTINCT FROM 'python'"
             # What stands for several ticks was taken without waking anybody.
-            " AND x.weight <= (SELECT min(weight) FROM samples WHERE event = 'wall'"
-            "  AND source IS DISTINCT FROM 'python')"
+            f" AND x.weight <= ({_TICK})"
         )
     )
     switches = scope.tables.scalar(

@@ -60,9 +60,10 @@ def _asked_of_files(scope: Scope, pids: str) -> int | None:
 def threads(scope: Scope) -> list[ThreadIo]:
     """Sum what threads of each role read and wrote in the window, as far as they were seen.
 
-    Growth from a reading to the next is taken as even between them.
+    Growth from a reading to the next is taken as even between them. A count that fell is that of
+    another thread under the same number.
     """
-    grown = ", ".join(f"{c} - last_value({c} IGNORE NULLS) OVER past AS {c}" for c in _BYTES)
+    grown = ", ".join(map(_growth, _BYTES))
     sums = ", ".join(f"round(sum({c} * inside))::BIGINT" for c in _BYTES)
     rows = scope.tables.query(
         f"""
@@ -82,3 +83,8 @@ def threads(scope: Scope) -> list[ThreadIo]:
     )
     names = ("role", "threads_count", *_BYTES)
     return [ThreadIo(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _growth(column: str) -> str:
+    before = f"last_value({column} IGNORE NULLS) OVER past"
+    return f"CASE WHEN {column} >= {before} THEN {column} - {before} END AS {column}"

@@ -47,7 +47,7 @@ def attach(
 
     observe_and_tell(
         "attach",
-        f"attached to process {pid}",
+        f"measuring process {pid}",
         partial(observe, pid, events=event),
         duration=duration,
         output=output,

@@ -32,6 +32,8 @@ VERBS = (
     "flame",
     "compare",
     "scale",
+    "corun",
+    "layout",
     "fit",
     "report",
     "push",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyrometer.analyse.counters import growth
 from pyrometer.analyse.model import Row
 from pyrometer.analyse.scope import Scope
 
@@ -50,4 +51,13 @@ class Interrupts:
             for path in ("irq", "softirq")
             if f"cpu_{path}_ns" in host
         ]
-        return cls(rows=rows) if apart else cls(memos=rows)
+        if not apart:
+            return cls(memos=rows)
+        # The kernel counts what ksoftirqd does as soft interrupts and as that thread's time
+        # (irqtime_account_process_tick in kernel/sched/cputime.c).
+        threads = growth(scope, "scope = 'kernel/ksoftirqd'").get("cpu_ns")
+        for row in rows:
+            if row.path == "softirq" and threads is not None:
+                row.value_ns = max(0, (row.value_ns or 0) - threads)
+                row.source += "; without ksoftirqd, a kernel thread"
+        return cls(rows=rows)
