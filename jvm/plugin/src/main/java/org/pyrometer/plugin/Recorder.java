@@ -168,6 +168,8 @@ final class Recorder {
     long nextCodegen = now;
     try {
       while (true) {
+        // Before the queue is drained: what was offered ahead of a farewell is written ahead of it.
+        CountDownLatch leaving = farewell.getAndSet(null);
         try {
           drain();
           now = System.nanoTime();
@@ -190,7 +192,6 @@ final class Recorder {
             nextDrops = now + RETRY_NS;
             drops();
           }
-          CountDownLatch leaving = farewell.getAndSet(null);
           if (leaving != null) {
             if (codegen != null) {
               // What is at hand first: the JVM may not wait for the rest.
@@ -206,6 +207,10 @@ final class Recorder {
           }
         } catch (Exception | VirtualMachineError e) {
           failed(e);
+          // It is tried again, unless another waits by now.
+          if (leaving != null && !farewell.compareAndSet(null, leaving)) {
+            leaving.countDown();
+          }
         }
         pause();
       }
@@ -242,9 +247,17 @@ final class Recorder {
         return;
       }
       left -= got;
-      for (Event event : batch) {
-        event.format(text);
-        written++;
+      int done = 0;
+      try {
+        for (Event event : batch) {
+          event.format(text);
+          written++;
+          done++;
+        }
+      } finally {
+        for (Event lost : batch.subList(done, got)) {
+          drop(lost.kind(), 1);
+        }
       }
       if (text.length() >= 1 << 16) {
         flush();

@@ -84,6 +84,80 @@ class RecorderTest {
   }
 
   @Test
+  void whatWasOfferedBeforeAFarewellIsWrittenBeforeItsBye() throws InterruptedException {
+    CountDownLatch busy = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    Recorder recorder = started(written::write);
+    recorder.offer(
+        new Event() {
+          @Override
+          public String kind() {
+            return "task";
+          }
+
+          @Override
+          public void format(StringBuilder out) {
+            busy.countDown();
+            try {
+              go.await();
+            } catch (InterruptedException e) {
+              Thread.currentThread().interrupt();
+            }
+            event(0).format(out);
+          }
+        });
+    busy.await();
+    // The writer is past its look at the queue: this record and the farewell come while it writes.
+    recorder.offer(event(1));
+    Thread leaving = new Thread(recorder::farewell);
+    leaving.start();
+    until(() -> leaving.getState() == Thread.State.TIMED_WAITING);
+    go.countDown();
+    leaving.join();
+    assertEquals(2, lines("task").size(), written.toString(UTF_8));
+    String bye = lines("bye").get(0);
+    assertTrue(bye.contains("\"written\":2,"), bye);
+    assertTrue(written.toString(UTF_8).endsWith(bye + "\n"), written.toString(UTF_8));
+  }
+
+  @Test
+  void aFarewellThatFailsIsTriedAgain() {
+    AtomicBoolean failing = new AtomicBoolean(true);
+    Recorder recorder = started(written::write);
+    recorder.offer(
+        new Event() {
+          @Override
+          public String kind() {
+            return "task";
+          }
+
+          @Override
+          public void format(StringBuilder out) {
+            Thread leaving = new Thread(recorder::farewell);
+            leaving.start();
+            until(() -> leaving.getState() == Thread.State.TIMED_WAITING);
+            recorder.offer(
+                new Event() {
+                  @Override
+                  public String kind() {
+                    return "task";
+                  }
+
+                  @Override
+                  public void format(StringBuilder out) {
+                    failing.set(false);
+                    throw new IllegalStateException("no memory, say");
+                  }
+                });
+          }
+        });
+    until(() -> !lines("bye").isEmpty());
+    assertFalse(failing.get());
+    assertEquals(1, lines("error").size(), written.toString(UTF_8));
+    assertEquals(1, recorder.droppedCount(), "what could not be formatted");
+  }
+
+  @Test
   void recordsReachTheFileWithoutAFarewell() {
     Recorder recorder = started(written::write);
     recorder.offer(event(1));
