@@ -199,6 +199,10 @@ def test_threads_and_processes_that_live_five_milliseconds_are_seen(
         assert all(run > 0 and switches >= 1 for _, run, switches in ended), tier
         children = one.rows(f"SELECT DISTINCT pid FROM thread_counters WHERE pid <> {pid}")
         assert len(children) == 1, tier
+        again = one.rows(
+            "SELECT pid, tid FROM thread_counters WHERE first GROUP BY ALL HAVING count(*) > 1"
+        )
+        assert again == [], (tier, "one thread is told of as one, whenever its end is told")
     slept = seen["T0"].rows(
         "SELECT tid, sum(off_ns)::BIGINT FROM off_cpu WHERE kind = 'sleeping' AND tid IN"
         " (SELECT tid FROM thread_counters WHERE tid <> pid AND last) GROUP BY tid"

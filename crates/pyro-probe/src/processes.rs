@@ -1,6 +1,6 @@
 //! Which processes are followed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
 
@@ -22,6 +22,9 @@ use process::Process;
 pub use process::SERIES;
 pub use process::{Depth, Seen, Why};
 
+/// So many ended processes are known by their threads: the ends of those may be told later.
+const ENDED_LATELY: usize = 64;
+
 /// The followed processes.
 pub struct Processes {
     machine: Machine,
@@ -40,6 +43,8 @@ pub struct Processes {
     pub kernel: KernelThreads,
     /// Those that ended.
     pub ended: Vec<Seen>,
+    /// The last of them, with the threads that had their last rows then.
+    ended_lately: VecDeque<(i32, BTreeSet<i32>)>,
     /// Threads seen of ended processes, and readings done of them.
     ended_threads: (u64, u64),
     /// Processes whose I/O counters may not be read.
@@ -72,6 +77,7 @@ impl Processes {
             kernel: KernelThreads::new(descriptors),
             listing: Vec::new(),
             ended: Vec::new(),
+            ended_lately: VecDeque::with_capacity(ENDED_LATELY),
             ended_threads: (0, 0),
             io_denied: 0,
         })
@@ -241,16 +247,21 @@ impl Processes {
         if !self.with_threads {
             return;
         }
-        let threads = self.followed.get_mut(&pid);
-        match threads.and_then(|process| process.threads.as_mut()) {
-            Some(threads) => threads.exited(last, rows),
-            None => {
-                let ticks = self.machine.ticks_per_second;
-                let mut unseen = Threads::new(pid, ticks, &self.descriptors, Source::Files);
-                unseen.exited(last, rows);
-                self.ended_threads.0 += unseen.seen;
-            }
+        let followed = self.followed.get_mut(&pid);
+        if let Some(threads) = followed.and_then(|process| process.threads.as_mut()) {
+            threads.exited(last, rows);
+        } else if !self.has_ended(pid, last.tid) {
+            let ticks = self.machine.ticks_per_second;
+            let mut unseen = Threads::new(pid, ticks, &self.descriptors, Source::Files);
+            unseen.exited(last, rows);
+            self.ended_threads.0 += unseen.seen;
         }
+    }
+
+    /// Whether the last rows of a thread were written as its process ended.
+    fn has_ended(&self, pid: i32, tid: i32) -> bool {
+        let mut lately = self.ended_lately.iter();
+        lately.any(|(ended, threads)| *ended == pid && threads.contains(&tid))
     }
 
     /// Descriptors that tell when a followed process ends, with its number.
@@ -270,6 +281,11 @@ impl Processes {
         recorder.record(mono_ns(), process.scope, "parent_pid", process.parent_pid);
         process.read_threads(Depth::Last, false, self.iterator.as_mut(), buffer, rows);
         if let Some(threads) = process.threads.as_mut() {
+            if self.ended_lately.len() == ENDED_LATELY {
+                self.ended_lately.pop_front();
+            }
+            self.ended_lately
+                .push_back((pid, threads.numbers().collect()));
             threads.end(mono_ns(), rows);
             self.ended_threads.0 += threads.seen;
             self.ended_threads.1 += threads.readings;

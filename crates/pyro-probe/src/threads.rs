@@ -15,7 +15,7 @@ mod from_records;
 mod row;
 mod thread;
 
-use files::Access;
+use files::{Access, Files};
 pub use row::Row;
 use thread::Thread;
 
@@ -103,6 +103,9 @@ impl Threads {
         // It may be listed for a moment yet: kept until a pass does not see it.
         if matches!(self.source, Source::Records(_)) {
             thread.start = last.start_ns;
+        } else {
+            let files = || Box::new(Files::new(pid, tid, &self.descriptors));
+            thread.files.get_or_insert_with(files);
         }
         thread.pass = self.passes.max(1);
     }

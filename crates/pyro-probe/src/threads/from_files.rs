@@ -60,10 +60,8 @@ impl Threads {
             }
             *readings += 1;
             let there = thread.read((ticks, clock()), access, buffer, rows);
-            if !there {
-                thread.gone(clock(), rows);
-            }
-            there
+            *settled &= there;
+            there || thread.missed(clock(), rows)
         });
     }
 }
@@ -77,12 +75,17 @@ impl Thread {
         buffer: &mut Buffer,
         rows: &mut Rows,
     ) -> bool {
-        let Some(mut files) = self.files.take().filter(|_| !self.exited) else {
+        let Some(mut files) = self.files.take() else {
             return false;
         };
         let Some(counters) = files.schedstat(buffer) else {
             return false;
         };
+        if self.exited {
+            // It is listed yet, as the main thread is until its process is gone.
+            self.files = Some(files);
+            return true;
+        }
         let last = self.coder.last();
         let changed = counters != self.counters;
         if !changed && last.is_none_or(|seen| !seen.state.is_runnable()) {

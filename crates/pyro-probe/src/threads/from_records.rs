@@ -36,14 +36,13 @@ impl Threads {
             });
         })?;
         if there < self.threads.len() {
-            let (pass, now) = (self.passes, mono_ns());
+            let (pass, now, mut settled) = (self.passes, mono_ns(), self.settled);
             self.threads.retain(|_, thread| {
                 let there = thread.pass == pass;
-                if !there {
-                    thread.gone(now, rows);
-                }
-                there
+                settled &= there;
+                there || thread.missed(now, rows)
             });
+            self.settled = settled;
         }
         Ok(())
     }
@@ -58,8 +57,10 @@ impl Threads {
         self.readings += 1;
         let thread = self.threads.entry(tid);
         let thread = thread.or_insert_with(|| Thread::new(pid, tid));
-        // Of one that ended taskstats tell the start only to a microsecond.
-        let known = thread.start == counters.start_ns || thread.exited && record.ended;
+        // One that ended is listed for a moment yet, and taskstats tell its start less finely. Another
+        // one under its number starts after its end.
+        let ended_before = thread.exited && counters.start_ns <= thread.read_ns;
+        let known = thread.start == counters.start_ns || ended_before;
         if thread.pass != 0 && !known {
             thread.gone(now, rows);
             *thread = Thread::new(pid, tid);
@@ -67,6 +68,7 @@ impl Threads {
         let first = thread.pass == 0;
         let again = thread.pass == self.passes;
         thread.pass = self.passes;
+        thread.found();
         if thread.exited {
             return !again;
         }
@@ -105,6 +107,7 @@ impl Threads {
         self.readings += 1;
         let again = thread.pass == self.passes;
         thread.pass = self.passes;
+        thread.found();
         thread.slept_on(begun, rows);
         !again
     }

@@ -17,6 +17,8 @@ pub(super) struct Thread {
     pub(super) pass: u64,
     /// Its last row was written as it ended.
     pub(super) exited: bool,
+    /// When a pass first missed it, or 0: its end may be told a moment later.
+    missed_ns: i64,
     pub(super) read_ns: i64,
     pub(super) written_ns: i64,
     pub(super) coder: Coder,
@@ -85,6 +87,21 @@ impl Thread {
         }
     }
 
+    /// Notes that a pass did not find it; false once it is known to be gone, with its last rows written.
+    pub(super) fn missed(&mut self, now: i64, rows: &mut Rows) -> bool {
+        if self.exited || self.missed_ns != 0 {
+            self.gone(now, rows);
+            return false;
+        }
+        self.missed_ns = now;
+        true
+    }
+
+    /// Notes that a pass found it after all.
+    pub(super) fn found(&mut self) {
+        self.missed_ns = 0;
+    }
+
     /// Notes that it has not run since it was last read. One that waits for a CPU is left alone: how
     /// long it had none is known when it runs.
     pub(super) fn slept_on(&mut self, now: i64, rows: &mut Rows) {
@@ -105,7 +122,11 @@ impl Thread {
         if self.exited {
             return;
         }
-        self.read_ns = now;
+        self.read_ns = if self.missed_ns == 0 {
+            now
+        } else {
+            self.missed_ns
+        };
         rows.counters(self.row(None, false, true));
         self.end_state(rows);
     }
