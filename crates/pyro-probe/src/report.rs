@@ -110,7 +110,15 @@ pub fn replace(path: &Path, content: &Value) -> io::Result<()> {
     file.set_len(text.len() as u64)?;
     // Cutting the file gave the slack back.
     sys::reserve(&file, text.len() + SLACK_BYTES);
-    sys::exchange(&spare, path).or_else(|_| std::fs::rename(&spare, path))
+    if sys::exchange(&spare, path).is_ok() {
+        return Ok(());
+    }
+    std::fs::rename(&spare, path)?;
+    // There was none to change places with: room for the next is taken while there is some.
+    if let Ok(file) = File::create(&spare) {
+        sys::reserve(&file, text.len() + SLACK_BYTES);
+    }
+    Ok(())
 }
 
 /// Removes what [`replace`] kept for the next report.
@@ -145,6 +153,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.json");
         replace(&path, &json!({"a": 1})).unwrap();
+        let spare = std::fs::metadata(spare(&path)).unwrap();
+        assert!(std::os::unix::fs::MetadataExt::blocks(&spare) * 512 >= 4096);
         replace(&path, &json!({"a": 2})).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"a":2}"#);
         replace(&path, &json!({"longer": "x".repeat(100)})).unwrap();
