@@ -163,9 +163,8 @@ def _made(
                 outcome = pipeline.run(trial, watching)
             root, manifest = outcome.record.paths.root, outcome.record.manifest
             if manifest.state != "finished":
-                why = manifest.exit.reason or "no reason is known"
-                fact = fact.model_copy(update={"reason": f"{manifest.state}: {why}"})
-                return fact.model_copy(update={"run_dir": str(root)}), None
+                update = {"reason": manifest.ending, "run_dir": str(root)}
+                return fact.model_copy(update=update), None
         document = read_run(root)
     except PyrometerError as error:
         return fact.model_copy(update={"reason": told(error)}), None

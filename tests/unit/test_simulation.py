@@ -21,6 +21,7 @@ from pyrometer.analyse.simulation.prices import Prices, read_prices
 from pyrometer.analyse.simulation.settings import settings_of
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
+from pyrometer.store.manifest import Exit, Host, Manifest, Workload, write_manifest
 
 
 def diamond() -> Log:
@@ -375,6 +376,41 @@ def test_the_verb_predicts_sizes_of_several_runs(
     assert "simulation_contention" in shown
     assert run_verb(["simulate", str(one), str(one)]) == 2
     assert run_verb(["simulate", str(one), str(two), "--percent", "50"]) == 2
+
+
+def test_a_run_that_failed_is_left_out_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = []
+    for slots in (1, 2):
+        log = diamond()
+        log.rows["executors"][0]["cores_count"] = slots
+        runs.append(str(log.write(tmp_path / f"trial-{slots}")))
+    # One that ended before a stage did, and one that its manifest calls failed.
+    empty = str(Log(end_ms=10).write(tmp_path / "empty"))
+    failed = diamond().write(tmp_path / "failed")
+    made = Manifest(
+        run_id="r", created_wall_ns=1, pyrometer_version="0", workload=Workload(name="w"),
+        profile="light", host=Host(), state="failed", exit=Exit(code=3),
+    )  # fmt: skip
+    write_manifest(failed, made)
+    assert run_verb(["simulate", *runs, empty, str(failed), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [level["slots_count"] for level in found["levels"]] == [1, 2]
+    [doubt] = [one for one in found["doubts"] if one["code"] == "simulation_without"]
+    assert doubt["message"].startswith(f"2 of 4 runs: {empty}: no stage")
+    assert f"{failed}: failed: exit code 3" in doubt["message"]
+    assert "resume DIR --retry" in doubt["remedy"]
+    assert run_verb(["simulate", *runs, empty]) == 0
+    assert "1 of 3 runs" in capsys.readouterr().out
+    for words, message in (
+        ([empty, str(failed)], "no run can be simulated"),
+        ([runs[0], str(failed)], "all of one size"),
+    ):
+        assert run_verb(["simulate", *words]) == 2
+        told = capsys.readouterr().err
+        assert message in told
+        assert f"{failed}: failed: exit code 3" in told
 
 
 def test_tasks_are_columns_of_numbers(tmp_path: Path) -> None:

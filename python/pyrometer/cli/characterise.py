@@ -109,8 +109,7 @@ def _run(name: str, settings: list[str], scale: str, iterations: int, output: Pa
     manifest = outcome.record.manifest
     if manifest.state != "finished":
         raise WorkloadError(
-            f"{name} {manifest.state}: {manifest.exit.reason or 'no reason is known'}",
-            f"pyrometer show {outcome.record.paths.root}",
+            f"{name} {manifest.ending}", f"pyrometer show {outcome.record.paths.root}"
         )
     return outcome.record.paths.root
 

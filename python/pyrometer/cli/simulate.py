@@ -13,6 +13,7 @@ from pyrometer.errors import UsageError
 
 if TYPE_CHECKING:
     from pyrometer.analyse.simulation.contention import Contention
+    from pyrometer.analyse.simulation.left_out import Sized
     from pyrometer.analyse.simulation.measured import Measured
     from pyrometer.analyse.windows import Window
     from pyrometer.doubt import Doubt
@@ -102,6 +103,7 @@ def simulate(
     from pyrometer.cli import render_simulation
     from pyrometer.store import Run
 
+    fit = None if contention is None else _fit(contention, cpus)
     if len(run) > 1:
         asked = (executors, cores, percent, tasks, stretch, cpus, price, seed or None)
         if any(option not in (None, []) for option in asked):
@@ -109,7 +111,7 @@ def simulate(
                 "several runs predict one another's size: with --contention, --window, --app alone",
                 "one run for all else",
             )
-        _levels(run, window, application, contention, as_json)
+        _levels(run, window, application, fit, as_json)
         return
     ask = Question(
         percents=PERCENTS if percent is None else _numbers("--percent", percent),
@@ -123,7 +125,7 @@ def simulate(
     with Run.open(run[0]) as opened, err().status("simulating"):
         chosen, measured = _measured(run[0], opened, window, application)
         _know_stages(measured, ask.stretch)
-        law, doubts = _contention(opened, measured, chosen.name, contention, cpus)
+        law, doubts = _contention(opened, measured, chosen.name, fit, cpus)
         made = account(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
     if as_json:
         emit_json(made)
@@ -132,24 +134,42 @@ def simulate(
 
 
 def _levels(
-    runs: list[Path], window: str | None, application: int | None, law: str | None, as_json: bool
+    runs: list[Path],
+    window: str | None,
+    application: int | None,
+    fit: Contention | None,
+    as_json: bool,
 ) -> None:
-    from pyrometer.analyse.simulation.left_out import Sized, leave_out
+    from pyrometer.analyse.simulation.left_out import leave_out
     from pyrometer.cli import render_simulation
-    from pyrometer.store import Run
 
-    sized = []
+    sized, refused = [], []
     with err().status("simulating"):
         for path in runs:
-            with Run.open(path) as opened:
-                chosen, measured = _measured(path, opened, window, application)
-                found, doubts = _contention(opened, measured, chosen.name, law, None)
-                sized.append(Sized(measured, found, (*opened.doubts, *doubts)))
-        made = leave_out(sized)
+            try:
+                sized.append(_sized(path, window, application, fit))
+            except UsageError as error:
+                refused.append(error)
+        made = leave_out(sized, refused)
     if as_json:
         emit_json(made)
     else:
         render_simulation.left_out(human(as_json), made)
+
+
+def _sized(
+    path: Path, window: str | None, application: int | None, fit: Contention | None
+) -> Sized:
+    """Read one run of several: that of a trial that failed has no time to set beside the others."""
+    from pyrometer.analyse.simulation.left_out import Sized
+    from pyrometer.store import Run
+
+    with Run.open(path) as opened:
+        if opened.manifest is not None and opened.manifest.state != "finished":
+            raise UsageError(f"{path}: {opened.manifest.ending}")
+        chosen, measured = _measured(path, opened, window, application)
+        law, doubts = _contention(opened, measured, chosen.name, fit, None)
+        return Sized(measured, law, (*opened.doubts, *doubts))
 
 
 def _measured(
@@ -167,20 +187,13 @@ def _measured(
 
 
 def _contention(
-    run: Run, measured: Measured, window: str, law: str | None, cpus: float | None
+    run: Run, measured: Measured, window: str, fit: Contention | None, cpus: float | None
 ) -> tuple[Contention | None, list[Doubt]]:
-    from pyrometer.analyse.simulation.contention import fitted
     from pyrometer.analyse.simulation.doubts import no_contention
-
-    if law is not None:
-        if cpus is not None:
-            raise UsageError("--cpus goes with the CPU shares of the ledger, not with --contention")
-        numbers = _numbers("--contention", law, least=0.0)
-        if len(numbers) != 2:
-            raise UsageError(f"--contention {law}: two numbers, α and β", "--contention 0.02,0.001")
-        return fitted(*numbers), []
     from pyrometer.analyse.simulation.ledger_shares import of_ledger
 
+    if fit is not None:
+        return fit, []
     found, reason = of_ledger(run, measured, window, cpus)
     if found is not None:
         return found, []
@@ -189,6 +202,17 @@ def _contention(
             f"--cpus: {reason}", "pyrometer run --profile light measures what it needs"
         )
     return None, [no_contention(reason or "no CPU shares")]
+
+
+def _fit(law: str, cpus: float | None) -> Contention:
+    from pyrometer.analyse.simulation.contention import fitted
+
+    if cpus is not None:
+        raise UsageError("--cpus goes with the CPU shares of the ledger, not with --contention")
+    numbers = _numbers("--contention", law, least=0.0)
+    if len(numbers) != 2:
+        raise UsageError(f"--contention {law}: two numbers, α and β", "--contention 0.02,0.001")
+    return fitted(*numbers)
 
 
 def _know_stages(measured: Measured, stretch: dict[int, float]) -> None:

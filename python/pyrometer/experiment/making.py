@@ -133,19 +133,9 @@ def read(
         return Made("finished", seconds=facts.seconds, facts=facts)
     if any(one.status == "wrong_result" for one in manifest.results):
         return Made("wrong_result", reason=manifest.exit.reason)
-    reason = manifest.exit.reason or _how(manifest)
     if kernel_killed or _short_of_memory(root, manifest):
-        return Made("out_of_memory", censored_s=_ran(manifest), reason=reason)
-    return Made("failed", reason=reason)
-
-
-def _how(manifest: Manifest) -> str:
-    errors = [one.error for one in manifest.results if one.error]
-    if errors:
-        return errors[-1]
-    return f"it ended by {manifest.exit.signal}" if manifest.exit.signal else (
-        f"exit code {manifest.exit.code}"
-    )  # fmt: skip
+        return Made("out_of_memory", censored_s=_ran(manifest), reason=manifest.why)
+    return Made("failed", reason=manifest.why)
 
 
 def _ran(manifest: Manifest) -> float | None:

@@ -222,6 +222,22 @@ class Manifest(_Part):
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
+    @property
+    def why(self) -> str | None:
+        """Why it ended as it did, as exactly as is known; ``None`` while it runs."""
+        errors = [one.error for one in self.results if one.error]
+        known = self.exit.reason or (errors[-1] if errors else None)
+        if known is None and self.exit.signal:
+            known = f"it ended by {self.exit.signal}"
+        if known is None and self.exit.code is not None:
+            known = f"exit code {self.exit.code}"
+        return known
+
+    @property
+    def ending(self) -> str:
+        """What became of the run, and why."""
+        return f"{self.state}: {self.why}" if self.why else self.state
+
 
 def write_manifest(run_dir: str | Path, manifest: Manifest) -> None:
     """Write ``manifest.json`` through a temporary name, so that readers see old or new, never half.

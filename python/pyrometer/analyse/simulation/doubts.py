@@ -9,9 +9,11 @@ from pyrometer import schema
 from pyrometer.analyse.simulation.calibrated import Calibrated
 from pyrometer.analyse.simulation.measured import Job
 from pyrometer.doubt import Doubt
+from pyrometer.errors import UsageError
 from pyrometer.units import percent
 
 LARGE_ERROR = 0.05
+MOST_TOLD = 5
 
 
 def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
@@ -82,6 +84,20 @@ def of_runs(runs: Sequence[Sequence[Doubt]]) -> list[Doubt]:
         one[0].model_copy(update={"message": f"{len(one)} of {len(runs)} runs: {one[0].message}"})
         for one in found.values()
     ]
+
+
+def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
+    """Doubt that all runs are in it, where some could not be."""
+    if not refused:
+        return []
+    of = f"{len(refused)} of {len(refused) + kept_count} runs"
+    return [schema.doubt("simulation_without", f"{of}: {told(refused)}")]
+
+
+def told(refused: Sequence[UsageError]) -> str:
+    """Name the runs that have no part in it, with the reasons."""
+    more = f"; and {len(refused) - MOST_TOLD} more" if len(refused) > MOST_TOLD else ""
+    return "; ".join(one.message for one in refused[:MOST_TOLD]) + more
 
 
 def _beside_others(jobs: Sequence[Job]) -> int:

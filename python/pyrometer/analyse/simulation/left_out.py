@@ -22,7 +22,7 @@ from pyrometer.analyse.simulation.calibrated import Calibrated, calibrate
 from pyrometer.analyse.simulation.cluster import Shape, most_slots, tasks_ratios
 from pyrometer.analyse.simulation.contention import Contention, cpu_limit
 from pyrometer.analyse.simulation.core import schedules
-from pyrometer.analyse.simulation.doubts import doubts_of, of_runs
+from pyrometer.analyse.simulation.doubts import doubts_of, of_runs, told, without_runs
 from pyrometer.analyse.simulation.intervals import LEVEL, coverage
 from pyrometer.analyse.simulation.measured import Measured
 from pyrometer.analyse.simulation.model import LeftOut, LeftOutReport
@@ -78,20 +78,28 @@ class Sized:
         return found
 
 
-def leave_out(runs: Sequence[Sized]) -> LeftOutReport:
+def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> LeftOutReport:
     """Predict each level from the others.
+
+    Parameters
+    ----------
+    refused : sequence of UsageError
+        Why further runs have no part in it; the report doubts them.
 
     Raises
     ------
     UsageError
-        If all runs are of one level.
+        If no run is left, or all are of one level.
     """
+    if not runs:
+        raise UsageError(f"no run can be simulated: {told(refused)}", refused[0].remedy)
     levels: dict[Size, list[Sized]] = defaultdict(list)
     for run in runs:
         levels[run.size].append(run)
     if len(levels) < 2:
+        without = f" ({told(refused)})" if refused else ""
         raise UsageError(
-            "the runs are all of one size: no level can be left out",
+            f"the runs are all of one size: no level can be left out{without}",
             "give runs of other numbers of slots or CPUs, as `pyrometer scale` makes them",
         )
     said: dict[Size, dict[Size, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -107,7 +115,7 @@ def leave_out(runs: Sequence[Sized]) -> LeftOutReport:
         worst_error_ratio=max(errors),
         coverage=coverage([one.measured_s.value or 0.0 for one in made],
                           [one.predicted_s for one in made]),
-        doubts=of_runs([run.doubts for run in runs]),
+        doubts=[*without_runs(refused, len(runs)), *of_runs([run.doubts for run in runs])],
     )  # fmt: skip
 
 
