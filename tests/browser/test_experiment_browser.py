@@ -18,6 +18,16 @@ pytestmark = pytest.mark.browser
 SECTIONS = (
     "verdict", "doubts", "matrix", "comparisons", "factors", "order", "trials", "cost", "plan",
 )  # fmt: skip
+OUTSIDE = """
+return [...document.querySelectorAll('.drawing svg')].flatMap((drawing) => {
+  const whole = drawing.getBoundingClientRect();
+  return [...drawing.querySelectorAll('path, circle, text, line')].filter((part) => {
+    const { left, right, top, bottom } = part.getBoundingClientRect();
+    return left < whole.left - 2 || right > whole.right + 2 || top < whole.top - 2 || bottom > whole.bottom + 2;
+  }).map((part) => part.outerHTML.slice(0, 120));
+});
+"""  # noqa: E501
+"""What is drawn beyond the edges of its drawing."""
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +95,7 @@ def test_everything_drawn_has_a_name_and_lies_inside(page: Browser) -> None:
         'return [...document.querySelectorAll("svg[role=group]")].map((e) => e.ariaLabel)'
     )
     assert all(names)
-    outside = """
-      return [...document.querySelectorAll('.drawing svg')].flatMap((drawing) => {
-        const whole = drawing.getBoundingClientRect();
-        return [...drawing.querySelectorAll('path, circle, text, line')].filter((part) => {
-          const { left, right, top, bottom } = part.getBoundingClientRect();
-          return left < whole.left - 2 || right > whole.right + 2 || top < whole.top - 2 || bottom > whole.bottom + 2;
-        }).map((part) => part.outerHTML.slice(0, 120));
-      });
-    """  # noqa: E501
-    assert page.js(outside) == []
+    assert page.js(OUTSIDE) == []
     assert page.js("return document.body.scrollWidth <= window.innerWidth")
 
 

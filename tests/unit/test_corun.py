@@ -189,7 +189,6 @@ def test_an_experiment_with_one_workload_has_no_company(root, tmp_path, capsys):
     assert "it ran beside no other" in capsys.readouterr().err
     assert run_verb(["experiment", "show", str(root)]) == 2
     assert "pyrometer corun DIR" in capsys.readouterr().err
-    assert run_verb(["report", str(root)]) == 2
 
 
 def test_intervals_of_the_whole_cover_what_is_true():

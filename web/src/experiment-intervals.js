@@ -55,6 +55,28 @@ export function changePlot(comparison) {
     })))), cut(list, comparison.pairs, "pairs, the table below has all")];
 }
 
+// Estimates beside a line at `from`, each written at the right; as `bars` they begin there.
+// Rows: {name, estimate, remark?, sure?, pairs?, open?}.
+export function intervalPlot(title, text, rows, { show, from = null, bars = false }) {
+  const list = rows.slice(0, MOST_ROWS);
+  const width = wide();
+  const [low, high] = extent(list.flatMap(({ estimate: one }) => [one.value, one.low, one.high]), gone(from) ? [] : [from]);
+  const x = linear(low, high, LEFT, width - 110);
+  const bottom = list.length * ROW + 10;
+  const bar = (value, at, sure) => svg("rect", { x: Math.min(x(from), x(value)), y: middle(at) - 6, width: Math.abs(x(value) - x(from)), height: 12, class: sure ? "growth sure" : "growth" });
+  return [drawing(title, text, width, bottom + 24,
+    axisBelow(x, steps(low, high, 7), 4, bottom, show), !gone(from) && line(x(from), 4, x(from), bottom, "zero"),
+    reach(list.map(({ name, estimate, remark = "", sure = true, pairs = [], open }, at) => ({
+      ...rowOf(name, at, width, [
+        bars && !gone(estimate.value) && bar(estimate.value, at, sure), whisker(x, at, estimate, bars ? "thin" : "strong"),
+        words(width - 100, middle(at) + 4, `${show(estimate.value)}${remark}`, sure ? null : "verdict-cannot-tell"),
+      ]),
+      label: `${name}: ${show(estimate.value)}${remark}, 95 % ${range(estimate, show) ?? "not known"}`,
+      tip: () => facts(name, [["value", show(estimate.value)], ["95 %", range(estimate, show)], ["blocks", estimate.n], ...pairs]),
+      open,
+    })))), cut(list, rows, "rows")];
+}
+
 const cut = (drawn, all, what) => (drawn.length < all.length ? el("p", { class: "note" }, `The first ${drawn.length} of ${all.length} ${what}.`) : null);
 
 const middle = (at) => at * ROW + ROW / 2 + 4;

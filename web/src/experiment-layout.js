@@ -1,12 +1,10 @@
 // Layouts: executor JVMs and where they ran, the best of each place, and what places change.
 import { el, missing, section } from "./dom.js";
-import { gone, p, range, seconds } from "./experiment-format.js";
+import { gone, p, seconds, times, within } from "./experiment-format.js";
 import { bytes, percent, significant } from "./format.js";
 import { table } from "./table.js";
 
 const TEXT = "Executor JVMs × task slots of each, with the same slots and heap in all. Throughput is over one JVM at the same place, within blocks; shares are of slots × time. Intervals are of 95 %.";
-const times = (value) => `${significant(value)}×`;
-const within = (one, show) => (gone(one?.value) ? null : `${show(one.value)}${range(one, show) ? ` (${range(one, show)})` : ""}`);
 const share = (name, label) => ({ label, number: true, value: (one) => one.measures[name]?.value, show: (one) => within(one.measures[name], percent) });
 
 export function layoutSection(made, note) {

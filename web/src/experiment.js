@@ -27,7 +27,7 @@ export function experimentPage(content) {
   ];
 }
 
-function head({ title, plan: made, report, plots }) {
+export function head({ title, plan: made, report, plots }) {
   const first = plots.order.points[0]?.wall_ns;
   const machine = made.machine ?? {};
   const known = [
@@ -40,7 +40,7 @@ function head({ title, plan: made, report, plots }) {
     el("dl", { class: "facts" }, known.filter(([, text]) => text).map(([name, text]) => el("div", null, el("dt", null, name), el("dd", null, bdi(text))))));
 }
 
-function verdict({ verdict: text }, { doubts: list }) {
+export function verdict({ verdict: text }, { doubts: list }) {
   const worst = ["error", "warning", "info"].find((level) => list.some((doubt) => doubt.severity === level));
   return el("div", { class: "verdict", id: "verdict" }, el("p", null, bdi(text)),
     worst ? el("a", { class: `badge ${worst}`, href: "#doubts" }, `${list.length} doubt${list.length > 1 ? "s" : ""}`) : el("span", { class: "badge none" }, "no doubts"));
@@ -70,7 +70,7 @@ function pairs(made, canaries) {
 }
 
 // The table of all attempts, its choice of a treatment, and what opens one of them.
-function trialsSection({ plots, report, runs, folder, cut }) {
+export function trialsSection({ plots, report, runs, folder, cut }) {
   const { points } = plots.order;
   const view = el("div");
   const pick = el("select", { id: "trials-pick", on: { change: () => draw() } },
@@ -116,7 +116,7 @@ function trialsSection({ plots, report, runs, folder, cut }) {
   };
 }
 
-function cost(made, report) {
+export function cost(made, report) {
   const ends = new Map(report.treatments.map((one) => [one.name, one]));
   const endings = (name) => Object.entries(ends.get(name)?.ends ?? {}).map(([how, times]) => `${times} ${words(how)}`).join(", ");
   return section("cost", "Cost", "What the trials took, launches and the making of tables included.", table([
@@ -129,7 +129,7 @@ function cost(made, report) {
   ], made.treatments));
 }
 
-function plan({ plan: made, report }) {
+export function plan({ plan: made, report }) {
   const value = (one) => (typeof one === "object" && one !== null ? Object.entries(one).map(([name, each]) => `${name} ${each ?? NONE}`).join(", ") : String(one));
   const shown = [
     ["Files", made.files.join(", ")], ["Iterations", `${made.iterations} measured, ${made.warmup} to warm up`], ["Margin", signedPercent(made.margin).replace("+", "± ")],

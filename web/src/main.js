@@ -1,6 +1,7 @@
 // Builds the page from the data that the report carries.
 import { el, missing, replace } from "./dom.js";
 import { unpack } from "./packed.js";
+import { CORUN_NAVIGATION, corunPage } from "./corun.js";
 import { cpuSection } from "./cpu.js";
 import { environmentSection } from "./environment.js";
 import { EXPERIMENT_NAVIGATION, experimentPage } from "./experiment.js";
@@ -28,6 +29,7 @@ const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Le
 const PAGES = {
   "pyrometer/study/": { name: "Study", navigation: STUDY_NAVIGATION, page: studyPage, foot: "Every number of this page: pyrometer study run … --resume --json" },
   "pyrometer/experiment-page/": { name: "Experiment", navigation: EXPERIMENT_NAVIGATION, page: experimentPage, foot: "Every number of this page: pyrometer experiment show DIR --json, and --csv for the trials" },
+  "pyrometer/corun-page/": { name: "Workloads together", navigation: CORUN_NAVIGATION, page: corunPage, foot: "Every number of this page: pyrometer corun DIR --json" },
   "pyrometer/history/": { name: "History", navigation: HISTORY_NAVIGATION, page: historyPage, foot: "Every number of this page: pyrometer experiment history … --json" },
 };
 

@@ -50,7 +50,7 @@ def experiment_report(
             f"{plan.name} is of workloads that run together", "pyrometer corun DIR tells of them"
         )
     ended = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]
-    treatments = [_treatment(one.name, one.levels, ended) for one in plan.treatments]
+    treatments = [treatment_report(one.name, one.levels, ended) for one in plan.treatments]
     kept = {one.name for one in treatments if one.compared and one.values}
     control = _known(plan, control)
     whole, lacking = _whole_blocks(ended, kept)
@@ -147,7 +147,8 @@ def _block(plan: Plan, one: Ended) -> str | None:
     return None if plan.kind == "fixed-order" else str(one.block)
 
 
-def _treatment(name: str, levels: dict[str, str], ended: Sequence[Ended]) -> TreatmentReport:
+def treatment_report(name: str, levels: dict[str, str], ended: Sequence[Ended]) -> TreatmentReport:
+    """Tell how the trials of a treatment ended, out of all that did."""
     mine = [one for one in ended if one.treatment == name]
     values = [_seconds(one) for one in mine if one.status == "finished"]
     return TreatmentReport(

@@ -24,7 +24,7 @@ from pyrometer.analyse.experiment_plots_model import (
     RunOrder,
     TreatmentCost,
 )
-from pyrometer.analyse.forecast import forecast, past_trials
+from pyrometer.analyse.forecast import Forecast, forecast, past_trials
 from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import Canaries, Ended, Plan
 from pyrometer.store.journal import Entries
@@ -42,21 +42,35 @@ def experiment_plots(plan: Plan, entries: Entries, report: ExperimentReport) -> 
     report : ExperimentReport
         What was judged of them.
     """
-    attempts = sorted([*entries.ended.values(), *entries.disturbed], key=lambda one: one.wall_ns)
+    pairs = len(report.comparison.pairs) if report.comparison else 1
     return ExperimentPlots(
         matrix=_matrix(plan, report),
         interactions=_interactions(plan, report),
-        order=_order(attempts),
-        cost=_cost(plan, entries, attempts),
-        forecast=forecast(
-            past_trials(plan, entries),
-            kind=plan.kind,
-            trials=len(plan.trials),
-            blocks=plan.blocks,
-            comparisons=max(1, len(report.comparison.pairs) if report.comparison else 1),
-            margin=report.margin,
-        ),
+        order=run_order(entries),
+        cost=cost_of(plan, entries),
+        forecast=foreseen(plan, entries, pairs, report.margin),
     )
+
+
+def foreseen(plan: Plan, entries: Entries, comparisons: int, margin: float) -> Forecast:
+    """Forecast an experiment from its own trials.
+
+    Parameters
+    ----------
+    comparisons : int
+        Pairs that are judged.
+    margin : float
+        Relative difference that counts as none.
+    """
+    return forecast(
+        past_trials(plan, entries), kind=plan.kind, trials=len(plan.trials), blocks=plan.blocks,
+        comparisons=max(1, comparisons), margin=margin,
+    )  # fmt: skip
+
+
+def _attempts(entries: Entries) -> list[Ended]:
+    """Give all attempts in the order of time."""
+    return sorted([*entries.ended.values(), *entries.disturbed], key=lambda one: one.wall_ns)
 
 
 def _matrix(plan: Plan, report: ExperimentReport) -> Matrix:
@@ -125,7 +139,9 @@ def _interactions(plan: Plan, report: ExperimentReport) -> list[Interaction]:
     return sorted(made, key=lambda one: 1.0 if one.adjusted_p is None else one.adjusted_p)
 
 
-def _order(attempts: Sequence[Ended]) -> RunOrder:
+def run_order(entries: Entries) -> RunOrder:
+    """Give all attempts in the order of time, each beside its treatment."""
+    attempts = _attempts(entries)
     finished = [one for one in attempts if one.status == "finished" and one.seconds]
     lists: dict[str, list[float]] = {}
     for one in finished:
@@ -183,8 +199,9 @@ def trend(residuals: Sequence[float], level: float = LEVEL) -> Estimate:
     )
 
 
-def _cost(plan: Plan, entries: Entries, attempts: Sequence[Ended]) -> Cost:
-    treatments = []
+def cost_of(plan: Plan, entries: Entries) -> Cost:
+    """Give what an experiment took, and what is left of it."""
+    attempts, treatments = _attempts(entries), []
     for one in plan.treatments:
         took = [e.duration_s for e in attempts if e.treatment == one.name and e.duration_s]
         treatments.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -89,6 +90,7 @@ def corun(
     from pyrometer.cli.experiment import carry, forecast_of, show_plan
     from pyrometer.cli.experiment_written import check_new
     from pyrometer.experiment.loop import begin
+    from pyrometer.report.corun import write_corun
     from pyrometer.store.experiment import is_experiment
 
     root = Path(workloads[0])
@@ -108,6 +110,8 @@ def corun(
         carry(root, retry=False)
     told = _told(root)
     render_corun.show(human(as_json), told)
+    if os.access(root, os.W_OK):
+        human(as_json).print(str(write_corun(root, report=told)), markup=False, soft_wrap=True)
     if as_json:
         emit_json(told)
     if not told.encounters:

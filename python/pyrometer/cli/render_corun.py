@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyrometer.analyse.corun.contention import NAMED
+from pyrometer.analyse.corun.model import PLACES, company
 from pyrometer.cli.render_experiment import left_out
 from pyrometer.cli.render_fit import doubts, ratio, spread, table
 
 if TYPE_CHECKING:
     from pyrometer.analyse.corun.model import CorunReport, Encounter
 
-PLACES = {False: "the same", True: "its own"}
 MARKS = {"same": " =", "cannot tell": " ?"}
 
 
@@ -33,16 +33,12 @@ def show(console: Any, made: CorunReport) -> None:
     doubts(console, made.doubts)
 
 
-def _beside(one: Encounter) -> str:
-    return ", ".join([*one.beside, *([one.neighbour] if one.neighbour else [])])
-
-
 def _matrix(console: Any, made: CorunReport) -> None:
-    company = list(dict.fromkeys(_beside(one) for one in made.encounters))
-    cells = {(one.member, one.own_cpus, _beside(one)): one for one in made.encounters}
-    grid = table("slowdown of", "CPUs", "alone, s", *(f"beside {one}" for one in company))
+    companies = list(dict.fromkeys(company(one) for one in made.encounters))
+    cells = {(one.member, one.own_cpus, company(one)): one for one in made.encounters}
+    grid = table("slowdown of", "CPUs", "alone, s", *(f"beside {one}" for one in companies))
     for member, own_cpus in dict.fromkeys((one.member, one.own_cpus) for one in made.encounters):
-        found = [cells.get((member, own_cpus, one)) for one in company]
+        found = [cells.get((member, own_cpus, one)) for one in companies]
         alone = next(one.alone_s for one in found if one)
         grid.add_row(
             member, PLACES[own_cpus], spread(alone),
@@ -81,7 +77,7 @@ def _losses(console: Any, made: CorunReport) -> None:
         for growth in one.contention.grown:
             if (growth.share or 0) >= NAMED:
                 grid.add_row(
-                    one.member, _beside(one), PLACES[one.own_cpus], spread(growth.more_s),
+                    one.member, company(one), PLACES[one.own_cpus], spread(growth.more_s),
                     f"{growth.share:.0%}", f"{growth.what}{'' if growth.sure else ' ?'}",
                 )  # fmt: skip
     if grid.row_count:
@@ -91,7 +87,7 @@ def _losses(console: Any, made: CorunReport) -> None:
     for one in made.encounters:
         told = one.contention.told or f"not known ({one.contention.reason})"
         where = ", own CPUs" if one.own_cpus else ""
-        line = f"{one.member} beside {_beside(one)}{where}: {told}"
+        line = f"{one.member} beside {company(one)}{where}: {told}"
         console.print(line, markup=False, soft_wrap=True)
     console.print()
 

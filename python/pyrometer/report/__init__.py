@@ -14,12 +14,13 @@ from pyrometer.analyse.summary import open_scope, summarise
 from pyrometer.analyse.told import define_told
 from pyrometer.analyse.windows import APPLICATION, choose
 from pyrometer.errors import UsageError
+from pyrometer.report.corun import write_corun
 from pyrometer.report.data import ReportData, build
 from pyrometer.report.experiment import write_experiment
 from pyrometer.report.ledger import ledger_walk
 from pyrometer.report.page import render, write_page
 from pyrometer.store import Run
-from pyrometer.store.experiment import is_experiment
+from pyrometer.store.experiment import is_experiment, read_plan
 from pyrometer.store.layout import RunPaths
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "build",
     "page_data",
     "render",
+    "write_corun",
     "write_experiment",
     "write_page",
     "write_report",
@@ -83,7 +85,8 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
         If there is no run at ``run``, or the file cannot be written.
     """
     if is_experiment(Path(run)):
-        return write_experiment(Path(run), None if path is None else Path(path))
+        write = write_corun if read_plan(Path(run)).kind == "corun" else write_experiment
+        return write(Path(run), None if path is None else Path(path))
     with Run.open(run) as opened:
         scope = open_scope(opened, None)
         data = page_data(scope, summarise(scope))

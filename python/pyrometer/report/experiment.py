@@ -13,7 +13,8 @@ from pyrometer import units
 from pyrometer.analyse.experiment import experiment_report
 from pyrometer.analyse.experiment_model import ExperimentReport
 from pyrometer.analyse.experiment_plots import experiment_plots
-from pyrometer.analyse.experiment_plots_model import Cost, ExperimentPlots
+from pyrometer.analyse.experiment_plots_model import Cost, RunOrder
+from pyrometer.analyse.forecast import Forecast
 from pyrometer.estimate import Estimate
 from pyrometer.report.curve import kept_curve, kept_layouts, outdated
 from pyrometer.report.data import ReportData
@@ -27,11 +28,13 @@ PAGE = "report.html"
 MOST = 5_000
 """Attempts and pairs that the page holds one by one: the last attempts, the first pairs."""
 
-_SHOWN = {
+SHOWN = {
     "name", "description", "files", "workload", "scale", "profile", "iterations", "warmup", "seed",
     "kind", "split", "blocks", "margin", "timeout_s", "canaries", "guard", "baseline", "machine",
     "pyrometer_version",
 }  # fmt: skip
+"""What pages show of a plan."""
+
 _LEFT_OUT: Any = {"treatments": {"__all__": {"series"}}, "comparison": {"treatments"}}
 
 
@@ -63,7 +66,7 @@ def write_experiment(
     report = experiment_report(plan, entries, control=control, margin=margin)
     plots = experiment_plots(plan, entries, report)
     shown = report.model_dump(mode="json", by_alias=True, exclude=_LEFT_OUT)
-    cut = _cut(plots, shown)
+    cut = cut_down(plots.order, shown)
     curve, layouts = kept_curve(folder), kept_layouts(folder)
     shown["doubts"] += _more_doubts(shown["doubts"], curve)
     finished = sum(one.status == "finished" for one in entries.ended.values())
@@ -72,11 +75,11 @@ def write_experiment(
         "title": plan.name,
         "folder": str(folder),
         "verdict": verdict(report),
-        "figures": _figures(report, plots),
-        "plan": plan.model_dump(mode="json", include=_SHOWN),
+        "figures": figures(plots.forecast, plots.cost),
+        "plan": plan.model_dump(mode="json", include=SHOWN),
         "report": shown,
         "plots": plots.model_dump(mode="json"),
-        "runs": _runs(folder, plots, target.parent),
+        "runs": links(folder, plots.order, target.parent),
         "curve": curve,
         "curve_note": outdated(curve, folder, finished),
         "layout": layouts,
@@ -116,8 +119,8 @@ def verdict(report: ExperimentReport) -> str:
     )
 
 
-def _figures(report: ExperimentReport, plots: ExperimentPlots) -> list[dict[str, Any]]:
-    found, cost = plots.forecast, plots.cost
+def figures(found: Forecast, cost: Cost) -> list[dict[str, Any]]:
+    """Give the key figures: how noisy trials are, what that lets be seen, what they took."""
     return [
         _figure("Noise of a trial", found.noise_sd, "ratio", found.noise_source, found.reason,
                 help="Standard deviation of the logarithm of a trial's time within its block."),
@@ -155,26 +158,26 @@ def _figure(
     }  # fmt: skip
 
 
-def _cut(plots: ExperimentPlots, shown: dict[str, Any]) -> str | None:
+def cut_down(order: RunOrder, shown: dict[str, Any]) -> str | None:
     """Keep the page bounded; say what was left out."""
     told = []
-    if (count := len(plots.order.points)) > MOST:
+    if (count := len(order.points)) > MOST:
         told.append(f"the last {MOST:,} of {count:,} attempts are shown; all of them: --csv")
-        plots.order.points = plots.order.points[-MOST:]
+        order.points = order.points[-MOST:]
         each = max(1, MOST // len(shown["treatments"]))
         for one in shown["treatments"]:
             del one["values"][:-each]
-    pairs = shown["comparison"]["pairs"] if shown["comparison"] else []
+    pairs = shown["comparison"]["pairs"] if shown.get("comparison") else []
     if (count := len(pairs)) > MOST:
         told.append(f"the first {MOST:,} of {count:,} pairs are shown; all of them: --json")
         del pairs[MOST:]
     return "; ".join(told) or None
 
 
-def _runs(folder: Path, plots: ExperimentPlots, beside: Path) -> dict[str, str]:
-    """Links to the reports of trials that have one, as seen from the page."""
+def links(folder: Path, order: RunOrder, beside: Path) -> dict[str, str]:
+    """Give links to the reports of trials that have one, as seen from the page."""
     made = {}
-    for one in plots.order.points:
+    for one in order.points:
         report = RunPaths(ExperimentPaths(folder).trials / one.folder).report
         if report.is_file():
             made[one.folder] = quote(Path(os.path.relpath(report, beside)).as_posix())

@@ -14,7 +14,7 @@ from pyrometer.analyse.corun.party import party_report
 from pyrometer.analyse.corun.spent import Spent, spent
 from pyrometer.analyse.experiment import experiment_report
 from pyrometer.analyse.experiment_model import ExperimentReport
-from pyrometer.errors import UsageError
+from pyrometer.errors import PyrometerError, UsageError
 from pyrometer.store import Run
 from pyrometer.store.experiment import Company, Ended, ExperimentPaths, Plan
 from pyrometer.store.journal import Entries
@@ -81,8 +81,12 @@ def corun_report(
 
 
 def _spent(root: Path, one: Ended) -> Spent:
-    with Run.open(ExperimentPaths(root).trials / one.folder) as run:
-        return spent(run, one.seconds or 0.0)
+    # Times stand in the journal: what cannot be read of a run leaves its losses untold, not them.
+    try:
+        with Run.open(ExperimentPaths(root).trials / one.folder) as run:
+            return spent(run, one.seconds or 0.0)
+    except PyrometerError as error:
+        return Spent(reason=error.message)
 
 
 def _of_member(plan: Plan, member: str) -> Plan:

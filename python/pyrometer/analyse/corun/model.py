@@ -10,10 +10,13 @@ from pyrometer.analyse.compare.account import PairReport
 from pyrometer.analyse.compare.two import Verdict
 from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
-from pyrometer.store.experiment import LeftOutTreatment
+from pyrometer.store.experiment import Company, LeftOutTreatment
 
 Way = Literal["in turn", "together", "own CPUs"]
 """One after the other on all CPUs; at once on the same CPUs; at once, each on CPUs of its own."""
+
+PLACES = {False: "the same", True: "its own"}
+"""CPUs of those that run at once, by whether each has its own."""
 
 
 class Growth(BaseModel):
@@ -103,6 +106,17 @@ class Encounter(BaseModel):
     verdict: Verdict
     blocks_needed: int | None
     contention: Contention
+
+
+def company(one: Company | Encounter) -> str:
+    """Name those that run at once with a workload.
+
+    Examples
+    --------
+    >>> company(Company(member="a", workload="a", beside=["b", "c"], neighbour="cpu"))
+    'b, c, cpu'
+    """
+    return ", ".join([*one.beside, *([one.neighbour] if one.neighbour else [])])
 
 
 class PartyReport(BaseModel):
