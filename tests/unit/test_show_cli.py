@@ -73,6 +73,28 @@ def test_nothing_there_is_exit_code_2_and_one_message(tmp_path: Path) -> None:
         assert done.stdout == ""
 
 
+def test_an_empty_event_log_is_refused_and_one_with_a_line_is_shown(tmp_path: Path) -> None:
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    empty, begun = tmp_path / "local-1", tmp_path / "local-2"
+    empty.touch()
+    begun.write_text('{"Event":"SparkListenerLogStart","Spark Version":"4.0.0"}\n')
+    for verb in ("ingest", "show"):
+        done = call(verb, str(empty), **cache)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert f"{empty}: no event of Spark in it" in done.stderr
+        assert "try: Copy it again from spark.eventLog.dir" in done.stderr
+    assert not list(tmp_path.glob("cache/**/*.parquet"))
+    shown = call("show", str(begun), "--json", **cache)
+    assert shown.returncode == 0, shown.stderr
+    codes = {one["code"] for one in json.loads(shown.stdout)["doubts"]}
+    assert {"eventlog_no_application_start", "eventlog_no_application_end"} <= codes
+    # One of several that is empty does not stop the others.
+    both = call("ingest", str(empty), str(begun), "-o", str(tmp_path / "both"), "--json")
+    assert both.returncode == 0, both.stderr
+    assert "eventlog_empty" in {one["code"] for one in json.loads(both.stdout)["doubts"]}
+
+
 def test_text_goes_to_pipes_without_colour_and_within_80_columns(run_dir: Path) -> None:
     done = call("show", str(run_dir), NO_COLOR="1")
     assert done.returncode == 0

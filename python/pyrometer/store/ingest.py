@@ -145,7 +145,7 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
     Raises
     ------
     UsageError
-        If a path does not exist, or nothing in them is a Spark event log.
+        If a path does not exist, nothing in them is a Spark event log, or no log holds an event.
     """
     logs = [Path(p) for p in paths]
     for log in logs:
@@ -169,6 +169,11 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
         raise UsageError(
             f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})", where_they_are
         )
+    if report.stats["event log"].get("events_count") == 0:
+        # Of all of them: one empty log among others is a doubt.
+        shutil.rmtree(report.folder)
+        empty = schema.doubt("eventlog_empty", "no event of Spark in it: there is nothing to show")
+        raise UsageError(f"{', '.join(map(str, logs[:3]))}: {empty.message}", empty.remedy)
     _seal(report)
     return report
 
