@@ -80,28 +80,21 @@ def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
     return [Finding("cgroup_leftovers", None, False, reason, cgroup_left.removal(found))]
 
 
-def left_settings(records: Path | None = None) -> list[Finding]:
+def left_settings(records: Path | None = None, root: Path = Path("/")) -> list[Finding]:
     """Find settings of the kernel that dead probes or runs left changed; none is no finding.
 
     Parameters
     ----------
     records : Path, optional
         Where they keep what they found; unasked, where they do on this host.
+    root : Path
+        Root of the file system; another one simulates a host.
     """
     from pyrometer.probes.doctor import Finding
     from pyrometer.run import settings_left
 
-    left = settings_left.leftovers(records or settings_left.RECORDS)
-    return [
-        Finding(
-            "setting_left",
-            None,
-            False,
-            f"{one.setting} was left as a dead probe or run set it",
-            one.remedy,
-        )
-        for one in left
-    ]
+    left = settings_left.leftovers(records or settings_left.RECORDS, root)
+    return [Finding("setting_left", None, False, one.reason, one.remedy) for one in left]
 
 
 def show_card(card: Card, console: common.Console) -> None:
@@ -152,14 +145,15 @@ def show_card(card: Card, console: common.Console) -> None:
 def show(findings: Sequence[Finding], console: common.Console) -> None:
     """Print findings in groups, each missing one with the command that gives it."""
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     left = list(findings)
     for title, names in GROUPS:
         mine = [f for f in left if any(f.name.startswith(name) for name in names)]
         left = [f for f in left if f not in mine]
         console.print(f"\n[bold]{title}[/]")
-        table = Table.grid(padding=(0, 2))
+        # A command is there to be copied: a long path in it is folded, never cut.
+        table = Table.grid("", "", Column(overflow="fold"), padding=(0, 2))
         for finding in mine:
             name = finding.name + (f" {finding.tier}" if finding.tier else "")
             mark = "[green]✓[/]" if finding.available else "[yellow]–[/]"

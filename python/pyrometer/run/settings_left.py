@@ -23,36 +23,50 @@ _NAME = re.compile(r"(?P<setting>[\w.]+)-(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)")
 
 @dataclass(frozen=True)
 class Left:
-    """A setting that is still as a dead probe or run set it.
+    """A setting that a dead probe or run changed, as its records tell.
 
     Attributes
     ----------
     setting : str
         Its name, as ``sysctl`` has it; ``sys.`` begins those of ``/sys``.
     found : str
-        Its value before.
+        Its value before; empty: no record can be read.
     level : str or None
         Its value as the dead set it; ``None``: they did not say.
     records : tuple of Path
         The records of the dead.
+    now : str or None
+        Its value; ``None``: the kernel's file cannot be read.
     """
 
     setting: str
     found: str
     level: str | None
     records: tuple[Path, ...]
+    now: str | None
 
     @property
-    def path(self) -> Path:
-        """The kernel's file."""
-        below = self.setting.replace(".", "/")
-        return Path("/") / (below if below.startswith("sys/") else f"proc/sys/{below}")
+    def is_changed(self) -> bool:
+        """Whether it is still as the dead set it; what somebody else has set since is theirs."""
+        return self.now is None or (self.now != self.found and self.level in (None, self.now))
+
+    @property
+    def reason(self) -> str:
+        """What is left, in words."""
+        value = "not readable" if self.now is None else self.now
+        if not self.found:
+            return f"{self.setting} is {value}; the record of a dead run does not tell what it was"
+        if self.is_changed:
+            return f"{self.setting} is {value}, left by a dead probe or run; it was {self.found}"
+        return f"{self.setting} is {value}, no longer as a dead run set it: only its record is left"
 
     @property
     def remedy(self) -> str:
-        """Command that puts it back."""
-        records = shlex.join(map(str, self.records))
-        return f"echo {shlex.quote(self.found)} > {self.path} && rm {records}"
+        """Command that puts it back, where that is to be done, and takes the records away."""
+        away = f"rm {shlex.join(map(str, self.records))}"
+        if not self.found or not self.is_changed:
+            return away
+        return f"echo {shlex.quote(self.found)} > {_file(self.setting)} && {away}"
 
 
 def setting_of(file: str) -> str:
@@ -87,20 +101,22 @@ def holders(setting: str, records: Path = RECORDS) -> list[Path]:
     return [path for path, name in named if name and name["setting"] == setting]
 
 
-def leftovers(records: Path = RECORDS) -> list[Left]:
+def leftovers(records: Path = RECORDS, root: Path = Path("/")) -> list[Left]:
     """Find settings whose every holder is gone; where one still runs, it will put them back.
 
     Parameters
     ----------
     records : Path
         Where the records are.
+    root : Path
+        Root of the file system; another one simulates a host.
     """
     by_setting: dict[str, list[Path]] = {}
     for path in sorted(records.glob("*")):
         if match := _NAME.fullmatch(path.name):
             by_setting.setdefault(match["setting"], []).append(path)
     return [
-        Left(setting, *told(found[0]), tuple(found))
+        Left(setting, *told(found[0]), tuple(found), _now(_file(setting, root)))
         for setting, found in by_setting.items()
         if not any(map(lives, found))
     ]
@@ -126,15 +142,27 @@ def put_back(records: Path = RECORDS, root: Path = Path("/")) -> list[Left]:
     done = []
     # Who may not read or write there has nothing to put back.
     with contextlib.suppress(OSError), locked(records):
-        for left in leftovers(records):
+        for left in leftovers(records, root):
             with contextlib.suppress(OSError):
-                path = root / str(left.path).lstrip("/")
-                if left.level in (None, present(path.read_text(encoding="ascii"))):
-                    path.write_text(left.found, encoding="ascii")
+                if left.is_changed and left.found:
+                    _file(left.setting, root).write_text(left.found, encoding="ascii")
                     done.append(left)
                 for record in left.records:
                     record.unlink(missing_ok=True)
     return done
+
+
+def _file(setting: str, root: Path = Path("/")) -> Path:
+    """Give the kernel's file of a setting."""
+    below = setting.replace(".", "/")
+    return root / (below if below.startswith("sys/") else f"proc/sys/{below}")
+
+
+def _now(file: Path) -> str | None:
+    try:
+        return present(file.read_text(encoding="ascii"))
+    except OSError:
+        return None
 
 
 def keep(path: Path, text: str) -> None:
