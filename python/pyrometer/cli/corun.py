@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.common import JsonOption, err
+from pyrometer.cli.experiment_written import (
+    FolderOption,
+    GuardOption,
+    IterationsOption,
+    ProfileOption,
+    ScaleOption,
+    SeedOption,
+    check_new,
+    reading_trials,
+    tell,
+)
 
 if TYPE_CHECKING:
     from pyrometer.analyse.corun.model import CorunReport
@@ -57,7 +67,7 @@ def corun(
         typer.Option("--offset", metavar="WORKLOAD:SECONDS", help="Begin later; repeatable."),
     ] = [],  # noqa: B006
     blocks: Annotated[int, typer.Option(min=1, help="Trials of each.")] = 3,
-    iterations: Annotated[int, typer.Option(min=1, help="Measured iterations of a trial.")] = 3,
+    iterations: IterationsOption = 3,
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 1,
     settings: Annotated[
         list[str],
@@ -65,20 +75,12 @@ def corun(
             "--set", metavar="[WORKLOAD:]FACTOR=LEVEL", help="Of all, or of one; repeatable."
         ),
     ] = [],  # noqa: B006
-    scale: Annotated[str, typer.Option(help="Of the data: test, default, seed, or a number.")] = (
-        "default"
-    ),
-    profile: Annotated[str, typer.Option(help="What is measured of each trial.")] = "light",
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the order.")] = None,
-    guard: Annotated[
-        Literal["wait", "flag", "repeat"],
-        typer.Option(help="While others use the machine: wait for calm, say so, or repeat."),
-    ] = "wait",
+    scale: ScaleOption = "default",
+    profile: ProfileOption = "light",
+    seed: SeedOption = None,
+    guard: GuardOption = "wait",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty."),
-    ] = None,
+    output: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run workloads alone and together: what each loses, what they fight over, where to put them.
@@ -88,7 +90,6 @@ def corun(
     """
     from pyrometer.cli import render_corun, render_experiment
     from pyrometer.cli.experiment import carry, forecast_of, show_plan
-    from pyrometer.cli.experiment_written import check_new
     from pyrometer.experiment.loop import begin
     from pyrometer.report.corun import write_corun
     from pyrometer.store.experiment import is_experiment
@@ -109,13 +110,11 @@ def corun(
         render_experiment.plan(err(), made, forecast_of(made, []), brief=True)
         carry(root, retry=False)
     told = _told(root)
-    render_corun.show(human(as_json), told)
-    if os.access(root, os.W_OK):
-        human(as_json).print(str(write_corun(root, report=told)), markup=False, soft_wrap=True)
-    if as_json:
-        emit_json(told)
-    if not told.encounters:
-        raise typer.Exit(1)
+
+    def page() -> Path:
+        return write_corun(root, report=told)
+
+    tell(root, told, render_corun.show, page, anything=bool(told.encounters), as_json=as_json)
 
 
 def _plan(
@@ -154,8 +153,5 @@ def _told(root: Path) -> CorunReport:
     from pyrometer.store.experiment import read_plan
     from pyrometer.store.journal import read_journal
 
-    with err().status("reading trials") as status:
-        return corun_report(
-            root, read_plan(root), read_journal(root),
-            reading=lambda done, of: status.update(f"reading trials: {done} of {of}"),
-        )  # fmt: skip
+    with reading_trials() as reading:
+        return corun_report(root, read_plan(root), read_journal(root), reading=reading)

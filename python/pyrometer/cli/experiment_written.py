@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pyrometer.cli.common import err
+from pyrometer.cli.common import emit_json, err, human
 from pyrometer.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyrometer.analyse.trials import TrialsReport
 
 IterationsOption = Annotated[int, typer.Option(min=1, help="Measured iterations of a trial.")]
 SettingsOption = Annotated[
@@ -27,6 +32,38 @@ GuardOption = Annotated[
 FolderOption = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty.")
 ]
+
+
+@contextmanager
+def reading_trials() -> Iterator[Callable[[int, int], None]]:
+    """Show how many trials have been read, of how many."""
+    with err().status("reading trials") as status:
+        yield lambda done, of: status.update(f"reading trials: {done} of {of}")
+
+
+def tell(
+    root: Path,
+    made: TrialsReport,
+    show: Callable[[Any, Any], None],
+    write: Callable[[], Path],
+    *,
+    anything: bool,
+    as_json: bool,
+) -> None:
+    """Print what came of an experiment, and write its page where its folder lets us.
+
+    Raises
+    ------
+    Exit
+        With code 1, if there is not `anything` to tell.
+    """
+    show(human(as_json), made)
+    if os.access(root, os.W_OK):
+        human(as_json).print(str(write()), markup=False, soft_wrap=True)
+    if as_json:
+        emit_json(made)
+    if not anything:
+        raise typer.Exit(1)
 
 
 def check_new(root: Path, verb: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.common import JsonOption, err
 from pyrometer.cli.experiment_written import (
     FolderOption,
     GuardOption,
@@ -17,6 +17,8 @@ from pyrometer.cli.experiment_written import (
     ScaleOption,
     SeedOption,
     SettingsOption,
+    reading_trials,
+    tell,
 )
 from pyrometer.errors import UsageError
 
@@ -99,14 +101,12 @@ def layout(
             return
         carry(root, retry=False)
     made = _told(root)
-    render_layout.show(human(as_json), made)
-    if os.access(root, os.W_OK):
+
+    def page() -> Path:
         keep_layouts(root, made)
-        human(as_json).print(str(write_experiment(root)), markup=False, soft_wrap=True)
-    if as_json:
-        emit_json(made)
-    if not made.layouts:
-        raise typer.Exit(1)
+        return write_experiment(root)
+
+    tell(root, made, render_layout.show, page, anything=bool(made.layouts), as_json=as_json)
 
 
 def _file(
@@ -176,8 +176,5 @@ def _told(root: Path) -> LayoutReport:
     from pyrometer.store.experiment import read_plan
     from pyrometer.store.journal import read_journal
 
-    with err().status("reading trials") as status:
-        return layout_report(
-            root, read_plan(root), read_journal(root),
-            reading=lambda done, of: status.update(f"reading trials: {done} of {of}"),
-        )  # fmt: skip
+    with reading_trials() as reading:
+        return layout_report(root, read_plan(root), read_journal(root), reading=reading)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrometer.analyse.corun.contention import NAMED
 from pyrometer.analyse.corun.model import PLACES, company
-from pyrometer.cli.render_experiment import left_out
+from pyrometer.cli.render_experiment import headline, left_out
 from pyrometer.cli.render_fit import doubts, ratio, spread, table
 
 if TYPE_CHECKING:
@@ -17,11 +17,7 @@ MARKS = {"same": " =", "cannot tell": " ?"}
 
 def show(console: Any, made: CorunReport) -> None:
     """Print what came of it."""
-    console.print(
-        f"{', '.join(made.members)} at scale {made.scale}: {made.done_count} of"
-        f" {made.trials_count} trials ({made.folder})\n",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+    headline(console, ", ".join(made.members), made)
     if made.encounters:
         _matrix(console, made)
         _whole(console, made)

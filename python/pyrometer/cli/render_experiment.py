@@ -15,6 +15,7 @@ from pyrometer.cli.compare import effect, percent, show_comparison
 if TYPE_CHECKING:
     from pyrometer.analyse.experiment_model import ExperimentReport
     from pyrometer.analyse.forecast import Forecast
+    from pyrometer.analyse.trials import TrialsReport
     from pyrometer.estimate import Estimate
     from pyrometer.store.experiment import LeftOutTreatment, Plan
 
@@ -78,6 +79,15 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
 def _offsets(made: Plan) -> dict[str, float]:
     found = [one.company for one in made.treatments if one.company]
     return {one.member: one.offset_s for one in found if one.offset_s}
+
+
+def headline(console: Any, what: str, made: TrialsReport, more: str = "") -> None:
+    """Print what ran, and how much of it is told."""
+    console.print(
+        f"{what} at scale {made.scale}{more}: {made.done_count} of {made.trials_count} trials"
+        f" ({made.folder})\n",
+        markup=False, soft_wrap=True,
+    )  # fmt: skip
 
 
 def left_out(console: Any, those: Sequence[LeftOutTreatment]) -> None:

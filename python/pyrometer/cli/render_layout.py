@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import units
-from pyrometer.cli.render_experiment import left_out
+from pyrometer.cli.render_experiment import headline, left_out
 from pyrometer.cli.render_fit import doubts, ratio, spread, table
 
 if TYPE_CHECKING:
@@ -27,11 +27,7 @@ MEANING = "GC, locks, spin: of slots × time; remote: of memory accesses"
 
 def show(console: Any, made: LayoutReport) -> None:
     """Print layouts."""
-    console.print(
-        f"{made.workload} at scale {made.scale}: {made.done_count} of {made.trials_count} trials"
-        f" ({made.folder})\n",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+    headline(console, made.workload, made)
     if made.layouts:
         _layouts(console, made)
         _places(console, made)

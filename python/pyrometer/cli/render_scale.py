@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import units
+from pyrometer.cli.render_experiment import headline
 from pyrometer.cli.render_fit import doubts, table
 from pyrometer.cli.render_fit import show as show_fit
 
@@ -33,11 +34,7 @@ LEGEND = (
 
 def show(console: Any, made: CurveReport) -> None:
     """Print a curve."""
-    console.print(
-        f"{made.workload} at scale {made.scale} over {made.factor}: {made.done_count} of"
-        f" {made.trials_count} trials ({made.folder})\n",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+    headline(console, made.workload, made, f" over {made.factor}")
     if made.fit is not None:
         show_fit(console, made.fit)
         console.print()

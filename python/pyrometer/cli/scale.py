@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.cli.common import JsonOption
 from pyrometer.cli.experiment_written import (
     FolderOption,
     GuardOption,
@@ -17,6 +17,8 @@ from pyrometer.cli.experiment_written import (
     ScaleOption,
     SeedOption,
     SettingsOption,
+    reading_trials,
+    tell,
 )
 from pyrometer.errors import UsageError
 
@@ -86,14 +88,12 @@ def scale(
         )  # fmt: skip
         carry(root, retry=False)
     made = _told(root, wanted)
-    render_scale.show(human(as_json), made)
-    if os.access(root, os.W_OK):
+
+    def page() -> Path:
         keep_curve(root, made)
-        human(as_json).print(str(write_experiment(root)), markup=False, soft_wrap=True)
-    if as_json:
-        emit_json(made)
-    if not made.levels:
-        raise typer.Exit(1)
+        return write_experiment(root)
+
+    tell(root, made, render_scale.show, page, anything=bool(made.levels), as_json=as_json)
 
 
 def _begin(
@@ -131,9 +131,9 @@ def _told(root: Path, predict: list[float]) -> CurveReport:
     plan = read_plan(root)
     cpus, each = plan.machine.get("cpus_count"), threads_per_core()
     here = plan.machine == this_machine() and isinstance(cpus, int) and each
-    with err().status("reading trials") as status:
+    with reading_trials() as reading:
         return curve_report(
             root, plan, read_journal(root), predict=predict,
             cores=cpus / each if here else None,  # type: ignore[operator]
-            reading=lambda done, of: status.update(f"reading trials: {done} of {of}"),
+            reading=reading,
         )  # fmt: skip

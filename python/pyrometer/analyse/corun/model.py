@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from pyrometer.analyse.compare.account import PairReport
 from pyrometer.analyse.compare.two import Verdict
+from pyrometer.analyse.trials import TrialsReport
 from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import Company, LeftOutTreatment
@@ -169,7 +170,7 @@ class Advice(BaseModel):
     told: str
 
 
-class CorunReport(BaseModel):
+class CorunReport(TrialsReport):
     """Structure of ``corun --json`` (``pyrometer/corun/1``).
 
     Attributes
@@ -178,15 +179,8 @@ class CorunReport(BaseModel):
         Why nothing is told of a workload.
     """
 
-    model_config = ConfigDict(populate_by_name=True)
-
     schema_name: Literal["pyrometer/corun/1"] = Field("pyrometer/corun/1", alias="schema")
-    experiment: str
-    folder: str
-    scale: str
     members: list[str]
-    trials_count: int
-    done_count: int
     encounters: list[Encounter]
     parties: list[PartyReport]
     advice: list[Advice]

@@ -12,6 +12,7 @@ from pyrometer.analyse.layout.changes import changes, faster
 from pyrometer.analyse.layout.measured import MEASURES, Measured, measured
 from pyrometer.analyse.layout.model import LayoutReport, LayoutResult, PlaceResult, TrialPlaces
 from pyrometer.analyse.layout.optimum import Times, blocks_of, optimum
+from pyrometer.analyse.trials import in_none
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.plan import parse_treatment
@@ -109,7 +110,7 @@ def layout_report(
         layouts=results,
         places=[_place(name, mine, times) for name, mine in by_place.items()],
         changes=changes(by_place, times, plan.margin),
-        missing=_missing(trials), left_out=plan.left_out,
+        missing=in_none(MEASURES, [its for _, its in trials]), left_out=plan.left_out,
         doubts=[*judged.doubts, *unbound(results)],
     )  # fmt: skip
 
@@ -172,11 +173,3 @@ def unbound(results: Sequence[LayoutResult]) -> list[Doubt]:
             if len(cpus) > 1 and len(set(cpus)) == 1:
                 wrong.append(f"{one.place} {one.layout}, trial {trial.trial}: all on {cpus[0]}")
     return [doubt("not_bound", "; ".join(wrong))] if wrong else []
-
-
-def _missing(trials: Trials) -> dict[str, str]:
-    made = {}
-    for name in MEASURES:
-        if trials and all(name not in its.measures for _, its in trials):
-            made[name] = next(its.missing[name] for _, its in trials)
-    return made

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyrometer.analyse.hardware import hardware
 from pyrometer.analyse.layout.model import ExecutorPlace
 from pyrometer.analyse.ledger.slot import slot_view
 from pyrometer.analyse.scope import Scope
 from pyrometer.analyse.summary import open_scope
+from pyrometer.analyse.trials import Measures
 from pyrometer.store import Run
 
 MEASURES = {
@@ -38,14 +39,9 @@ _SPINNING = f"""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One trial: those of :data:`MEASURES` that are known, why others are not, and its executors.
+class Measured(Measures):
+    """One trial: what it has of :data:`MEASURES`, shares of one and counts a second; executors."""
 
-    Values are shares of one and counts a second.
-    """
-
-    measures: dict[str, float]
-    missing: dict[str, str] = field(default_factory=dict)
     executors: tuple[ExecutorPlace, ...] = ()
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from pyrometer.analyse.compare.two import Verdict
+from pyrometer.analyse.trials import TrialsReport
 from pyrometer.doubt import Doubt
 from pyrometer.estimate import Estimate
 from pyrometer.store.experiment import LeftOutTreatment
@@ -131,7 +132,7 @@ class PlaceChange(BaseModel):
     reason: str | None = None
 
 
-class LayoutReport(BaseModel):
+class LayoutReport(TrialsReport):
     """Structure of ``layout --json`` (``pyrometer/layout/1``).
 
     Attributes
@@ -140,15 +141,8 @@ class LayoutReport(BaseModel):
         Measures that no trial has, and why.
     """
 
-    model_config = ConfigDict(populate_by_name=True)
-
     schema_name: Literal["pyrometer/layout/1"] = Field("pyrometer/layout/1", alias="schema")
-    experiment: str
-    folder: str
     workload: str
-    scale: str
-    trials_count: int
-    done_count: int
     margin: float
     layouts: list[LayoutResult] = Field(default_factory=list)
     places: list[PlaceResult] = Field(default_factory=list)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from pyrometer.analyse.compare.two import mean_of
 from pyrometer.analyse.experiment import experiment_report
@@ -17,6 +17,7 @@ from pyrometer.analyse.scaling.model import FitReport
 from pyrometer.analyse.scaling.simulated import simulated, sized
 from pyrometer.analyse.simulation.doubts import of_runs
 from pyrometer.analyse.simulation.left_out import Sized
+from pyrometer.analyse.trials import TrialsReport, in_none
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.estimate import Estimate
@@ -51,7 +52,7 @@ class CurveLevel(BaseModel):
     lost_s: dict[str, float] = Field(default_factory=dict)
 
 
-class CurveReport(BaseModel):
+class CurveReport(TrialsReport):
     """Structure of ``scale --json`` (``pyrometer/scale/1``).
 
     Attributes
@@ -62,16 +63,9 @@ class CurveReport(BaseModel):
         Measures that no trial has, and why.
     """
 
-    model_config = ConfigDict(populate_by_name=True)
-
     schema_name: Literal["pyrometer/scale/1"] = Field("pyrometer/scale/1", alias="schema")
-    experiment: str
-    folder: str
     workload: str
-    scale: str
     factor: str
-    trials_count: int
-    done_count: int
     levels: list[CurveLevel]
     missing: dict[str, str] = Field(default_factory=dict)
     fit: FitReport | None = None
@@ -141,7 +135,7 @@ def curve_report(
     made = CurveReport(
         experiment=plan.name, folder=str(root), workload=plan.workload, scale=plan.scale,
         factor=factor, trials_count=len(plan.trials), done_count=len(ended), levels=levels,
-        missing=_missing(trials), doubts=_doubts(plan, entries),
+        missing=in_none(MEASURES, [its for _, its in trials]), doubts=_doubts(plan, entries),
     )  # fmt: skip
     if factor not in WORKERS:
         made.reason = f"{factor} counts no workers: laws of scaling do not speak of it"
@@ -235,12 +229,4 @@ def _means(rows: Sequence[Mapping[str, float]], lacking: float | None) -> dict[s
     for name in dict.fromkeys(name for row in rows for name in row):
         found = [row.get(name, lacking) for row in rows if row]
         made[name] = mean_of([one for one in found if one is not None])
-    return made
-
-
-def _missing(trials: Sequence[tuple[Ended, Measured]]) -> dict[str, str]:
-    made = {}
-    for name in MEASURES:
-        if trials and all(name not in its.measures for _, its in trials):
-            made[name] = next(iter(its.missing[name] for _, its in trials))
     return made

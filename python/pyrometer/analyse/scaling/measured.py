@@ -12,6 +12,7 @@ from pyrometer.analyse.ledger.slot import slot_view
 from pyrometer.analyse.model import View
 from pyrometer.analyse.summary import open_scope
 from pyrometer.analyse.totals import window_totals
+from pyrometer.analyse.trials import Measures
 from pyrometer.estimate import Estimate
 from pyrometer.store import Run
 
@@ -33,23 +34,17 @@ MEASURES = {
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One trial.
+class Measured(Measures):
+    """One trial: what it has of :data:`MEASURES`, and more.
 
     Attributes
     ----------
-    measures : dict of str to float
-        Those of :data:`MEASURES` that are known.
-    missing : dict of str to str
-        Why others are not.
     ledger : dict of str to float
         Seconds of slots in one iteration, by row of the slot view; the rows are apart.
     attainable : Estimate or None
         Memory throughput that the host card attained, bytes a second.
     """
 
-    measures: dict[str, float]
-    missing: dict[str, str] = field(default_factory=dict)
     ledger: dict[str, float] = field(default_factory=dict)
     attainable: Estimate | None = None
 
