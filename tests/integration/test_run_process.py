@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
+from pyrometer.run.process import held_signals, wait
+
 OFF = ("run", "--profile", "off", "--no-report", "-o", "run")
 
 APP_THAT_COUNTS = """
@@ -145,6 +147,33 @@ def test_an_application_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     assert process.wait(30) == 1
     manifest = opened(tmp_path / "run")
     assert (manifest.state, manifest.exit.signal) == ("interrupted", "SIGKILL")
+
+
+def test_a_request_that_comes_with_the_end_of_the_application_is_one() -> None:
+    with held_signals() as late:
+        pid = os.posix_spawn("/bin/sleep", ["sleep", "60"], os.environ)
+
+        def ends_at_once() -> None:
+            os.kill(pid, signal.SIGKILL)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        ending = wait(pid, ends_at_once)
+        assert (ending.signal, ending.interrupted_by) == ("SIGKILL", "SIGINT")
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert late == [signal.SIGTERM], "what comes later is for the caller"
+
+
+def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path: Path) -> None:
+    leaves_one = "sleep 3 & echo $! > left; exit 0"
+    process = start(*OFF, "--", "sh", "-c", leaves_one, cwd=tmp_path, stderr=subprocess.PIPE)
+    wait_for(tmp_path / "run" / "raw" / "exit.json")
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert error.rstrip().endswith("interrupted")
+    manifest = opened(tmp_path / "run")
+    assert (manifest.state, manifest.exit.code) == ("finished", 0)
 
 
 def test_ctrl_c_on_a_terminal_reaches_the_application_once(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -74,7 +75,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         with record.phase("drop cache"):
             drop_caches()
     with (
-        process.held_signals(),
+        process.held_signals() as late,
         settings.applied(launch.host.switches) as changed,
         cgroup.applied(launch.host.group) as stay,
         ended_after() as companions,
@@ -99,6 +100,9 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     if stay:
         record.doubt("groups_left", f"{cgroup_left.told(stay)}.")
     record.save()
+    if late and not ending.interrupted_by:
+        # Asked to end as the application had ended already: the run is kept, and we end.
+        signal.raise_signal(late[0])
     return ending
 
 

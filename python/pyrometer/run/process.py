@@ -101,14 +101,17 @@ def start(launch: Launch) -> int:
 
 
 @contextlib.contextmanager
-def held_signals() -> Iterator[None]:
+def held_signals() -> Iterator[list[signal.Signals]]:
     """Hold back signals that end a run, for `wait` to take them one by one with their sender.
 
-    Only the main thread can hold them: elsewhere (a notebook's kernel) this does nothing.
+    Yields a list, which at the end holds those that came after `wait`: whoever began the run says
+    what becomes of them. Only the main thread can hold signals: elsewhere (a notebook's kernel)
+    this does nothing.
     """
+    late: list[signal.Signals] = []
     main = threading.main_thread()
     if threading.current_thread() is not main or main.ident is None:
-        yield
+        yield late
         return
     watched = {*STOPPING, signal.SIGCHLD}
     here = main.ident
@@ -120,9 +123,10 @@ def held_signals() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     handlers = {number: signal.signal(number, pass_on) for number in STOPPING}
     try:
-        yield
+        yield late
     finally:
-        while signal.sigtimedwait(watched, 0) is not None:
+        late.extend(_pending())
+        while signal.sigtimedwait({signal.SIGCHLD}, 0) is not None:
             pass
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -142,6 +146,9 @@ def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Gr
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
+            # What ended it may have been sent to us as well, and not been taken yet.
+            for one in _pending():
+                asked = asked or one.name
             break
         caught = signal.sigtimedwait({*STOPPING, signal.SIGCHLD}, TICK_S)
         if caught is not None and caught.si_signo in STOPPING:
@@ -161,6 +168,14 @@ def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Gr
         mono_ns=pair.mono_ns,
         wall_ns=pair.wall_ns,
     )
+
+
+def _pending() -> list[signal.Signals]:
+    """Take the signals that ask us to end and that nobody has taken yet."""
+    found = []
+    while (caught := signal.sigtimedwait({*STOPPING}, 0)) is not None:
+        found.append(signal.Signals(caught.si_signo))
+    return found
 
 
 def adopt_orphans() -> None:
