@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
-from pyrometer.run.process import held_signals, wait
+from pyrometer.run.process import drain, held_signals, wait
 
 OFF = ("run", "--profile", "off", "--no-report", "-o", "run")
 
@@ -162,6 +162,25 @@ def test_a_request_that_comes_with_the_end_of_the_application_is_one() -> None:
         assert (ending.signal, ending.interrupted_by) == ("SIGKILL", "SIGINT")
         os.kill(os.getpid(), signal.SIGTERM)
     assert late == [signal.SIGTERM], "what comes later is for the caller"
+
+
+MAIN_THREAD_ENDS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(0.5,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_what_is_left_behind_is_waited_for_until_its_cpu_time_is_told() -> None:
+    pid = os.posix_spawn(sys.executable, [sys.executable, "-S", "-c", MAIN_THREAD_ENDS], os.environ)
+    state = Path(f"/proc/{pid}/stat")
+    until = time.monotonic() + 60
+    while state.read_text().split()[2] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert drain([], 60) == []
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
 
 
 def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path: Path) -> None:

@@ -188,7 +188,10 @@ def adopt_orphans() -> None:
 
 
 def drain(others: Collection[int], timeout_s: float) -> list[int]:
-    """Wait for processes that the application left behind.
+    """Wait for processes that the application left behind, and ask for what they ended with.
+
+    CPU time of a child counts as our children's only once it has been asked for: see
+    :mod:`pyrometer.experiment.guard`.
 
     Parameters
     ----------
@@ -204,15 +207,18 @@ def drain(others: Collection[int], timeout_s: float) -> list[int]:
     """
     deadline = time.monotonic() + timeout_s
     while True:
-        left = [pid for pid in descendants(os.getpid()) if pid not in others]
-        for pid in left:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-        # Of a process that has ended, and whose parent does not ask for it, nothing is to come.
-        left = [pid for pid in descendants(os.getpid()) if pid not in others and runs(pid)]
+        left = [pid for pid in descendants(os.getpid()) if pid not in others and not _is_over(pid)]
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.02)
+
+
+def _is_over(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        # Another's child: if it has ended, and its parent does not ask for it, nothing is to come.
+        return not runs(pid)
 
 
 class _Ladder:
