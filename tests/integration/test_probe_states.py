@@ -158,8 +158,8 @@ def test_where_a_thread_waits_is_named(
         f" AND begin_mono_ns BETWEEN {told['begin_ns']} AND {told['end_ns'] - 2 * PERIOD_NS}",
     )
     # A thread that wakes up while its files are read has a place without a name; an fsync is about
-    # as short as the reading, and some twenty of them are seen.
-    least = 0.6 if name == "fsync" else 0.98
+    # as short as the reading, and some twenty of them are seen: six of ten have one, give or take.
+    least = 0.4 if name == "fsync" else 0.98
     assert in_call >= least * waiting
     assert pointers >= least * waiting
     if observed.rows(tier, "SELECT count(*) FROM kernel_stacks WHERE symbols LIKE '%;%'")[0][0]:

@@ -59,7 +59,7 @@ def pyrometer(
     cwd: Path,
     env: dict[str, str] | None = None,
     stdin: str = "",
-    timeout: float = 300,
+    timeout: float = 900,
 ) -> Done:
     """Run the command line to its end."""
     done = subprocess.run(
