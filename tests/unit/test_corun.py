@@ -359,6 +359,7 @@ def test_a_dry_run_shows_the_plan(tmp_path, monkeypatch, capsys):
     plan = json.loads(done.out.splitlines()[-1])["plan"]
     assert (plan["kind"], plan["name"]) == ("corun", "corun-parquet-scan-pagerank")
     assert len(plan["trials"]) == 18
+    assert plan["description"].endswith("; parquet-scan beside pagerank, own CPUs")
     assert "randomised blocks; workloads of a party run at once" in done.err
     assert "pagerank begins 2 s later" in done.err
     assert not (tmp_path / "pyrometer-runs").exists()

@@ -139,7 +139,7 @@ def _plan(
     rest = Experiment.model_validate(
         {
             "name": experiment_name(members, neighbours),
-            "description": "; ".join(str(one) for one in found),
+            "description": "; ".join(one.treatment(one.members[0]) for one in found),
             "workload": " + ".join(one.name for one in members),
             "matrix": {},
             **keys,
