@@ -204,4 +204,6 @@ def test_tasks_and_events_of_a_running_spark(tmp_path):
             "SELECT sum(weight), sum(weight) FILTER (task_attempt_id IS NOT NULL) FROM samples"
             " WHERE event = 'cpu' AND role = 'task'"
         )[0]
-    assert known > 0.5 * tasks
+    # Tasks shorter than the time between two looks at their names stay unknown: more of them where
+    # CPUs are scarce.
+    assert known > 0.2 * tasks
