@@ -1,6 +1,7 @@
 package org.pyrometer.plugin;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
@@ -27,6 +28,11 @@ class RecorderTest {
   private final ByteArrayOutputStream written = new ByteArrayOutputStream();
 
   private static Event event(int number) {
+    return event(number, () -> {});
+  }
+
+  /** An event whose formatting begins with something else. */
+  private static Event event(int number, Runnable first) {
     return new Event() {
       @Override
       public String kind() {
@@ -35,6 +41,7 @@ class RecorderTest {
 
       @Override
       public void format(StringBuilder out) {
+        first.run();
         new Json(out).open("task").put("n", number).close();
       }
     };
@@ -89,23 +96,12 @@ class RecorderTest {
     CountDownLatch go = new CountDownLatch(1);
     Recorder recorder = started(written::write);
     recorder.offer(
-        new Event() {
-          @Override
-          public String kind() {
-            return "task";
-          }
-
-          @Override
-          public void format(StringBuilder out) {
-            busy.countDown();
-            try {
-              go.await();
-            } catch (InterruptedException e) {
-              Thread.currentThread().interrupt();
-            }
-            event(0).format(out);
-          }
-        });
+        event(
+            0,
+            () -> {
+              busy.countDown();
+              assertDoesNotThrow(() -> go.await());
+            }));
     busy.await();
     // The writer is past its look at the queue: this record and the farewell come while it writes.
     recorder.offer(event(1));
@@ -124,33 +120,21 @@ class RecorderTest {
   void aFarewellThatFailsIsTriedAgain() {
     AtomicBoolean failing = new AtomicBoolean(true);
     Recorder recorder = started(written::write);
-    recorder.offer(
-        new Event() {
-          @Override
-          public String kind() {
-            return "task";
-          }
-
-          @Override
-          public void format(StringBuilder out) {
-            Thread leaving = new Thread(recorder::farewell);
-            leaving.start();
-            until(() -> leaving.getState() == Thread.State.TIMED_WAITING);
-            recorder.offer(
-                new Event() {
-                  @Override
-                  public String kind() {
-                    return "task";
-                  }
-
-                  @Override
-                  public void format(StringBuilder out) {
-                    failing.set(false);
-                    throw new IllegalStateException("no memory, say");
-                  }
-                });
-          }
-        });
+    Event broken =
+        event(
+            2,
+            () -> {
+              failing.set(false);
+              throw new IllegalStateException("no memory, say");
+            });
+    Runnable offersItAfterTheFarewell =
+        () -> {
+          Thread leaving = new Thread(recorder::farewell);
+          leaving.start();
+          until(() -> leaving.getState() == Thread.State.TIMED_WAITING);
+          recorder.offer(broken);
+        };
+    recorder.offer(event(1, offersItAfterTheFarewell));
     until(() -> !lines("bye").isEmpty());
     assertFalse(failing.get());
     assertEquals(1, lines("error").size(), written.toString(UTF_8));
