@@ -92,7 +92,9 @@ def test_mistakes_are_refused_before_anything_runs(naps, capsys, options, messag
 
 def test_the_file_of_a_curve_that_cannot_be_planned_does_not_stay(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert "unknown workload 'parquet-scam'" in refused(capsys, "parquet-scam")
+    told = refused(capsys, "parquet-scam")
+    assert "unknown workload 'parquet-scam'" in told
+    assert ".yaml" not in told, "a file that is not kept is no place to look at"
     assert list(tmp_path.rglob("*.yaml")) == []
 
 

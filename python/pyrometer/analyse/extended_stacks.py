@@ -144,7 +144,8 @@ def doubts(found: ExtendedStacks) -> list[Doubt]:
     joined = sum(r.joined_ns for r in long)
     if asleep > _WORTH_NS and joined < _JOINED * asleep:
         share = units.percent(joined / asleep)
-        message = f"{share} of the {units.duration(asleep)} in sleeps of 50 ms and more"
+        time = units.duration(asleep)
+        message = f"{share} of the {time} in sleeps of 50 ms and more has a Java stack"
         made.append(schema.doubt("stacks_unjoined", message))
     if (found.dropped_ratio or 0.0) > _DROPPED:
         share = units.percent(found.dropped_ratio or 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,9 +106,11 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
     temporary.replace(file)
     try:
         plan = plan_of(file, root)
-    except UsageError:
+    except UsageError as error:
         file.unlink()
-        raise
+        # Nobody wrote it, nobody can look at it: its lines are no place to point at.
+        message = re.sub(rf"^{re.escape(str(file))}(:\d+)*: ", "", error.message)
+        raise UsageError(message, error.remedy) from error
     if not dry:
         begin(root, plan)
     err().print(str(file), markup=False, soft_wrap=True)
