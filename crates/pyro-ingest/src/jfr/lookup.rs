@@ -5,7 +5,7 @@ use pyro_stacks::folded::Names;
 use pyro_stacks::{Frame, FrameKind, java_class_name};
 use rustc_hash::FxHashMap;
 
-use super::keys::KeyMap;
+use super::keys::{ByKey, KeyMap};
 use super::pools::{Named, Pools};
 use super::stack::RawFrame;
 use crate::dictionary::{Dictionary, MethodNumber};
@@ -19,18 +19,20 @@ pub struct Lookup {
     names: Names,
     /// Methods by class and name, and whether they are native.
     methods: FxHashMap<(u32, u32, bool), MethodNumber>,
-    /// What keys mean in the chunk: symbols, names of classes, names of a method's class and of
-    /// itself, kinds of frames.
-    symbols: KeyMap<u64, u32>,
-    class_names: KeyMap<u64, u32>,
-    method_names: KeyMap<u64, (u32, u32)>,
+    /// Chunks begun so far.
+    chunk: u32,
+    /// What keys mean in the chunk: symbols, names of classes.
+    symbols: ByKey<u32>,
+    class_names: ByKey<u32>,
+    /// What keys mean in the recording: names of a method's class and of itself, kinds of frames.
+    method_names: ByKey<(u32, u32)>,
     kinds: KeyMap<u64, FrameKind>,
     /// What was made of keys: frames, and stacks by the bytes that describe them.
     frames: KeyMap<RawFrame, u32>,
     described: Names,
     of_description: Vec<Option<i32>>,
-    /// Stacks of the chunk.
-    stacks: KeyMap<u64, Option<i32>>,
+    /// Numbers of descriptions, and the last chunk that gave a stack this one.
+    stacks: ByKey<(u32, u32)>,
     raw: Vec<RawFrame>,
     root_first: Vec<u32>,
 }
@@ -46,14 +48,17 @@ impl Lookup {
     /// Takes in what the keys of a chunk mean; if one meant something else before, what was made
     /// of any is forgotten.
     pub fn begin_chunk(&mut self, pools: &Pools<'_>) {
-        self.stacks.clear();
+        self.chunk += 1;
         self.symbols.clear();
         self.class_names.clear();
         let mut same = true;
         for key in pools.method_keys() {
-            let names = self.names_of(pools, key);
-            let old = self.method_names.insert(key, names);
-            same &= old.is_none_or(|old| old == names);
+            let old = self.method_names.get(key);
+            let names = self.names_of(pools, key, old);
+            if old != Some(names) {
+                self.method_names.insert(key, names);
+                same &= old.is_none();
+            }
         }
         for key in pools.keys(Named::FrameType) {
             let text = pools.name(Named::FrameType, key);
@@ -71,17 +76,19 @@ impl Lookup {
         self.frames.clear();
         self.described = Names::default();
         self.of_description.clear();
+        self.stacks.clear();
     }
 
-    /// Names of a method's class and of itself.
-    fn names_of(&mut self, pools: &Pools<'_>, key: u64) -> (u32, u32) {
+    /// Names of a method's class and of itself; most often those that it had `before`.
+    fn names_of(&mut self, pools: &Pools<'_>, key: u64, before: Option<(u32, u32)>) -> (u32, u32) {
+        let (class_before, name_before) = before.unzip();
         let found = pools.method(key).and_then(|(class_key, name)| {
-            let name = self.symbol(pools, name)?;
-            let class = match self.class_names.get(&class_key) {
-                Some(&known) => known,
+            let name = self.symbol(pools, name, name_before)?;
+            let class = match self.class_names.get(class_key) {
+                Some(known) => known,
                 None => {
                     let class = pools.class_symbol(class_key);
-                    let class = class.and_then(|symbol| self.symbol(pools, symbol));
+                    let class = class.and_then(|symbol| self.symbol(pools, symbol, class_before));
                     let class = class.unwrap_or_else(|| self.names.number(b""));
                     self.class_names.insert(class_key, class);
                     class
@@ -92,12 +99,15 @@ impl Lookup {
         found.unwrap_or_else(|| (self.names.number(b""), self.names.number(b"unknown")))
     }
 
-    /// Number of a symbol's text. Methods share names, and their text is looked up once in a chunk.
-    fn symbol(&mut self, pools: &Pools<'_>, key: u64) -> Option<u32> {
-        if let Some(&known) = self.symbols.get(&key) {
+    /// Number of a symbol's text. Methods share names, and a text is looked at once in a chunk:
+    /// beside the name it had `before`, which is faster than to find it among all.
+    fn symbol(&mut self, pools: &Pools<'_>, key: u64, before: Option<u32>) -> Option<u32> {
+        if let Some(known) = self.symbols.get(key) {
             return Some(known);
         }
-        let number = self.names.number(&pools.symbol(key)?);
+        let text = pools.symbol(key)?;
+        let same = before.filter(|&before| *self.names.get(before) == *text);
+        let number = same.unwrap_or_else(|| self.names.number(&text));
         self.symbols.insert(key, number);
         Some(number)
     }
@@ -113,9 +123,11 @@ impl Lookup {
         dictionary: &mut Dictionary,
         key: u64,
     ) -> Result<Option<i32>> {
-        match self.stacks.get(&key) {
-            Some(&known) => Ok(known),
-            None => self.new_stack(pools, dictionary, key),
+        match self.stacks.get(key) {
+            Some((description, chunk)) if chunk == self.chunk => {
+                Ok(self.of_description[description as usize])
+            }
+            before => self.new_stack(pools, dictionary, key, before.map(|(number, _)| number)),
         }
     }
 
@@ -124,20 +136,19 @@ impl Lookup {
         pools: &Pools<'_>,
         dictionary: &mut Dictionary,
         key: u64,
+        before: Option<u32>,
     ) -> Result<Option<i32>> {
-        let stack = match pools.stack_bytes(key) {
-            Some(bytes) => {
-                let description = self.described.number(bytes) as usize;
-                if description == self.of_description.len() {
-                    let stack = self.described_stack(pools, dictionary, bytes)?;
-                    self.of_description.push(stack);
-                }
-                self.of_description[description]
-            }
-            None => None,
+        let Some(bytes) = pools.stack_bytes(key) else {
+            return Ok(None);
         };
-        self.stacks.insert(key, stack);
-        Ok(stack)
+        let same = before.filter(|&before| self.described.get(before) == bytes);
+        let description = same.unwrap_or_else(|| self.described.number(bytes));
+        if description as usize == self.of_description.len() {
+            let stack = self.described_stack(pools, dictionary, bytes)?;
+            self.of_description.push(stack);
+        }
+        self.stacks.insert(key, (description, self.chunk));
+        Ok(self.of_description[description as usize])
     }
 
     fn described_stack(
@@ -174,9 +185,9 @@ impl Lookup {
     ) -> Result<u32> {
         let kind = self.kinds.get(&raw.kind).copied();
         let kind = kind.unwrap_or(FrameKind::Unknown);
-        let names = match self.method_names.get(&raw.method) {
-            Some(&names) => names,
-            None => self.names_of(pools, raw.method),
+        let names = match self.method_names.get(raw.method) {
+            Some(names) => names,
+            None => self.names_of(pools, raw.method, None),
         };
         let method = self.method(dictionary, names, kind);
         let frame = dictionary.frame(method, raw.line, kind)?;

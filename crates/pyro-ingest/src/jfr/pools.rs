@@ -1,15 +1,16 @@
 //! Constant pools of a chunk: where each value of interest begins, read when it is needed.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use super::bytes::{Cursor, Malformed, Read, Text};
-use super::keys::KeyMap;
+use super::keys::ByKey;
 use super::metadata::Metadata;
 use super::shape::{Shape, Value, skip};
 use super::stack::{RawFrame, StackShape};
 
-/// Offsets and lengths of values in the chunk, by key.
-type Places = KeyMap<u64, (u32, u32)>;
+/// Offsets and lengths of values in the chunk, by key. Its header is at 0.
+type Places = ByKey<(NonZeroU32, u32)>;
 
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -105,17 +106,14 @@ impl<'a> Pools<'a> {
             let steps = metadata.steps(class)?;
             let name = metadata.get(class).map_or("", |class| class.name.as_str());
             let mut pool = self.pool(name);
-            if let Some(pool) = &mut pool {
-                pool.reserve(count);
-            }
             for _ in 0..count {
                 let key = cursor.varint()?;
                 let start = cursor.position();
                 skip(&mut cursor, &steps)?;
                 if let Some(pool) = &mut pool {
-                    let offset = u32::try_from(at + start).map_err(|_| Malformed)?;
-                    let length = u32::try_from(cursor.position() - start);
-                    pool.insert(key, (offset, length.map_err(|_| Malformed)?));
+                    let offset = u32::try_from(at + start).ok().and_then(NonZeroU32::new);
+                    let length = u32::try_from(cursor.position() - start).ok();
+                    pool.insert(key, offset.zip(length).ok_or(Malformed)?);
                 }
             }
         }
@@ -136,8 +134,8 @@ impl<'a> Pools<'a> {
 
     /// Bytes of a value of the chunk.
     fn value(&self, places: &Places, key: u64) -> Option<&'a [u8]> {
-        let (offset, length) = *places.get(&key)?;
-        let start = offset as usize;
+        let (offset, length) = places.get(key)?;
+        let start = offset.get() as usize;
         self.bytes.get(start..start + length as usize)
     }
 
@@ -182,7 +180,7 @@ impl<'a> Pools<'a> {
 
     /// Keys of all methods.
     pub fn method_keys(&self) -> impl Iterator<Item = u64> {
-        self.methods.keys().copied()
+        self.methods.keys()
     }
 
     /// A thread. async-profiler uses the OS thread id as the key.
@@ -216,7 +214,7 @@ impl<'a> Pools<'a> {
 
     /// Keys of one of the pools of names.
     pub fn keys(&self, pool: Named) -> impl Iterator<Item = u64> {
-        self.named[pool as usize].keys().copied()
+        self.named[pool as usize].keys()
     }
 
     /// Bytes that describe a stack.
