@@ -218,6 +218,37 @@ def test_threads_and_processes_that_live_five_milliseconds_are_seen(
     assert statistics.median(ns for _, ns in slept) >= 5_000_000
 
 
+def test_no_interval_is_missing(events: None, tmp_path: Path) -> None:
+    # Where the kernel keeps switches from tracers, a few in ten thousand: many are needed.
+    script = """
+import sys, threading, time
+sys.stdin.readline()
+def nap():
+    for _ in range(2000):
+        time.sleep(0.002)
+threads = [threading.Thread(target=nap) for _ in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+    _, seen = probed(tmp_path, ("T0",), [sys.executable, "-S", "-c", script])
+    threads = seen["T0"].rows(
+        "SELECT t.tid, any_value(run_ns), any_value(t_mono_ns - begin), sum(off_ns)::BIGINT,"
+        " sum(count)::BIGINT, any_value(voluntary_switches_count + involuntary_switches_count)"
+        " FROM (SELECT tid, run_ns, t_mono_ns, voluntary_switches_count,"
+        " involuntary_switches_count FROM thread_counters WHERE last AND tid <> pid) t"
+        " JOIN (SELECT tid, min(begin_mono_ns) AS begin FROM off_cpu"
+        " WHERE end_mono_ns - begin_mono_ns = off_ns GROUP BY tid) b USING (tid)"
+        " JOIN off_cpu USING (tid) GROUP BY t.tid"
+    )
+    assert len(threads) == 6
+    for _, run_ns, life_ns, off_ns, told, switches in threads:
+        # A new thread waits once before its first switch; its last switch is no wait.
+        assert told == pytest.approx(switches, abs=2)
+        assert off_ns + run_ns == pytest.approx(life_ns, rel=0.01)
+
+
 def test_a_sleep_that_lasts_was_ended_by_nobody(events: None, tmp_path: Path) -> None:
     script = f"""
 import os, sys, time

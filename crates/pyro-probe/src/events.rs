@@ -187,6 +187,7 @@ impl Recording {
             "intervals_count": self.intervals_count,
             "exits_count": self.exits_count,
             "lost": lost,
+            "unseen_switches_count": self.events.unseen_switches(),
             "missing": missing,
             "programs": self.events.costs(),
         })

@@ -18,12 +18,14 @@ enum lost {
 	LOST_REQUESTS,
 	LOST_LATENCIES,
 	LOST_KINDS,
+	/* Not lost: switches that nobody told us of, known by the scheduler's own account. */
+	UNSEEN_SWITCHES = LOST_KINDS,
 };
 
 /* What found no room. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, LOST_KINDS);
+	__uint(max_entries, LOST_KINDS + 1);
 	__type(key, u32);
 	__type(value, u64);
 } lost SEC(".maps");
@@ -55,10 +57,15 @@ static __always_inline u32 current_side(void)
 struct thread {
 	/* When it began to be watched. */
 	u64 since_ns;
-	/* When it was switched out; 0 while it runs. */
+	/* When it was switched in, and out; out is 0 while it runs. */
+	u64 in_ns;
 	u64 off_ns;
 	u64 waking_ns;
 	u64 runnable_ns;
+	/* Our clock less the scheduler's; 0: not known yet. */
+	s64 ahead_ns;
+	/* Its waits for a CPU until it was switched out. */
+	u64 run_delay_ns;
 	/* When it made the call that it is in. */
 	u64 call_ns;
 	u32 waker_tgid;

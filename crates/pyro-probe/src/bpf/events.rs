@@ -159,15 +159,23 @@ impl Events {
 
     /// What found no room, by what it was.
     pub fn lost(&self) -> Vec<(&'static str, u64)> {
-        let lost = self.object.map("lost");
-        let Some(Ok(lost)) = lost.map(PerCpuArray::<_, u64>::try_from) else {
-            return Vec::new();
-        };
-        let sum = |index| lost.get(&index, 0).map_or(0, |values| values.iter().sum());
         LOST.into_iter()
             .zip(0..)
-            .map(|(name, index)| (name, sum(index)))
+            .map(|(name, index)| (name, self.counted(index)))
             .collect()
+    }
+
+    /// Switches that the kernel told nobody of: their intervals are known by its scheduler's account.
+    pub fn unseen_switches(&self) -> u64 {
+        self.counted(LOST.len() as u32)
+    }
+
+    fn counted(&self, index: u32) -> u64 {
+        let lost = self.object.map("lost");
+        let Some(Ok(lost)) = lost.map(PerCpuArray::<_, u64>::try_from) else {
+            return 0;
+        };
+        lost.get(&index, 0).map_or(0, |values| values.iter().sum())
     }
 
     /// Runs and time of every program; `None` where the kernel does not count them.

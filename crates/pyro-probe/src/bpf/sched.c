@@ -137,6 +137,17 @@ static __always_inline u8 kind_of(u32 state)
 	return state & TASK_INTERRUPTIBLE || state == TASK_WAKING ? SLEEPING : OTHER;
 }
 
+/* When it became runnable, where nobody told us that it was woken. */
+static __always_inline u64 queued_ns(struct task_struct *task, struct thread *thread, u64 begin, u64 now)
+{
+	u64 queued = task->sched_info.last_queued;
+	if (queued && thread->ahead_ns)
+		queued += thread->ahead_ns;
+	else
+		queued = now - (task->sched_info.run_delay - thread->run_delay_ns);
+	return begin <= queued && queued <= now ? queued : now;
+}
+
 /* The time off its CPU that ends now, or goes on; false if it had none. */
 static __always_inline bool measure(struct task_struct *task, struct thread *thread, u64 now,
 									struct interval *off)
@@ -161,7 +172,7 @@ static __always_inline bool measure(struct task_struct *task, struct thread *thr
 		kind = DISK;
 	u64 runnable = begin;
 	if (slept)
-		runnable = thread->runnable_ns >= begin ? thread->runnable_ns : now;
+		runnable = thread->runnable_ns >= begin ? thread->runnable_ns : queued_ns(task, thread, begin, now);
 	off->flags = thread->io_wait ? IO_WAIT : 0;
 	if (kind != PREEMPTED && thread->waking_ns) {
 		off->flags |= WOKEN;
@@ -218,13 +229,16 @@ static __always_inline void add(void *sums, struct task_struct *task, struct thr
 		lose(LOST_SUMS);
 }
 
-static __always_inline void switched_in(struct task_struct *task, struct thread *thread, u64 now)
+/* `waited`: its stack is that of its wait. */
+static __always_inline void switched_in(struct task_struct *task, struct thread *thread, u64 now,
+										bool waited)
 {
 	struct interval off;
+	thread->in_ns = now;
 	if (!measure(task, thread, now, &off))
 		return;
 	u64 off_ns = off.end_ns - off.begin_ns;
-	if (off_ns >= stack_from_ns)
+	if (waited && off_ns >= stack_from_ns)
 		off.stack = stack_of(task);
 	if (off_ns >= long_ns)
 		tell(task, thread, &off);
@@ -249,10 +263,29 @@ static __always_inline void switched_out_for_ever(struct task_struct *task)
 	bpf_ringbuf_submit(ended, BPF_RB_NO_WAKEUP);
 }
 
+/* It leaves its CPU, and nobody told us that it came: some kernels keep the events of a thread (an agent
+ * of the host) from all tracers, and with them the switch from it to the next. The scheduler knows when
+ * that was. What it waited for is not to be had any more. */
+static __always_inline void came_unseen(struct task_struct *task, struct thread *thread, u64 now)
+{
+	u64 came = task->sched_info.last_arrival + thread->ahead_ns;
+	if (!thread->ahead_ns)
+		return lose(LOST_INTERVALS);
+	if (came < thread->off_ns)
+		came = thread->off_ns;
+	lose(UNSEEN_SWITCHES);
+	switched_in(task, thread, came < now ? came : now, false);
+}
+
 static __always_inline void switched_out(struct task_struct *task, struct thread *thread,
 										 bool preempted, u64 now)
 {
 	u32 state = task->__state;
+	if (thread->off_ns)
+		came_unseen(task, thread, now);
+	else if (thread->in_ns)
+		thread->ahead_ns = thread->in_ns - task->sched_info.last_arrival;
+	thread->run_delay_ns = task->sched_info.run_delay;
 	if (state & TASK_DEAD)
 		return switched_out_for_ever(task);
 	thread->off_ns = now;
@@ -271,7 +304,7 @@ int switched(u64 *context)
 	if (out)
 		switched_out(before, out, context[0] & 1, now = bpf_ktime_get_ns());
 	if (in)
-		switched_in(after, in, now ? now : bpf_ktime_get_ns());
+		switched_in(after, in, now ? now : bpf_ktime_get_ns(), true);
 	return 0;
 }
 
