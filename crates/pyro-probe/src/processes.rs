@@ -46,7 +46,7 @@ pub struct Processes {
     /// The last of them, with the threads that had their last rows then.
     ended_lately: VecDeque<(i32, BTreeSet<i32>)>,
     /// Threads seen of ended processes, and readings done of them.
-    ended_threads: (u64, u64),
+    ended_threads: (u64, u64, i64),
     /// Processes whose I/O counters may not be read.
     pub io_denied: u64,
 }
@@ -78,7 +78,7 @@ impl Processes {
             listing: Vec::new(),
             ended: Vec::new(),
             ended_lately: VecDeque::with_capacity(ENDED_LATELY),
-            ended_threads: (0, 0),
+            ended_threads: (0, 0, 0),
             io_denied: 0,
         })
     }
@@ -93,14 +93,19 @@ impl Processes {
         self.followed.values().map(|process| &process.seen)
     }
 
-    /// Threads seen, and readings of threads done, since the start.
-    pub fn thread_figures(&self) -> (u64, u64) {
+    /// Threads seen, readings of threads done, and sleep that was counted as waiting for a CPU, since
+    /// the start.
+    pub fn thread_figures(&self) -> (u64, u64, i64) {
         let threads = self
             .followed
             .values()
             .filter_map(|process| process.threads.as_ref());
         threads.fold(self.ended_threads, |sum, threads| {
-            (sum.0 + threads.seen, sum.1 + threads.readings)
+            (
+                sum.0 + threads.seen,
+                sum.1 + threads.readings,
+                sum.2 + threads.mistaken_ns,
+            )
         })
     }
 
@@ -289,6 +294,7 @@ impl Processes {
             threads.end(mono_ns(), rows);
             self.ended_threads.0 += threads.seen;
             self.ended_threads.1 += threads.readings;
+            self.ended_threads.2 += threads.mistaken_ns;
         }
         recorder.end(Some(process.scope));
         self.strangers.insert(pid);

@@ -365,7 +365,7 @@ impl Probe {
     fn report(&self, state: &str, reason: Option<&str>) -> Value {
         let (user, system, rss) = sys::own_usage();
         let programs = self.events.as_ref().and_then(Recording::cpu_ns);
-        let (threads_seen, thread_readings) = self.processes.thread_figures();
+        let (threads_seen, thread_readings, mistaken_ns) = self.processes.thread_figures();
         let ended = self.processes.ended.iter().rev().take(REPORTED_PROCESSES);
         let processes: Vec<Value> = self
             .processes
@@ -396,6 +396,7 @@ impl Probe {
             },
             "samples_count": thread_readings,
             "threads_seen_count": threads_seen,
+            "run_delay_mistaken_ns": mistaken_ns,
             "thread_rows_count": self.rows.outputs.threads.written,
             "series_rows_count": self.rows.outputs.series.written,
             "rows_count": self.rows.outputs.written(),

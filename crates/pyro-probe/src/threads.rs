@@ -43,6 +43,8 @@ pub struct Threads {
     pub seen: u64,
     /// Readings of a thread done so far.
     pub readings: u64,
+    /// Sleep that the kernel counted as waiting for a CPU, taken out.
+    pub mistaken_ns: i64,
     passes: u64,
     /// As long as none runs, all are as the last pass found them.
     settled: bool,
@@ -60,6 +62,7 @@ impl Threads {
             threads: BTreeMap::new(),
             seen: 0,
             readings: 0,
+            mistaken_ns: 0,
             passes: 0,
             settled: false,
         }
@@ -99,7 +102,9 @@ impl Threads {
         let (pid, tid) = (self.pid, last.tid);
         let thread = self.threads.entry(tid);
         let thread = thread.or_insert_with(|| Thread::new(pid, tid));
+        let mistaken = thread.mistaken_ns;
         self.seen += u64::from(thread.exit(last, rows));
+        self.mistaken_ns += thread.mistaken_ns - mistaken;
         // It may be listed for a moment yet: kept until a pass does not see it.
         if matches!(self.source, Source::Records(_)) {
             thread.start = last.start_ns;

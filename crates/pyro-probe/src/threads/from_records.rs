@@ -9,7 +9,7 @@ use crate::rows::Rows;
 use crate::states::{Place, State};
 use crate::sys::mono_ns;
 
-use super::thread::{Thread, sched_stat};
+use super::thread::Thread;
 use super::{Source, Threads};
 
 impl Threads {
@@ -73,7 +73,9 @@ impl Threads {
             return !again;
         }
         thread.comm = counters.comm;
-        let (state, scheduled) = (State::of_record(record), sched_stat(counters));
+        let (state, mistaken) = (State::of_record(record), thread.mistaken_ns);
+        let scheduled = thread.counters_of(counters);
+        self.mistaken_ns += thread.mistaken_ns - mistaken;
         self.settled &= !state.is_runnable();
         if first {
             thread.start = counters.start_ns;
@@ -108,6 +110,7 @@ impl Threads {
         let again = thread.pass == self.passes;
         thread.pass = self.passes;
         thread.found();
+        thread.asleep_until(begun);
         thread.slept_on(begun, rows);
         !again
     }

@@ -29,6 +29,11 @@ pub(super) struct Thread {
     cpu_time: CpuTime,
     /// Where it last waited.
     pub(super) place: Place,
+    /// Since when it has slept, and until when that is known; 0: it ran since.
+    asleep_ns: (i64, i64),
+    /// Its wait for a CPU as the kernel told it, and what of it was sleep.
+    told_delay_ns: i64,
+    pub(super) mistaken_ns: i64,
     /// What is needed only where files are read.
     pub(super) files: Option<Box<Files>>,
     /// Readings in a row that found nothing new.
@@ -117,6 +122,33 @@ impl Thread {
         }
     }
 
+    /// Notes that it slept from its last reading until now, by the kernel's own word.
+    pub(super) fn asleep_until(&mut self, now: i64) {
+        if self.asleep_ns.0 == 0 {
+            self.asleep_ns.0 = self.read_ns;
+        }
+        self.asleep_ns.1 = now;
+    }
+
+    /// Counters without sleep among the waiting for a CPU. Kernels that take sleepers off their run
+    /// queues late (Linux 6.12 and later) may count all of a sleep so.
+    pub(super) fn counters_of(&mut self, told: &Counters) -> SchedStat {
+        let mut counters = sched_stat(told);
+        let growth = counters.run_delay_ns - self.told_delay_ns;
+        if growth > 0 {
+            if self.asleep_ns.0 != 0 {
+                let awake_ns = told.t_mono_ns - self.asleep_ns.1;
+                self.mistaken_ns += (growth - awake_ns.max(0)).max(0);
+            }
+            self.told_delay_ns = counters.run_delay_ns;
+        }
+        if counters.timeslices_count != self.counters.timeslices_count {
+            self.asleep_ns = (0, 0);
+        }
+        counters.run_delay_ns -= self.mistaken_ns;
+        counters
+    }
+
     /// Writes its last rows, unless that was done as it ended.
     pub(super) fn gone(&mut self, now: i64, rows: &mut Rows) {
         if self.exited {
@@ -142,7 +174,7 @@ impl Thread {
         if !first && self.read_ns != self.written_ns {
             rows.counters(self.row(None, false, false));
         }
-        (self.counters, self.read_ns) = (sched_stat(last), last.t_mono_ns);
+        (self.counters, self.read_ns) = (self.counters_of(last), last.t_mono_ns);
         let detail = self.detail_of(last, State::Other);
         rows.counters(self.row(Some(detail), first, true));
         self.end_state(rows);
@@ -189,10 +221,47 @@ impl Thread {
     }
 }
 
-pub(super) fn sched_stat(counters: &Counters) -> SchedStat {
+fn sched_stat(counters: &Counters) -> SchedStat {
     SchedStat {
         run_ns: counters.run_ns,
         run_delay_ns: counters.run_delay_ns,
         timeslices_count: counters.timeslices_count,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(t_mono_ns: i64, run_delay_ns: i64, timeslices_count: i64) -> Counters {
+        Counters {
+            t_mono_ns,
+            run_delay_ns,
+            timeslices_count,
+            ..Counters::default()
+        }
+    }
+
+    fn read(thread: &mut Thread, counters: &Counters) -> i64 {
+        let corrected = thread.counters_of(counters);
+        (thread.counters, thread.read_ns) = (corrected, counters.t_mono_ns);
+        corrected.run_delay_ns
+    }
+
+    #[test]
+    fn a_sleep_is_no_wait_for_a_cpu_whatever_the_kernel_counts() {
+        let mut thread = Thread::new(1, 2);
+        assert_eq!(read(&mut thread, &told(100, 30, 1)), 30);
+        thread.asleep_until(200);
+        thread.asleep_until(900);
+        // Ten since it was last known to sleep: the rest of 800 was sleep.
+        assert_eq!(read(&mut thread, &told(910, 830, 2)), 40);
+        assert_eq!(thread.mistaken_ns, 790);
+        // It ran since: what it waits now counts.
+        assert_eq!(read(&mut thread, &told(2000, 1330, 3)), 540);
+        thread.asleep_until(2100);
+        // A true wait, after the last pass that saw it asleep.
+        assert_eq!(read(&mut thread, &told(2190, 1400, 4)), 610);
+        assert_eq!(thread.mistaken_ns, 790);
     }
 }
