@@ -72,10 +72,8 @@ def test_another_spark_runs_it_and_marks_its_jobs(tmp_path, form):
     assert marks == {(None, None), ("0", "true"), ("1", "false")}
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
-)
-def test_signal_stops_spark_and_keeps_what_happened(tmp_path, monkeypatch, number):
+def begun(tmp_path, monkeypatch):
+    """Begin a job that lasts."""
     monkeypatch.setitem(registry.BUILTIN, "toy", "tests.support.toy_workload:Toy")
     made = launch_spec(
         "toy",
@@ -85,20 +83,42 @@ def test_signal_stops_spark_and_keeps_what_happened(tmp_path, monkeypatch, numbe
         spark_conf={"spark.master": "local[2]", "spark.driver.memory": "1g"},
     )
     assert made.argv[0] == sys.executable
-    child = start(made, tmp_path)
+    return start(made, tmp_path)
+
+
+def wait_for(met, what):
     until = time.monotonic() + 120
-    while not lines(tmp_path):
-        assert child.poll() is None, (tmp_path / "stderr").read_text()
-        assert time.monotonic() < until
+    while not met():
+        assert time.monotonic() < until, what
         time.sleep(0.1)
-    jvms = (Path(f"/proc/{child.pid}/task/{child.pid}/children")).read_text().split()
+
+
+def children(process):
+    numbers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(number) for number in numbers]
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_signal_stops_spark_and_keeps_what_happened(tmp_path, monkeypatch, number):
+    child = begun(tmp_path, monkeypatch)
+    wait_for(lambda: lines(tmp_path) or child.poll() is not None, "no job")
+    jvms = children(child)
     time.sleep(1)  # into the job
     child.send_signal(number)
     assert child.wait(60) == 128 + number, (tmp_path / "stderr").read_text()
     start_line, end_line = lines(tmp_path)
     assert (start_line["k"], end_line["status"]) == ("start", "interrupted")
     assert f"ended by {number.name}" in (tmp_path / "stderr").read_text()
-    until = time.monotonic() + 30
-    while any(runs(int(pid)) for pid in jvms):
-        assert time.monotonic() < until, "the JVM outlives the runner"
-        time.sleep(0.1)
+    wait_for(lambda: not any(map(runs, jvms)), "the JVM outlives the runner")
+
+
+def test_a_signal_as_spark_begins_leaves_no_jvm(tmp_path, monkeypatch):
+    child = begun(tmp_path, monkeypatch)
+    wait_for(lambda: children(child), "no JVM")
+    time.sleep(0.5)  # its gateway is not up yet
+    jvms = children(child)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(60) == 128 + signal.SIGINT, (tmp_path / "stderr").read_text()
+    wait_for(lambda: not any(map(runs, jvms)), "the JVM outlives the runner")

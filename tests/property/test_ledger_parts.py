@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.scheduler import add_events
+from tests.support.scheduler import WAKERS, add_events
 from tests.support.tables import HOST, MS, PID, Rows, StageSpec, World, mono, write_tables
 
 from pyrometer.analyse import ledger_report
@@ -178,6 +178,28 @@ def test_sums_over_a_second_leave_open_what_they_cannot_tell() -> None:
         assert found.low_ns is not None
         assert found.high_ns is not None
         assert found.low_ns <= event["off_ns"] - event["run_queue_ns"] <= found.high_ns
+
+
+def test_short_waits_lie_where_the_thread_runs_not_in_the_sleep_between_tasks() -> None:
+    world = World([StageSpec([200, 250])], slots=1)
+    first, second = sorted(world.rows["spans"], key=lambda span: span["start_mono_ns"])
+    begin, end = first["start_mono_ns"] - 300 * MS, second["end_mono_ns"] + 400 * MS
+    asleep = [
+        (begin, first["start_mono_ns"]),
+        (first["end_mono_ns"], second["start_mono_ns"]),
+        (second["end_mono_ns"], end),
+    ]
+    waits = [(low, high, high - low) for low, high in asleep if high > low]
+    for low, high, off in [*waits, (begin, end, 45 * MS)]:
+        world.add(
+            "off_cpu", host=HOST, pid=first["pid"], tid=first["tid"], begin_mono_ns=low,
+            end_mono_ns=high, count=1, off_ns=off, run_queue_ns=0, kind="sleeping", io_wait=False,
+            **WAKERS[0],
+        )  # fmt: skip
+    made = account(world.rows, Asked(by="task"))
+    found = {group.task_attempt_id: value(group.view, "task/waiting") for group in made.groups}
+    assert found[first["task_attempt_id"]] == pytest.approx(20 * MS, rel=1e-6)
+    assert found[second["task_attempt_id"]] == pytest.approx(25 * MS, rel=1e-6)
 
 
 @pytest.mark.parametrize("every", [pytest.param(20, marks=pytest.mark.slow), 170])

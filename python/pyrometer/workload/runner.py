@@ -18,6 +18,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -224,11 +225,19 @@ def _stop(spark: Any) -> None:
     # A second signal while Spark stops means: now. The JVM ends with us, its stdin closes.
     _on_signals(lambda number, frame: os._exit(EXIT_SIGNAL + number))
     if spark is None:
+        _end_children()
         return
     try:
         spark.stop()
     except Exception as error:
         say(f"Spark did not stop cleanly: {type(error).__name__}: {error}")
+
+
+def _end_children() -> None:
+    """End the JVM of a session that was given up as it began: it does not look at its stdin yet."""
+    with suppress(OSError):
+        for child in Path("/proc/thread-self/children").read_text().split():
+            os.kill(int(child), signal.SIGTERM)
 
 
 def _on_signals(handler: Any) -> None:

@@ -1,7 +1,9 @@
 """Time off the CPU in tasks by the scheduler's own events (tier T0), and who ended each wait.
 
-Every interval of a threshold and more is a row by itself; shorter ones are added up over a second,
-and where such a second is not a task's alone, the task has its part by time and an interval.
+Every interval of a threshold and more is a row by itself; shorter ones are added up over a second.
+Where such a second is not a task's alone, the task has its part by the time that the thread did not
+spend in an interval of its own (short waits lie where it runs, not in the long sleep between two
+tasks), and an interval.
 """
 
 from __future__ import annotations
@@ -55,26 +57,36 @@ def define_off_cpu(scope: Scope) -> None:
     at most, and one by itself begins in the span, whose first instant is on a CPU.
     """
     scope.tables.define(
-        "l_off_cpu_parts",
+        "l_off_cpu_met",
         f"""
         WITH places AS (
           SELECT *, unnest(range(start_ns // {_SECOND} - 1, end_ns // {_SECOND} + 1)) AS second
-          FROM l_spans),
-        rows AS (
-          SELECT o.*, begin_mono_ns // {_SECOND} AS second,
-            greatest(off_ns - run_queue_ns, 0) AS asleep_ns,
-            greatest(end_mono_ns - begin_mono_ns, 1) AS length FROM off_cpu o)
-        SELECT s.task, o.pid, o.begin_mono_ns AS begin_ns, o.count, o.asleep_ns, o.run_queue_ns,
+          FROM l_spans)
+        SELECT s.task, o.pid, o.tid, o.begin_mono_ns AS begin_ns, o.end_mono_ns AS end_ns, o.count,
+          greatest(o.off_ns - o.run_queue_ns, 0) AS asleep_ns, o.run_queue_ns,
           greatest(o.begin_mono_ns, s.start_ns) AS since,
           least(o.end_mono_ns, s.end_ns) AS until,
           -- Added up, one short wait alone has a second as its place, too.
           o.off_ns = o.end_mono_ns - o.begin_mono_ns AS single,
-          (least(o.end_mono_ns, s.end_ns) - greatest(o.begin_mono_ns, s.start_ns))::DOUBLE
-            / o.length AS inside,
           {ended_by_sql()} AS ended_by
-        FROM rows o JOIN places s ON s.pid = o.pid AND s.tid = o.tid AND s.second = o.second
+        FROM (SELECT *, begin_mono_ns // {_SECOND} AS second FROM off_cpu) o
+        JOIN places s ON s.pid = o.pid AND s.tid = o.tid AND s.second = o.second
           AND o.begin_mono_ns < s.end_ns AND o.end_mono_ns > s.start_ns
         LEFT JOIN w_threads t ON t.pid = o.waker_pid AND t.tid = o.waker_tid
+        """,
+    )
+    scope.tables.define("l_off_cpu_away", _AWAY)
+    scope.tables.define(
+        "l_off_cpu_parts",
+        """
+        SELECT o.*, CASE WHEN single THEN (until - since) / greatest(end_ns - begin_ns, 1)
+          ELSE greatest(until - since - (u.away - s.away), 0)
+            / greatest(end_ns - begin_ns - (e.away - b.away), 1) END AS inside
+        FROM l_off_cpu_met o
+        LEFT JOIN l_off_cpu_away b ON (b.pid, b.tid, b.t) = (o.pid, o.tid, o.begin_ns)
+        LEFT JOIN l_off_cpu_away s ON (s.pid, s.tid, s.t) = (o.pid, o.tid, o.since)
+        LEFT JOIN l_off_cpu_away u ON (u.pid, u.tid, u.t) = (o.pid, o.tid, o.until)
+        LEFT JOIN l_off_cpu_away e ON (e.pid, e.tid, e.t) = (o.pid, o.tid, o.end_ns)
         """,
     )
     scope.tables.define(
@@ -93,6 +105,23 @@ def define_off_cpu(scope: Scope) -> None:
         " AND o.since < p.end_ns AND o.until > p.start_ns WHERE o.single GROUP BY o.task",
     )
 
+
+# How long a thread was in intervals by themselves before each moment at which a sum is cut.
+_AWAY = """
+WITH moments AS (
+  SELECT DISTINCT pid, tid, unnest([begin_ns, since, until, end_ns]) AS t
+  FROM l_off_cpu_met WHERE NOT single),
+alone AS (
+  SELECT pid, tid, begin_mono_ns AS begin_ns, end_mono_ns AS end_ns,
+    sum(off_ns) OVER (PARTITION BY pid, tid ORDER BY begin_mono_ns
+      ROWS UNBOUNDED PRECEDING) - off_ns AS before
+  FROM off_cpu WHERE off_ns = end_mono_ns - begin_mono_ns
+    AND (pid, tid) IN (SELECT (pid, tid) FROM moments))
+SELECT m.pid, m.tid, m.t,
+  coalesce(a.before + least(m.t, a.end_ns) - a.begin_ns, 0)::BIGINT AS away
+FROM moments m ASOF LEFT JOIN alone a
+  ON a.pid = m.pid AND a.tid = m.tid AND a.begin_ns <= m.t
+"""
 
 # An interval by itself is cut where its span is; of a sum over a second any part may be inside.
 _WHOLE = "CASE WHEN single THEN inside WHEN inside > 0.999999 THEN 1 ELSE 0 END"
