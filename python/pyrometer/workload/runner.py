@@ -15,6 +15,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Sequence
@@ -42,6 +43,10 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_WRONG_RESULT = 3
 EXIT_SIGNAL = 128
+
+
+_HEARD = threading.Event()
+_PATIENCE_S = 0.5
 
 
 class Interrupted(BaseException):
@@ -246,8 +251,31 @@ def _on_signals(handler: Any) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    _HEARD.set()
     raise Interrupted(number)
 
 
+def insist() -> None:
+    """Have the main thread hear a signal that came the moment before it began to wait.
+
+    Python looks whether a signal came between its own instructions. One that comes as the thread
+    enters a system call, or that another thread takes, is heard when that call ends: of an answer
+    of Spark, after the job. The thread is signalled again, which ends its waiting.
+    """
+    heard_of, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    main_thread = threading.main_thread().ident or 0
+
+    def signal_again() -> None:
+        while number := os.read(heard_of, 1):
+            time.sleep(_PATIENCE_S)
+            if number[0] in (signal.SIGINT, signal.SIGTERM) and not _HEARD.is_set():
+                signal.pthread_kill(main_thread, number[0])
+
+    threading.Thread(target=signal_again, name="pyrometer-signals", daemon=True).start()
+
+
 if __name__ == "__main__":
+    insist()
     sys.exit(main(sys.argv[1:]))
