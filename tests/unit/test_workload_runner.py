@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -188,3 +190,36 @@ def test_what_is_load_for_others_is_no_iteration(run, spark, tmp_path):
     assert lines[2]["mono_ns"] - lines[1]["mono_ns"] >= 50e6
     assert (tmp_path / "done-0").is_file()
     assert (tmp_path / "over").is_file()
+
+
+@pytest.fixture
+def child():
+    """A process of ours that has nothing to do with Spark."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield process
+    process.communicate()
+
+
+class GivenUpError(BaseException):
+    pass
+
+
+def test_a_session_given_up_as_it_begins_ends_its_own_processes_alone(child, monkeypatch):
+    begun = []
+
+    def give_up(builder):
+        begun.append(subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE))
+        raise GivenUpError
+
+    monkeypatch.setattr("pyspark.sql.SparkSession.Builder.getOrCreate", give_up)
+    with pytest.raises(GivenUpError):
+        runner.start_session({})
+    begun[0].stdin.close()
+    assert begun[0].wait() == -signal.SIGTERM
+    assert child.poll() is None
+
+
+def test_a_run_without_spark_ends_no_process_of_others(run, spark, child, monkeypatch):
+    monkeypatch.setattr("tests.support.toy_workload.Toy.engine", "process")
+    assert run("right", iterations=1, warmup=0)[0] == 0
+    assert child.poll() is None

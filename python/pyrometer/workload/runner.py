@@ -45,6 +45,7 @@ EXIT_WRONG_RESULT = 3
 EXIT_SIGNAL = 128
 
 
+# A signal was heard; one that was not for so long is sent again.
 _HEARD = threading.Event()
 _PATIENCE_S = 0.5
 
@@ -184,7 +185,12 @@ def start_session(conf: dict[str, str]) -> Any:
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    ours = _children()
+    try:
+        return builder.getOrCreate()
+    except BaseException:
+        _terminate(_children() - ours)
+        raise
 
 
 def main(arguments: list[str]) -> int:
@@ -230,7 +236,6 @@ def _stop(spark: Any) -> None:
     # A second signal while Spark stops means: now. The JVM ends with us, its stdin closes.
     _on_signals(lambda number, frame: os._exit(EXIT_SIGNAL + number))
     if spark is None:
-        _end_children()
         return
     try:
         spark.stop()
@@ -238,11 +243,19 @@ def _stop(spark: Any) -> None:
         say(f"Spark did not stop cleanly: {type(error).__name__}: {error}")
 
 
-def _end_children() -> None:
-    """End the JVM of a session that was given up as it began: it does not look at its stdin yet."""
-    with suppress(OSError):
-        for child in Path("/proc/thread-self/children").read_text().split():
-            os.kill(int(child), signal.SIGTERM)
+def _children() -> set[int]:
+    """Return the processes that this thread began."""
+    try:
+        return {int(pid) for pid in Path("/proc/thread-self/children").read_text().split()}
+    except OSError:
+        return set()
+
+
+def _terminate(pids: set[int]) -> None:
+    """End a JVM that is given up as it begins: it does not look at its stdin yet."""
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
 
 
 def _on_signals(handler: Any) -> None:
