@@ -45,7 +45,7 @@ pub struct Processes {
     pub ended: Vec<Seen>,
     /// The last of them, with the threads that had their last rows then.
     ended_lately: VecDeque<(i32, BTreeSet<i32>)>,
-    /// Threads seen of ended processes, and readings done of them.
+    /// Of ended processes: threads seen, readings done of them, and sleep counted as waiting.
     ended_threads: (u64, u64, i64),
     /// Processes whose I/O counters may not be read.
     pub io_denied: u64,

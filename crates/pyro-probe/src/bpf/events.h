@@ -22,7 +22,7 @@ enum lost {
 	UNSEEN_SWITCHES = LOST_KINDS,
 };
 
-/* What found no room. */
+/* How often each of them happened. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, LOST_KINDS + 1);
@@ -30,11 +30,16 @@ struct {
 	__type(value, u64);
 } lost SEC(".maps");
 
-static __always_inline void lose(u32 what)
+static __always_inline void tally(u32 what)
 {
 	u64 *count = bpf_map_lookup_elem(&lost, &what);
 	if (count)
 		++*count;
+}
+
+static __always_inline void lose(enum lost what)
+{
+	tally(what);
 }
 
 /* Sums are kept in two maps of a kind. While one is added to, the other is drained: nobody adds to

@@ -273,7 +273,7 @@ static __always_inline void came_unseen(struct task_struct *task, struct thread 
 		return lose(LOST_INTERVALS);
 	if (came < thread->off_ns)
 		came = thread->off_ns;
-	lose(UNSEEN_SWITCHES);
+	tally(UNSEEN_SWITCHES);
 	switched_in(task, thread, came < now ? came : now, false);
 }
 
