@@ -69,7 +69,13 @@ def run_queue(found: Sums) -> Row:
     if found.run_queue is None:
         return Row(path=path, parent="task", method="unavailable", source=NO_PROBE)
     queue = found.run_queue
-    made = row(path, queue.value_ns, queue.n, "probe: schedstat run delay of task threads")
+    made = row(
+        path,
+        queue.value_ns,
+        queue.n,
+        "probe: schedstat run delay of task threads; "
+        "read from /proc on Linux 6.12 and later it may hold sleep",
+    )
     return left_open(made, queue.low_ns, queue.high_ns, "readings")
 
 

@@ -80,8 +80,8 @@ def define_off_cpu(scope: Scope) -> None:
         "l_off_cpu_parts",
         """
         SELECT o.*, CASE WHEN single THEN (until - since) / greatest(end_ns - begin_ns, 1)
-          ELSE greatest(until - since - (u.away - s.away), 0)
-            / greatest(end_ns - begin_ns - (e.away - b.away), 1) END AS inside
+          ELSE least(greatest(until - since - (u.away - s.away), 0)
+            / greatest(end_ns - begin_ns - (e.away - b.away), 1), 1) END AS inside
         FROM l_off_cpu_met o
         LEFT JOIN l_off_cpu_away b ON (b.pid, b.tid, b.t) = (o.pid, o.tid, o.begin_ns)
         LEFT JOIN l_off_cpu_away s ON (s.pid, s.tid, s.t) = (o.pid, o.tid, o.since)
