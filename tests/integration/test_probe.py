@@ -178,6 +178,29 @@ def test_host_cpu_modes_add_up_to_the_window(
     assert total == pytest.approx(wall * (os.cpu_count() or 1), rel=0.1)
 
 
+def test_all_threads_of_the_machine_are_the_control_groups_count(
+    burned: tuple[RunPaths, int, dict[str, Any]],
+) -> None:
+    paths, pid, _ = burned
+    seen = dict(
+        query(
+            paths,
+            "SELECT name, max(value) - min(value) FROM os_series"
+            " WHERE scope = 'host' AND name LIKE 'cpu_%' GROUP BY name",
+        )
+    )
+    root = Path("/sys/fs/cgroup/cpuacct/cpuacct.usage")
+    assert ("cpu_threads_ns" in seen) == root.exists()
+    if root.exists():
+        ticks = sum(seen[f"cpu_{mode}_ns"] for mode in ("user", "nice", "system"))
+        assert seen["cpu_threads_ns"] == pytest.approx(ticks, rel=0.2, abs=200_000_000)
+        ((own,),) = query(
+            paths,
+            f"SELECT max(value) FROM os_series WHERE scope = 'process/{pid}' AND name = 'cpu_ns'",
+        )
+        assert seen["cpu_threads_ns"] > 0.8 * own
+
+
 def test_the_report_accounts_for_the_probe(
     burned: tuple[RunPaths, int, dict[str, Any]],
 ) -> None:

@@ -202,6 +202,34 @@ def test_losing_host_time_moves_the_core_view_by_that_time(name: str) -> None:
     assert gap_ns(before) - gap_ns(after) == pytest.approx(0.2 * whole, rel=1e-6)
 
 
+def test_threads_counted_to_the_nanosecond_go_before_ticks() -> None:
+    world = World(STAGES)
+    before = account(world.rows).core_view
+    missed = 7 * MS
+    whole = world.task_cpu + world.other_cpu + world.elsewhere + missed
+    rows = list(world.rows["os_series"])
+    for at, seen in ((0, 0), (world.end_ms, whole)):
+        world.add(
+            "os_series",
+            host=HOST,
+            t_mono_ns=mono(at),
+            scope="host",
+            name="cpu_threads_ns",
+            value=seen,
+        )
+    after = account(world.rows).core_view
+    moved = value(after, "other_processes") - value(before, "other_processes")
+    assert moved == pytest.approx(missed, rel=1e-3)
+    assert gap_ns(after) - gap_ns(before) == pytest.approx(missed, rel=1e-3)
+    lost = [
+        {**row, "value": round(row["value"] * 0.8)} if row["name"] == "cpu_threads_ns" else row
+        for row in world.rows["os_series"]
+    ]
+    assert len(lost) == len(rows) + 2
+    without = account({**world.rows, "os_series": lost}).core_view
+    assert gap_ns(after) - gap_ns(without) == pytest.approx(0.2 * whole, rel=1e-6)
+
+
 def test_every_sum_of_children_stays_within_its_parent_s_samples() -> None:
     report = account(World(STAGES).rows)
     for view in (report.slot_view, report.core_view):

@@ -1,7 +1,9 @@
 //! Host series and those of the root's control group.
 
+use std::os::unix::fs::MetadataExt;
+
 use crate::energy::Energy;
-use crate::parse::{cgroup, host, process};
+use crate::parse::{self, cgroup, host, process};
 use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns, sysconf};
 
@@ -24,6 +26,16 @@ impl Machine {
     }
 }
 
+/// CPU time of all threads of the machine, in nanoseconds where `/proc/stat` counts ticks.
+pub const ALL_THREADS: &str = "cpu_threads_ns";
+
+/// Whether what we see as the root of the control groups is the machine's own.
+fn in_first_namespace() -> bool {
+    /// `PROC_CGROUP_INIT_INO` of include/linux/proc_ns.h.
+    const FIRST: u64 = 0xEFFF_FFFB;
+    std::fs::metadata("/proc/self/ns/cgroup").is_ok_and(|file| file.ino() == FIRST)
+}
+
 /// A file that is there: read once to see, then kept.
 fn present(path: &str, descriptors: &Descriptors, buffer: &mut Buffer) -> Option<ProcFile> {
     let mut file = ProcFile::new(path, descriptors);
@@ -42,6 +54,7 @@ struct GroupFile {
 pub struct Host {
     machine: Machine,
     stat: ProcFile,
+    all_threads: Option<ProcFile>,
     loadavg: Option<ProcFile>,
     meminfo: Option<ProcFile>,
     vmstat: Option<ProcFile>,
@@ -81,6 +94,7 @@ impl Host {
         let mut host = Self {
             machine,
             stat: ProcFile::new("/proc/stat", descriptors),
+            all_threads: None,
             loadavg: open("/proc/loadavg"),
             meminfo: open("/proc/meminfo"),
             vmstat: open("/proc/vmstat"),
@@ -110,6 +124,10 @@ impl Host {
             text(&format!("/proc/{root}/cgroup")),
             cgroup::mounts(&text("/proc/self/mountinfo")),
         );
+        if in_first_namespace() {
+            self.all_threads = cgroup::v1::root_usage(&mounts)
+                .and_then(|path| present(&path, descriptors, buffer));
+        }
         for (controllers, group) in process::cgroups(&groups) {
             let ours = |mount: &&cgroup::Mount| match controllers {
                 "" => mount.controllers.is_empty(),
@@ -184,6 +202,11 @@ impl Host {
                     }
                 },
             );
+        }
+        if let Some(file) = &mut self.all_threads
+            && let Some(used_ns) = file.read(buffer).ok().and_then(|text| parse::number(text.trim_end()))
+        {
+            recorder.record(mono_ns(), scope, ALL_THREADS, used_ns);
         }
         if slow {
             self.slow_pass(scope, recorder, buffer);
@@ -339,6 +362,7 @@ mod tests {
         emitted.entry("host").or_default().extend(
             host::CPU_MODES
                 .into_iter()
+                .chain([ALL_THREADS])
                 .chain(ours(host::STAT))
                 .chain(host::LOAD)
                 .chain([host::LOAD_THREADS, host::ALLOC_STALLS])

@@ -144,7 +144,15 @@ pub fn io_max(text: &str, emit: &mut Emit) {
 /// What only v1 has.
 pub mod v1 {
     use super::super::{Emit, number, ticks_ns};
-    use super::IO;
+    use super::{IO, Mount};
+
+    /// File that counts the CPU time of every thread below the root of `cpuacct`.
+    pub fn root_usage(mounts: &[Mount]) -> Option<String> {
+        mounts
+            .iter()
+            .find(|mount| mount.root == "/" && mount.controllers.iter().any(|has| has == "cpuacct"))
+            .map(|mount| format!("{}/cpuacct.usage", mount.point))
+    }
 
     /// Parses `blkio.throttle.io_service_bytes_recursive`: bytes of all devices together.
     pub fn io_service_bytes(text: &str, emit: &mut Emit) {
@@ -372,5 +380,16 @@ mod tests {
             Some("/sys/fs/cgroup/unified/x".to_owned())
         );
         assert_eq!(folder(&found[1], "/../x"), None);
+        assert_eq!(v1::root_usage(&found), None);
+    }
+
+    #[test]
+    fn all_threads_are_those_of_the_whole_hierarchy_alone() {
+        let mounted = |root: &str| {
+            let line = format!("35 31 0:32 {root} /acct rw - cgroup cgroup rw,cpu,cpuacct\n");
+            v1::root_usage(&mounts(&line))
+        };
+        assert_eq!(mounted("/"), Some("/acct/cpuacct.usage".to_owned()));
+        assert_eq!(mounted("/docker/1f"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyrometer.analyse.counters import growth
+from pyrometer.analyse.counters import BUSY, growth
 from pyrometer.analyse.cpu import OWN_PROCESS, process_cpu_ns
 from pyrometer.analyse.ledger.comparison import compare
 from pyrometer.analyse.ledger.core import cpus_count
@@ -129,6 +129,18 @@ def _host_checks(scope: Scope) -> list[Check]:
                 cpus * scope.window.length_ns,
                 cpus * 20_000_000,
                 "All times of /proc/stat against the clock; ticks of 10 ms per CPU.",
+            )
+        )
+    if cpus and "cpu_threads_ns" in host:
+        found.append(
+            compare(
+                "host: ticks and threads",
+                sum(host.get(name, 0) for name in BUSY),
+                host["cpu_threads_ns"],
+                cpus * 20_000_000,
+                "Busy times of /proc/stat against the CPU time of every thread (cpuacct.usage of"
+                " the root). A guest that is not run misses ticks; interrupts while a CPU idles"
+                " are in no thread.",
             )
         )
     return found

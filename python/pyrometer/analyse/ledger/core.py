@@ -139,7 +139,10 @@ def _others(
 ) -> list[Row]:
     followed = process_cpu_ns(scope)
     own = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
-    busy = sum(host.get(name, 0) for name in BUSY) - interrupts.apart_ns
+    busy, counted = host.get("cpu_threads_ns"), "cpuacct.usage of the root"
+    if busy is None:
+        busy = sum(host.get(name, 0) for name in BUSY) - interrupts.apart_ns
+        counted = TICKS
     rows = []
     if followed is None:
         why = "no CPU total of the followed processes"
@@ -150,7 +153,7 @@ def _others(
                 path="other_processes",
                 value_ns=busy - followed - own - (kernel_ns or 0),
                 method="by_complement",
-                source=f"host busy ({TICKS}) − followed processes − the probe"
+                source=f"host busy ({counted}) − followed processes − the probe"
                 + ("; kernel threads are among them" if kernel_ns is None else " − kernel threads"),
             )
         )
