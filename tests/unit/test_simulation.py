@@ -13,12 +13,13 @@ from tests.support.tables import MS
 
 from pyrometer.analyse.simulation.calibrated import calibrate
 from pyrometer.analyse.simulation.cluster import most_slots
-from pyrometer.analyse.simulation.contention import Contention, cpu_limit
+from pyrometer.analyse.simulation.contention import Contention
 from pyrometer.analyse.simulation.intervals import REPLICATES, draw_errors
 from pyrometer.analyse.simulation.left_out import Sized, leave_out
 from pyrometer.analyse.simulation.measured import Tasks
 from pyrometer.analyse.simulation.prices import Prices, read_prices
 from pyrometer.analyse.simulation.settings import settings_of
+from pyrometer.analyse.simulation.turns import Turns
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
 from pyrometer.store.manifest import Exit, Host, Manifest, Workload, write_manifest
@@ -245,7 +246,7 @@ def test_each_size_is_predicted_from_the_others(tmp_path: Path) -> None:
 def test_contention_leaves_the_measured_size_as_it_was(tmp_path: Path) -> None:
     run = measured(diamond().write(tmp_path))
     load = {(stage.stage_id, 0): 1.0 for stage in run.stages}
-    law = Contention(cpu_limit(1), cpu_limit(1), "one CPU", load)
+    law = Contention(Turns(1), Turns(1), "one CPU", load)
     assert calibrate(run, law).schedule.elapsed_ns == calibrate(run).schedule.elapsed_ns
     from pyrometer.analyse.simulation.account import Question, account
     from pyrometer.analyse.windows import Window
@@ -255,7 +256,7 @@ def test_contention_leaves_the_measured_size_as_it_was(tmp_path: Path) -> None:
     # One CPU is busy from 100 to 160 and from 165 to 185 whatever the slots are; on one slot too.
     elapsed = [ms(level.elapsed_ns.value) for level in report.levels]
     assert elapsed == pytest.approx([200, 200, 200])
-    two = Contention(cpu_limit(1), cpu_limit(2), "two CPUs", load)
+    two = Contention(Turns(1), Turns(2), "two CPUs", load)
     assert account(run, Window("application"), "", asked, two).levels[2].speedup > 1.1
 
 

@@ -7,13 +7,17 @@ run. So the measured size comes out as measured, whatever the law.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from pyrometer.analyse.simulation.measured import Measured
 
 SlowDown = Callable[[float], float]
 LOADS = 1024
+_EACH, _STEP = 64, 0.03
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Contention:
         What the law is.
     cpus : float or None
         CPUs of the host that was measured, where the law is by them.
+    on : callable or None
+        The same law on another number of CPUs, where it is by them.
     """
 
     measured: SlowDown
@@ -37,6 +43,7 @@ class Contention:
     words: str
     load: dict[tuple[int, int], float] | None = None
     cpus: float | None = None
+    on: Callable[[float], SlowDown] | None = None
 
     def tables(self) -> tuple[list[float], list[float]]:
         """Give both laws at loads 0, 1, 2, …."""
@@ -49,8 +56,11 @@ class Contention:
 
 
 def tabulate(law: SlowDown, loads: int = LOADS) -> list[float]:
-    """Give a law's values at loads 0, 1, 2, …."""
-    return [law(float(load)) for load in range(loads + 1)]
+    """Give a law's values at loads 0, 1, 2, …; beyond 64 in steps of 3 %, and linear between."""
+    each = range(min(loads, _EACH) + 1)
+    steps = np.geomspace(_EACH, loads, max(2, round(math.log(loads / _EACH) / _STEP)))[1:]
+    at = [*map(float, each), *(steps if loads > _EACH else ())]
+    return list(map(float, np.interp(np.arange(loads + 1), at, [law(load) for load in at])))
 
 
 def universal(alpha: float, beta: float) -> SlowDown:
@@ -68,21 +78,6 @@ def universal(alpha: float, beta: float) -> SlowDown:
         return 1 + alpha * beyond + beta * max(load, 1.0) * beyond
 
     return law
-
-
-def cpu_limit(cpus: float) -> SlowDown:
-    """Make the slow-down of tasks that share CPUs, by how many they would keep busy.
-
-    The utilisation law: below as many nothing waits, above it the CPUs are the bottleneck (Denning
-    and Buzen, "The operational analysis of queueing network models", 1978).
-
-    Examples
-    --------
-    >>> law = cpu_limit(2)
-    >>> law(1.5), law(3)
-    (1.0, 1.5)
-    """
-    return lambda load: max(1.0, load / cpus)
 
 
 def fitted(alpha: float, beta: float) -> Contention:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyrometer.analyse.ledger.groups import Only
 from pyrometer.analyse.ledger.report import Asked, ledger_report
-from pyrometer.analyse.simulation.contention import Contention, cpu_limit
+from pyrometer.analyse.simulation.contention import Contention
 from pyrometer.analyse.simulation.measured import Measured
+from pyrometer.analyse.simulation.queries import SIDE_BY_SIDE
+from pyrometer.analyse.simulation.turns import Turns, as_measured
 from pyrometer.plan.factors import parse_cpus
 from pyrometer.store import Run
 
@@ -13,11 +17,12 @@ from pyrometer.store import Run
 def of_ledger(
     run: Run, measured: Measured, window: str, asked_cpus: float | None
 ) -> tuple[Contention | None, str | None]:
-    """Give the CPU limit with the CPU shares of each stage's tasks, or why it cannot be had.
+    """Give the law of tasks that take turns, with the CPU shares of each stage's tasks, or why not.
 
     A task's share is what it did not spend waiting (for I/O, locks, others) of its time without
     the run queue: what it would keep busy of a CPU that it need not wait for. Pauses of the
-    collector and the scheduler's delay are CPU as well, of other threads.
+    collector and the scheduler's delay are CPU as well, of other threads. How much slower tasks
+    were for want of a CPU is measured: their time over what it was without the run queue.
     """
     cpus = _cpus(run)
     if cpus is None:
@@ -25,7 +30,9 @@ def of_ledger(
     stages = ledger_report(
         run, window, Asked(by="stage", only=Only(), most=max(1, len(measured.stages)))
     )
-    load = {}
+    load: dict[tuple[int, int], float] = {}
+    took = queued = 0
+    wanted = 0.0
     for group in stages.groups:
         rows = {row.path: row.value_ns for row in group.view.rows}
         queue, total = rows.get("task/run_queue"), group.view.total_ns
@@ -35,11 +42,19 @@ def of_ledger(
         if (free := total - queue) > 0:
             share = min(1.0, max(0.0, 1 - waits / free))
             load[group.stage_id, group.stage_attempt or 0] = share
+            took, queued, wanted = took + total, queued + queue, wanted + share * free
     if not load:
         return None, "the ledger does not tell how long tasks waited for a CPU"
     asked = cpus if asked_cpus is None else asked_cpus
     words = f"CPU shares of the ledger on {asked:g} CPUs, measured on {cpus:g}"
-    return Contention(cpu_limit(cpus), cpu_limit(asked), words, load, cpus), None
+    beside = dict(run.tables.query(SIDE_BY_SIDE, [measured.app_index]))
+    without_queue = sum(beside.values()) * (took - queued) / took
+    law = as_measured(cpus, wanted / (took - queued), beside, without_queue)
+
+    def on(cpus: float) -> Turns:
+        return replace(law, cpus=cpus)
+
+    return Contention(law, on(asked), words, load, cpus, on), None
 
 
 def _cpus(run: Run) -> float | None:

@@ -20,7 +20,7 @@ from scipy import stats
 from pyrometer.analyse.compare.two import mean_of
 from pyrometer.analyse.simulation.calibrated import Calibrated, calibrate
 from pyrometer.analyse.simulation.cluster import Shape, most_slots, tasks_ratios
-from pyrometer.analyse.simulation.contention import Contention, cpu_limit
+from pyrometer.analyse.simulation.contention import Contention
 from pyrometer.analyse.simulation.core import schedules
 from pyrometer.analyse.simulation.doubts import doubts_of, of_runs, told, without_runs
 from pyrometer.analyse.simulation.intervals import LEVEL, coverage
@@ -67,8 +67,8 @@ class Sized:
         found, made = [], self.made
         for slots, cpus in sizes:
             law = self.contention
-            if law is not None and cpus is not None:
-                law = replace(law, asked=cpu_limit(cpus))
+            if law is not None and law.on is not None and cpus is not None:
+                law = replace(law, asked=law.on(cpus))
             shape = Shape(slots / self.size[0])
             clusters = [made.cluster(Shape()), made.cluster(shape)]
             ratios = tasks_ratios(self.measured, len(made.graph.after), shape.ratio)

@@ -47,6 +47,20 @@ SELECT j.job_id, j.submit_wall_ns AS submit_ns,
 FROM jobs j JOIN sim_window w ON j.submit_wall_ns >= w.start_ns AND j.submit_wall_ns <= w.end_ns
 WHERE j.app_index = $1 ORDER BY j.job_id
 """
+# Task time by how many tasks ran at once on a host, in steps of a quarter of e.
+SIDE_BY_SIDE = """
+WITH ran AS (
+  SELECT DISTINCT t.host, t.task_attempt_id, t.launch_wall_ns AS a, t.finish_wall_ns AS b
+  FROM tasks t JOIN sim_stages s USING (stage_id)
+  WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND t.finish_wall_ns > t.launch_wall_ns),
+changes AS (SELECT host, a AS t, 1 AS change FROM ran UNION ALL SELECT host, b, -1 FROM ran),
+steps AS (SELECT host, t, sum(change) AS change FROM changes GROUP BY ALL),
+levels AS (
+  SELECT sum(change) OVER w AS n, lead(t) OVER w - t AS ns FROM steps
+  WINDOW w AS (PARTITION BY host ORDER BY t))
+SELECT round(exp(round(ln(n) * 4) / 4))::DOUBLE AS tasks, sum(n * ns)::DOUBLE AS ns
+FROM levels WHERE n > 0 AND ns > 0 GROUP BY 1
+"""
 # An attempt whose result was lost later has a second row; its scheduler delay is Spark's:
 # core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala.
 TASKS = """
