@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,11 +91,22 @@ def test_a_process_is_observed_and_left_as_it_was(tmp_path):
 
 
 def test_it_ends_with_the_process_and_tells_what_could_not_be_read(tmp_path):
-    process = subprocess.Popen(["sleep", "0.7"])
+    process = subprocess.Popen(["sleep", "600"])
+
+    def end_when_observed() -> None:
+        end = time.monotonic() + 60
+        while not any((tmp_path / "r" / "raw").glob("probe-*.arrows")) and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(2)
+        process.kill()
+        process.wait()
+
+    ending = threading.Thread(target=end_when_observed)
+    ending.start()
     made = beside.probe(
         [process.pid], annotation="word@no_such_symbol", run_dir=tmp_path / "r", report=False
     )
-    process.wait()
+    ending.join()
     assert made.reason == "it ended"
     (doubt,) = [d for d in made.record.manifest.doubts if d.code == "annotation_unread"]
     assert "no_such_symbol" in doubt.message
