@@ -97,3 +97,20 @@ def test_latencies_are_added_up_by_device_and_operation(tmp_path: Path) -> None:
     # Four powers of two from the first bucket to the last, of which two are empty.
     assert re.search(r"vda read, at the device +65\.5 µs +█   ▃ +2\.10 ms", text)
     assert "process not known 4242 100 %" in text
+
+
+def test_of_a_period_cut_by_the_window_the_buckets_hold_what_is_left(tmp_path: Path) -> None:
+    world = _world()
+    begin = min(row["start_mono_ns"] for row in world.rows["spans"])
+    # Two thirds of the period lie before the application; a third of each of three is one.
+    since = begin - 2 * (end := 600 * MS)
+    for low in (1 << 12, 1 << 14, 1 << 16):
+        world.add(
+            "io_latency", host=HOST, begin_mono_ns=since, end_mono_ns=begin + end, kind="read",
+            device=None, pid=4242, operation="read", low_ns=low, count=1, sum_ns=low, bytes=4096,
+        )  # fmt: skip
+    world.write(tmp_path)
+    with Run.open(tmp_path) as run:
+        (found,) = io_latency(open_scope(run, "application"))
+    assert found.count == 1 == sum(bucket.count for bucket in found.buckets)
+    put(Console(file=io.StringIO()), latency_lines([found], Look(False, 40, 120)))

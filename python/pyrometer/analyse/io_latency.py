@@ -29,14 +29,14 @@ def io_latency(scope: Scope) -> list[IoLatency]:
         return []
     define_latencies(scope)
     rows = scope.tables.query(
-        "SELECT kind, device, operation, round(sum(count))::BIGINT, round(sum(sum_ns))::BIGINT,"
-        " round(sum(bytes))::BIGINT FROM w_latency GROUP BY ALL HAVING round(sum(count)) > 0"
-        " ORDER BY kind, device, sum(sum_ns) DESC, operation"
+        "SELECT kind, device, operation, round(sum(sum_ns))::BIGINT, round(sum(bytes))::BIGINT"
+        " FROM w_latency GROUP BY ALL ORDER BY kind, device, sum(sum_ns) DESC, operation"
     )
     buckets, processes = _buckets(scope), _processes(scope)
     return [
-        _made((kind, device, operation), (count, total, moved), buckets, processes)
-        for kind, device, operation, count, total, moved in rows
+        _made(key, total, moved, buckets[key], processes)
+        for *names, total, moved in rows
+        if (key := (names[0], names[1], names[2])) in buckets
     ]
 
 
@@ -61,10 +61,16 @@ _Key = tuple[str, str | None, str]
 
 def _buckets(scope: Scope) -> dict[_Key, list[LatencyBucket]]:
     found: dict[_Key, list[LatencyBucket]] = {}
+    # What is left of each bucket's count is carried to the next: together they are the whole.
     for kind, device, operation, low, count, total in scope.tables.query(
-        "SELECT kind, device, operation, low_ns, round(sum(count))::BIGINT,"
-        " round(sum(sum_ns))::BIGINT FROM w_latency GROUP BY ALL"
-        " HAVING round(sum(count)) > 0 ORDER BY low_ns"
+        "SELECT kind, device, operation, low_ns, count, total FROM ("
+        " SELECT *, (upto - lag(upto, 1, 0) OVER w)::BIGINT AS count FROM ("
+        "  SELECT *, round(sum(n) OVER w) AS upto FROM ("
+        "   SELECT kind, device, operation, low_ns, sum(count) AS n,"
+        "    round(sum(sum_ns))::BIGINT AS total FROM w_latency GROUP BY ALL)"
+        "  WINDOW w AS (PARTITION BY kind, device, operation ORDER BY low_ns))"
+        " WINDOW w AS (PARTITION BY kind, device, operation ORDER BY low_ns))"
+        " WHERE count > 0 ORDER BY low_ns"
     ):
         bucket = LatencyBucket(low_ns=low, count=count, sum_ns=total)
         found.setdefault((kind, device, operation), []).append(bucket)
@@ -91,12 +97,13 @@ def _processes(scope: Scope) -> dict[_Key, list[LatencyProcess]]:
 
 def _made(
     key: _Key,
-    sums: tuple[int, int, int | None],
-    buckets: dict[_Key, list[LatencyBucket]],
+    total: int,
+    moved: int | None,
+    histogram: list[LatencyBucket],
     processes: dict[_Key, list[LatencyProcess]],
 ) -> IoLatency:
-    (kind, device, operation), (count, total, moved) = key, sums
-    histogram = buckets.get(key, [])
+    kind, device, operation = key
+    count = sum(bucket.count for bucket in histogram)
     return IoLatency(
         kind=kind,
         device=device,
