@@ -204,7 +204,10 @@ impl Host {
             );
         }
         if let Some(file) = &mut self.all_threads
-            && let Some(used_ns) = file.read(buffer).ok().and_then(|text| parse::number(text.trim_end()))
+            && let Some(used_ns) = file
+                .read(buffer)
+                .ok()
+                .and_then(|text| parse::number(text.trim_end()))
         {
             recorder.record(mono_ns(), scope, ALL_THREADS, used_ns);
         }

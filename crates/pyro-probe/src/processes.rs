@@ -11,7 +11,7 @@ use crate::parse::counters::Counters;
 use crate::parse::process::stat;
 use crate::rows::Rows;
 use crate::series::Recorder;
-use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns};
+use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns};
 use crate::threads::{Source, Threads};
 use crate::tier::Tier;
 
@@ -217,19 +217,28 @@ impl Processes {
         buffer: &mut Buffer,
         rows: &mut Rows,
     ) {
-        let pids: Vec<i32> = self.followed.keys().copied().collect();
-        for pid in pids {
+        // Threads of all come first: whom we keep from a CPU while we read files looks other than
+        // it would. A process whose clock is not told may be gone: its files are asked before.
+        let mut asked = Vec::new();
+        for (&pid, process) in &mut self.followed {
+            process.listing_due |= created;
+            let cpu_ns = process_cpu_ns(pid);
+            if cpu_ns.is_some() {
+                process.read_threads(depth, cpu_ns, self.iterator.as_mut(), buffer, rows);
+            }
+            asked.push((pid, cpu_ns.is_some()));
+        }
+        for (pid, done) in asked {
             let Some(process) = self.followed.get_mut(&pid) else {
                 continue;
             };
-            let cpu_before = process.seen.cpu_ns;
             if !process.read(depth, self.machine, recorder, buffer) {
                 self.end(pid, recorder, buffer, rows);
                 continue;
             }
-            process.listing_due |= created;
-            let none_ran = cpu_before.is_some() && cpu_before == process.seen.cpu_ns;
-            process.read_threads(depth, none_ran, self.iterator.as_mut(), buffer, rows);
+            if !done {
+                process.read_threads(depth, None, self.iterator.as_mut(), buffer, rows);
+            }
             if depth == Depth::Last
                 && let Some(threads) = process.threads.as_mut()
             {
@@ -284,7 +293,7 @@ impl Processes {
         };
         process.read(Depth::Last, self.machine, recorder, buffer);
         recorder.record(mono_ns(), process.scope, "parent_pid", process.parent_pid);
-        process.read_threads(Depth::Last, false, self.iterator.as_mut(), buffer, rows);
+        process.read_threads(Depth::Last, None, self.iterator.as_mut(), buffer, rows);
         if let Some(threads) = process.threads.as_mut() {
             if self.ended_lately.len() == ENDED_LATELY {
                 self.ended_lately.pop_front();

@@ -18,6 +18,7 @@ use crate::schedule::{Lateness, Schedule};
 use crate::series::Recorder;
 use crate::setting;
 use crate::slot::Slots;
+use crate::sys::urgency::{Urgency, be_urgent};
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
 use crate::taskstats::{Taskstats, Told};
 use crate::tier::{self, Tier};
@@ -65,6 +66,7 @@ pub struct Options {
 pub fn record(options: &Options) -> io::Result<()> {
     sys::detach();
     let mut probe = Probe::start(options)?;
+    probe.urgency = be_urgent();
     let reason = probe.run();
     probe.finish(reason);
     Ok(())
@@ -86,12 +88,15 @@ struct Probe {
     keeper: Option<OwnedFd>,
     buffer: Buffer,
     late: Lateness,
+    urgency: Urgency,
     schedule: Schedule,
     clock_pairs: ClockPairs,
     started_mono_ns: i64,
     passes: u64,
     rounds: u64,
     children_due: bool,
+    /// A process or thread was created between the last two passes.
+    created: bool,
     listing: Vec<u8>,
 }
 
@@ -148,12 +153,14 @@ impl Probe {
             taskstats: Taskstats::start(Path::new(setting::RECORDS)),
             buffer,
             late: Lateness::default(),
+            urgency: Urgency::Ordinary,
             schedule: Schedule::new(mono_ns(), options.hz, seed),
             clock_pairs: ClockPairs::start(),
             started_mono_ns,
             passes: 0,
             rounds: 0,
             children_due: true,
+            created: true,
             listing: Vec::new(),
         })
     }
@@ -235,8 +242,21 @@ impl Probe {
         let probe = self.recorder.scope("probe");
         self.recorder
             .record(now, probe, "passes_count", self.passes as i64);
-        let created = self.host.pass(slow, &mut self.recorder, &mut self.buffer);
-        self.children_due |= created;
+        self.threads_ended();
+        if let Some(slots) = &mut self.rows.slots {
+            slots.refresh();
+        }
+        // Threads first: whom we keep from a CPU while we read files looks other than it would.
+        self.processes.pass(
+            depth,
+            self.created,
+            &mut self.recorder,
+            &mut self.buffer,
+            &mut self.rows,
+        );
+        self.rows.count(slow);
+        self.created = self.host.pass(slow, &mut self.recorder, &mut self.buffer);
+        self.children_due |= self.created;
         // Processes are few and long-lived beside threads: looked for less often, but at once in the first second.
         if self.children_due && (slow || self.passes < self.options.hz as u64) {
             self.children_due = false;
@@ -247,18 +267,6 @@ impl Probe {
                 &mut self.buffer,
             );
         }
-        self.threads_ended();
-        if let Some(slots) = &mut self.rows.slots {
-            slots.refresh();
-        }
-        self.processes.pass(
-            depth,
-            created,
-            &mut self.recorder,
-            &mut self.buffer,
-            &mut self.rows,
-        );
-        self.rows.count(slow);
         if slow {
             let (user, system, _) = sys::own_usage();
             self.recorder
@@ -394,6 +402,7 @@ impl Probe {
                 "max_ns": self.late.max_ns,
                 "p95_ns": self.late.quantile_ns(0.95),
             },
+            "urgency": self.urgency.word(),
             "samples_count": thread_readings,
             "threads_seen_count": threads_seen,
             "run_delay_mistaken_ns": mistaken_ns,

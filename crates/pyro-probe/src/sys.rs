@@ -17,6 +17,7 @@ pub mod bpf;
 pub mod map;
 mod memory;
 pub mod netlink;
+pub mod urgency;
 
 pub use memory::read_memory;
 

@@ -76,6 +76,8 @@ pub(super) struct Process {
     tasks: Folder,
     /// Somewhere a thread was created since its own were listed.
     pub(super) listing_due: bool,
+    /// CPU time of the process when its threads were read.
+    threads_cpu_ns: Option<i64>,
     /// Tells when it ends.
     pub(super) exit: Option<OwnedFd>,
     pub(super) threads: Option<Threads>,
@@ -123,6 +125,7 @@ impl Process {
             status: file("status"),
             tasks,
             listing_due: true,
+            threads_cpu_ns: None,
             exit,
             threads: None,
         })
@@ -132,11 +135,13 @@ impl Process {
     pub(super) fn read_threads(
         &mut self,
         depth: Depth,
-        none_ran: bool,
+        cpu_ns: Option<i64>,
         iterator: Option<&mut ThreadIterator>,
         buffer: &mut Buffer,
         rows: &mut Rows,
     ) {
+        let none_ran = cpu_ns.is_some() && cpu_ns == self.threads_cpu_ns;
+        self.threads_cpu_ns = cpu_ns;
         let Some(threads) = self.threads.as_mut() else {
             return;
         };
