@@ -207,28 +207,39 @@ impl Processes {
             .extend(candidates.iter().map(|candidate| candidate.0));
     }
 
-    /// Reads every process and its threads. `created` says that somewhere on the host a process or
-    /// thread was created since the last pass.
-    pub fn pass(
+    /// Reads the threads of all processes, before anything that takes us time: whom we keep from a
+    /// CPU meanwhile looks other than it would. Says of which processes the clock was not told.
+    pub fn pass_threads(
         &mut self,
         depth: Depth,
         created: bool,
+        buffer: &mut Buffer,
+        rows: &mut Rows,
+    ) -> Vec<i32> {
+        let mut unread = Vec::new();
+        for (&pid, process) in &mut self.followed {
+            process.listing_due |= created;
+            match process_cpu_ns(pid) {
+                None => unread.push(pid),
+                told => {
+                    process.read_threads(depth, told, self.iterator.as_mut(), buffer, rows);
+                }
+            }
+        }
+        unread
+    }
+
+    /// Reads the files of all processes. One of `unread` may be gone; if not, its threads are read.
+    pub fn pass_files(
+        &mut self,
+        depth: Depth,
+        unread: &[i32],
         recorder: &mut Recorder,
         buffer: &mut Buffer,
         rows: &mut Rows,
     ) {
-        // Threads of all come first: whom we keep from a CPU while we read files looks other than
-        // it would. A process whose clock is not told may be gone: its files are asked before.
-        let mut asked = Vec::new();
-        for (&pid, process) in &mut self.followed {
-            process.listing_due |= created;
-            let cpu_ns = process_cpu_ns(pid);
-            if cpu_ns.is_some() {
-                process.read_threads(depth, cpu_ns, self.iterator.as_mut(), buffer, rows);
-            }
-            asked.push((pid, cpu_ns.is_some()));
-        }
-        for (pid, done) in asked {
+        let pids: Vec<i32> = self.followed.keys().copied().collect();
+        for pid in pids {
             let Some(process) = self.followed.get_mut(&pid) else {
                 continue;
             };
@@ -236,7 +247,7 @@ impl Processes {
                 self.end(pid, recorder, buffer, rows);
                 continue;
             }
-            if !done {
+            if unread.contains(&pid) {
                 process.read_threads(depth, None, self.iterator.as_mut(), buffer, rows);
             }
             if depth == Depth::Last

@@ -216,7 +216,7 @@ impl Probe {
     }
 
     /// Takes what the kernel told of threads since the last call: those that ended have their last
-    /// row before a pass misses them.
+    /// row before a second pass misses them.
     fn threads_ended(&mut self) {
         let (processes, rows) = (&mut self.processes, &mut self.rows);
         if let Some(events) = &mut self.events {
@@ -242,14 +242,17 @@ impl Probe {
         let probe = self.recorder.scope("probe");
         self.recorder
             .record(now, probe, "passes_count", self.passes as i64);
-        self.threads_ended();
+        // Threads first: whom we keep from a CPU while we do other things looks other than it would.
         if let Some(slots) = &mut self.rows.slots {
             slots.refresh();
         }
-        // Threads first: whom we keep from a CPU while we read files looks other than it would.
-        self.processes.pass(
+        let unread =
+            self.processes
+                .pass_threads(depth, self.created, &mut self.buffer, &mut self.rows);
+        self.threads_ended();
+        self.processes.pass_files(
             depth,
-            self.created,
+            &unread,
             &mut self.recorder,
             &mut self.buffer,
             &mut self.rows,
@@ -326,9 +329,12 @@ impl Probe {
     }
 
     fn finish(mut self, reason: &'static str) {
-        self.processes.pass(
+        let unread =
+            self.processes
+                .pass_threads(Depth::Last, true, &mut self.buffer, &mut self.rows);
+        self.processes.pass_files(
             Depth::Last,
-            true,
+            &unread,
             &mut self.recorder,
             &mut self.buffer,
             &mut self.rows,
