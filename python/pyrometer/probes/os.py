@@ -222,6 +222,11 @@ class OsProbe(Probe):
             reasons.append(
                 f"I/O counters of {found['io_denied_processes_count']} process(es) may not be read"
             )
+        if found.get("urgency") == "ordinary":
+            reasons.append(
+                "it may not go before other threads (CAP_SYS_NICE or Linux 6.12 would let it):"
+                " on a busy machine sampled states show too many threads asleep"
+            )
         if found.get("annotation"):
             reasons.append(unread(found["annotation"]))
         return ProbeEntry(
