@@ -121,8 +121,9 @@ class TestRandomRead(WorkloadContract):
                 assert "reason" not in before
                 workload.run(None, prepared, spec)
                 resident[state] = page_cache.residency(files).ratio
-            # A quarter of the blocks, and what the kernel reads ahead.
+            # A quarter of the blocks, and what the kernel reads ahead. It may also drop some
+            # pages on its own (memory pressure, DAMON) while the workload runs.
             assert 0.2 < resident["cold"] < 0.9
-            assert resident["warm"] > 0.99
+            assert resident["warm"] > 0.95
         finally:
             workload.teardown(prepared, spec)

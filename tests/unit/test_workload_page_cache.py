@@ -23,7 +23,7 @@ def file(tmp_path_factory):
 
 def test_cold_evicts_and_warm_reads(file):
     page_cache.read([file])
-    assert page_cache.residency([file]).ratio == 1
+    assert page_cache.residency([file]).ratio >= page_cache.WARM_AT_LEAST
     cold = page_cache.bring("cold", [file])
     assert cold["resident_ratio"] <= page_cache.COLD_AT_MOST
     assert "reason" not in cold
