@@ -1,11 +1,11 @@
 """Cost of measuring: one Spark program bare, under Pyrometer, under JFR, under sparkMeasure.
 
-``python -m benchmarks.overhead --spark 4`` compares bare, light, full, what makes lines of
-generated code told (comments, line numbers, exact lines of compiled code) and JFR's ``profile``
-settings on the Spark of this environment; ``--spark 3.5 --python .venv-spark35/bin/python`` adds
-sparkMeasure's flight recorder, whose last released jar is for Scala 2.12. ``--workload tpch --scale
-test`` runs many small plans instead of one large one: there the compiler of generated code has
-more of the time than the code.
+``python -m benchmarks.overhead --spark 4`` compares bare, light (the OS probe at its best tier, and
+at those below), full, what makes lines of generated code told (comments, line numbers, exact lines
+of compiled code) and JFR's ``profile`` settings on the Spark of this environment; ``--spark 3.5
+--python .venv-spark35/bin/python`` adds sparkMeasure's flight recorder, whose last released jar is
+for Scala 2.12. ``--workload tpch --scale test`` runs many small plans instead of one large one:
+there the compiler of generated code has more of the time than the code.
 
 The slow-down is a ratio of the median warm iteration. Direct CPU is what the kernel charged to the
 instrument: Pyrometer's own account (plugin, profiler threads, sampling inside application threads,
@@ -87,16 +87,18 @@ def arms(spark: str, program: tuple[str, ...], cores: int) -> list[Arm]:
     def submit(more: str = "") -> dict[str, str]:
         return {"PYSPARK_SUBMIT_ARGS": f"{base} {more} pyspark-shell"}
 
-    def measured(profile: str) -> Arm:
+    def measured(profile: str, tier: str = "") -> Arm:
         run = (sys.executable, "-m", "pyrometer", "run", "--profile", profile, "--no-report")
-        command = (*run, "-o", "{folder}/run", "--", *program)
-        return Arm(profile, command, submit(), pyrometer_metrics)
+        at = ("--tier", tier) if tier else ()
+        command = (*run, *at, "-o", "{folder}/run", "--", *program)
+        return Arm(f"{profile} {tier}".strip(), command, submit(), pyrometer_metrics)
 
     # What tells lines of generated code, without anything that samples them.
     lines = f"--conf spark.sql.codegen.comments=true --driver-java-options '{DEBUG}'"
     found = [
         Arm("bare", program, submit()),
         measured("light"),
+        *(measured("light", tier) for tier in ("T1", "T2", "T3")),
         measured("full"),
         Arm("code lines", program, submit(lines)),
         Arm("JFR profile", program, submit(f"--driver-java-options {jfr}")),

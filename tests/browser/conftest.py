@@ -47,9 +47,14 @@ class Browser:
         self.driver.get_log("performance")
         self.driver.get(path.as_uri())
         self.until(lambda: self.js("return document.documentElement.dataset.ready"))
+        # Pictures have their sizes only after a frame, and tables are filled behind it.
+        self.driver.execute_async_script(
+            "const done = arguments[0]; requestAnimationFrame("
+            "() => requestAnimationFrame(() => setTimeout(done, 100)))"
+        )
         return self
 
-    def until(self, done: Callable[[], Any], seconds: float = 10) -> Any:
+    def until(self, done: Callable[[], Any], seconds: float = 60) -> Any:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = done()

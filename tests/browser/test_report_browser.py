@@ -185,7 +185,7 @@ def test_names_of_frames_and_tasks_are_text(browser: Browser, tmp_path: Path) ->
     write_tables(tmp_path / "tables", rows)
     with Tables(tmp_path / "tables") as tables:
         page = browser.open(build(summary(), manifest(), tables))
-    assert EVIL in page.text("#flame tbody .frame")
+    page.until(lambda: EVIL in page.text("#flame tbody .frame"))
     hover(page, '[data-track="tasks"]', 0.5, 0.2)
     assert page.js("return document.scripts.length") == 5
     assert page.complaints() == []
@@ -241,6 +241,7 @@ def test_search_tells_the_share_of_what_matched(full: Browser) -> None:
     box = full.driver.find_element(By.ID, "flame-search")
     box.send_keys("rawUncompress|InternalUncompress")
     share = full.until(lambda: full.text("#flame-share"))
+    full.until(lambda: full.all_texts("#flame .scroll tbody tr"))
     expected = full.js(
         """const rows = [...document.querySelectorAll('#flame .scroll tbody tr')];
         const name = 'snappy::InternalUncompressAllTags<>';

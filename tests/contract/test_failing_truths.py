@@ -27,6 +27,8 @@ for value in json.loads(sys.argv[2]):
     workload = load(spec.entry)
     workload.setup(spark, Prepared(), spec)
     result = workload.run(spark, Prepared(), spec)
+    # The tracker knows what its listener has been told.
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60000)
     status = spark.sparkContext.statusTracker()
     job = max(status.getJobIdsForGroup())
     stage = status.getStageInfo(status.getJobInfo(job).stageIds[0])

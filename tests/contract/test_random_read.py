@@ -115,15 +115,14 @@ class TestRandomRead(WorkloadContract):
             files = workload.read_files(prepared, spec)
             size = sum(Path(file).stat().st_size for file in files)
             assert size >= 0.8 * spec.size * 8192
-            resident = {}
-            for state in ("cold", "warm"):
-                before = page_cache.bring(state, files)
-                assert "reason" not in before
-                workload.run(None, prepared, spec)
-                resident[state] = page_cache.residency(files).ratio
-            # A quarter of the blocks, and what the kernel reads ahead. It may also drop some
-            # pages on its own (memory pressure, DAMON) while the workload runs.
-            assert 0.2 < resident["cold"] < 0.9
-            assert resident["warm"] > 0.95
+            # Of a cold file a quarter of the blocks, and what the kernel reads ahead.
+            for state, least, most in (("cold", 0.2, 0.9), ("warm", 0.95, 1.0)):
+                seen = []
+                # The kernel drops pages on its own, too (memory pressure, DAMON): seldom.
+                while not (seen and seen[-1][0] is None and least < seen[-1][1] <= most):
+                    assert len(seen) < 4, (state, seen)
+                    before = page_cache.bring(state, files)
+                    workload.run(None, prepared, spec)
+                    seen.append((before.get("reason"), page_cache.residency(files).ratio))
         finally:
             workload.teardown(prepared, spec)

@@ -177,6 +177,8 @@ class TestSortText(WorkloadContract):
             context.setJobGroup(f"sort-text {api}", api)
             result, prepared = self.run_once(spark, cache, replace(spec, levels=levels))
             assert self.workload().verify(result, prepared, spec) is None
+            # The tracker knows what its listener has been told.
+            context._jsc.sc().listenerBus().waitUntilEmpty(60000)
             jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(f"sort-text {api}"))
             stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
             assert len(stages) >= 3

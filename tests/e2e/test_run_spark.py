@@ -142,7 +142,7 @@ def test_an_application_with_its_own_plugin_stays_its_own(
     assert stacks.got == f"1 recording(s), {len(sources)} generated source(s)"
     assert manifest.versions["spark"] == driver["spark_version"]
     assert (run / "report.html").stat().st_size > 50_000
-    assert codes(run) == {"workload_failed"}
+    assert codes(run) - {"probe_degraded", "processes_left"} == {"workload_failed"}
 
 
 @pytest.mark.slow
@@ -255,6 +255,7 @@ def test_an_interrupted_spark_application_keeps_what_was_measured(tmp_path: Path
 
 LONG_APP = """
 import sys, time
+open("begun", "w").close()
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 open("started", "w").close()
@@ -284,7 +285,7 @@ def test_our_violent_death_harms_no_application(repetition: int, tmp_path: Path)
         "run", "-o", "run", "--", sys.executable, "app.py", "2",
         cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    wait_for(tmp_path / "run" / "manifest.json")
+    wait_for(tmp_path / "begun")
     # From the JVM's first moments to the middle of the jobs.
     time.sleep(0.3 + 0.45 * repetition)
     process.kill()
@@ -294,7 +295,7 @@ def test_our_violent_death_harms_no_application(repetition: int, tmp_path: Path)
     manifest = opened(run)
     assert manifest.state == "interrupted"
     assert "run_interrupted" in codes(run)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while any(_names(pid, str(run)) for pid in os.listdir("/proc") if pid.isdigit()):
         assert time.monotonic() < until, "something still writes into the run directory"
         time.sleep(0.1)

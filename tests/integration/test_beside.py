@@ -95,7 +95,9 @@ def test_it_ends_with_the_process_and_tells_what_could_not_be_read(tmp_path):
 
     def end_when_observed() -> None:
         end = time.monotonic() + 60
-        while not any((tmp_path / "r" / "raw").glob("probe-*.arrows")) and time.monotonic() < end:
+        while (
+            not any((tmp_path / "r" / "raw").glob("probe-*.report.json")) and time.monotonic() < end
+        ):
             time.sleep(0.02)
         time.sleep(2)
         process.kill()

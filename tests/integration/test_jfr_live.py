@@ -29,8 +29,8 @@ CPU_PER_METHOD = """
 """
 
 
-def burn(java: Path, *options: str) -> dict[str, int]:
-    """Run the program and return the CPU ns that it measured, by thread and method."""
+def burn(java: Path, *options: str) -> dict[str, tuple[int, int]]:
+    """Run the program and return the ns that it measured, by thread and method: CPU and wall."""
     done = subprocess.run(
         [str(java), *options, str(BURN), "400"],
         check=True,
@@ -39,7 +39,7 @@ def burn(java: Path, *options: str) -> dict[str, int]:
         timeout=120,
     )
     lines = [line.split() for line in done.stdout.splitlines() if line.startswith("burner")]
-    return {f"{thread} {method}": int(ns) for thread, method, ns in lines}
+    return {f"{thread} {method}": (int(cpu), int(wall)) for thread, method, cpu, wall in lines}
 
 
 def ingest(recording: Path, out: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -59,7 +59,7 @@ def test_async_profiler_accounts_for_the_cpu_time(java: Path, tmp_path: Path) ->
     report, found = ingest(recording, tmp_path / "out")
     assert [doubt["code"] for doubt in report["doubts"]] == ["samples_without_tasks"]
     assert found.keys() == truth.keys()
-    for key, ns in truth.items():
+    for key, (ns, _) in truth.items():
         # The first samples may fall into code that has no name yet, and a timer of CPU time fires
         # late where CPUs are scarce; the fixture is held closer.
         assert found[key] == pytest.approx(ns, rel=0.2, abs=80e6), key
@@ -78,7 +78,7 @@ def test_the_jdk_own_recorder_is_read(java: Path, tmp_path: Path) -> None:
     assert found
     assert found.keys() <= truth.keys()
     for key, ns in found.items():
-        assert ns < 1.5 * truth[key], key
+        assert ns < 1.3 * truth[key][1] + 100e6, key
     out = tmp_path / "out"
     pid = duckdb.sql(f"SELECT DISTINCT pid, source, clock FROM '{out}/samples.parquet'").fetchall()
     assert [row[1:] for row in pid] == [("jfr", "wall")]

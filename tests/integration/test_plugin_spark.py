@@ -54,7 +54,7 @@ public class TheirPlugin implements SparkPlugin {
 
 # With a master as argument everything is said in code, else on the command line.
 APP = """
-import sys
+import sys, time
 from pyspark.sql import SparkSession
 builder = SparkSession.builder.appName("theirs").config("spark.ui.enabled", "false")
 if len(sys.argv) > 1:
@@ -66,6 +66,7 @@ try:
     spark.range(0, 2, 1, 2).selectExpr("if(id = 1, raise_error('no'), id)").collect()
 except Exception:
     print("failed as it should")
+time.sleep(2)  # the other task of the job may still be told of
 sys.stdout.write("no newline at the end \\u00e9\\t")
 spark.stop()
 sys.exit(7)

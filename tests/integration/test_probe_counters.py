@@ -55,8 +55,8 @@ def test_what_a_thread_did_is_counted_to_its_end(counted):
     paths, done = counted
     found = grown(paths, done["tid"])
     assert set(found) >= SOFTWARE
-    # The interpreter faults and waits a little besides.
-    assert done["pages"] <= found["page-faults"] <= done["pages"] + 400
+    # The interpreter faults and waits besides: more where its pages were reclaimed.
+    assert done["pages"] <= found["page-faults"] <= 1.9 * done["pages"]
     assert done["sleeps"] <= found["context-switches"]
     # Besides, the thread starts and ends; and its own clock may leave out what a hypervisor stole
     # while the kernel's counter does not, told in ticks of 10 ms.

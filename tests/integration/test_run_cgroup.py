@@ -43,8 +43,12 @@ def test_a_memory_limit_kills_and_leaves_nothing(tmp_path: Path) -> None:
     planned = here({"cgroup.memory": 32 * MIB, "cgroup.swap": 0}, tmp_path)
     with cgroup.applied(planned):
         with cgroup.joined(planned.folders):
-            hog = subprocess.Popen(["python3", "-c", "x = bytearray(200 << 20)"])
-        assert hog.wait() == -9
+            hog = subprocess.Popen(
+                ["python3", "-c", "input(); x = bytearray(200 << 20)"], stdin=subprocess.PIPE
+            )
+        # We have left the group: it alone can be killed.
+        hog.communicate(b"\n")
+        assert hog.returncode == -9
         found = cgroup.facts(planned)
         assert found["oom_kills_count"] == 1
         assert found["memory_peak_bytes"] == 32 * MIB
@@ -70,14 +74,13 @@ def test_a_read_limit_holds_for_buffered_reads(tmp_path: Path) -> None:
     planned = here({"cgroup.read_bps": 8 * MIB}, tmp_path)
     file = tmp_path / "16m"
     file.write_bytes(os.urandom(16 * MIB))
-    page_cache.evict([str(file)])
-    assert page_cache.residency([str(file)]).resident == 0
+    assert "reason" not in page_cache.bring("cold", [str(file)])
     with cgroup.applied(planned), cgroup.joined(planned.folders):
         began = time.monotonic()
         subprocess.run(["cat", str(file)], stdout=subprocess.DEVNULL, check=True)
         took = time.monotonic() - began
     # 2 s at the limit; the kernel lets a little through before it counts.
-    assert 1.2 < took < 4.0
+    assert 1.2 < took < 7.0
 
 
 def test_a_folder_of_version_2_is_made_and_left_as_found(tmp_path: Path) -> None:

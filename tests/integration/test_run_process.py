@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
+from pyrometer.run.host import descendants
 from pyrometer.run.process import drain, held_signals, wait
 
 OFF = ("run", "--profile", "off", "--no-report", "-o", "run")
@@ -100,8 +101,13 @@ def test_a_cold_cache_holds_none_of_the_files(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(os.urandom(1 << 20))
     assert cached_bytes(file) > 0
+    # A page that the kernel holds just then (reclaim, compaction) stays for a moment.
+    until = time.monotonic() + 10
     evict([str(file)])
-    assert cached_bytes(file) == 0
+    while cached_bytes(file):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+        evict([str(file)])
 
 
 def cached_bytes(file: Path) -> int:
@@ -145,7 +151,7 @@ def test_an_application_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     for _ in range(3):  # ask, insist (TERM), insist (KILL)
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
-    assert process.wait(30) == 1
+    assert process.wait(60) == 1
     manifest = opened(tmp_path / "run")
     assert (manifest.state, manifest.exit.signal) == ("interrupted", "SIGKILL")
 
@@ -175,22 +181,24 @@ ctypes.CDLL(None).pthread_exit(None)
 
 
 def test_what_is_left_behind_is_waited_for_until_its_cpu_time_is_told() -> None:
+    others = descendants(os.getpid())
     pid = os.posix_spawn(sys.executable, [sys.executable, "-S", "-c", MAIN_THREAD_ENDS], os.environ)
     state = Path(f"/proc/{pid}/stat")
     until = time.monotonic() + 60
     while state.read_text().split()[2] != "Z":
         assert time.monotonic() < until
         time.sleep(0.01)
-    assert drain([], 60) == []
+    assert pid not in drain(others, 60)
     with pytest.raises(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 
 
 def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path: Path) -> None:
-    leaves_one = "sleep 3 & echo $! > left; exit 0"
+    leaves_one = "sleep 12 & echo $! > left; exit 0"
     process = start(*OFF, "--", "sh", "-c", leaves_one, cwd=tmp_path, stderr=subprocess.PIPE)
     wait_for(tmp_path / "run" / "raw" / "exit.json")
     process.send_signal(signal.SIGINT)
+    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 1
     assert error.rstrip().endswith("interrupted")
@@ -220,12 +228,17 @@ def test_ctrl_c_on_a_terminal_reaches_the_application_once(tmp_path: Path) -> No
 
 
 def test_our_death_leaves_the_application_running_to_its_end(tmp_path: Path) -> None:
-    goes_on = "touch ready; sleep 1.5; echo still here; echo end > end; exit 0"
+    # Until it is told, a minute at most.
+    goes_on = (
+        "touch ready; i=0; while [ ! -e go ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done;"
+        " echo still here; echo end > end; exit 0"
+    )
     with (tmp_path / "out").open("w") as out:
         process = start(*OFF, "--", "sh", "-c", goes_on, cwd=tmp_path, stdout=out)
     wait_for(tmp_path / "ready")
     process.kill()
     assert process.wait() == -signal.SIGKILL
+    (tmp_path / "go").touch()
     wait_for(tmp_path / "end")
     assert (tmp_path / "out").read_text() == "still here\n"
     manifest = opened(tmp_path / "run")

@@ -107,7 +107,7 @@ def test_signal_stops_spark_and_keeps_what_happened(tmp_path, monkeypatch, numbe
     jvms = children(child)
     time.sleep(1)  # into the job
     child.send_signal(number)
-    assert child.wait(60) == 128 + number, (tmp_path / "stderr").read_text()
+    assert child.wait(120) == 128 + number, (tmp_path / "stderr").read_text()
     start_line, end_line = lines(tmp_path)
     assert (start_line["k"], end_line["status"]) == ("start", "interrupted")
     assert f"ended by {number.name}" in (tmp_path / "stderr").read_text()
@@ -120,5 +120,5 @@ def test_a_signal_as_spark_begins_leaves_no_jvm(tmp_path, monkeypatch):
     time.sleep(0.5)  # its gateway is not up yet
     jvms = children(child)
     child.send_signal(signal.SIGINT)
-    assert child.wait(60) == 128 + signal.SIGINT, (tmp_path / "stderr").read_text()
+    assert child.wait(120) == 128 + signal.SIGINT, (tmp_path / "stderr").read_text()
     wait_for(lambda: not any(map(runs, jvms)), "the JVM outlives the runner")

@@ -36,6 +36,7 @@ def main() -> None:
         charged[threading.get_native_id()] = time.thread_time_ns()
         done.wait(30)  # sleeps, so that its last reading is seen
 
+    sys.stdin.readline()
     time.sleep(0.2)
     helpers = [threading.Thread(target=helper) for _ in range(2)]
     for thread in helpers:

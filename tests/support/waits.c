@@ -1,8 +1,8 @@
 /* Threads that spend a known time in a known way. Argument: a file to write and sync.
  *
  * Prints one JSON object per thread: its name, tid, begin and end (CLOCK_MONOTONIC), the CPU time
- * that the kernel charged it between them, and its time on run queues. Two threads share a CPU, so
- * each waits for it. */
+ * that the kernel charged it between them, its time on run queues, and how long a hypervisor kept
+ * the CPUs from the machine meanwhile. Two threads share a CPU, so each waits for it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,6 +39,38 @@ static long long queued(void)
 	return wait;
 }
 
+/* Time that all CPUs were withheld since boot (proc(5), /proc/stat), in ticks. */
+static long long stolen(void)
+{
+	long long ticks = 0;
+	FILE *stat = fopen("/proc/stat", "r");
+	if (!stat)
+		return 0;
+	if (fscanf(stat, "cpu %*d %*d %*d %*d %*d %*d %*d %lld", &ticks) != 1)
+		ticks = 0;
+	fclose(stat);
+	return ticks * (1000000000LL / sysconf(_SC_CLK_TCK));
+}
+
+/* The clocks of this thread at one moment. */
+struct clocks {
+	long long mono, cpu, queue;
+};
+
+/* Reads the clocks; again where something came between the readings. */
+static struct clocks read_clocks(void)
+{
+	struct clocks at;
+	for (int tries = 0; tries < 200; tries++) {
+		at.mono = now(CLOCK_MONOTONIC);
+		at.cpu = now(CLOCK_THREAD_CPUTIME_ID);
+		at.queue = queued();
+		if (now(CLOCK_MONOTONIC) - at.mono < 500000)
+			break;
+	}
+	return at;
+}
+
 static void burn(long long until)
 {
 	while (now(CLOCK_MONOTONIC) < until)
@@ -73,7 +105,8 @@ static void *work(void *name_of)
 	if (strcmp(name, "queue1") == 0 || strcmp(name, "queue2") == 0)
 		pin(0);
 	pthread_barrier_wait(&start);
-	long long begin = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID), queue = queued();
+	long long withheld = stolen();
+	struct clocks begin = read_clocks();
 	if (strcmp(name, "sleep") == 0) {
 		struct timespec time = {WALL_NS / 1000000000LL, WALL_NS % 1000000000LL};
 		nanosleep(&time, 0);
@@ -84,15 +117,14 @@ static void *work(void *name_of)
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
 	} else if (strcmp(name, "fsync") == 0) {
-		sync_file(begin + WALL_NS);
+		sync_file(begin.mono + WALL_NS);
 	} else {
-		burn(begin + WALL_NS);
+		burn(begin.mono + WALL_NS);
 	}
-	cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	long long done = now(CLOCK_MONOTONIC);
-	queue = queued() - queue;
-	printf("{\"name\": \"%s\", \"tid\": %ld, \"begin_ns\": %lld, \"end_ns\": %lld, \"cpu_ns\": %lld, \"queue_ns\": %lld}\n",
-		   name, syscall(SYS_gettid), begin, done, cpu, queue);
+	struct clocks done = read_clocks();
+	printf("{\"name\": \"%s\", \"tid\": %ld, \"begin_ns\": %lld, \"end_ns\": %lld, \"cpu_ns\": %lld, \"queue_ns\": %lld, \"stolen_ns\": %lld}\n",
+		   name, syscall(SYS_gettid), begin.mono, done.mono, done.cpu - begin.cpu,
+		   done.queue - begin.queue, stolen() - withheld);
 	pthread_barrier_wait(&end);
 	return 0;
 }

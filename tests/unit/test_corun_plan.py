@@ -190,10 +190,10 @@ def test_the_shorter_is_load_until_the_longer_has_its_iterations(tmp_path):
 
 
 def test_who_begins_first_counts_from_when_the_last_has_begun(tmp_path):
-    first, last = Worker(tmp_path, 0, 1, (0, 0.1)), Worker(tmp_path, 1, 1, (0.1, 0.1))
+    first, last = Worker(tmp_path, 0, 1, (0, 1.0)), Worker(tmp_path, 1, 1, (1.0, 1.0))
     at_once(first, last)
     for one in (first, last):
-        assert one.starts[0] - one.came >= 0.1
+        assert one.starts[0] - one.came >= 1.0
     assert first.loads > 0
 
 

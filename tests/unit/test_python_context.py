@@ -17,7 +17,7 @@ from pyrometer.probes import contexts
 from pyrometer.probes.os import OsProbe
 from pyrometer.store.layout import RunPaths
 
-pytestmark = pytest.mark.timeout(30)
+pytestmark = pytest.mark.timeout(120)
 
 # Spark 3.5 sets attributes of one object again and again, Spark 4 makes an object for each task.
 CONTEXT = """
@@ -71,7 +71,7 @@ for task in (7, 70):
 for _ in range(2):
     if os.fork() == 0:
         os.write(1, f"child {os.getpid()}\\n".encode())
-        time.sleep(20)
+        time.sleep(120)
         os._exit(0)
 signal.pause()
 """

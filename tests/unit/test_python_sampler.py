@@ -36,15 +36,15 @@ DAEMON = (
 from pyspark.taskcontext import TaskContext
 if __name__ == "__main__":
     if os.fork() == 0:
-        for task, ms in ((7, 300), (8, 150)):
+        for task, ms in ((7, 900), (8, 450)):
             TaskContext._taskContext = context = TaskContext()
             context._taskAttemptId = task
             burn(ms)
             TaskContext._taskContext = None
-            time.sleep(0.1)
+            time.sleep(0.5)
         if os.fork() == 0:
-            burn(120)
-            time.sleep(0.1)
+            burn(360)
+            time.sleep(0.5)
             os._exit(0)
         os.wait()
         print("used", time.process_time_ns(), flush=True)
@@ -107,11 +107,11 @@ def test_a_workers_samples_add_up_to_its_cpu_time_by_task(spark: Path) -> None:
     }
     # What the daemon used up to the fork is the worker's; what the worker used is not its child's.
     assert [cpu > 0 for cpu, _, stack in told[worker] if stack == -3] == [True]
-    assert sum(cpu for cpu, *_ in told[child]) == pytest.approx(120e6, abs=50e6)
+    assert sum(cpu for cpu, *_ in told[child]) == pytest.approx(360e6, abs=150e6)
     rows = [row for row in told[worker] if row[2] != -3]
     by_task = {task: sum(cpu for cpu, t, _ in rows if t == task) for task in (7, 8)}
-    assert by_task[7] == pytest.approx(300e6, abs=60e6)
-    assert by_task[8] == pytest.approx(150e6, abs=60e6)
+    assert by_task[7] == pytest.approx(900e6, abs=200e6)
+    assert by_task[8] == pytest.approx(450e6, abs=150e6)
     own = sum(r["own"] for r in lines(spark, "samples") if r["pid"] == worker)
     total = sum(cpu for cpu, _, _ in rows)
     assert total + own == pytest.approx(int(printed["used"]), rel=0.1)
@@ -125,7 +125,7 @@ def test_a_workers_samples_add_up_to_its_cpu_time_by_task(spark: Path) -> None:
 def test_the_driver_is_sampled_once_it_imports_pyspark(spark: Path) -> None:
     run(spark, "-c", BURN + "burn(100)")
     assert not lines(spark, "process")
-    script = BURN + "import pyspark\nburn(200)\ntime.sleep(0.2)\nprint(random.Random(1).random())"
+    script = BURN + "import pyspark\nburn(200)\ntime.sleep(0.5)\nprint(random.Random(1).random())"
     run(spark, "-c", "import random\nrandom.seed(1)\n" + script)
     (process,) = lines(spark, "process")
     assert process["kind"] == "driver"

@@ -14,8 +14,8 @@ def taken_by_another():
     time.sleep(0.3)
     signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 ours, theirs = socket.socketpair()
-threading.Thread(target=taken_by_another).start()
 try:
+    threading.Thread(target=taken_by_another).start()
     ours.recv(1)
 except runner.Interrupted as interrupted:
     print("heard", interrupted.number)

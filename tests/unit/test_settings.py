@@ -108,7 +108,7 @@ def test_two_runs_at_the_same_level_hold_it_together(host: Path, records: Path) 
 
 def test_the_last_that_lives_puts_it_back_for_the_dead(host: Path, records: Path) -> None:
     with settings.applied(wanted(host, "os.swappiness=1"), records) as doubts:
-        dead = records / "vm.swappiness-1-7"
+        dead = records / "vm.swappiness-4194305-7"
         dead.write_text("60\n1\n")
     assert doubts == []
     assert now(host, "proc/sys/vm/swappiness") == "60"
@@ -136,7 +136,7 @@ def test_of_the_dead_only_what_they_set_is_put_back(
     host: Path, records: Path, left: str, then: str
 ) -> None:
     records.mkdir()
-    (records / "vm.swappiness-1-7").write_text("60\n1\n")
+    (records / "vm.swappiness-4194305-7").write_text("60\n1\n")
     (host / "proc/sys/vm/swappiness").write_text(left)
     with settings.applied(wanted(host, "os.thp=never"), records):
         assert now(host, "proc/sys/vm/swappiness") == then

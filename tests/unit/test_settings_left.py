@@ -31,7 +31,7 @@ def records(tmp_path: Path) -> Path:
     return folder
 
 
-def _record(folder: Path, pid: int = 1, ticks: int = 7, text: str = "0") -> Path:
+def _record(folder: Path, pid: int = 4194305, ticks: int = 7, text: str = "0") -> Path:
     path = folder / f"kernel.task_delayacct-{pid}-{ticks}"
     path.write_text(text)
     return path
@@ -71,7 +71,7 @@ def test_what_is_nobodys_change_any_more_stays(
 def test_doctor_tells_it_in_the_terminal_and_to_programs(
     records: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record = records / "vm.pyrometer_has_none-1-7"
+    record = records / "vm.pyrometer_has_none-4194305-7"
     record.write_text("60\n1\n")
     remedy = f"echo 60 > /proc/sys/vm/pyrometer_has_none && rm {record}"
     monkeypatch.setattr(settings_left, "RECORDS", records)

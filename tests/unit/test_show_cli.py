@@ -92,7 +92,8 @@ def test_an_empty_event_log_is_refused_and_one_with_a_line_is_shown(tmp_path: Pa
     # One of several that is empty does not stop the others.
     both = call("ingest", str(empty), str(begun), "-o", str(tmp_path / "both"), "--json")
     assert both.returncode == 0, both.stderr
-    assert "eventlog_empty" in {one["code"] for one in json.loads(both.stdout)["doubts"]}
+    doubts = {one["code"]: one["message"] for one in json.loads(both.stdout)["doubts"]}
+    assert doubts["eventlog_empty"] == f"{empty.name}: the event log holds no event"
 
 
 def test_text_goes_to_pipes_without_colour_and_within_80_columns(run_dir: Path) -> None:

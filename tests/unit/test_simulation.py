@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.support.simulated import Log, measured, ms, simulated
 from tests.support.tables import MS
 
+from pyrometer.analyse.simulation import left_out
 from pyrometer.analyse.simulation.calibrated import calibrate
 from pyrometer.analyse.simulation.cluster import most_slots
 from pyrometer.analyse.simulation.contention import Contention
 from pyrometer.analyse.simulation.intervals import REPLICATES, draw_errors
 from pyrometer.analyse.simulation.left_out import Sized, leave_out
-from pyrometer.analyse.simulation.measured import Tasks
+from pyrometer.analyse.simulation.measured import Measured, Tasks
 from pyrometer.analyse.simulation.prices import Prices, read_prices
 from pyrometer.analyse.simulation.settings import settings_of
 from pyrometer.analyse.simulation.turns import Turns
@@ -377,6 +379,28 @@ def test_the_verb_predicts_sizes_of_several_runs(
     assert "simulation_contention" in shown
     assert run_verb(["simulate", str(one), str(one)]) == 2
     assert run_verb(["simulate", str(one), str(two), "--percent", "50"]) == 2
+
+
+def test_a_run_that_the_scheduler_refuses_is_left_out_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+    for slots in (1, 2, 3):
+        log = diamond()
+        log.rows["executors"][0]["cores_count"] = slots
+        runs.append(str(log.write(tmp_path / f"trial-{slots}")))
+
+    def calibrate(measured: Measured, *rest: Any) -> Any:
+        if most_slots(measured.executors) == 3:
+            raise UsageError("this run cannot be scheduled: a circle")
+        return whole(measured, *rest)
+
+    whole = left_out.calibrate
+    monkeypatch.setattr(left_out, "calibrate", calibrate)
+    assert run_verb(["simulate", *runs, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [level["slots_count"] for level in found["levels"]] == [1, 2]
+    assert any(f"{runs[2]}: this run cannot be scheduled" in d["message"] for d in found["doubts"])
 
 
 def test_a_run_that_failed_is_left_out_and_told(

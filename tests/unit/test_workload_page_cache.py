@@ -22,13 +22,15 @@ def file(tmp_path_factory):
 
 
 def test_cold_evicts_and_warm_reads(file):
+    # The kernel may drop pages on its own (memory pressure, DAMON), a few at a time.
     page_cache.read([file])
-    assert page_cache.residency([file]).ratio >= page_cache.WARM_AT_LEAST
+    assert page_cache.residency([file]).ratio > 0.9
     cold = page_cache.bring("cold", [file])
     assert cold["resident_ratio"] <= page_cache.COLD_AT_MOST
     assert "reason" not in cold
     warm = page_cache.bring("warm", [file])
-    assert warm["resident_ratio"] >= page_cache.WARM_AT_LEAST
+    assert warm["resident_ratio"] > 0.9
+    assert ("reason" in warm) == (warm["resident_ratio"] < page_cache.WARM_AT_LEAST)
     assert warm["state"] == "warm"
 
 
@@ -38,9 +40,11 @@ def test_looking_changes_nothing(file):
         os.posix_fadvise(source.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         os.pread(source.fileno(), MIB, 16 * MIB)
         before = page_cache.residency([file])
-        assert 256 <= before.resident < before.pages / 2
-        assert page_cache.bring(None, [file])["resident_ratio"] == before.ratio
-        assert page_cache.mincore(source.fileno(), 64 * MIB) == before.resident
+        assert 128 <= before.resident < before.pages / 2
+        looked = page_cache.bring(None, [file])["resident_ratio"]
+        assert looked == pytest.approx(before.ratio, abs=0.01)
+        mapped = page_cache.mincore(source.fileno(), 64 * MIB)
+        assert mapped == pytest.approx(before.resident, abs=160)
 
 
 def test_a_state_that_cannot_be_reached_says_why(file, tmp_path):

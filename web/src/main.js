@@ -57,7 +57,10 @@ async function main() {
     el("nav", { "aria-label": "Sections" }, sections.map(([id, label]) => el("a", { href: `#${id}` }, label))),
     themeButton());
   replace(document.getElementById("top"), bar);
-  if (!content.schema) return;
+  if (!content.schema) {
+    replace(document.getElementById("main"), missing("This page holds no data. `pyrometer report RUN` fills it."));
+    return;
+  }
   if (own) {
     replace(document.getElementById("main"), guarded(own.name, () => own.page(content)));
     replace(document.getElementById("foot"), el("p", null, own.foot));

@@ -209,10 +209,15 @@ mod tests {
 
     #[test]
     fn twice_the_work_takes_about_twice_the_time() {
-        let best = |steps| alu(steps, 20).into_iter().min().unwrap_or(0) as f64;
-        let ratio = best(2_000_000) / best(1_000_000);
+        // In turns: what else the machine does meanwhile meets both.
+        let (mut longer, mut shorter) = (u64::MAX, u64::MAX);
+        for _ in 0..40 {
+            longer = longer.min(alu(2_000_000, 1)[0]);
+            shorter = shorter.min(alu(1_000_000, 1)[0]);
+        }
+        let ratio = longer as f64 / shorter as f64;
         assert!(
-            (1.5..2.7).contains(&ratio),
+            (1.3..3.2).contains(&ratio),
             "{ratio}: the loop was folded away"
         );
     }

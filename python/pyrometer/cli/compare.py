@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 MARGIN = "2%"
+MANY_PAIRS = 20
+"""Pairs that are listed whatever their verdict."""
+LONG_NAME = 24
+"""Characters; treatments of longer names have numbers where they are compared."""
 
 EXAMPLES = """\b
 Examples:
@@ -208,31 +213,56 @@ def show_comparison(console: Any, made: CompareReport, what: str) -> None:
     from rich.text import Text
 
     unit = "" if made.unit == "as given" else f" {made.unit}"
+    numbers = _numbers([one.name for one in made.treatments])
     treatments = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("treatment", "trials", "mean", "95 %"):
+    for title in ([""] if numbers else []) + ["treatment", "trials", "mean", "95 %"]:
         treatments.add_column(title, justify="left" if title == "treatment" else "right")
     for one in made.treatments:
+        number = [str(numbers[one.name])] if numbers else []
         treatments.add_row(
-            Text(one.name), str(one.mean.n), f"{one.mean.value:.5g}{unit}", _interval(one.mean, 1)
-        )
+            *number, Text(one.name), str(one.mean.n), f"{one.mean.value:.5g}{unit}",
+            _interval(one.mean, 1),
+        )  # fmt: skip
     console.print(treatments)
     console.print()
     pairs = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("from", "to", "change", "95 %", "p", "verdict"):
-        number = title in ("change", "95 %", "p")
+        right = title in ("change", "95 %", "p")
         pairs.add_column(
-            title, justify="right" if number else "left", no_wrap=number, overflow="fold"
+            title, justify="right" if right else "left", no_wrap=right, overflow="fold"
         )
-    for pair in made.pairs:
+    shown = told_pairs(made.pairs)
+    for pair in shown:
         pairs.add_row(
-            Text(pair.a), Text(pair.b), percent(pair.change.value), _interval(pair.change, 100),
-            _p(pair), _verdict(pair),
+            Text(str(numbers.get(pair.a, pair.a))), Text(str(numbers.get(pair.b, pair.b))),
+            percent(pair.change.value), _interval(pair.change, 100), _p(pair), _verdict(pair),
         )  # fmt: skip
-    console.print(pairs)
+    if shown:
+        console.print(pairs)
+    if len(made.pairs) > len(shown):
+        undecided = sum(pair.verdict == "cannot tell" for pair in made.pairs)
+        console.print(
+            f"{len(shown)} of {len(made.pairs)} pairs are listed; of {undecided} it cannot be told"
+            " whether they differ. All pairs: --json. With one treatment alone: --control"
+        )
     console.print(
         f"\n[dim]{escape(what)}; {_design(made)}; the same: within"
         f" ± {100 * made.pairs[0].margin:g} %.[/]"
     )
+
+
+def told_pairs(pairs: Sequence[PairReport]) -> list[PairReport]:
+    """Give the pairs that are listed: of many only those with a verdict, the surest first."""
+    if len(pairs) <= MANY_PAIRS:
+        return list(pairs)
+    decided = [pair for pair in pairs if pair.verdict != "cannot tell"]
+    return sorted(decided, key=lambda pair: pair.adjusted_p or pair.p or 0.0)[:MANY_PAIRS]
+
+
+def _numbers(names: Sequence[str]) -> dict[str, int]:
+    """Give numbers for pairs of names that are too long for a table; none where names do."""
+    long = max(map(len, names), default=0) > LONG_NAME
+    return {name: number for number, name in enumerate(names, 1)} if long else {}
 
 
 def _design(made: CompareReport) -> str:

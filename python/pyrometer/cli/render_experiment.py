@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from pyrometer.analyse.experiment_model import ESTIMANDS
-from pyrometer.cli.compare import effect, percent, show_comparison
+from pyrometer.cli.compare import effect, percent, show_comparison, told_pairs
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.experiment_model import ExperimentReport
+    from pyrometer.analyse.experiment_model import ExperimentReport, TreatmentReport
     from pyrometer.analyse.forecast import Forecast
     from pyrometer.analyse.trials import TrialsReport
     from pyrometer.estimate import Estimate
@@ -39,8 +39,8 @@ def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None
     console.print(
         f"[bold]{escape(made.name)}[/]: {escape(made.workload)}, scale {made.scale},"
         f" profile {escape(made.profile)}; {len(made.treatments)} treatments × {made.blocks} blocks"
-        f" = {len(made.trials)} trials of {made.iterations} iterations"
-        f" (and {made.warmup} to warm up)",
+        f" = {len(made.trials)} trials; iterations of each: {made.iterations},"
+        f" and {made.warmup} to warm up",
         soft_wrap=True,
     )
     left_out(console, made.left_out)
@@ -178,20 +178,23 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
 
 
 def _settling(console: Any, made: ExperimentReport) -> None:
-    """Print which iterations count, by treatment."""
+    """Print which iterations count, by treatment; once for those of which it is the same."""
+    alike: dict[str, list[TreatmentReport]] = {}
     for one in made.treatments:
-        counts = Counter(series.shape for series in one.series if series.shape)
-        if not counts:
-            continue
+        if any(series.shape for series in one.series):
+            alike.setdefault(_counted(one), []).append(one)
+    for told, those in alike.items():
+        counts = Counter(s.shape for one in those for s in one.series if s.shape)
         shapes = ", ".join(f"{n} {shape}" for shape, n in counts.most_common())
-        starts = sorted({series.counted_from or 0 for series in one.series})
-        longest = max(len(series.series_s) for series in one.series)
-        first = "–".join(str(at + 1) for at in dict.fromkeys((starts[0], starts[-1])))
-        console.print(
-            f"[dim]{escape(one.name)}: iterations count from number {first} of {longest} on"
-            f" ({shapes})[/]",
-            soft_wrap=True,
-        )
+        who = those[0].name if len(those) == 1 else f"{len(those)} treatments"
+        console.print(f"[dim]{escape(who)}: {told} ({shapes})[/]", soft_wrap=True)
+
+
+def _counted(one: TreatmentReport) -> str:
+    starts = sorted({series.counted_from or 0 for series in one.series})
+    longest = max(len(series.series_s) for series in one.series)
+    first = "–".join(str(at + 1) for at in dict.fromkeys((starts[0], starts[-1])))
+    return f"iterations count from number {first} of {longest} on"
 
 
 def _factors(console: Any, made: ExperimentReport) -> None:
@@ -232,19 +235,21 @@ def _canaries(console: Any, made: ExperimentReport) -> None:
     if found.variance_ratio is None:
         console.print(f"[dim]canaries explain nothing that is known: {found.reason}[/]")
         return
+    assert made.comparison is not None
+    plain = {(pair.a, pair.b): pair.change for pair in told_pairs(made.comparison.pairs)}
     gone = 100 * (1 - found.variance_ratio)
     verb = f"explain {gone:.0f} % of" if gone > 0 else "explain nothing of"
     moved = f"; treatments move {', '.join(found.moved)}" if found.moved else ""
     console.print(
         f"canaries before each {found.before} ({', '.join(found.covariates)}) {verb} the variance"
         f" within blocks (sd of the log ratio {_sd(found.log_ratio_sd)}, with them"
-        f" {_sd(found.adjusted_log_ratio_sd)}){moved}; with them held equal:",
+        f" {_sd(found.adjusted_log_ratio_sd)}){moved}{'; with them held equal:' * bool(plain)}",
         soft_wrap=True, markup=False,
     )  # fmt: skip
-    assert made.comparison is not None
-    plain = {(pair.a, pair.b): pair.change for pair in made.comparison.pairs}
     for pair in found.pairs:
-        before = plain[pair.a, pair.b]
+        before = plain.get((pair.a, pair.b))
+        if before is None:
+            continue
         console.print(
             f"  {pair.a} → {pair.b}: {percent(pair.change.value)}"
             f" ({percent(pair.change.low)} … {percent(pair.change.high)};"

@@ -169,7 +169,12 @@ def _sized(
             raise UsageError(f"{path}: {opened.manifest.ending}")
         chosen, measured = _measured(path, opened, window, application)
         law, doubts = _contention(opened, measured, chosen.name, fit, None)
-        return Sized(measured, law, (*opened.doubts, *doubts))
+        sized = Sized(measured, law, (*opened.doubts, *doubts))
+    try:
+        _ = sized.made  # what cannot be scheduled at its own size has no part
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", error.remedy) from error
+    return sized
 
 
 def _measured(

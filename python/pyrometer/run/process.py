@@ -154,7 +154,9 @@ def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Gr
         if caught is not None and caught.si_signo in STOPPING:
             asked = asked or signal.Signals(caught.si_signo).name
             ladder.ask(caught.si_signo, from_terminal=caught.si_code == SI_KERNEL)
-        if time.monotonic() > deadline and asked is None:
+        # What ended in time is not late because we looked late.
+        ended = caught is not None and caught.si_signo == signal.SIGCHLD
+        if time.monotonic() > deadline and asked is None and not ended:
             asked = TIMEOUT
             ladder.ask(signal.SIGTERM, from_terminal=False)
         ladder.climb()

@@ -56,6 +56,9 @@ class IngestReport:
     def take(self, raised: dict[str, Any]) -> None:
         """Keep a doubt as a native function reports it."""
         row = {"count": 1, **{k: v for k, v in raised.items() if v is not None}}
+        name = Path(row.get("file", "")).name
+        if name not in row["message"]:
+            row["message"] = f"{name}: {row['message']}"
         self.raised.append(row)
         self.doubts.append(schema.known_doubt(row["code"], row["severity"], row["message"]))
 

@@ -208,14 +208,14 @@ class RecorderTest {
     recorder.offer(event(0));
     until(() -> recorder.thread().getState() == Thread.State.WAITING);
     assertTimeoutPreemptively(
-        Duration.ofSeconds(1),
+        Duration.ofSeconds(10),
         () -> {
           for (int i = 0; i < 10_000; i++) {
             recorder.offer(event(i));
           }
         });
     assertEquals(10_000 - 64, recorder.droppedCount());
-    assertTimeoutPreemptively(Duration.ofSeconds(4), recorder::farewell);
+    assertTimeoutPreemptively(Duration.ofSeconds(10), recorder::farewell);
     stuck.countDown();
   }
 
@@ -231,7 +231,7 @@ class RecorderTest {
     recorder.thread().join(10_000);
     assertFalse(recorder.thread().isAlive());
     assertFalse(recorder.offer(event(1)));
-    assertTimeoutPreemptively(Duration.ofSeconds(1), recorder::farewell);
+    assertTimeoutPreemptively(Duration.ofSeconds(10), recorder::farewell);
     assertEquals(1, recorder.droppedCount());
   }
 
