@@ -178,6 +178,20 @@ def test_the_verb_compares_a_file(table, capsys):
     assert "within blocks" in capsys.readouterr().out
 
 
+def test_a_pair_that_is_sure_only_by_itself_is_told_so(tmp_path, capsys):
+    values = {
+        "a": (1.00, 1.02, 0.98, 1.01, 0.99),
+        "b": (1.02, 1.05, 1.00, 1.03, 1.03),
+        "c": (1.01, 0.99, 1.02, 1.00, 1.005),
+    }
+    path = tmp_path / "times.csv"
+    rows = [f"{name},{one}" for name, those in values.items() for one in those]
+    path.write_text("treatment,value\n" + "\n".join(rows) + "\n")
+    assert run_verb(["compare", "--csv", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "0.13 cannot tell: alone p = 0.043, but it is one of several pairs" in shown
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

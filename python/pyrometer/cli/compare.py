@@ -272,9 +272,13 @@ def _design(made: CompareReport) -> str:
 
 
 def _verdict(pair: PairReport) -> str:
+    from pyrometer.analyse.compare.power import ALPHA
+
     if pair.verdict != "cannot tell":
         return pair.verdict
     words = "cannot tell"
+    if pair.p is not None and pair.adjusted_p is not None and pair.p < ALPHA <= pair.adjusted_p:
+        return f"{words}: alone p = {pair.p:.2g}, but it is one of several pairs"
     if pair.detectable is not None:
         words += f": below {effect(pair.detectable)} these trials see nothing"
     if pair.trials_needed is not None:
