@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -414,3 +415,29 @@ def test_delays_are_beside_the_ledger_and_held_against_schedstat() -> None:
     assert not any(r.path.startswith("delays") for r in made.slot_view.rows)
     check = next(c for c in made.checks if c.name.startswith("run queue: schedstat"))
     assert check.right_ns == 390 * MS
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_pauses_that_no_bean_of_the_collector_counts_are_left_out_of_the_check(
+    counted: bool,
+) -> None:
+    beans = ["G1 Young Generation", "G1 Old Generation", *["G1 Concurrent GC"] * counted]
+    found = {}
+    for kinds in (("young",), ("young", "remark")):
+        world = World(STAGES)
+        [process] = world.rows["processes"]
+        process["facts"] = json.dumps(json.loads(process["facts"]) | {"gc_names": beans})
+        begin = world.rows["spans"][0]["start_mono_ns"]
+        for at, kind in enumerate(kinds):
+            world.add("gc_pauses", pid=PID, gc_id=at, start_mono_ns=begin + at * 10 * MS,
+                      duration_ns=5 * MS, collector="G1", kind=kind, cause="No cause")  # fmt: skip
+        checks = account(world.rows).checks
+        [found[kinds]] = [one for one in checks if one.name.startswith("GC: pauses")]
+    young, both = found.values()
+    assert young.left_ns
+    assert both.left_ns
+    if counted:
+        assert both.left_ns >= young.left_ns + 5 * MS
+    else:
+        assert both.left_ns == young.left_ns
+        assert "remark and cleanup pauses (" in both.explanation
