@@ -417,3 +417,22 @@ def test_a_card_is_attached_only_to_its_own_host(
     assert card.kept("another", this.cpu_model) is None
     card.card_file().write_text("{")
     assert host.this_host().card is None
+
+
+@pytest.mark.parametrize("how", ["none", "scheme", "off", "module"])
+def test_doctor_tells_who_drops_pages_on_its_own(tmp_path: Path, how: str) -> None:
+    daemon = tmp_path / "kernel/mm/damon/admin/kdamonds/0"
+    scheme = daemon / "contexts/0/schemes/0"
+    if how in ("scheme", "off"):
+        scheme.mkdir(parents=True)
+        (scheme / "action").write_text("pageout\n")
+        (daemon / "state").write_text("on\n" if how == "scheme" else "off\n")
+    if how == "module":
+        module = tmp_path / "module/damon_reclaim/parameters"
+        module.mkdir(parents=True)
+        (module / "enabled").write_text("Y\n")
+    found = doctor.page_cache(tmp_path)
+    assert found.available == (how in ("none", "off"))
+    if not found.available:
+        assert "warm files do not stay" in found.reason
+        assert str(tmp_path) in (found.remedy or "")

@@ -82,6 +82,7 @@ def examine(folder: Path, env: Mapping[str, str]) -> list[Finding]:
         *jvm_probes(java),
         python_workers(),
         *kernel(),
+        page_cache(),
         *operating_system(),
     ]
 
@@ -306,6 +307,39 @@ def kernel() -> Iterator[Finding]:
         "/proc/kallsyms shows addresses" if shown else "/proc/kallsyms hides addresses",
         None if shown else "sysctl -w kernel.kptr_restrict=0   (as root)",
     )
+
+
+def page_cache(root: Path = Path("/sys")) -> Finding:
+    """See whether the kernel drops pages on its own that nobody used for a while.
+
+    By schemes of DAMON (Documentation/admin-guide/mm/damon/usage.rst), or by its module for
+    reclaim: what was brought into memory does not stay there, however much is free.
+
+    Parameters
+    ----------
+    root : Path
+        Where sysfs is.
+    """
+    for state in sorted(root.glob("kernel/mm/damon/admin/kdamonds/*/state")):
+        actions = state.parent.glob("contexts/*/schemes/*/action")
+        if _word(state) == "on" and any(_word(action) == "pageout" for action in actions):
+            return _pages_out(f"a scheme of DAMON ({state.parent.name})", f"echo off > {state}")
+    module = root / "module/damon_reclaim/parameters/enabled"
+    if _word(module) == "Y":
+        return _pages_out("damon_reclaim", f"echo N > {module}")
+    return Finding("page_cache", None, True, "no scheme of DAMON pages out memory")
+
+
+def _pages_out(who: str, remedy: str) -> Finding:
+    reason = f"{who} pages out what nobody used for a while: warm files do not stay in memory"
+    return Finding("page_cache", None, False, reason, f"{remedy}   (as root)")
+
+
+def _word(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def perf_open(exclude_kernel: bool) -> tuple[bool, str]:
