@@ -10,7 +10,7 @@ from pyrometer.probes.base import Probe
 from pyrometer.run import cgroup, own
 from pyrometer.run.launch import Launch
 from pyrometer.run.process import Ending
-from pyrometer.run.reasons import reason, starved, state, wrong
+from pyrometer.run.reasons import broken, reason, starved, state, wrong
 from pyrometer.run.record import Record, copy_eventlogs, overlay, processes, results
 from pyrometer.store.manifest import Exit, ProbeEntry
 
@@ -47,6 +47,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
         signal=ending.signal,
         reason=wrong(manifest.results)
         or starved(manifest.cgroup, ending)
+        or broken(manifest.results)
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
     manifest.state = state(ending, 0 if launch.own is None else launch.own.exit_code)

@@ -9,6 +9,9 @@ from pyrometer.run.launch import Launch
 from pyrometer.run.process import TIMEOUT, Ending
 from pyrometer.store.manifest import Result, State
 
+LONGEST_ERROR = 400
+"""Characters of an error that are told; the workload's own output has the rest."""
+
 
 def state(ending: Ending, expected: int = 0) -> State:
     """Tell the final state of the run, where `expected` is the exit code of success."""
@@ -28,6 +31,23 @@ def wrong(found: Sequence[Result]) -> str | None:
     for result in found:
         if result.status == "wrong_result":
             return f"wrong result in iteration {result.iteration}: {result.error}"
+    return None
+
+
+def broken(found: Sequence[Result]) -> str | None:
+    r"""Say which iteration failed, and of what, without the stack; ``None`` if none did.
+
+    Examples
+    --------
+    >>> told = "Py4JJavaError: in o1.collect.\n: java.lang.OutOfMemoryError: full\n\tat a.B"
+    >>> broken([Result(iteration=0, status="failed", error=told)])
+    'iteration 0 failed: Py4JJavaError: in o1.collect. : java.lang.OutOfMemoryError: full'
+    """
+    for result in found:
+        if result.status == "failed" and result.error:
+            what = " ".join(result.error.partition("\n\tat ")[0].split())
+            cut = f"{what[:LONGEST_ERROR]} …" if len(what) > LONGEST_ERROR else what
+            return f"iteration {result.iteration} failed: {cut}"
     return None
 
 
