@@ -50,7 +50,7 @@ class Tpcds(suite.Suite):
         """Let a quotient by zero be null, as in DuckDB (Spark 4 makes an error of it).
 
         Some queries broadcast whole tables: at scale factor 1 that takes more than the 2 GiB of
-        heap that other workloads have.
+        heap that other workloads have; of 4 GiB up to 3.8 were used, and one run failed.
         """
-        heap = {"spark.driver.memory": "4g"} if spec.size >= MUCH else {}
+        heap = {"spark.driver.memory": "6g"} if spec.size >= MUCH else {}
         return {"spark.sql.ansi.enabled": "false", **heap}
