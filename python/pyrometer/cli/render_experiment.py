@@ -186,7 +186,8 @@ def _settling(console: Any, made: ExperimentReport) -> None:
     for told, those in alike.items():
         counts = Counter(s.shape for one in those for s in one.series if s.shape)
         shapes = ", ".join(f"{n} {shape}" for shape, n in counts.most_common())
-        who = those[0].name if len(those) == 1 else f"{len(those)} treatments"
+        names = "; ".join(one.name for one in those)
+        who = f"all {len(those)} treatments" if len(alike) == 1 and len(those) > 1 else names
         console.print(f"[dim]{escape(who)}: {told} ({shapes})[/]", soft_wrap=True)
 
 

@@ -47,7 +47,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
         signal=ending.signal,
         reason=wrong(manifest.results)
         or starved(manifest.cgroup, ending)
-        or broken(manifest.results)
+        or (None if ending.interrupted_by else broken(manifest.results))
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
     manifest.state = state(ending, 0 if launch.own is None else launch.own.exit_code)
