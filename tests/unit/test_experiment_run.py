@@ -337,7 +337,12 @@ def test_of_many_pairs_those_with_a_verdict_are_listed(tmp_path, capsys):
     pairs = {tuple(map(int, row[:2])) for row in rows}
     assert pairs >= {(1, other) for other in range(2, 9)}
     assert run_verb(["experiment", "show", str(tmp_path / "out"), "--control", names[1]]) == 0
-    assert "pairs are listed" not in capsys.readouterr().out
+    by_name = capsys.readouterr().out
+    assert "pairs are listed" not in by_name
+    assert run_verb(["experiment", "show", str(tmp_path / "out"), "--control", "2"]) == 0
+    assert capsys.readouterr().out == by_name
+    assert run_verb(["experiment", "show", str(tmp_path / "out"), "--control", "9"]) == 2
+    assert "its name or its number" in capsys.readouterr().err
 
 
 def test_a_matrix_is_told_factor_by_factor(tmp_path, capsys):

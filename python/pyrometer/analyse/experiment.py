@@ -132,9 +132,15 @@ def _known(plan: Plan, control: str | None) -> str | None:
     if control is None:
         return plan.baseline
     names = [one.name for one in plan.treatments]
-    if control not in names:
-        raise UsageError(f"no treatment is called {control}", f"there are: {'; '.join(names)}")
-    return control
+    if control in names:
+        return control
+    numbers = {str(number): name for number, name in enumerate(names, 1)}
+    if control in numbers:
+        return numbers[control]
+    raise UsageError(
+        f"no treatment is called {control}",
+        f"give its name or its number; there are: {'; '.join(names)}",
+    )
 
 
 def _seconds(one: Ended) -> float:

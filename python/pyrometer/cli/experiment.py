@@ -34,7 +34,10 @@ CsvOption = Annotated[
 ]
 ControlOption = Annotated[
     str | None,
-    typer.Option(metavar="TREATMENT", help="Compare the others with this one."),
+    typer.Option(
+        metavar="TREATMENT",
+        help="Compare the others with this one: its name, or its number among them.",
+    ),
 ]
 
 
