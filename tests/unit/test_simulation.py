@@ -16,6 +16,7 @@ from pyrometer.analyse.simulation import left_out
 from pyrometer.analyse.simulation.calibrated import calibrate
 from pyrometer.analyse.simulation.cluster import most_slots
 from pyrometer.analyse.simulation.contention import Contention
+from pyrometer.analyse.simulation.interference import Cost
 from pyrometer.analyse.simulation.intervals import REPLICATES, draw_errors
 from pyrometer.analyse.simulation.left_out import Sized, leave_out
 from pyrometer.analyse.simulation.measured import Measured, Tasks
@@ -242,6 +243,36 @@ def test_each_size_is_predicted_from_the_others(tmp_path: Path) -> None:
     assert report.coverage.n == 3
     with pytest.raises(UsageError, match="one size"):
         leave_out(runs[:1] * 2)
+
+
+def beside_busy_cpus(folder: Path, slots: int) -> Sized:
+    """Eight tasks on two CPUs whose work costs half as much again where both are busy."""
+    length = {1: 100, 2: 150, 4: 300}[slots]
+    end = 8 // slots * length
+    log = Log(end_ms=end)
+    log.executor("1", slots)
+    log.job(0, 0, end, [0])
+    log.stage(0, 0, end, [])
+    for n in range(8):
+        log.task(0, n // slots * length, length)
+    run = measured(log.write(folder / str(slots)))
+    turns = Turns(2)
+    busy, cpu = (1.0, 800.0 * MS) if slots == 1 else (2.0, 1200.0 * MS)
+    return Sized(run, Contention(turns, turns, "turns", None, turns, Cost(busy, cpu)))
+
+
+def test_what_busy_cpus_cost_is_fitted_over_the_other_levels(tmp_path: Path) -> None:
+    report = leave_out([beside_busy_cpus(tmp_path, slots) for slots in (1, 2, 4)])
+    one, two, four = report.levels
+    assert [at.measured_s.value for at in report.levels] == pytest.approx([0.8, 0.6, 0.6])
+    assert (two.interference, four.interference) == (pytest.approx(0.5), pytest.approx(0.5))
+    # From one slot, where a task took 100 ms alone.
+    assert (two.from_slots_count, two.predicted_s.value) == (1, pytest.approx(0.6))
+    assert four.error_ratio == pytest.approx(0)
+    # Two and four slots kept both CPUs busy: nothing says that a task alone is faster.
+    assert (one.interference, one.predicted_s.value) == (None, pytest.approx(1.2))
+    [doubt] = [one for one in report.doubts if one.code == "simulation_interference"]
+    assert "1 of 3 levels (1 slots)" in doubt.message
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from pyrometer.analyse.scaling.fitting import DRAWS, SEED
 from pyrometer.analyse.scaling.laws import Array
 from pyrometer.analyse.simulation.doubts import no_contention
 from pyrometer.analyse.simulation.ledger_shares import of_ledger
-from pyrometer.analyse.simulation.left_out import Sized
+from pyrometer.analyse.simulation.left_out import Sized, interference_of
 from pyrometer.analyse.simulation.measured import measured_of
 from pyrometer.analyse.windows import choose
 from pyrometer.errors import PyrometerError
@@ -85,18 +85,19 @@ def simulated(
         return wrong
     if len(runs) < 2:
         return "two levels are needed: each is simulated from the others"
-    said = {}
-    for level, run in runs.items():
-        assert not isinstance(run, str)
-        others = [p for p in dict.fromkeys([*runs, *asked]) if p != level]
-        sizes = [_size(run, p / level, factor) for p in others]
-        if any(size is None for size in sizes):
-            return "the ledger does not tell how tasks share CPUs"
-        try:
-            times = run.predict([size for size in sizes if size is not None])
-        except PyrometerError as error:
-            return error.message
-        said[level] = dict(zip(others, times, strict=True))
+    ready = {level: run for level, run in runs.items() if not isinstance(run, str)}
+    said: dict[float, dict[float, float]] = {level: {} for level in ready}
+    for p in dict.fromkeys([*ready, *asked]):
+        others = {level: run for level, run in ready.items() if level != p}
+        fitted = interference_of([run] for run in others.values())
+        for level, run in others.items():
+            size = _size(run, p / level, factor)
+            if size is None:
+                return "the ledger does not tell how tasks share CPUs"
+            try:
+                said[level][p] = run.predict(size, fitted)
+            except PyrometerError as error:
+                return error.message
     return Simulated(said)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pyrometer.analyse.simulation.interference import Cost
 from pyrometer.analyse.simulation.measured import Measured
+from pyrometer.analyse.simulation.turns import Turns
 
 SlowDown = Callable[[float], float]
 LOADS = 1024
@@ -32,18 +34,30 @@ class Contention:
         What a task of a stage attempt adds to the load; ``None``: each adds 1.
     words : str
         What the law is.
-    cpus : float or None
-        CPUs of the host that was measured, where the law is by them.
-    on : callable or None
-        The same law on another number of CPUs, where it is by them.
+    turns : Turns or None
+        The law of the measured host, where it is by CPUs.
+    cost : Cost or None
+        What the run's CPU work cost.
     """
 
     measured: SlowDown
     asked: SlowDown
     words: str
     load: dict[tuple[int, int], float] | None = None
-    cpus: float | None = None
-    on: Callable[[float], SlowDown] | None = None
+    turns: Turns | None = None
+    cost: Cost | None = None
+
+    @property
+    def cpus(self) -> float | None:
+        """CPUs of the host that was measured, where the law is by them."""
+        return None if self.turns is None else self.turns.cpus
+
+    def on(self, cpus: float | None, interference: float = 0.0) -> Contention:
+        """Give the same, asked about another number of CPUs, where the law is by them."""
+        if self.turns is None or cpus is None:
+            return self
+        law = replace(self.turns, interference=interference)
+        return replace(self, measured=law, asked=replace(law, cpus=cpus))
 
     def tables(self) -> tuple[list[float], list[float]]:
         """Give both laws at loads 0, 1, 2, …."""

@@ -94,6 +94,20 @@ def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
     return [schema.doubt("simulation_without", f"{of}: {told(refused)}")]
 
 
+def alike_levels(slots: Sequence[int], levels_count: int) -> list[Doubt]:
+    """Doubt levels for which the others do not tell what busy CPUs do to one another."""
+    if not slots:
+        return []
+    which = ", ".join(str(one) for one in slots)
+    return [
+        schema.doubt(
+            "simulation_interference",
+            f"{len(slots)} of {levels_count} levels ({which} slots): the others kept about as many"
+            " CPUs busy, so what CPU work costs beside more or fewer is not known",
+        )
+    ]
+
+
 def told(refused: Sequence[UsageError]) -> str:
     """Name the runs that have no part in it, with the reasons."""
     more = f"; and {len(refused) - MOST_TOLD} more" if len(refused) > MOST_TOLD else ""

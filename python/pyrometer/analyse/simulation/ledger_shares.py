@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyrometer.analyse.ledger.groups import Only
 from pyrometer.analyse.ledger.report import Asked, ledger_report
 from pyrometer.analyse.simulation.contention import Contention
+from pyrometer.analyse.simulation.interference import Cost
 from pyrometer.analyse.simulation.measured import Measured
 from pyrometer.analyse.simulation.queries import SIDE_BY_SIDE
-from pyrometer.analyse.simulation.turns import Turns, as_measured
+from pyrometer.analyse.simulation.turns import as_measured
 from pyrometer.plan.factors import parse_cpus
 from pyrometer.store import Run
 
@@ -50,11 +49,9 @@ def of_ledger(
     beside = dict(run.tables.query(SIDE_BY_SIDE, [measured.app_index]))
     without_queue = sum(beside.values()) * (took - queued) / took
     law = as_measured(cpus, wanted / (took - queued), beside, without_queue)
-
-    def on(cpus: float) -> Turns:
-        return replace(law, cpus=cpus)
-
-    return Contention(law, on(asked), words, load, cpus, on), None
+    busy = sum(time * law.busy(tasks) for tasks, time in beside.items()) / sum(beside.values())
+    cost = Cost(busy, wanted / len(measured.intervals))
+    return Contention(law, law, words, load, law, cost).on(asked), None
 
 
 def _cpus(run: Run) -> float | None:

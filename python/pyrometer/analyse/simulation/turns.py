@@ -7,6 +7,9 @@ CPUs all go slower by as much (processor sharing). That chance depends on the sl
 the law is a fixed point, as in approximate mean-value analysis of closed networks (Schweitzer,
 "Approximate analysis of multiclass closed networks of queues", 1979): up to a sixth above the exact
 solution where tasks mostly wait for something else.
+
+Beside taking turns, CPUs that are busy at once slow one another down (hardware threads of a core,
+shared caches, memory bandwidth): by `interference` for each that is busy beside the first.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
+
+from pyrometer.analyse.simulation.measured import Floats
 
 LEAST_SHARE = 0.01
 MOST_BESIDE = 8.0
@@ -40,6 +45,8 @@ class Turns:
     part : float
         Part of the waiting that chance gives which came about; below 1 where tasks wait for one
         another rather than for a CPU.
+    interference : float
+        What CPU work costs more for each busy CPU beside the first.
 
     Examples
     --------
@@ -47,36 +54,63 @@ class Turns:
     [1.0, 1.0, 1.5, 2.0]
     >>> round(Turns(2, share=0.5).of_tasks(3), 3)
     1.142
+    >>> [round(Turns(2, interference=0.5)(n), 3) for n in (1, 2, 4)]
+    [1.0, 1.5, 3.0]
     """
 
     cpus: float
     share: float = 1.0
     beside: float = 0.0
     part: float = 1.0
+    interference: float = 0.0
 
     def __call__(self, load: float) -> float:
         """Give the slow-down at a load: the sum of shares of the running tasks."""
-        return self.of_tasks(load / max(self.share, LEAST_SHARE))
+        tasks = load / max(self.share, LEAST_SHARE)
+        slow, beside_first = self.of_tasks(tasks), 0.0
+        if self.interference:
+            beside_first = max(0.0, self.busy(tasks) - 1)
+        return slow * (1 + self.interference * beside_first)
 
     def of_tasks(self, tasks: float) -> float:
-        """Give the slow-down of so many running tasks; between whole numbers by both."""
-        share, slow = min(max(self.share, LEAST_SHARE), 1.0), 1.0
+        """Give how long so many running tasks take turns; between whole numbers by both."""
+        return 1 + self.part * (self._settled(tasks)[0] - 1)
+
+    def busy(self, tasks: float) -> float:
+        """Give the CPUs that are busy on the mean while so many tasks run.
+
+        Examples
+        --------
+        >>> [round(Turns(2, share=0.5).busy(n), 3) for n in (1, 2, 8)]
+        [0.5, 1.0, 2.0]
+        """
+        _, wants = self._settled(tasks)
+        few, would = self._would_run(tasks, wants, self.beside * tasks * wants)
+        return self.cpus - float((would * np.maximum(0, self.cpus - few)).sum())
+
+    def _settled(self, tasks: float) -> tuple[float, float]:
+        """Give the slow-down by chance alone, and the part of its time that a task would run."""
+        share, slow, wants = min(max(self.share, LEAST_SHARE), 1.0), 1.0, 1.0
         for _ in range(_ROUNDS):
             wants = 1 / (1 + (1 - share) / (share * slow))
             before, slow = slow, self._met(max(tasks - 1, 0.0), wants, self.beside * tasks * wants)
             if abs(slow - before) < _NEAR * slow:
                 break
-        return 1 + self.part * (slow - 1)
+        return slow, wants
 
     def _met(self, others: float, wants: float, threads: float) -> float:
         """Give the mean of max(1, k / CPUs) over who would run: k, the task itself among them."""
-        few = np.arange(math.ceil(self.cpus))
-        whole = math.floor(others)
-        tasks = (1 - (others - whole)) * stats.binom.pmf(few, whole, wants)
-        tasks += (others - whole) * stats.binom.pmf(few, whole + 1, wants)
-        alone = np.convolve(tasks, stats.poisson.pmf(few, threads))[: few.size]
+        few, would = self._would_run(others, wants, threads)
         free = np.maximum(0, 1 - (few + 1) / self.cpus)
-        return float((1 + others * wants + threads) / self.cpus + (alone * free).sum())
+        return float((1 + others * wants + threads) / self.cpus + (would * free).sum())
+
+    def _would_run(self, tasks: float, wants: float, threads: float) -> tuple[Floats, Floats]:
+        """Give the chance that 0, 1, … of tasks and threads would run, below the CPUs there are."""
+        few = np.arange(math.ceil(self.cpus), dtype=np.float64)
+        whole = math.floor(tasks)
+        would = (1 - (tasks - whole)) * stats.binom.pmf(few, whole, wants)
+        would += (tasks - whole) * stats.binom.pmf(few, whole + 1, wants)
+        return few, np.convolve(would, stats.poisson.pmf(few, threads))[: few.size]
 
 
 def as_measured(cpus: float, share: float, beside: Mapping[float, float], free: float) -> Turns:
