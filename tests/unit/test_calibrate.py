@@ -134,6 +134,15 @@ def test_what_cannot_be_reached_is_told(file: Path) -> None:
     assert knob.ratio == 0.0
 
 
+def test_files_that_are_too_few_end_the_search(file: Path) -> None:
+    knob = searched(file, application(2_000 * MIB, 100 * MIB))["under"]
+    assert not knob.near
+    assert len(knob.trials) == 2
+    assert knob.why is not None
+    assert "100 MiB, and it takes 2000 MiB itself: 10.0 % of its memory" in knob.why
+    assert "would be 222 MiB" in knob.why
+
+
 def test_a_pilot_that_fails_or_a_host_without_swap_ends_it(file: Path) -> None:
     with pytest.raises(CapabilityError, match=r"pilot .*under-0 failed: no Java"):
         searched(file, lambda trial, watch: Made("failed", reason="no Java"))

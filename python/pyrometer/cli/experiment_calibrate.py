@@ -58,6 +58,8 @@ def calibrate(
         reached = "never finished" if knob.ratio is None else f"{100 * knob.ratio:.1f} %"
         line = f"{knob.level}: {knob.knobbed} ({reached}, {100 * knob.share:.1f} % wanted)"
         human.print(line, markup=False, soft_wrap=True)
+        if knob.why is not None:
+            human.print(f"  {knob.why}", markup=False, soft_wrap=True)
     human.print(f"{target}\npyrometer experiment plan {target}", markup=False, soft_wrap=True)
     if as_json:
         common.emit_json(
@@ -71,6 +73,7 @@ def calibrate(
                         "ratio": knob.ratio,
                         "wanted_ratio": knob.share,
                         "near": knob.near,
+                        "why": knob.why,
                         "baseline": knob.baseline,
                         "trials": [vars(one) for one in knob.trials],
                     }

@@ -30,6 +30,7 @@ NEAR = 0.25
 """How far from the share that is wanted a level may be, as a part of it."""
 
 LEAST_BYTES = 2 * SPARE_BYTES
+_ALL = 0.8
 _MIB = 1 << 20
 
 
@@ -70,6 +71,8 @@ class Knob:
         The treatment that was tried.
     trials : list of Tried
         All of the search.
+    why : str or None
+        Why it cannot be had, where that is known.
     """
 
     level: str
@@ -78,6 +81,7 @@ class Knob:
     share: float
     baseline: str
     trials: list[Tried] = field(default_factory=list)
+    why: str | None = None
 
     @property
     def near(self) -> bool:
@@ -158,7 +162,8 @@ def _search(
     memory = parse_meminfo(MEMINFO.read_text(encoding="ascii"))
     free, room = memory["MemAvailable"], int(0.8 * memory["MemAvailable"])
     tried: list[Tried] = []
-    while len(tried) < MOST_TRIALS:
+    why = None
+    while len(tried) < MOST_TRIALS and (why := too_few_files(level, tried, share)) is None:
         left = max(LEAST_BYTES, min(next_left(level, tried, share, room), room)) // _MIB * _MIB
         if any(one.left == left for one in tried):
             break
@@ -180,7 +185,7 @@ def _search(
             break
     best = min(tried, key=lambda one: _distance(one, share))
     knob = free - best.left if ballast else best.left
-    return Knob(level, f"{level}@{knob // _MIB}m", best.ratio, share, treatment.name, tried)
+    return Knob(level, f"{level}@{knob // _MIB}m", best.ratio, share, treatment.name, tried, why)
 
 
 def _tried(left: int, made: Made, trial: Trial) -> Tried:
@@ -233,6 +238,37 @@ def next_left(level: str, tried: Sequence[Tried], share: float, room: int) -> in
     if few and many:
         return (max(few) + min(many)) // 2
     return round(max(few) * 1.2) if few else round(min(many) / 1.2)
+
+
+def too_few_files(level: str, tried: Sequence[Tried], share: float) -> str | None:
+    """Say so where all files fit beside the application and are less than the share.
+
+    More memory then makes the share smaller, and with less the application itself is swapped out.
+
+    Examples
+    --------
+    >>> told = {"anonymous_bytes": 1 << 30, "inactive_file_ratio": 0.01, "of_bytes": 7 << 30}
+    >>> little = Tried(1193 << 20, 0.06)
+    >>> too_few_files("under", [Tried(7 << 30, 0.01, told), little], 0.1)[:61]
+    'the files of the application that memory can drop are 72 MiB,'
+    >>> too_few_files("under", [Tried(7 << 30, 0.01, told), Tried(1193 << 20, 0.02)], 0.1) is None
+    True
+    """
+    if level != "under" or len(tried) < 2:
+        return None
+    told, last = tried[0].told or {}, tried[-1]
+    own = int(told.get("anonymous_bytes") or 0)
+    files = float(told.get("inactive_file_ratio") or 0.0) * int(told.get("of_bytes") or 0)
+    if not own or last.ratio is None or last.ratio >= share * (1 - NEAR):
+        return None
+    if last.ratio * last.left < _ALL * files:
+        return None
+    wanted = share * own / (1 - share)
+    return (
+        f"the files of the application that memory can drop are {files / _MIB:.0f} MiB, and it"
+        f" takes {own // _MIB} MiB itself: {percent(share)} of its memory would be"
+        f" {wanted / _MIB:.0f} MiB. Give it more data (scale), or less heap (jvm.heap)"
+    )
 
 
 def _too_little(tried: Tried, share: float, rising: bool) -> bool:
