@@ -25,7 +25,7 @@ class Cost:
     busy_cpus : float
         CPUs of a host that were busy while tasks ran, on the mean.
     cpu_ns : float
-        CPU time that tasks wanted, of an iteration.
+        CPU time of its tasks, of an iteration.
     """
 
     busy_cpus: float

@@ -31,7 +31,7 @@ def of_ledger(
     )
     load: dict[tuple[int, int], float] = {}
     took = queued = 0
-    wanted = 0.0
+    wanted = on_cpu = 0.0
     for group in stages.groups:
         rows = {row.path: row.value_ns for row in group.view.rows}
         queue, total = rows.get("task/run_queue"), group.view.total_ns
@@ -42,6 +42,7 @@ def of_ledger(
             share = min(1.0, max(0.0, 1 - waits / free))
             load[group.stage_id, group.stage_attempt or 0] = share
             took, queued, wanted = took + total, queued + queue, wanted + share * free
+            on_cpu += rows.get("task/on_cpu") or 0.0
     if not load:
         return None, "the ledger does not tell how long tasks waited for a CPU"
     asked = cpus if asked_cpus is None else asked_cpus
@@ -50,7 +51,7 @@ def of_ledger(
     without_queue = sum(beside.values()) * (took - queued) / took
     law = as_measured(cpus, wanted / (took - queued), beside, without_queue)
     busy = sum(time * law.busy(tasks) for tasks, time in beside.items()) / sum(beside.values())
-    cost = Cost(busy, wanted / len(measured.intervals))
+    cost = Cost(busy, on_cpu / len(measured.intervals)) if on_cpu else None
     return Contention(law, law, words, load, law, cost).on(asked), None
 
 
