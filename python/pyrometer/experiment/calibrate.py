@@ -31,6 +31,8 @@ NEAR = 0.25
 
 LEAST_BYTES = 2 * SPARE_BYTES
 _ALL = 0.8
+"""Part of the files that were there with all the room, from which on they count as all."""
+
 _MIB = 1 << 20
 
 

@@ -102,8 +102,8 @@ def alike_levels(slots: Sequence[int], levels_count: int) -> list[Doubt]:
     return [
         schema.doubt(
             "simulation_interference",
-            f"{len(slots)} of {levels_count} levels ({which} slots): the others kept about as many"
-            " CPUs busy, so what CPU work costs beside more or fewer is not known",
+            f"{len(slots)} of {levels_count} levels ({which} slots): the others do not tell what"
+            " CPU work costs beside busy CPUs (they kept about as many busy, or CPU time is missing)",
         )
     ]
 
