@@ -103,7 +103,7 @@ def alike_levels(slots: Sequence[int], levels_count: int) -> list[Doubt]:
         schema.doubt(
             "simulation_interference",
             f"{len(slots)} of {levels_count} levels ({which} slots): the others do not tell what"
-            " CPU work costs beside busy CPUs (they kept about as many busy, or CPU time is missing)",
+            " CPU work costs beside busy CPUs (they kept about as many busy, or lack CPU time)",
         )
     ]
 

@@ -50,8 +50,10 @@ def of_ledger(
     beside = dict(run.tables.query(SIDE_BY_SIDE, [measured.app_index]))
     without_queue = sum(beside.values()) * (took - queued) / took
     law = as_measured(cpus, wanted / (took - queued), beside, without_queue)
-    busy = sum(time * law.busy(tasks) for tasks, time in beside.items()) / sum(beside.values())
-    cost = Cost(busy, on_cpu / len(measured.intervals)) if on_cpu else None
+    cost = None
+    if on_cpu and (ran := sum(beside.values())):
+        busy = sum(time * law.busy(tasks) for tasks, time in beside.items()) / ran
+        cost = Cost(busy, on_cpu / len(measured.intervals))
     return Contention(law, law, words, load, law, cost).on(asked), None
 
 
