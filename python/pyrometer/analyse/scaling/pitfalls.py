@@ -41,7 +41,9 @@ def doubts_of(
         *_crowded(levels, cpus, cores),
     ]
     if len(levels) < FEW_LEVELS:
-        found.append(doubt("scaling_few_levels", f"{len(levels)} levels"))
+        found.append(
+            doubt("scaling_few_levels", f"{len(levels)} levels, a knee takes {FEW_LEVELS}")
+        )
     alone = [one.p for one in levels if one.n < 2]
     if alone:
         what = "no level" if len(alone) == len(levels) else f"{_list(alone)}: not"
@@ -88,7 +90,7 @@ def _gc_jumps(levels: Sequence[Level]) -> list[Doubt]:
             told.append(f"from {a.p:g} to {b.p:g}: {before:.3g} → {after:.3g}")
     if not told:
         return []
-    return [doubt("scaling_gc_jump", "; ".join(told))]
+    return [doubt("scaling_gc_jump", f"GC time of a unit of work, {'; '.join(told)}")]
 
 
 def _certain(a: Level, b: Level, fact: str) -> bool:
