@@ -166,13 +166,12 @@ def test_straight_lines_rarely_have_a_knee():
 def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
     said = {1.0: {2.0: 5.0, 4.0: 3.0, 8.0: 2.0}, 2.0: {1.0: 9.0, 4.0: 6.0, 8.0: 1.8},
             4.0: {1.0: 8.0, 2.0: 5.4, 8.0: 1.9}}  # fmt: skip
-    made = Simulated(said)
+    made = Simulated(said, nearest={1.0: 2.0, 2.0: 1.0, 4.0: 2.0, 8: 4.0})
     rows = [Observation(1, 10.0), Observation(2, 5.5), Observation(4, 3.0)]
     report = account(
         rows, "elapsed", Question(predict=[8]), source="rows", beside={"simulator": made}
     )
     found = next(one for one in report.laws if one.name == "simulator")
-    # Each level by its nearest: 1 by 2, 2 by 1 (as near as 4, and smaller), 4 by 2.
     assert [one.ratio for one in found.residuals] == pytest.approx([1 / 9, 0.1, -0.5])
     # Predicted over measured, as for a law: -0.1, -0.09, 1.
     assert found.left_out_ratio == pytest.approx(0.1)

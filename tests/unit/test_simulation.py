@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ import pytest
 from tests.support.simulated import Log, measured, ms, simulated
 from tests.support.tables import MS
 
+from pyrometer.analyse.scaling.simulated import Simulated
+from pyrometer.analyse.scaling.simulated import simulated as levels_simulated
 from pyrometer.analyse.simulation import left_out
 from pyrometer.analyse.simulation.calibrated import calibrate
 from pyrometer.analyse.simulation.cluster import most_slots
 from pyrometer.analyse.simulation.contention import Contention
 from pyrometer.analyse.simulation.interference import Cost
 from pyrometer.analyse.simulation.intervals import REPLICATES, draw_errors
+from pyrometer.analyse.simulation.ledger_shares import stage_time
 from pyrometer.analyse.simulation.left_out import Sized, leave_out
 from pyrometer.analyse.simulation.measured import Measured, Tasks
 from pyrometer.analyse.simulation.prices import Prices, read_prices
@@ -272,7 +276,65 @@ def test_what_busy_cpus_cost_is_fitted_over_the_other_levels(tmp_path: Path) -> 
     # Two and four slots kept both CPUs busy: nothing says that a task alone is faster.
     assert (one.interference, one.predicted_s.value) == (None, pytest.approx(1.2))
     [doubt] = [one for one in report.doubts if one.code == "simulation_interference"]
-    assert "1 of 3 levels (1 slots)" in doubt.message
+    assert "1 of 3 levels (slots: 1 on 2 CPUs)" in doubt.message
+
+
+def test_a_quota_takes_time_but_lets_cpus_work_beside_one_another() -> None:
+    alone, quota = Turns(2, interference=0.5), Turns(0.5, interference=0.5, at_once=2)
+    assert [quota(tasks) for tasks in (1, 2)] == pytest.approx([2.0, 4 * 1.5])
+    # A quarter of the CPUs takes four times as long, not four times less what they cost each other.
+    assert quota(2) / alone(2) == pytest.approx(4)
+    asked = Contention(quota, quota, "quota", None, quota).on(1.0, 0.5).asked
+    assert asked(2) == pytest.approx(2 * 1.5)
+
+
+def under_quota(folder: Path, quota: float) -> Sized:
+    """Four tasks of 100 ms of CPU, on as many slots as Spark sees CPUs."""
+    slots = math.ceil(quota)
+    length = round(100 * slots / quota)
+    log = Log(end_ms=4 // slots * length)
+    log.executor("1", slots)
+    log.job(0, 0, 4 // slots * length, [0])
+    log.stage(0, 0, 4 // slots * length, [])
+    for n in range(4):
+        log.task(0, n // slots * length, length)
+    run = measured(log.write(folder / str(quota)))
+    turns = Turns(quota, at_once=2)
+    cost = Cost(float(slots), (400 + 100 * (slots - 1)) * MS)
+    return Sized(run, Contention(turns, turns, "turns", None, turns, cost))
+
+
+def test_levels_of_a_quota_are_simulated_with_the_slots_that_they_have(tmp_path: Path) -> None:
+    runs = {quota: under_quota(tmp_path, quota) for quota in (0.5, 1.0, 2.0)}
+    made = levels_simulated(runs, "cpu.quota", [4.0])
+    assert not isinstance(made, str)
+    # The nearest has as many slots; of another number of CPUs Spark takes as many slots.
+    assert made.nearest == {0.5: 1.0, 1.0: 0.5, 2.0: 1.0, 4.0: 2.0}
+    assert (made.said[1.0][0.5], made.said[0.5][1.0]) == (pytest.approx(0.8), pytest.approx(0.4))
+    # Four slots on four CPUs, three of which are beside the first instead of one.
+    assert made.said[2.0][4.0] == pytest.approx(0.1 * 1.75 / 1.25)
+    # A quarter more where two are busy; without the one level that had two it is not known.
+    assert made.interference == pytest.approx(0.25)
+    assert (made.without[2.0], made.parameters) == (None, {})
+    (told,) = Simulated({}, {}, 0.25, dict.fromkeys(runs, 0.25)).parameters.values()
+    assert (told.value, told.low, told.high, told.n) == (pytest.approx(0.25),) * 3 + (3,)
+
+
+def test_stages_tell_what_waited_for_a_cpu() -> None:
+    rows = {
+        "task": 9.0, "task/on_cpu": 4.0, "task/run_queue": 4.0, "task/waiting": 1.0,
+        "deserialize": 1.0, "scheduler_delay": 2.0,
+    }  # fmt: skip
+    # On the CPU half of the time that they would be: so of the 3 around, 1.5.
+    stage = stage_time(rows, 12.0)
+    assert stage is not None
+    assert (stage.took, stage.queued, stage.on_cpu) == (12.0, pytest.approx(5.5), 4.0)
+    assert stage.share == pytest.approx(1 - 1 / 6.5)
+    # A delay below 0 is an error of the clocks, and nobody's CPU.
+    below = stage_time({**rows, "scheduler_delay": -2.0}, 8.0)
+    assert below is not None
+    assert below.queued == pytest.approx(4.5)
+    assert stage_time({"task/on_cpu": 4.0, "task/waiting": 1.0}, 5.0) is None
 
 
 @pytest.mark.slow
@@ -406,7 +468,7 @@ def test_the_verb_predicts_sizes_of_several_runs(
     assert doubts["simulation_contention"].startswith("2 of 2 runs: tasks take as long")
     assert run_verb(["simulate", str(one), str(two)]) == 0
     shown = capsys.readouterr().out
-    assert "2 slots" in shown
+    assert "from slots" in shown
     assert "simulation_contention" in shown
     assert run_verb(["simulate", str(one), str(one)]) == 2
     assert run_verb(["simulate", str(one), str(two), "--percent", "50"]) == 2

@@ -84,10 +84,24 @@ def _offsets(made: Plan) -> dict[str, float]:
 def headline(console: Any, what: str, made: TrialsReport, more: str = "") -> None:
     """Print what ran, and how much of it is told."""
     console.print(
-        f"{what} at scale {made.scale}{more}: {made.done_count} of {made.trials_count} trials"
-        f" ({made.folder})\n",
+        f"{what} at scale {_scale(what, made.scale)}{more}:"
+        f" {made.done_count} of {made.trials_count} trials ({made.folder})\n",
         markup=False, soft_wrap=True,
     )  # fmt: skip
+
+
+def _scale(workload: str, scale: str) -> str:
+    """Give a scale, with its unit where it is a number."""
+    from pyrometer.errors import UsageError
+    from pyrometer.workload import registry
+
+    if not scale.isdigit():
+        return scale
+    try:
+        return f"{scale} ({registry.get(workload).scale_unit})"
+    except UsageError:
+        # Several workloads, or one that is not here.
+        return scale
 
 
 def left_out(console: Any, those: Sequence[LeftOutTreatment]) -> None:

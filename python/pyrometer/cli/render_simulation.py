@@ -50,7 +50,7 @@ def left_out(console: Console, report: LeftOutReport) -> None:
 def _left_out(report: LeftOutReport, look: Look) -> Iterator[RenderableType]:
     columns: Columns = [
         ("slots", "right"), ("CPUs", "right"), ("runs", "right"), ("measured", "right"),
-        ("predicted", "right"), ("90 %", "left"), ("error", "right"), ("from", "left"),
+        ("predicted", "right"), ("90 %", "left"), ("error", "right"), ("from slots", "left"),
     ]  # fmt: skip
     yield grid(look, columns, [_left_out_row(one) for one in report.levels], elastic=7)
     yield note(
@@ -71,12 +71,13 @@ def _left_out(report: LeftOutReport, look: Look) -> Iterator[RenderableType]:
 
 
 def _size(one: LeftOut) -> str:
-    return f"{one.slots_count} slots" + ("" if one.cpus is None else f", {one.cpus:g} CPUs")
+    slots = f"{one.slots_count} slot{'s' * (one.slots_count != 1)}"
+    return slots if one.cpus is None else f"{slots} on {one.cpus:g} CPUs"
 
 
 def _left_out_row(one: LeftOut) -> list[str]:
     predicted, cpus = one.predicted_s, one.from_cpus
-    whole = "" if cpus is None else f", {cpus:g} CPUs"
+    whole = "" if cpus is None else f" on {cpus:g} CPUs"
     return [
         str(one.slots_count),
         units.MISSING if one.cpus is None else f"{one.cpus:g}",
@@ -85,7 +86,7 @@ def _left_out_row(one: LeftOut) -> list[str]:
         units.duration(_ns(predicted.value)),
         _interval(predicted),
         units.percent(one.error_ratio, signed=True),
-        f"{one.from_slots_count} slots{whole}",
+        f"{one.from_slots_count}{whole}",
     ]
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import stats
 
+from pyrometer.analyse.compare.two import LEVEL
 from pyrometer.analyse.scaling.fitting import DRAWS, SEED
 from pyrometer.analyse.scaling.laws import Array
 from pyrometer.analyse.simulation.doubts import no_contention
 from pyrometer.analyse.simulation.ledger_shares import of_ledger
-from pyrometer.analyse.simulation.left_out import Sized, interference_of
+from pyrometer.analyse.simulation.left_out import Size, Sized, distance, interference_of
 from pyrometer.analyse.simulation.measured import measured_of
 from pyrometer.analyse.windows import choose
 from pyrometer.errors import PyrometerError
+from pyrometer.estimate import Estimate
 from pyrometer.plan.scaling import SLOTS
 from pyrometer.store import Run
 
@@ -28,15 +31,39 @@ class Simulated:
     ----------
     said : mapping
         By level, and by workers asked about: seconds of an iteration. No level speaks of itself.
+    nearest : mapping
+        The level to rely on, by workers asked about.
+    interference : float or None
+        What CPU work costs more for each busy CPU beside the first, by all levels.
+    without : mapping
+        The same by level, without that level; ``None`` where the others do not tell.
     """
 
     said: Mapping[float, Mapping[float, float]]
+    nearest: Mapping[float, float]
+    interference: float | None = None
+    without: Mapping[float, float | None] = field(default_factory=dict)
     name: str = "simulator"
     method: str = "t on logarithms of what levels say"
 
+    @property
+    def parameters(self) -> dict[str, Estimate]:
+        """The interference, with the interval that the levels give it (jackknife)."""
+        without = [one for one in self.without.values() if one is not None]
+        n = len(without)
+        if self.interference is None or n < 2 or n < len(self.without):
+            return {}
+        whole = [n * self.interference - (n - 1) * one for one in without]
+        half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.std(whole, ddof=1)) / n**0.5
+        made = Estimate(
+            value=self.interference, low=max(0.0, self.interference - half),
+            high=self.interference + half, level=LEVEL, n=n, method="jackknife over levels, t",
+        )  # fmt: skip
+        return {"interference": made}
+
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
         """Give what the nearest level says."""
-        return np.array([self.said[self._nearest(one)][one] for one in p])
+        return np.array([self.said[self.nearest[one]][one] for one in p])
 
     def draws(self, p: Sequence[float], work: Sequence[float]) -> Array | None:
         """Draw what a further level would say: t on the logarithms of what levels say."""
@@ -53,10 +80,6 @@ class Simulated:
         )
         made: Array = np.exp(np.array([one.mean() for one in logs]) + t * spread)
         return made
-
-    def _nearest(self, p: float) -> float:
-        speaking = [level for level, its in self.said.items() if p in its]
-        return min(speaking, key=lambda level: (abs(math.log(level / p)), level))
 
 
 def sized(run: Run) -> Sized | str:
@@ -87,22 +110,34 @@ def simulated(
         return "two levels are needed: each is simulated from the others"
     ready = {level: run for level, run in runs.items() if not isinstance(run, str)}
     said: dict[float, dict[float, float]] = {level: {} for level in ready}
+    whole = interference_of([run] for run in ready.values())
+    without = {
+        p: interference_of([run] for level, run in ready.items() if level != p) for p in ready
+    }
+    nearest = {}
     for p in dict.fromkeys([*ready, *asked]):
+        size = ready[p].size if p in ready else _size(ready, p, factor)
+        if size is None or (factor not in SLOTS and size[1] is None):
+            return "the ledger does not tell how tasks share CPUs"
         others = {level: run for level, run in ready.items() if level != p}
-        fitted = interference_of([run] for run in others.values())
+        nearest[p] = min(others, key=lambda level: (distance(size, others[level].size), level))
         for level, run in others.items():
-            size = _size(run, p / level, factor)
-            if size is None:
-                return "the ledger does not tell how tasks share CPUs"
             try:
-                said[level][p] = run.predict(size, fitted)
+                said[level][p] = run.predict(size, without.get(p, whole))
             except PyrometerError as error:
                 return error.message
-    return Simulated(said)
+    return Simulated(said, nearest, whole, without)
 
 
-def _size(run: Sized, ratio: float, factor: str) -> tuple[int, float | None] | None:
-    slots, cpus = run.size
+def _size(ready: Mapping[float, Sized], p: float, factor: str) -> Size | None:
+    """Give the size that other workers would have."""
+    level = min(ready, key=lambda one: abs(math.log(one / p)))
+    slots, cpus = ready[level].size
     if factor in SLOTS:
-        return max(1, round(slots * ratio)), cpus
-    return None if cpus is None else (slots, cpus * ratio)
+        return max(1, round(slots * p / level)), cpus
+    if cpus is None:
+        return None
+    sizes = [run.size for run in ready.values()]
+    # Spark takes as many slots as it sees CPUs, where no other number is asked for.
+    follow = all(each and slots == math.ceil(each) for slots, each in sizes)
+    return math.ceil(cpus * p / level) if follow else slots, cpus * p / level

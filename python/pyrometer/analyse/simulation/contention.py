@@ -57,7 +57,8 @@ class Contention:
         if self.turns is None or cpus is None:
             return self
         law = replace(self.turns, interference=interference)
-        return replace(self, measured=law, asked=replace(law, cpus=cpus))
+        at_once = None if law.at_once is None else max(law.at_once, cpus)
+        return replace(self, measured=law, asked=replace(law, cpus=cpus, at_once=at_once))
 
     def tables(self) -> tuple[list[float], list[float]]:
         """Give both laws at loads 0, 1, 2, …."""

@@ -94,16 +94,16 @@ def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
     return [schema.doubt("simulation_without", f"{of}: {told(refused)}")]
 
 
-def alike_levels(slots: Sequence[int], levels_count: int) -> list[Doubt]:
+def alike_levels(factor: str, those: Sequence[str], levels_count: int) -> list[Doubt]:
     """Doubt levels for which the others do not tell what busy CPUs do to one another."""
-    if not slots:
+    if not those:
         return []
-    which = ", ".join(str(one) for one in slots)
     return [
         schema.doubt(
             "simulation_interference",
-            f"{len(slots)} of {levels_count} levels ({which} slots): the others do not tell what"
-            " CPU work costs beside busy CPUs (they kept about as many busy, or lack CPU time)",
+            f"{len(those)} of {levels_count} levels ({factor}: {', '.join(those)}): the others do"
+            " not tell what CPU work costs beside busy CPUs (they kept about as many busy, or lack"
+            " CPU time)",
         )
     ]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from pyrometer.analyse.ledger.groups import Only
 from pyrometer.analyse.ledger.report import Asked, ledger_report
 from pyrometer.analyse.simulation.contention import Contention
@@ -12,6 +15,29 @@ from pyrometer.analyse.simulation.turns import as_measured
 from pyrometer.plan.factors import parse_cpus
 from pyrometer.store import Run
 
+BESIDE_OWN = ("scheduler_delay", "deserialize", "task/gc_pause")
+"""Rows of tasks' time that are CPU, of the driver or of other threads, and whatever they wait for
+one: their wait is not told apart."""
+
+
+class StageTime(NamedTuple):
+    """What tasks of a stage did with their time.
+
+    Attributes
+    ----------
+    took, queued : float
+        Their time, and the part of it in which they waited for a CPU, in one unit.
+    share : float
+        Part of the rest in which they wanted one.
+    on_cpu : float
+        Their own CPU time.
+    """
+
+    took: float
+    queued: float
+    share: float
+    on_cpu: float
+
 
 def of_ledger(
     run: Run, measured: Measured, window: str, asked_cpus: float | None
@@ -19,54 +45,77 @@ def of_ledger(
     """Give the law of tasks that take turns, with the CPU shares of each stage's tasks, or why not.
 
     A task's share is what it did not spend waiting (for I/O, locks, others) of its time without
-    the run queue: what it would keep busy of a CPU that it need not wait for. Pauses of the
-    collector and the scheduler's delay are CPU as well, of other threads. How much slower tasks
-    were for want of a CPU is measured: their time over what it was without the run queue.
+    the run queue: what it would keep busy of a CPU that it need not wait for. How much slower
+    tasks were for want of a CPU is measured: their time over what it was without the run queue.
     """
-    cpus = _cpus(run)
+    cpus, at_once = _cpus(run)
     if cpus is None:
         return None, "the CPUs of the host are not known: only an event log"
     stages = ledger_report(
         run, window, Asked(by="stage", only=Only(), most=max(1, len(measured.stages)))
     )
-    load: dict[tuple[int, int], float] = {}
-    took = queued = 0
-    wanted = on_cpu = 0.0
+    times: dict[tuple[int, int], StageTime] = {}
     for group in stages.groups:
         rows = {row.path: row.value_ns for row in group.view.rows}
-        queue, total = rows.get("task/run_queue"), group.view.total_ns
-        waits = rows.get("task/waiting", rows.get("task/off_cpu"))
-        if queue is None or waits is None or total is None or group.stage_id is None:
-            continue
-        if (free := total - queue) > 0:
-            share = min(1.0, max(0.0, 1 - waits / free))
-            load[group.stage_id, group.stage_attempt or 0] = share
-            took, queued, wanted = took + total, queued + queue, wanted + share * free
-            on_cpu += rows.get("task/on_cpu") or 0.0
-    if not load:
+        made = stage_time(rows, group.view.total_ns)
+        if made is not None and group.stage_id is not None:
+            times[group.stage_id, group.stage_attempt or 0] = made
+    if not times:
         return None, "the ledger does not tell how long tasks waited for a CPU"
     asked = cpus if asked_cpus is None else asked_cpus
     words = f"CPU shares of the ledger on {asked:g} CPUs, measured on {cpus:g}"
     beside = dict(run.tables.query(SIDE_BY_SIDE, [measured.app_index]))
-    without_queue = sum(beside.values()) * (took - queued) / took
-    law = as_measured(cpus, wanted / (took - queued), beside, without_queue)
-    cost = None
+    took = sum(one.took for one in times.values())
+    free = took - sum(one.queued for one in times.values())
+    wanted = sum(one.share * (one.took - one.queued) for one in times.values())
+    without_queue = sum(beside.values()) * free / took
+    law = as_measured(cpus, wanted / free, beside, without_queue, at_once)
+    cost, on_cpu = None, sum(one.on_cpu for one in times.values())
     if on_cpu and (ran := sum(beside.values())):
         busy = sum(time * law.busy(tasks) for tasks, time in beside.items()) / ran
         cost = Cost(busy, on_cpu / len(measured.intervals))
+    load = {stage: one.share for stage, one in times.items()}
     return Contention(law, law, words, load, law, cost).on(asked), None
 
 
-def _cpus(run: Run) -> float | None:
-    """Count the CPUs that the run was allowed."""
-    if run.manifest is None:
+def stage_time(rows: Mapping[str, float | None], total: float | None) -> StageTime | None:
+    """Sum up a stage by its rows of the ledger; none where it does not tell who waited for a CPU.
+
+    The scheduler's delay, deserialisation and pauses of the collector are CPU as well, of the
+    driver and other threads: that they wait for one as long, for what they use, as tasks do is
+    taken for granted. Without that a busy host would seem to have longer tasks.
+
+    Examples
+    --------
+    >>> rows = {"task/on_cpu": 4, "task/run_queue": 4, "task/waiting": 1, "scheduler_delay": 2}
+    >>> stage_time(rows, 11)
+    StageTime(took=11, queued=5.0, share=0.8333333333333334, on_cpu=4)
+    >>> stage_time({"task/on_cpu": 4}, 11)
+    """
+    queue, waits = rows.get("task/run_queue"), rows.get("task/waiting", rows.get("task/off_cpu"))
+    on_cpu = rows.get("task/on_cpu") or 0.0
+    if queue is None or waits is None or total is None:
         return None
+    queued = queue
+    if on_cpu > 0:
+        beside_own = sum(max(0.0, rows.get(path) or 0.0) for path in BESIDE_OWN)
+        queued += beside_own * queue / (queue + on_cpu)
+    if (free := total - queued) <= 0:
+        return None
+    return StageTime(total, queued, min(1.0, max(0.0, 1 - waits / free)), on_cpu)
+
+
+def _cpus(run: Run) -> tuple[float | None, float | None]:
+    """Count the CPUs that the run was allowed; and, under a quota, those that it runs on."""
+    if run.manifest is None:
+        return None, None
     allowed = run.manifest.host.cpus_count
     limits = [] if allowed is None else [float(allowed)]
     quota, cpus = (run.manifest.treatment.get(name) for name in ("cpu.quota", "host.cpus"))
-    if quota is not None:
-        limits.append(float(quota))
     if cpus is not None:
         some = parse_cpus(str(cpus))
         limits.append(float(some if isinstance(some, int) else len(some)))
-    return min(limits, default=None)
+    at_once = min(limits, default=None)
+    if quota is None:
+        return at_once, None
+    return min(float(quota), *limits), at_once

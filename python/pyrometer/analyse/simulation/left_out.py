@@ -134,7 +134,11 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
         _left_out(size, levels[size], said[size], fitted[size])
         for size in sorted(levels, key=_order)
     ]
-    alike = [size for size in levels if fitted[size] is None and size[1] is not None]
+    alike = [
+        f"{slots} on {cpus:g} CPUs"
+        for slots, cpus in sorted(levels, key=_order)
+        if fitted[slots, cpus] is None and cpus is not None
+    ]
     errors = [abs(one.error_ratio) for one in made]
     return LeftOutReport(
         levels=made,
@@ -144,7 +148,7 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
                           [one.predicted_s for one in made]),
         doubts=[
             *without_runs(refused, len(runs)),
-            *alike_levels([slots for slots, _ in sorted(alike, key=_order)], len(levels)),
+            *alike_levels("slots", alike, len(levels)),
             *of_runs([run.doubts for run in runs]),
         ],
     )  # fmt: skip
@@ -154,7 +158,8 @@ def _order(size: Size) -> tuple[float, int]:
     return size[1] or 0.0, size[0]
 
 
-def _distance(a: Size, b: Size) -> float:
+def distance(a: Size, b: Size) -> float:
+    """Give how far apart two sizes are: of two levels the nearer one is relied on."""
     cpus = abs(math.log(a[1] / b[1])) if a[1] and b[1] else 0.0
     return abs(math.log(a[0] / b[0])) + cpus
 
@@ -163,7 +168,7 @@ def _left_out(
     size: Size, runs: list[Sized], said: dict[Size, list[float]], fitted: float | None
 ) -> LeftOut:
     taken = [run.seconds for run in runs]
-    nearest = min(said, key=lambda other: (_distance(size, other), _order(other)))
+    nearest = min(said, key=lambda other: (distance(size, other), _order(other)))
     value = mean(said[nearest])
     logs = np.log([mean(one) for one in said.values()])
     low = high = None

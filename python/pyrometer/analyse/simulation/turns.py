@@ -47,6 +47,8 @@ class Turns:
         another rather than for a CPU.
     interference : float
         What CPU work costs more for each busy CPU beside the first.
+    at_once : float or None
+        CPUs that may be busy at once, where `cpus` is a quota of their time; ``None``: `cpus`.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Turns:
     beside: float = 0.0
     part: float = 1.0
     interference: float = 0.0
+    at_once: float | None = None
 
     def __call__(self, load: float) -> float:
         """Give the slow-down at a load: the sum of shares of the running tasks."""
@@ -79,11 +82,17 @@ class Turns:
     def busy(self, tasks: float) -> float:
         """Give the CPUs that are busy on the mean while so many tasks run.
 
+        Under a quota: while it lasts. All CPUs run until it is spent, then none does.
+
         Examples
         --------
         >>> [round(Turns(2, share=0.5).busy(n), 3) for n in (1, 2, 8)]
         [0.5, 1.0, 2.0]
+        >>> [round(Turns(0.5, at_once=2).busy(n), 3) for n in (1, 2, 8)]
+        [1.0, 2.0, 2.0]
         """
+        if self.at_once is not None:
+            return replace(self, cpus=self.at_once, at_once=None).busy(tasks)
         _, wants = self._settled(tasks)
         few, would = self._would_run(tasks, wants, self.beside * tasks * wants)
         return self.cpus - float((would * np.maximum(0, self.cpus - few)).sum())
@@ -113,7 +122,13 @@ class Turns:
         return few, np.convolve(would, stats.poisson.pmf(few, threads))[: few.size]
 
 
-def as_measured(cpus: float, share: float, beside: Mapping[float, float], free: float) -> Turns:
+def as_measured(
+    cpus: float,
+    share: float,
+    beside: Mapping[float, float],
+    free: float,
+    at_once: float | None = None,
+) -> Turns:
     """Find the law under which task time is, without what it slowed them down, as much as measured.
 
     What chance of tasks alone does not explain, threads beside them do; what it explains too much
@@ -138,7 +153,7 @@ def as_measured(cpus: float, share: float, beside: Mapping[float, float], free: 
     def missed(law: Turns) -> float:
         return sum(time / law.of_tasks(tasks) for tasks, time in beside.items()) - free
 
-    alone = Turns(cpus, share)
+    alone = Turns(cpus, share, at_once=at_once)
     if abs(missed(alone)) <= _NEAR * free:
         return alone
     if missed(alone) > 0:
