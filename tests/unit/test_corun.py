@@ -157,6 +157,8 @@ def test_it_is_printed_and_is_json(made):
     printed = text.getvalue()
     assert "slowdown of" in printed
     assert "pagerank beside parquet-scan, own CPUs: " in printed
+    # Rows only of those that are surely slower.
+    assert "so there is nothing to explain: pagerank beside cpu" in printed
     assert "an iteration of parquet-scan and pagerank: in turn 1" in printed
     document = made.model_dump(mode="json", by_alias=True)
     assert document["schema"] == "pyrometer/corun/1"

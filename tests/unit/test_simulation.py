@@ -13,13 +13,11 @@ import pytest
 from tests.support.simulated import Log, measured, ms, simulated
 from tests.support.tables import MS
 
-from pyrometer.analyse.scaling.simulated import Simulated
 from pyrometer.analyse.scaling.simulated import simulated as levels_simulated
 from pyrometer.analyse.simulation import left_out
 from pyrometer.analyse.simulation.calibrated import calibrate
 from pyrometer.analyse.simulation.cluster import most_slots
 from pyrometer.analyse.simulation.contention import Contention
-from pyrometer.analyse.simulation.interference import Cost
 from pyrometer.analyse.simulation.intervals import REPLICATES, draw_errors
 from pyrometer.analyse.simulation.ledger_shares import stage_time
 from pyrometer.analyse.simulation.left_out import Sized, leave_out
@@ -249,45 +247,6 @@ def test_each_size_is_predicted_from_the_others(tmp_path: Path) -> None:
         leave_out(runs[:1] * 2)
 
 
-def beside_busy_cpus(folder: Path, slots: int) -> Sized:
-    """Eight tasks on two CPUs whose work costs half as much again where both are busy."""
-    length = {1: 100, 2: 150, 4: 300}[slots]
-    end = 8 // slots * length
-    log = Log(end_ms=end)
-    log.executor("1", slots)
-    log.job(0, 0, end, [0])
-    log.stage(0, 0, end, [])
-    for n in range(8):
-        log.task(0, n // slots * length, length)
-    run = measured(log.write(folder / str(slots)))
-    turns = Turns(2)
-    busy, cpu = (1.0, 800.0 * MS) if slots == 1 else (2.0, 1200.0 * MS)
-    return Sized(run, Contention(turns, turns, "turns", None, turns, Cost(busy, cpu)))
-
-
-def test_what_busy_cpus_cost_is_fitted_over_the_other_levels(tmp_path: Path) -> None:
-    report = leave_out([beside_busy_cpus(tmp_path, slots) for slots in (1, 2, 4)])
-    one, two, four = report.levels
-    assert [at.measured_s.value for at in report.levels] == pytest.approx([0.8, 0.6, 0.6])
-    assert (two.interference, four.interference) == (pytest.approx(0.5), pytest.approx(0.5))
-    # From one slot, where a task took 100 ms alone.
-    assert (two.from_slots_count, two.predicted_s.value) == (1, pytest.approx(0.6))
-    assert four.error_ratio == pytest.approx(0)
-    # Two and four slots kept both CPUs busy: nothing says that a task alone is faster.
-    assert (one.interference, one.predicted_s.value) == (None, pytest.approx(1.2))
-    [doubt] = [one for one in report.doubts if one.code == "simulation_interference"]
-    assert "1 of 3 levels (slots: 1 on 2 CPUs)" in doubt.message
-
-
-def test_a_quota_takes_time_but_lets_cpus_work_beside_one_another() -> None:
-    alone, quota = Turns(2, interference=0.5), Turns(0.5, interference=0.5, at_once=2)
-    assert [quota(tasks) for tasks in (1, 2)] == pytest.approx([2.0, 4 * 1.5])
-    # A quarter of the CPUs takes four times as long, not four times less what they cost each other.
-    assert quota(2) / alone(2) == pytest.approx(4)
-    asked = Contention(quota, quota, "quota", None, quota).on(1.0, 0.5).asked
-    assert asked(2) == pytest.approx(2 * 1.5)
-
-
 def under_quota(folder: Path, quota: float) -> Sized:
     """Four tasks of 100 ms of CPU, on as many slots as Spark sees CPUs."""
     slots = math.ceil(quota)
@@ -299,9 +258,8 @@ def under_quota(folder: Path, quota: float) -> Sized:
     for n in range(4):
         log.task(0, n // slots * length, length)
     run = measured(log.write(folder / str(quota)))
-    turns = Turns(quota, at_once=2)
-    cost = Cost(float(slots), (400 + 100 * (slots - 1)) * MS)
-    return Sized(run, Contention(turns, turns, "turns", None, turns, cost))
+    turns = Turns(quota)
+    return Sized(run, Contention(turns, turns, "turns", None, turns))
 
 
 def test_levels_of_a_quota_are_simulated_with_the_slots_that_they_have(tmp_path: Path) -> None:
@@ -311,13 +269,7 @@ def test_levels_of_a_quota_are_simulated_with_the_slots_that_they_have(tmp_path:
     # The nearest has as many slots; of another number of CPUs Spark takes as many slots.
     assert made.nearest == {0.5: 1.0, 1.0: 0.5, 2.0: 1.0, 4.0: 2.0}
     assert (made.said[1.0][0.5], made.said[0.5][1.0]) == (pytest.approx(0.8), pytest.approx(0.4))
-    # Four slots on four CPUs, three of which are beside the first instead of one.
-    assert made.said[2.0][4.0] == pytest.approx(0.1 * 1.75 / 1.25)
-    # A quarter more where two are busy; without the one level that had two it is not known.
-    assert made.interference == pytest.approx(0.25)
-    assert (made.without[2.0], made.parameters) == (None, {})
-    (told,) = Simulated({}, {}, 0.25, dict.fromkeys(runs, 0.25)).parameters.values()
-    assert (told.value, told.low, told.high, told.n) == (pytest.approx(0.25),) * 3 + (3,)
+    assert made.said[2.0][4.0] == pytest.approx(0.1)
 
 
 def test_stages_tell_what_waited_for_a_cpu() -> None:
@@ -328,7 +280,7 @@ def test_stages_tell_what_waited_for_a_cpu() -> None:
     # On the CPU half of the time that they would be: so of the 3 around, 1.5.
     stage = stage_time(rows, 12.0)
     assert stage is not None
-    assert (stage.took, stage.queued, stage.on_cpu) == (12.0, pytest.approx(5.5), 4.0)
+    assert (stage.took, stage.queued) == (12.0, pytest.approx(5.5))
     assert stage.share == pytest.approx(1 - 1 / 6.5)
     # A delay below 0 is an error of the clocks, and nobody's CPU.
     below = stage_time({**rows, "scheduler_delay": -2.0}, 8.0)

@@ -69,7 +69,8 @@ def _whole(console: Any, made: CorunReport) -> None:
 
 def _losses(console: Any, made: CorunReport) -> None:
     grid = table("slots spend more", "beside", "CPUs", "s an iteration", "of growth", "on")
-    for one in made.encounters:
+    slower = [one for one in made.encounters if one.verdict == "slower"]
+    for one in slower:
         for growth in one.contention.grown:
             if (growth.share or 0) >= NAMED:
                 grid.add_row(
@@ -80,12 +81,18 @@ def _losses(console: Any, made: CorunReport) -> None:
         grid.columns[-1].justify = "left"
         console.print(grid)
         console.print("[dim]than alone; ? it did not grow for sure[/]")
-    for one in made.encounters:
+    for one in slower:
         told = one.contention.told or f"not known ({one.contention.reason})"
-        where = ", own CPUs" if one.own_cpus else ""
-        line = f"{one.member} beside {company(one)}{where}: {told}"
+        console.print(f"{_where(one)}: {told}", markup=False, soft_wrap=True)
+    others = ", ".join(_where(one) for one in made.encounters if one not in slower)
+    if others:
+        line = f"not surely slower, so there is nothing to explain: {others}"
         console.print(line, markup=False, soft_wrap=True)
     console.print()
+
+
+def _where(one: Encounter) -> str:
+    return f"{one.member} beside {company(one)}{', own CPUs' if one.own_cpus else ''}"
 
 
 def _advice(console: Any, made: CorunReport) -> None:

@@ -60,19 +60,7 @@ def _left_out(report: LeftOutReport, look: Look) -> Iterator[RenderableType]:
     covered = report.coverage
     if covered.value is not None:
         yield note(f"90 % intervals hold for {units.percent(covered.value)} of {covered.n} levels")
-    known = [
-        f"{units.percent(one.interference, signed=True)} without {_size(one)}"
-        for one in report.levels
-        if one.interference is not None
-    ]
-    if known:
-        yield note(f"CPU work beside each busy CPU, by the other levels: {', '.join(known)}")
     yield from doubt_lines(report.doubts)
-
-
-def _size(one: LeftOut) -> str:
-    slots = f"{one.slots_count} slot{'s' * (one.slots_count != 1)}"
-    return slots if one.cpus is None else f"{slots} on {one.cpus:g} CPUs"
 
 
 def _left_out_row(one: LeftOut) -> list[str]:

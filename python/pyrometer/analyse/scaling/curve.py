@@ -15,7 +15,7 @@ from pyrometer.analyse.scaling.levels import Observation
 from pyrometer.analyse.scaling.measured import MEASURES, Measured, measured
 from pyrometer.analyse.scaling.model import FitReport
 from pyrometer.analyse.scaling.simulated import simulated, sized
-from pyrometer.analyse.simulation.doubts import alike_levels, of_runs
+from pyrometer.analyse.simulation.doubts import of_runs
 from pyrometer.analyse.simulation.left_out import Sized
 from pyrometer.analyse.trials import TrialsReport, in_none
 from pyrometer.doubt import Doubt
@@ -150,8 +150,6 @@ def curve_report(
             beside={"simulator": simulator},
         )  # fmt: skip
         if not isinstance(simulator, str):
-            alike = [f"{p:g}" for p, told in simulator.without.items() if told is None]
-            made.doubts += alike_levels(factor, alike, len(levels))
             made.doubts += of_runs([one.doubts for one in ready.values() if isinstance(one, Sized)])
     return made
 

@@ -39,10 +39,6 @@ class Predictor(Protocol):
     def method(self) -> str:
         """How its intervals are made."""
 
-    @property
-    def parameters(self) -> dict[str, Estimate]:
-        """What was fitted."""
-
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
         """Give points."""
 
@@ -70,11 +66,6 @@ class Model:
     def name(self) -> str:
         """The law's name."""
         return self.fitted.law.name
-
-    @property
-    def parameters(self) -> dict[str, Estimate]:
-        """The law's parameters."""
-        return self.fitted.parameters()
 
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
         """Time of a unit of work."""

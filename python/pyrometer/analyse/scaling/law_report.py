@@ -45,7 +45,6 @@ def law_report(name: str, model: Predictor | str, curve: Curve) -> LawReport:
     times = model.unit_times([one.p for one in fitted], [one.work for one in fitted])
     made = LawReport(
         name=name,
-        parameters=model.parameters,
         residuals=[
             Residual(p=one.p, work=one.work, ratio=_residual(one.unit_time / t, curve.kind))
             for one, t in zip(fitted, map(float, times), strict=True)
@@ -68,6 +67,7 @@ def law_report(name: str, model: Predictor | str, curve: Curve) -> LawReport:
 
 def _add_fitted(made: LawReport, model: Model, levels: Sequence[Level]) -> None:
     law = model.fitted.law
+    made.parameters = model.fitted.parameters()
     if model.ceiling is None:
         made.left_out_ratio = forecast.left_out(law, levels)
         made.half_ratio = forecast.half(law, levels)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-from pyrometer.analyse.compare.two import LEVEL
 from pyrometer.analyse.scaling.fitting import DRAWS, SEED
 from pyrometer.analyse.scaling.laws import Array
 from pyrometer.analyse.simulation.doubts import no_contention
 from pyrometer.analyse.simulation.ledger_shares import of_ledger
-from pyrometer.analyse.simulation.left_out import Size, Sized, distance, interference_of
+from pyrometer.analyse.simulation.left_out import Size, Sized, distance
 from pyrometer.analyse.simulation.measured import measured_of
 from pyrometer.analyse.windows import choose
 from pyrometer.errors import PyrometerError
-from pyrometer.estimate import Estimate
 from pyrometer.plan.scaling import SLOTS
 from pyrometer.store import Run
 
@@ -33,33 +30,12 @@ class Simulated:
         By level, and by workers asked about: seconds of an iteration. No level speaks of itself.
     nearest : mapping
         The level to rely on, by workers asked about.
-    interference : float or None
-        What CPU work costs more for each busy CPU beside the first, by all levels.
-    without : mapping
-        The same by level, without that level; ``None`` where the others do not tell.
     """
 
     said: Mapping[float, Mapping[float, float]]
     nearest: Mapping[float, float]
-    interference: float | None = None
-    without: Mapping[float, float | None] = field(default_factory=dict)
     name: str = "simulator"
     method: str = "t on logarithms of what levels say"
-
-    @property
-    def parameters(self) -> dict[str, Estimate]:
-        """The interference, with the interval that the levels give it (jackknife)."""
-        without = [one for one in self.without.values() if one is not None]
-        n = len(without)
-        if self.interference is None or n < 2 or n < len(self.without):
-            return {}
-        whole = [n * self.interference - (n - 1) * one for one in without]
-        half = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.std(whole, ddof=1)) / n**0.5
-        made = Estimate(
-            value=self.interference, low=max(0.0, self.interference - half),
-            high=self.interference + half, level=LEVEL, n=n, method="jackknife over levels, t",
-        )  # fmt: skip
-        return {"interference": made}
 
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
         """Give what the nearest level says."""
@@ -110,10 +86,6 @@ def simulated(
         return "two levels are needed: each is simulated from the others"
     ready = {level: run for level, run in runs.items() if not isinstance(run, str)}
     said: dict[float, dict[float, float]] = {level: {} for level in ready}
-    whole = interference_of([run] for run in ready.values())
-    without = {
-        p: interference_of([run] for level, run in ready.items() if level != p) for p in ready
-    }
     nearest = {}
     for p in dict.fromkeys([*ready, *asked]):
         size = ready[p].size if p in ready else _size(ready, p, factor)
@@ -123,10 +95,10 @@ def simulated(
         nearest[p] = min(others, key=lambda level: (distance(size, others[level].size), level))
         for level, run in others.items():
             try:
-                said[level][p] = run.predict(size, without.get(p, whole))
+                said[level][p] = run.predict(size)
             except PyrometerError as error:
                 return error.message
-    return Simulated(said, nearest, whole, without)
+    return Simulated(said, nearest)
 
 
 def _size(ready: Mapping[float, Sized], p: float, factor: str) -> Size | None:

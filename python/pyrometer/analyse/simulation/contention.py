@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrometer.analyse.simulation.interference import Cost
 from pyrometer.analyse.simulation.measured import Measured
 from pyrometer.analyse.simulation.turns import Turns
 
@@ -36,8 +35,6 @@ class Contention:
         What the law is.
     turns : Turns or None
         The law of the measured host, where it is by CPUs.
-    cost : Cost or None
-        What the run's CPU work cost.
     """
 
     measured: SlowDown
@@ -45,20 +42,17 @@ class Contention:
     words: str
     load: dict[tuple[int, int], float] | None = None
     turns: Turns | None = None
-    cost: Cost | None = None
 
     @property
     def cpus(self) -> float | None:
         """CPUs of the host that was measured, where the law is by them."""
         return None if self.turns is None else self.turns.cpus
 
-    def on(self, cpus: float | None, interference: float = 0.0) -> Contention:
+    def on(self, cpus: float | None) -> Contention:
         """Give the same, asked about another number of CPUs, where the law is by them."""
         if self.turns is None or cpus is None:
             return self
-        law = replace(self.turns, interference=interference)
-        at_once = None if law.at_once is None else max(law.at_once, cpus)
-        return replace(self, measured=law, asked=replace(law, cpus=cpus, at_once=at_once))
+        return replace(self, asked=replace(self.turns, cpus=cpus))
 
     def tables(self) -> tuple[list[float], list[float]]:
         """Give both laws at loads 0, 1, 2, …."""

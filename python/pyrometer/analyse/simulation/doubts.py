@@ -94,20 +94,6 @@ def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
     return [schema.doubt("simulation_without", f"{of}: {told(refused)}")]
 
 
-def alike_levels(factor: str, those: Sequence[str], levels_count: int) -> list[Doubt]:
-    """Doubt levels for which the others do not tell what busy CPUs do to one another."""
-    if not those:
-        return []
-    return [
-        schema.doubt(
-            "simulation_interference",
-            f"{len(those)} of {levels_count} levels ({factor}: {', '.join(those)}): the others do"
-            " not tell what CPU work costs beside busy CPUs (they kept about as many busy, or lack"
-            " CPU time)",
-        )
-    ]
-
-
 def told(refused: Sequence[UsageError]) -> str:
     """Name the runs that have no part in it, with the reasons."""
     more = f"; and {len(refused) - MOST_TOLD} more" if len(refused) > MOST_TOLD else ""

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from pyrometer.analyse.ledger.groups import Only
 from pyrometer.analyse.ledger.report import Asked, ledger_report
 from pyrometer.analyse.simulation.contention import Contention
-from pyrometer.analyse.simulation.interference import Cost
 from pyrometer.analyse.simulation.measured import Measured
 from pyrometer.analyse.simulation.queries import SIDE_BY_SIDE
 from pyrometer.analyse.simulation.turns import as_measured
@@ -29,14 +28,11 @@ class StageTime(NamedTuple):
         Their time, and the part of it in which they waited for a CPU, in one unit.
     share : float
         Part of the rest in which they wanted one.
-    on_cpu : float
-        Their own CPU time.
     """
 
     took: float
     queued: float
     share: float
-    on_cpu: float
 
 
 def of_ledger(
@@ -48,7 +44,7 @@ def of_ledger(
     the run queue: what it would keep busy of a CPU that it need not wait for. How much slower
     tasks were for want of a CPU is measured: their time over what it was without the run queue.
     """
-    cpus, at_once = _cpus(run)
+    cpus = _cpus(run)
     if cpus is None:
         return None, "the CPUs of the host are not known: only an event log"
     stages = ledger_report(
@@ -69,13 +65,9 @@ def of_ledger(
     free = took - sum(one.queued for one in times.values())
     wanted = sum(one.share * (one.took - one.queued) for one in times.values())
     without_queue = sum(beside.values()) * free / took
-    law = as_measured(cpus, wanted / free, beside, without_queue, at_once)
-    cost, on_cpu = None, sum(one.on_cpu for one in times.values())
-    if on_cpu and (ran := sum(beside.values())):
-        busy = sum(time * law.busy(tasks) for tasks, time in beside.items()) / ran
-        cost = Cost(busy, on_cpu / len(measured.intervals))
+    law = as_measured(cpus, wanted / free, beside, without_queue)
     load = {stage: one.share for stage, one in times.items()}
-    return Contention(law, law, words, load, law, cost).on(asked), None
+    return Contention(law, law, words, load, law).on(asked), None
 
 
 def stage_time(rows: Mapping[str, float | None], total: float | None) -> StageTime | None:
@@ -89,7 +81,7 @@ def stage_time(rows: Mapping[str, float | None], total: float | None) -> StageTi
     --------
     >>> rows = {"task/on_cpu": 4, "task/run_queue": 4, "task/waiting": 1, "scheduler_delay": 2}
     >>> stage_time(rows, 11)
-    StageTime(took=11, queued=5.0, share=0.8333333333333334, on_cpu=4)
+    StageTime(took=11, queued=5.0, share=0.8333333333333334)
     >>> stage_time({"task/on_cpu": 4}, 11)
     """
     queue, waits = rows.get("task/run_queue"), rows.get("task/waiting", rows.get("task/off_cpu"))
@@ -102,20 +94,19 @@ def stage_time(rows: Mapping[str, float | None], total: float | None) -> StageTi
         queued += beside_own * queue / (queue + on_cpu)
     if (free := total - queued) <= 0:
         return None
-    return StageTime(total, queued, min(1.0, max(0.0, 1 - waits / free)), on_cpu)
+    return StageTime(total, queued, min(1.0, max(0.0, 1 - waits / free)))
 
 
-def _cpus(run: Run) -> tuple[float | None, float | None]:
-    """Count the CPUs that the run was allowed; and, under a quota, those that it runs on."""
+def _cpus(run: Run) -> float | None:
+    """Count the CPUs that the run was allowed."""
     if run.manifest is None:
-        return None, None
+        return None
     allowed = run.manifest.host.cpus_count
     limits = [] if allowed is None else [float(allowed)]
     quota, cpus = (run.manifest.treatment.get(name) for name in ("cpu.quota", "host.cpus"))
+    if quota is not None:
+        limits.append(float(quota))
     if cpus is not None:
         some = parse_cpus(str(cpus))
         limits.append(float(some if isinstance(some, int) else len(some)))
-    at_once = min(limits, default=None)
-    if quota is None:
-        return at_once, None
-    return min(float(quota), *limits), at_once
+    return min(limits, default=None)

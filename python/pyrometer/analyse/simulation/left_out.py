@@ -2,15 +2,14 @@
 
 A level is a number of slots and, where they are known, of CPUs. What each run of the other levels
 says of it is one prediction; the nearest level is relied on, and the interval is that of a further
-prediction by another level (t on logarithms). What busy CPUs do to one another is fitted over the
-other levels alone.
+prediction by another level (t on logarithms).
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import mean, median
@@ -24,13 +23,11 @@ from pyrometer.analyse.simulation.cluster import Shape, most_slots, tasks_ratios
 from pyrometer.analyse.simulation.contention import Contention
 from pyrometer.analyse.simulation.core import schedules
 from pyrometer.analyse.simulation.doubts import (
-    alike_levels,
     doubts_of,
     of_runs,
     told,
     without_runs,
 )
-from pyrometer.analyse.simulation.interference import interference
 from pyrometer.analyse.simulation.intervals import LEVEL, coverage
 from pyrometer.analyse.simulation.measured import Measured
 from pyrometer.analyse.simulation.model import LeftOut, LeftOutReport
@@ -70,33 +67,17 @@ class Sized:
         """What to doubt of its simulation."""
         return [*self.known_doubts, *doubts_of(self.made, 0)]
 
-    def predict(self, size: Size, interference: float | None = None) -> float:
-        """Give the time of an iteration at another size, in seconds.
-
-        Parameters
-        ----------
-        interference : float, optional
-            What CPU work costs more for each busy CPU beside the first, where it is known.
-        """
+    def predict(self, size: Size) -> float:
+        """Give the time of an iteration at another size, in seconds."""
         (slots, cpus), made, law = size, self.made, self.contention
         if law is not None:
-            law = law.on(cpus, interference or 0.0)
+            law = law.on(cpus)
         shape = Shape(slots / self.size[0])
         clusters = [made.cluster(Shape()), made.cluster(shape)]
         ratios = tasks_ratios(self.measured, len(made.graph.after), shape.ratio)
         scenario = {"cluster": 1, "tasks_ratios": ratios}
         schedule = schedules(made.plan, clusters, [scenario], law)[0]
         return schedule.elapsed_ns / len(self.measured.intervals) / 1e9
-
-
-def interference_of(levels: Iterable[Sequence[Sized]]) -> float | None:
-    """Fit what busy CPUs do to one another, over runs of several levels; none if one lacks it."""
-    costs = [
-        [None if run.contention is None else run.contention.cost for run in level]
-        for level in levels
-    ]
-    known = [[one for one in level if one is not None] for level in costs]
-    return interference(known) if known == costs else None
 
 
 def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> LeftOutReport:
@@ -124,21 +105,11 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
             "give runs of other numbers of slots or CPUs, as `pyrometer scale` makes them",
         )
     said: dict[Size, dict[Size, list[float]]] = defaultdict(dict)
-    fitted: dict[Size, float | None] = {}
     for size in levels:
         others = {other: of for other, of in levels.items() if other != size}
-        fitted[size] = interference_of(others.values())
         for other, of in others.items():
-            said[size][other] = [run.predict(size, fitted[size]) for run in of]
-    made = [
-        _left_out(size, levels[size], said[size], fitted[size])
-        for size in sorted(levels, key=_order)
-    ]
-    alike = [
-        f"{slots} on {cpus:g} CPUs"
-        for slots, cpus in sorted(levels, key=_order)
-        if fitted[slots, cpus] is None and cpus is not None
-    ]
+            said[size][other] = [run.predict(size) for run in of]
+    made = [_left_out(size, levels[size], said[size]) for size in sorted(levels, key=_order)]
     errors = [abs(one.error_ratio) for one in made]
     return LeftOutReport(
         levels=made,
@@ -148,7 +119,6 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
                           [one.predicted_s for one in made]),
         doubts=[
             *without_runs(refused, len(runs)),
-            *alike_levels("slots", alike, len(levels)),
             *of_runs([run.doubts for run in runs]),
         ],
     )  # fmt: skip
@@ -164,9 +134,7 @@ def distance(a: Size, b: Size) -> float:
     return abs(math.log(a[0] / b[0])) + cpus
 
 
-def _left_out(
-    size: Size, runs: list[Sized], said: dict[Size, list[float]], fitted: float | None
-) -> LeftOut:
+def _left_out(size: Size, runs: list[Sized], said: dict[Size, list[float]]) -> LeftOut:
     taken = [run.seconds for run in runs]
     nearest = min(said, key=lambda other: (distance(size, other), _order(other)))
     value = mean(said[nearest])
@@ -186,6 +154,5 @@ def _left_out(
         ),
         from_slots_count=nearest[0],
         from_cpus=nearest[1],
-        interference=fitted,
         error_ratio=value / mean(taken) - 1,
     )  # fmt: skip

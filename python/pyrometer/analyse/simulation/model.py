@@ -165,9 +165,6 @@ class LeftOut(BaseModel):
         Time of an iteration: mean over the level's runs, and as the nearest other level says.
     from_slots_count, from_cpus : int, float or None
         The nearest other level.
-    interference : float or None
-        What CPU work costs more for each busy CPU beside the first, as fitted over the other
-        levels; ``None``: not known.
     """
 
     slots_count: int
@@ -176,7 +173,6 @@ class LeftOut(BaseModel):
     predicted_s: Estimate
     from_slots_count: int
     from_cpus: float | None
-    interference: float | None
     error_ratio: float
 
 

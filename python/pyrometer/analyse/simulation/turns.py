@@ -7,9 +7,6 @@ CPUs all go slower by as much (processor sharing). That chance depends on the sl
 the law is a fixed point, as in approximate mean-value analysis of closed networks (Schweitzer,
 "Approximate analysis of multiclass closed networks of queues", 1979): up to a sixth above the exact
 solution where tasks mostly wait for something else.
-
-Beside taking turns, CPUs that are busy at once slow one another down (hardware threads of a core,
-shared caches, memory bandwidth): by `interference` for each that is busy beside the first.
 """
 
 from __future__ import annotations
@@ -45,10 +42,6 @@ class Turns:
     part : float
         Part of the waiting that chance gives which came about; below 1 where tasks wait for one
         another rather than for a CPU.
-    interference : float
-        What CPU work costs more for each busy CPU beside the first.
-    at_once : float or None
-        CPUs that may be busy at once, where `cpus` is a quota of their time; ``None``: `cpus`.
 
     Examples
     --------
@@ -56,46 +49,20 @@ class Turns:
     [1.0, 1.0, 1.5, 2.0]
     >>> round(Turns(2, share=0.5).of_tasks(3), 3)
     1.142
-    >>> [round(Turns(2, interference=0.5)(n), 3) for n in (1, 2, 4)]
-    [1.0, 1.5, 3.0]
     """
 
     cpus: float
     share: float = 1.0
     beside: float = 0.0
     part: float = 1.0
-    interference: float = 0.0
-    at_once: float | None = None
 
     def __call__(self, load: float) -> float:
         """Give the slow-down at a load: the sum of shares of the running tasks."""
-        tasks = load / max(self.share, LEAST_SHARE)
-        slow, beside_first = self.of_tasks(tasks), 0.0
-        if self.interference:
-            beside_first = max(0.0, self.busy(tasks) - 1)
-        return slow * (1 + self.interference * beside_first)
+        return self.of_tasks(load / max(self.share, LEAST_SHARE))
 
     def of_tasks(self, tasks: float) -> float:
         """Give how long so many running tasks take turns; between whole numbers by both."""
         return 1 + self.part * (self._settled(tasks)[0] - 1)
-
-    def busy(self, tasks: float) -> float:
-        """Give the CPUs that are busy on the mean while so many tasks run.
-
-        Under a quota: while it lasts. All CPUs run until it is spent, then none does.
-
-        Examples
-        --------
-        >>> [round(Turns(2, share=0.5).busy(n), 3) for n in (1, 2, 8)]
-        [0.5, 1.0, 2.0]
-        >>> [round(Turns(0.5, at_once=2).busy(n), 3) for n in (1, 2, 8)]
-        [1.0, 2.0, 2.0]
-        """
-        if self.at_once is not None:
-            return replace(self, cpus=self.at_once, at_once=None).busy(tasks)
-        _, wants = self._settled(tasks)
-        few, would = self._would_run(tasks, wants, self.beside * tasks * wants)
-        return self.cpus - float((would * np.maximum(0, self.cpus - few)).sum())
 
     def _settled(self, tasks: float) -> tuple[float, float]:
         """Give the slow-down by chance alone, and the part of its time that a task would run."""
@@ -122,13 +89,7 @@ class Turns:
         return few, np.convolve(would, stats.poisson.pmf(few, threads))[: few.size]
 
 
-def as_measured(
-    cpus: float,
-    share: float,
-    beside: Mapping[float, float],
-    free: float,
-    at_once: float | None = None,
-) -> Turns:
+def as_measured(cpus: float, share: float, beside: Mapping[float, float], free: float) -> Turns:
     """Find the law under which task time is, without what it slowed them down, as much as measured.
 
     What chance of tasks alone does not explain, threads beside them do; what it explains too much
@@ -153,7 +114,7 @@ def as_measured(
     def missed(law: Turns) -> float:
         return sum(time / law.of_tasks(tasks) for tasks, time in beside.items()) - free
 
-    alone = Turns(cpus, share, at_once=at_once)
+    alone = Turns(cpus, share)
     if abs(missed(alone)) <= _NEAR * free:
         return alone
     if missed(alone) > 0:
