@@ -24,6 +24,20 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{value + (1e-9 if value > 0 else -1e-9) * 10.0**-places:.{places}f}"
 
 
+def short(value: float, significant: int = 3, signed: bool = False) -> str:
+    """Write a number to at most so many significant digits, without exponent or zeros at its end.
+
+    Examples
+    --------
+    >>> short(1234.5), short(7.0), short(0.5), short(-123.4, 2), short(12.0, signed=True)
+    ('1235', '7', '0.5', '-123', '+12')
+    """
+    text = digits(value, significant)
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"+{text}" if signed and value >= 0 else text
+
+
 def duration(ns: float | None) -> str:
     """Write a time given in nanoseconds.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from pyrometer import units
 from pyrometer.analyse.experiment_model import ESTIMANDS
 from pyrometer.cli.compare import effect, percent, show_comparison, told_pairs
 
@@ -290,8 +291,9 @@ def _sd(one: Estimate | None) -> str:
     if one is None or one.value is None:
         return "–"
     if one.low is None or one.high is None:
-        return f"{one.value:.3g}"
-    return f"{one.value:.3g} [{one.low:.2g}, {one.high:.2g}]"
+        return units.short(one.value)
+    low, high = units.short(one.low, 2), units.short(one.high, 2)
+    return f"{units.short(one.value)} [{low}, {high}]"
 
 
 def _interval(one: Estimate) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyrometer import units
+
 if TYPE_CHECKING:
     from pyrometer.analyse.scaling.model import FitReport, LawReport, LevelReport, Prediction
     from pyrometer.doubt import Doubt
@@ -149,7 +151,9 @@ def spread(one: Estimate) -> str:
     if one.value is None or one.low is None or one.high is None:
         return _number(one.value)
     # A time's interval ends at 0, a ratio's is not even: the further end is the honest one.
-    return f"{_number(one.value)} ± {max(one.high - one.value, one.value - one.low):.2g}"
+    return (
+        f"{_number(one.value)} ± {units.short(max(one.high - one.value, one.value - one.low), 2)}"
+    )
 
 
 def ratio(one: Estimate | None, unit: str = "×") -> str:
@@ -157,8 +161,9 @@ def ratio(one: Estimate | None, unit: str = "×") -> str:
     if one is None or one.value is None:
         return "–"
     if one.low is None or one.high is None:
-        return f"{one.value:.3g}{unit}"
-    return f"{one.value:.3g}{unit} [{one.low:.3g}, {one.high:.3g}]"
+        return f"{units.short(one.value)}{unit}"
+    low, high = units.short(one.low), units.short(one.high)
+    return f"{units.short(one.value)}{unit} [{low}, {high}]"
 
 
 def _percent(value: float | None, sign: str) -> str:

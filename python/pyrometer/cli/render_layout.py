@@ -105,4 +105,4 @@ def _measure(one: LayoutResult, name: str) -> str:
     found = one.measures.get(name)
     if found is None or found.value is None:
         return "–"
-    return units.percent(found.value) if name.endswith("_share") else f"{found.value:.3g}"
+    return units.percent(found.value) if name.endswith("_share") else units.short(found.value)

@@ -67,7 +67,7 @@ def _measure(level: CurveLevel, name: str) -> str:
         return "–"
     if "bytes" in name:
         return units.size(one.value)
-    return f"{one.value:.3g}"
+    return units.short(one.value)
 
 
 def _ledger(console: Any, made: CurveReport) -> None:
@@ -81,14 +81,18 @@ def _ledger(console: Any, made: CurveReport) -> None:
             row,
             *(
                 "–" if (its := one.ledger_s.get(row)) is None or its.value is None
-                else f"{its.value:.3g}" + (f" {one.lost_s[row]:+.2g}" if one.lost_s[row] else "")
+                else units.short(its.value) + _lost(one.lost_s[row])
                 for one in made.levels
             ),
         )  # fmt: skip
     sums = [sum(its.value or 0 for its in one.ledger_s.values()) for one in made.levels]
-    grid.add_row("all", *(f"{one:.3g}" for one in sums))
+    grid.add_row("all", *(units.short(one) for one in sums))
     console.print(grid)
     console.print(
         f"[dim]slots × time of an iteration, by the ledger's rows, at each {made.factor}; the"
         " second number: more than where slots spent least in all[/]"
     )
+
+
+def _lost(seconds: float) -> str:
+    return f" {units.short(seconds, 2, signed=True)}" if seconds else ""

@@ -204,7 +204,8 @@ def _interval(one: Estimate) -> str:
     """Write an interval as it lies about its value: short enough for a column."""
     if one.low is None or one.high is None or not one.value:
         return units.MISSING
-    low, high = (f"{100 * (end / one.value - 1):+.2g}" for end in (one.low, one.high))
+    ends = (100 * (end / one.value - 1) for end in (one.low, one.high))
+    low, high = (units.short(end, 2, signed=True) for end in ends)
     return f"{low} … {high} %".replace("-", "−")
 
 
