@@ -6,6 +6,9 @@ MISSING = "–"
 _TIME = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BYTES = ((1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
+LARGE = 1e8
+"""From here on numbers are written with an exponent."""
+
 
 def digits(value: float, significant: int = 3) -> str:
     """Write a number to so many significant digits, without exponent.
@@ -25,17 +28,18 @@ def digits(value: float, significant: int = 3) -> str:
 
 
 def short(value: float, significant: int = 3, signed: bool = False) -> str:
-    """Write a number to at most so many significant digits, without exponent or zeros at its end.
+    """Write a number to at most so many significant digits; a large one whole, without exponent.
 
     Examples
     --------
-    >>> short(1234.5), short(7.0), short(0.5), short(-123.4, 2), short(12.0, signed=True)
-    ('1235', '7', '0.5', '-123', '+12')
+    >>> short(1234.5), short(999.6), short(7.0), short(-123.4, 2), short(12.0, signed=True)
+    ('1234', '1000', '7', '-123', '+12')
+    >>> short(1e12), short(float("inf"))
+    ('1e+12', 'inf')
     """
-    text = digits(value, significant)
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return f"+{text}" if signed and value >= 0 else text
+    sign = "+" if signed else ""
+    whole = 10**significant - 0.5 <= abs(value) < LARGE
+    return f"{value:{sign}.0f}" if whole else f"{value:{sign}.{significant}g}"
 
 
 def duration(ns: float | None) -> str:

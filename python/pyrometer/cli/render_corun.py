@@ -84,7 +84,7 @@ def _losses(console: Any, made: CorunReport) -> None:
     for one in slower:
         told = one.contention.told or f"not known ({one.contention.reason})"
         console.print(f"{_where(one)}: {told}", markup=False, soft_wrap=True)
-    others = ", ".join(_where(one) for one in made.encounters if one not in slower)
+    others = ", ".join(_where(one) for one in made.encounters if one.verdict != "slower")
     if others:
         line = f"not surely slower, so there is nothing to explain: {others}"
         console.print(line, markup=False, soft_wrap=True)

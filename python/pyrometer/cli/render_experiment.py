@@ -93,16 +93,15 @@ def headline(console: Any, what: str, made: TrialsReport, more: str = "") -> Non
 
 def _scale(workload: str, scale: str) -> str:
     """Give a scale, with its unit where it is a number."""
-    from pyrometer.errors import UsageError
+    from pyrometer.errors import PyrometerError
     from pyrometer.workload import registry
 
-    if not scale.isdigit():
-        return scale
     try:
-        return f"{scale} ({registry.get(workload).scale_unit})"
-    except UsageError:
-        # Several workloads, or one that is not here.
+        known = registry.get(workload)
+    except PyrometerError:
+        # Several workloads, or one that is not here (any more).
         return scale
+    return scale if scale in known.scales else f"{scale} ({known.scale_unit})"
 
 
 def left_out(console: Any, those: Sequence[LeftOutTreatment]) -> None:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from pyrometer.estimate import Estimate
 
 PARTS = {"cpu": "CPU", "gc": "GC", "wait": "wait", "idle": "idle"}
-LARGE = 1e8
-"""From here on numbers are written with an exponent."""
-
 OTHERS = {"cpus_used": "CPUs", "bandwidth": "memory"}
 
 
@@ -171,10 +168,7 @@ def _percent(value: float | None, sign: str) -> str:
 
 
 def _number(value: float | None, digits: int = 4) -> str:
-    if value is None:
-        return "–"
-    whole = 10**digits <= abs(value) < LARGE
-    return f"{value:.0f}" if whole else f"{value:.{digits}g}"
+    return "–" if value is None else units.short(value, digits)
 
 
 def _notes(console: Any, notes: Sequence[str]) -> None:
