@@ -9,6 +9,7 @@ RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/de
 jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
 JVM_MODULES := plugin workloads
 JARS := $(JVM_MODULES:%=$(BUNDLED)/pyrometer-%.jar)
+WEB_TESTS := $(shell find web/test -name '*.test.mjs' 2>/dev/null)
 # Two at a time: most of a Spark test is one thread that starts a JVM. A module or class stays together.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
 export PYROMETER_STAGED := 1
@@ -52,7 +53,7 @@ $(JARS): $(BUNDLED)/pyrometer-%.jar:
 	@mvn -q -B -ntp -f jvm/$*/pom.xml package -Dmaven.test.skip=true
 	@cp jvm/$*/target/pyrometer-$*.jar $@.tmp && mv $@.tmp $@
 
-$(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css web/src/*.js) python/pyrometer/report/bundle.py
+$(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css) $(shell find web/src -name '*.js' 2>/dev/null) python/pyrometer/report/bundle.py
 	@mkdir -p $(BUNDLED)
 	@$(PYTHON) python/pyrometer/report/bundle.py web $@
 
@@ -86,8 +87,8 @@ test-python: setup-test
 	$(PYTEST) -m "not slow"
 
 test-web:
-	@if command -v node >/dev/null; then node --test $(wildcard web/test/*.test.mjs); \
-	else echo "left out: $(words $(wildcard web/test/*.test.mjs)) files of front-end unit tests (no node). Install: apt-get install nodejs" >&2; fi
+	@if command -v node >/dev/null; then node --test $(WEB_TESTS); \
+	else echo "left out: $(words $(WEB_TESTS)) files of front-end unit tests (no node). Install: apt-get install nodejs" >&2; fi
 
 check: setup ## Format, lint, types, import layers, generated files
 	cargo fmt --all --check

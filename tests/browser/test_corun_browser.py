@@ -36,7 +36,7 @@ def test_the_page_tells_slowdowns_advice_the_whole_and_losses(browser: Browser, 
     assert page.js("return [...document.querySelectorAll('nav a')].map((a) => a.hash)") == [
         f"#{name}" for name in SECTIONS
     ]
-    assert "This part of the page failed" not in page.text("#main")
+    assert "This section failed" not in page.text("#main")
     assert (page.complaints(), page.requests()) == ([], [])
     assert "together on the same CPUs" in page.text("#verdict")
     assert "2 doubts" in page.text("#verdict")
@@ -68,7 +68,7 @@ def test_one_that_has_not_run_says_so(browser: Browser, root: Path, tmp_path: Pa
     begin(tmp_path / "none", read_plan(root))
     page = browser.go(write_corun(tmp_path / "none"))
     assert page.complaints() == []
-    assert "This part of the page failed" not in page.text("#main")
+    assert "This section failed" not in page.text("#main")
     assert "Nothing can be compared" in page.text("#verdict")
     assert {*page.all_texts("#matrix td.out")} == {"not run"}
-    assert page.text("#losses .missing").startswith("Nothing ran beside others")
+    assert page.text("#losses .missing").startswith("No workload has run both alone")

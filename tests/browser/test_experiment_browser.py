@@ -43,7 +43,7 @@ def page(browser: Browser, made: Path) -> Browser:
 def test_opens_clean_and_asks_for_nothing(page: Browser) -> None:
     for name in SECTIONS:
         assert page.js("return document.getElementById(arguments[0]) !== null", name), name
-    assert "This part of the page failed" not in page.text("#main")
+    assert "This section failed" not in page.text("#main")
     assert page.complaints() == []
     assert page.requests() == []
     assert page.text("h1") == "simulated"
@@ -137,9 +137,9 @@ def test_an_experiment_without_trials_says_so(browser: Browser, tmp_path: Path) 
     begin(tmp_path / "out", experiments.plan(["a", "b"], 2, 1))
     page = browser.go(write_experiment(tmp_path / "out"))
     assert page.complaints() == []
-    assert "This part of the page failed" not in page.text("#main")
+    assert "This section failed" not in page.text("#main")
     assert "Nothing can be compared" in page.text("#verdict")
-    assert page.text("#order .missing") == "No trial has ended."
+    assert page.text("#order .missing") == "No trial has ended yet."
 
 
 def test_layouts_that_were_told_stand_on_the_page(browser: Browser, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_layouts_that_were_told_stand_on_the_page(browser: Browser, tmp_path: Pa
     keep_layouts(root, LayoutReport.model_validate(made))
     page = browser.go(write_experiment(root))
     assert page.complaints() == []
-    assert "This part of the page failed" not in page.text("#main")
+    assert "This section failed" not in page.text("#main")
     rows = page.all_texts("#layout tbody tr")
     assert ["0 | 1" in row for row in rows] == [True, False, False], rows
     assert "2.00× (1.50× to 2.50×)" in rows[1]

@@ -65,7 +65,7 @@ def test_a_frame_stands_between_its_callers_and_callees(flame: Browser) -> None:
     row = flame.driver.find_element(By.CSS_SELECTOR, "#flame [data-frame]")
     row.send_keys(Keys.ENTER)
     assert flame.js("return !document.querySelector('.flame-around').hidden")
-    assert "in it and what it calls" in flame.text("#flame-around-status")
+    assert "in the frame and its callees" in flame.text("#flame-around-status")
     assert flame.text(".flame-around b") == rows[0]
     callees = flame.driver.find_element(By.ID, "flame-callees")
     callees.send_keys(Keys.ARROW_DOWN + Keys.ARROW_DOWN)

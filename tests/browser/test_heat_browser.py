@@ -100,7 +100,7 @@ def drag(
 
 def test_a_dragged_time_is_what_the_flame_graph_shows(page: Browser) -> None:
     whole = page.text("#flame-status")
-    assert page.text("#heat-status") == "All of the run."
+    assert page.text("#heat-status") == "The whole run is selected."
     drag(page, "#heat-canvas", (0.55, 0.5), (0.62, 0.3))
     told = page.text("#heat-status")
     assert told.startswith("Selected ")
@@ -195,4 +195,4 @@ def test_what_filters_leave_out_of_a_selection_is_told(page: Browser) -> None:
     drag(page, '[data-track="stages"]', (0.3, 0.5), (0.3, 0.5))
     assert "stage 0" in page.text("#heat-status")
     assert "without the filters above" in page.text("#heat-status")
-    assert page.text("#flame-status") == "No sample meets these filters."
+    assert page.text("#flame-status") == "No samples match these filters."

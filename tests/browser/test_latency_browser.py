@@ -38,8 +38,8 @@ def page(browser: Browser, data: ReportData) -> Browser:
     return browser.open(data)
 
 
-def test_devices_and_calls_stand_side_by_side_over_time(page: Browser) -> None:
-    assert page.all_texts("#waits .latency h3") == ["Devices?", "Calls that read files?"]
+def test_devices_and_file_reads_over_time(page: Browser) -> None:
+    assert page.all_texts("#waits .latency h3") == ["Devices?", "File reads?"]
     assert "vda read at the device" in page.text("#waits .latency [data-name=latency-what]")
     device, calls = page.driver.find_elements(By.CSS_SELECTOR, "#waits .latency canvas")
     calls.send_keys(Keys.ARROW_RIGHT)

@@ -48,7 +48,7 @@ def test_values_and_reasons(browser: Browser) -> None:
         ["… per second ?", "567 MB/s", ""],
         ["Minor page faults ?", "599,256", ""],
         ["Major page faults ?", "9", ""],
-        ["In swap, at most ?", "–", "the OS probe did not run"],
+        ["Swapped out, peak ?", "–", "the OS probe did not run"],
         ["Read from swap by the host ?", "–", "the OS probe did not run"],
         ["Written to swap by the host ?", "–", "the OS probe did not run"],
     ]

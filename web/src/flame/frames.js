@@ -1,0 +1,155 @@
+// Frames of a view by name: search, self and total, and where a frame is.
+import { groupName } from "./boxes.js";
+
+// A regex as typed; as plain text where it is none. Null for nothing.
+export function pattern(text) {
+  if (!text) return null;
+  try {
+    return new RegExp(text, "i");
+  } catch {
+    return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
+  }
+}
+
+// Which boxes match, and the share of the part in view (box `root`) that lies in or under a match.
+export function search(view, wanted, root = -1) {
+  const known = new Uint8Array(view.frames); // 0 not tried, 1 no, 2 yes
+  const matches = (frame, label) => (known[frame] ||= 1 + wanted.test(label())) === 2;
+  const hit = new Uint8Array(view.size);
+  for (let i = 0; i < view.size; i += 1) {
+    const frame = view.frame(i);
+    hit[i] = frame === view.frames - 1 ? wanted.test(view.label(i)) : matches(frame, () => view.name(frame));
+  }
+  const { matched, frames } = view.run ? covered(view, matches, wanted, root) : shown(view, hit, root);
+  const whole = root < 0 ? view.sum : view.total[root];
+  return { hit, frames, matched, share: whole ? matched / whole : 0 };
+}
+
+// Of the boxes that are there.
+function shown(view, hit, root) {
+  const [first, last] = root < 0 ? [0, view.size] : [root, view.end[root]];
+  let [matched, frames, beyond] = [0, 0, 0];
+  for (let i = first; i < last; i += 1) {
+    if (!hit[i]) continue;
+    frames += 1;
+    // A match under a match is there already.
+    if (i >= beyond) [matched, beyond] = [matched + view.total[i], view.end[i]];
+  }
+  return { matched, frames };
+}
+
+// Of all runs, drawn or not.
+function covered(view, matches, wanted, root) {
+  const { runs: { source, rows, begin, depth, total, end }, model, query } = view;
+  const { frame } = model;
+  // Names of all frames of a large tree are few beside the frames.
+  const met = Uint8Array.from({ length: view.frames - 1 }, (_, name) => Number(matches(name, () => view.name(name))));
+  const [first, last] = rangeOf(view, root);
+  let [matched, frames, beyond] = [0, 0, 0];
+  for (let run = first; run < last; run += 1) {
+    let hits = 0;
+    if (source[run] < 0) hits = Number(wanted.test(groupName(model, query.groups[depth[run]], -1 - source[run])));
+    else {
+      const stop = begin[run] + rows[run];
+      for (let at = begin[run] + (run === first && root >= 0 ? view.row[root] : 0); at < stop; at += 1) hits += met[frame[at]];
+    }
+    if (!hits) continue;
+    frames += hits;
+    if (run >= beyond) [matched, beyond] = [matched + total[run], end[run]];
+  }
+  return { matched, frames };
+}
+
+// Runs of box `root`, all for -1.
+export function rangeOf(view, root) {
+  return root < 0 || !view.run ? [0, view.runs.size] : [view.run[root], view.runs.end[view.run[root]]];
+}
+
+// Frames by name: self, and total without counting a recursive frame twice. Of box `root` and what
+// is under it, boxes drawn or not.
+export function hottest(view, root = -1) {
+  const { runs, model } = view;
+  const names = model.strings.length;
+  const [self, total] = [new Float64Array(names), new Float64Array(names)];
+  const [n, selfN] = [new Float64Array(names), new Float64Array(names)];
+  const beyond = new Uint32Array(names); // where the outermost box of the name ends
+  const place = new Int32Array(names).fill(-1);
+  const [first, last] = rangeOf(view, root);
+  const { source, rows, begin, end, total: weights, n: counts } = runs;
+  const { frame: frames } = model;
+  for (let run = first; run < last; run += 1) {
+    if (source[run] < 0) continue;
+    const [weight, count, reach, stop] = [weights[run], counts[run], end[run], begin[run] + rows[run]];
+    for (let at = begin[run] + (run === first && root >= 0 && view.row ? view.row[root] : 0); at < stop; at += 1) {
+      const frame = frames[at];
+      place[frame] = at;
+      if (run < beyond[frame]) continue;
+      total[frame] += weight;
+      n[frame] += count;
+      beyond[frame] = reach;
+    }
+    const leaf = frames[stop - 1];
+    self[leaf] += runs.self[run];
+    selfN[leaf] += runs.selfN[run];
+  }
+  const list = [];
+  for (let frame = 0; frame < names; frame += 1) {
+    if (place[frame] >= 0) list.push({ frame, name: view.name(frame), self: self[frame], total: total[frame], n: n[frame], selfN: selfN[frame], kind: model.meta.kinds[model.kind[place[frame]]] });
+  }
+  return list;
+}
+
+// Where a frame stands outermost: [run, row] of each.
+export function occurrences(view, frame, [first, last] = [0, view.runs.size]) {
+  const { runs, model } = view;
+  const found = [];
+  for (let run = first; run < last;) {
+    const begin = runs.begin[run];
+    const rows = runs.source[run] < 0 ? 0 : runs.rows[run];
+    let row = 0;
+    while (row < rows && model.frame[begin + row] !== frame) row += 1;
+    if (row < rows) found.push([run, row]);
+    run = row < rows ? runs.end[run] : run + 1;
+  }
+  return found;
+}
+
+// What stands above box `i`, and the box itself, so that it can be found in another view.
+export function pathOf(view, i) {
+  const path = [];
+  for (let at = i; at >= 0; at = view.parent[at]) path.push(view.kind(at) + view.label(at));
+  return path.reverse();
+}
+
+// Number of the box at the end of a path, or of the last one there that still stands; -1 for none.
+export function follow(whole, path) {
+  let [view, at] = [whole, -1];
+  const below = (step) => {
+    const last = at < 0 ? view.size : view.end[at];
+    for (let i = at + 1; i < last; i = view.end[i]) if (view.kind(i) + view.label(i) === step) return i;
+    return -1;
+  };
+  for (const step of path) {
+    let next = below(step);
+    // A box too light to be drawn is there when what calls it fills the width.
+    const nearer = next < 0 && at >= 0 ? view.zoom(view.id[at]) : null;
+    if (nearer) {
+      [view, at] = [nearer, placeOf(nearer, view.id[at])];
+      next = below(step);
+    }
+    if (next < 0) break;
+    at = next;
+  }
+  return at < 0 ? -1 : view.id[at];
+}
+
+// Where box number `id` stands in a view; -1 where it does not.
+export function placeOf({ id }, wanted) {
+  let [low, high] = [0, id.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (id[middle] < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return id[low] === wanted ? low : -1;
+}

@@ -1,0 +1,247 @@
+// The flame graph: boxes as wide as what was spent in them, and controls of what is shown.
+import { css } from "../ui/colours.js";
+import { el, replace } from "../ui/dom.js";
+import { count, percent, unit, wilson, words } from "../ui/format.js";
+import { onTheme } from "../ui/theme.js";
+import { flameCanvas, ROW } from "./canvas.js";
+import { colouring } from "./colouring.js";
+import { flameControls } from "./controls.js";
+import { drawing, save } from "./export.js";
+import { follow, pathOf, pattern, placeOf, search } from "./frames.js";
+import { fromLink, toLink } from "./link.js";
+import { BOTH, bothOf, makeView } from "./model.js";
+import { sandwich } from "./sandwich.js";
+
+const TALLEST = 1300;
+const BOTH_TEXT = {
+  wall: "Time on a CPU comes from CPU samples, all other time of task threads from wall-clock samples taken while they were not running: nothing is counted twice. A thread that waits for a CPU is in neither.",
+  state: "Time on a CPU comes from CPU samples, all other time, waiting for a CPU included, from the thread states that the OS probe saw: nothing is counted twice. Kernel frames stand below the Java stack. Idle threads outside tasks are left out.",
+};
+
+// `time` selects a part of the time: part(query) gives what of a query it replaces, linked() and
+// restore(words) are for links, onChange(listener) tells of another selection. `more()` brings the
+// frames of light stacks, where those come later.
+export function flameGraph(model, window, time = null, more = null) {
+  const { meta } = model;
+  // at: number of the box that fills the width (-1: all); back: those before it.
+  const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, upright: false, colour: "what", at: -1, back: [], lit: null, text: "" };
+  let [all, found] = [null, null]; // all boxes of the view; what the search found
+  const measured = (window?.iterations ?? []).map((number) => meta.dimensions.iteration.indexOf(number)).filter((index) => index >= 0);
+
+  const picture = flameCanvas({
+    id: "flame-canvas",
+    label: "Flame graph; the selected frame is read out below",
+    tallest: () => Math.max(400, Math.round(innerHeight * 0.85), TALLEST),
+    look: { pick: (i) => zoom(picture.view.id[i]), moved: describe, key: pressed },
+  });
+  const status = el("p", { class: "flame-status", "aria-live": "polite", id: "flame-status" });
+  const note = el("p", { class: "note", id: "flame-both" }, BOTH_TEXT[bothOf(meta)[1]]);
+  const share = el("output", { class: "aside", id: "flame-share" });
+  const legend = el("div", { class: "legend", role: "group", "aria-label": "Colours; press one to highlight its boxes" });
+  const input = el("input", { type: "search", id: "flame-search", placeholder: "Search (regex)", "aria-label": "Search frames by regular expression", on: { input: () => { state.text = input.value; look(); } } });
+  const back = el("button", { type: "button", id: "flame-back", on: { click: goBack } }, "Back");
+  const reset = el("button", { type: "button", id: "flame-reset", on: { click: () => zoom(-1) } }, "Reset zoom");
+  const keep = [
+    ["Link", "Put this view into the page's address", link],
+    ["PNG", "Save the visible part as a picture", () => picture.canvas.toBlob((made) => save(made, "flame.png"))],
+    ["SVG", "Save this whole view as a picture with searchable text", () => save(new Blob([svgText()], { type: "image/svg+xml" }), "flame.svg")],
+  ].map(([name, title, click]) => el("button", { type: "button", title, data: { keep: name.toLowerCase() }, on: { click } }, name));
+  const frames = sandwich(lookOf);
+  const controls = flameControls(model, state, measured, { rebuild, recolour, turn, more: [input, share, back, reset, keep] });
+
+  function link() {
+    history.replaceState(null, "", toLink({ ...state, ...time?.linked() }, meta, measured));
+    status.textContent = "The address of this page now leads to this view.";
+  }
+
+  function svgText() {
+    const width = 1200;
+    const rows = picture.rowsSeen(width);
+    const boxes = [...picture.boxes(width, rows * ROW, 0, rows)];
+    return drawing(width, rows * ROW, ROW, boxes.map((box) => ({ ...box, fill: picture.look.fill(box.i), label: picture.view.label(box.i), title: lines(picture, box.i).join("\n") })));
+  }
+
+  // How boxes of a view look in the chosen colour mode.
+  function lookOf(view) {
+    const [mixed, panel] = [css("--mixed"), css("--panel-2")];
+    const colours = colouring(view, state.colour, mixed);
+    return {
+      colours,
+      fill: (i) => {
+        const key = colours.key(i);
+        return key === null ? panel : colours.fill(key);
+      },
+      lit: (i) => {
+        if (found && view === picture.view) return Boolean(found.hit[i]);
+        return state.lit === null ? null : colours.key(i) === state.lit;
+      },
+      match: (i) => (found && view === picture.view ? null : colours.fill(colours.key(i))),
+      about: (i) => about(view, i),
+    };
+  }
+
+  function recolour() {
+    state.lit = null;
+    Object.assign(picture.look, lookOf(picture.view));
+    drawLegend();
+    look();
+    drawFrames();
+  }
+
+  function turn() {
+    picture.upright = state.upright;
+    picture.show(picture.view, picture.root);
+  }
+
+  function rebuild() {
+    const groups = state.groups.filter((name, level) => name && state.groups.indexOf(name) === level);
+    const weight = meta.critical && (state.event === BOTH || meta.critical.includes(state.event)) ? state.weight : "time";
+    const query = { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted && complete() };
+    const zoomed = all ? pathOf(picture.view, picture.root) : [];
+    all = makeView(model, { ...query, ...time?.part(query) });
+    Object.assign(state, { at: follow(all, zoomed), back: [], lit: null });
+    note.hidden = state.event !== BOTH;
+    go();
+    drawLegend();
+  }
+
+  const complete = () => model.there === model.frame.length;
+
+  // Frames that come later: until then there is no search, no inversion and no table.
+  async function deepen(more) {
+    try {
+      model.deepen(await more());
+    } catch (error) {
+      status.textContent = `This browser could not unpack the lightest stacks (${error.message}): search and table are not available.`;
+      return;
+    }
+    if (state.inverted) rebuild();
+    else {
+      look();
+      drawFrames();
+    }
+  }
+
+  // Draw what `state.at` says.
+  function go() {
+    const view = all.zoom(state.at) ?? all;
+    picture.upright = state.upright;
+    Object.assign(picture.look, lookOf(view));
+    picture.view = view;
+    picture.root = placeOf(view, state.at);
+    look(false);
+    picture.show(view, picture.root);
+    describe(picture.root);
+    back.disabled = state.back.length === 0;
+    reset.disabled = state.at < 0;
+    drawFrames();
+  }
+
+  function look(redraw = true) {
+    const { view, root } = picture;
+    const wanted = complete() && pattern(state.text);
+    found = wanted && view.size ? search(view, wanted, root) : null;
+    const lit = state.lit === null ? null : picture.look.colours.share(state.lit, root);
+    share.textContent = found ? `${percent(found.share)} matched (${count(found.frames)} frames)` : lit === null ? "" : `${percent(lit)} highlighted`;
+    if (redraw) picture.draw();
+  }
+
+  function zoom(id, remember = true) {
+    if (id === state.at) return;
+    if (remember) state.back.push(state.at);
+    state.at = id;
+    go();
+  }
+
+  function goBack() {
+    if (state.back.length) zoom(state.back.pop(), false);
+  }
+
+  function pressed(key) {
+    if (key === "Backspace") goBack();
+    else if (key === "Escape") zoom(-1);
+    else if (key === "/") input.focus();
+    else return false;
+    return true;
+  }
+
+  function about(view, i) {
+    const ratio = view.total[i] / view.sum;
+    const inView = view === picture.view && picture.root >= 0 ? view.total[picture.root] : null;
+    const [low, high] = wilson(ratio * view.effective, view.effective);
+    const { index, share: part } = view.dominant(i, "what");
+    const what = meta.dimensions.what[index] ?? null;
+    return [view.label(i), [
+      ["total", `${unit(view.total[i], view.unit)} · ${percent(ratio)} of all`],
+      ["95 % interval", view.effective ? `${percent(low)} – ${percent(high)} of all` : null],
+      ["share of the part in view", inView && percent(view.total[i] / inView)],
+      ["self", `${unit(view.self[i], view.unit)} · ${percent(view.self[i] / view.sum)}`],
+      ["samples", count(view.n[i])],
+      ["kind of code", view.kind(i) === "group" ? null : view.kind(i)],
+      ["kind of work", what && `${words(what)}${part < 0.995 ? ` (${percent(part)} of it)` : ""}`],
+    ]];
+  }
+
+  const lines = (canvas, i) => {
+    const [title, pairs] = canvas.look.about(i);
+    return [title, ...pairs.filter(([, value]) => value).map(([name, value]) => `${name} ${value}`)];
+  };
+
+  function describe(i) {
+    if (!all.size) status.textContent = "No samples match these filters.";
+    else status.textContent = i < 0 ? `${unit(all.sum, all.unit)} in ${count(all.samples)} samples.` : lines(picture, i).join(" · ");
+  }
+
+  function drawLegend() {
+    const { colours } = picture.look;
+    const press = (key) => {
+      state.lit = state.lit === key ? null : key;
+      input.value = state.text = "";
+      look();
+      frames.redraw();
+      for (const button of legend.children) button.setAttribute("aria-pressed", String(button.dataset.key === String(state.lit)));
+    };
+    replace(legend, colours.entries.map(([key, name]) => el("button", { type: "button", class: "key", "aria-pressed": "false", data: { key }, on: { click: () => press(key) } }, el("i", { class: "swatch", style: { background: colours.fill(key) } }), name)));
+  }
+
+  // The table follows when the picture has come to rest.
+  let waiting = 0;
+  function drawFrames() {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => complete() && frames.show(picture.view, picture.root), 60);
+  }
+
+  onTheme(() => {
+    Object.assign(picture.look, lookOf(picture.view));
+    picture.draw();
+    drawLegend();
+    frames.redraw();
+  });
+  addEventListener("beforeprint", () => picture.draw());
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/input|select|textarea/i.test(document.activeElement?.tagName ?? "")) {
+      event.preventDefault();
+      input.focus();
+    }
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") picture.canvas.focus();
+  });
+
+  // Open on what the totals are about, the measured iterations by thread role, or on a linked view.
+  const task = meta.dimensions.role?.indexOf("task") ?? -1;
+  const { root = -1, ...linked } = fromLink(location.hash, meta, measured) ?? fromLink(meta.opening ?? "", meta, measured) ?? {};
+  if (measured.length) state.filters.iteration = measured;
+  if (task >= 0 && meta.dimensions.role.length > 1) state.groups = ["role"];
+  Object.assign(state, linked);
+  controls.show();
+  input.value = state.text;
+  time?.restore(linked);
+  rebuild();
+  if (root >= 0) zoom(root);
+  if (location.hash && linked.event) setTimeout(() => picture.canvas.scrollIntoView());
+  time?.onChange(rebuild);
+  if (!complete()) requestAnimationFrame(() => setTimeout(() => deepen(more), 0));
+
+  return el("div", { class: "flame" }, meta.note && el("p", { class: "note" }, meta.note), controls.bar, time?.element, note, legend, picture.node, status, el("h3", null, "Frames"), frames.node);
+}

@@ -1,0 +1,54 @@
+// The report of a run.
+import { cpuSection } from "../accounts/cpu.js";
+import { hardwareSection } from "../accounts/hardware.js";
+import { jvmSection } from "../accounts/jvm.js";
+import { memorySection } from "../accounts/memory.js";
+import { waitsSection } from "../accounts/waits.js";
+import { flameSection } from "../flame/section.js";
+import { ledgerSection } from "../ledger/section.js";
+import { environmentSection } from "../run/environment.js";
+import { head, runVerdict } from "../run/head.js";
+import { iterationsSection } from "../run/iterations.js";
+import { queriesSection } from "../run/queries.js";
+import { stagesSection } from "../run/stages.js";
+import { plansSection } from "../sql/plans.js";
+import { timelineSection } from "../timeline/section.js";
+import { doubts, figures } from "../ui/summary.js";
+import { makeSelection } from "../ui/time-selection.js";
+
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+
+export const runPage = {
+  // Only a run of a suite is split into queries.
+  navigation: (content) => NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation),
+  sections,
+  foot(content) {
+    const omitted = (content.cuts ?? []).filter((text) => !/^(stages|plans):/.test(text));
+    return [`Pyrometer ${content.manifest?.pyrometer_version ?? ""}`, "all numbers of this page: pyrometer show RUN --json", omitted.length > 0 && `omitted here: ${omitted.join("; ")}`].filter(Boolean).join(" · ");
+  },
+};
+
+function sections(content, columns) {
+  const summary = content.summary ?? {};
+  // Time can be selected where it is known when samples were taken.
+  const selection = content.flame?.times && !content.flame.times.reason ? makeSelection() : null;
+  return [
+    ["Head", () => head(content)],
+    ["Verdict", () => runVerdict(summary)],
+    ["Key figures", () => figures(content.figures)],
+    ["Doubts", () => doubts(summary.doubts)],
+    ["Where the time went", () => ledgerSection(summary.ledger, content.ledger_walk)],
+    ["CPU", () => cpuSection(summary)],
+    ["Memory and code", () => memorySection(summary)],
+    ["JVM", () => jvmSection(summary)],
+    ["Waits", () => waitsSection(summary, content.timeline, columns.timeline)],
+    ["Counters", () => hardwareSection(summary)],
+    ["Iterations", () => iterationsSection(summary.iterations)],
+    ["Queries", () => queriesSection(content.characterisation)],
+    ["Stages", () => stagesSection(summary, content.cuts)],
+    ["SQL plans", () => plansSection(summary, content.cuts)],
+    ["Timeline", () => timelineSection(content.timeline, columns.timeline, selection)],
+    ["Flame graph", () => flameSection(content, columns.flame, selection)],
+    ["Environment", () => environmentSection(content)],
+  ];
+}

@@ -1,0 +1,68 @@
+// Stages: a sortable table.
+import { bar } from "../ui/bars.js";
+import { el, missing, section } from "../ui/dom.js";
+import { bytes, callSite, count, percent, significant, time } from "../ui/format.js";
+import { table } from "../ui/table.js";
+import { facts, tipOn } from "../ui/tip.js";
+
+export function stagesSection(summary, cuts) {
+  const help = "A stage is a set of tasks that run the same code on partitions of the data. Click a heading to sort; the box shows how evenly its tasks ran.";
+  const stages = summary.stages ?? [];
+  if (!stages.length) return section("stages", "Stages", help, missing("The event log has no stages."));
+  const several = new Set(stages.map((stage) => stage.app_index)).size > 1;
+  const most = (pick) => Math.max(1, ...stages.map((stage) => pick(stage) ?? 0));
+  const total = (name) => (stage) => stage.totals?.[name] ?? null;
+  const run = total("executor_run_time_ns");
+  const longest = most((stage) => stage.duration_ns);
+  const heaviest = most(run);
+  const slowest = most((stage) => stage.task_time?.max_ns);
+  const columns = [
+    { label: "Stage", value: (s) => (s.app_index ?? 0) * 1e9 + s.stage_id * 100 + (s.stage_attempt ?? 0), show: (s) => `${several ? `${s.app_index}·` : ""}${s.stage_id}${s.stage_attempt ? `.${s.stage_attempt}` : ""}`, number: true },
+    { label: "Name", value: (s) => s.name, show: (s) => el("bdi", { class: "clip", title: s.name }, callSite(s.name) ?? "–"), class: "name" },
+    { label: "Iteration", value: (s) => s.iteration, number: true },
+    { label: "SQL", value: (s) => s.sql_id, number: true, help: "SQL execution that submitted the stage." },
+    { label: "Tasks", value: (s) => s.tasks_count, show: tasks, number: true },
+    { label: "Duration", value: (s) => s.duration_ns, show: (s) => bar(s.duration_ns, longest, time(s.duration_ns)), number: true, help: "From submission to completion." },
+    { label: "Run time", value: run, show: (s) => bar(run(s), heaviest, time(run(s))), number: true, help: "Sum over all its tasks." },
+    { label: "CPU", value: cpuShare, show: (s) => percent(cpuShare(s)), number: true, help: "Share of the run time spent on a CPU." },
+    { label: "GC", value: (s) => ratio(s.totals?.jvm_gc_time_ns, run(s)), show: (s) => percent(ratio(s.totals?.jvm_gc_time_ns, run(s))), number: true, help: "GC time as Spark counts it, as a share of run time: a pause counts once for each running task." },
+    { label: "Task times", value: skew, show: (s) => box(s, slowest), help: "Shortest, median, 95th percentile and longest task, on one scale. Sorts by skew: longest over median.", number: true },
+    { label: "Input", value: total("input_bytes"), show: (s) => bytes(total("input_bytes")(s)), number: true },
+    { label: "Shuffle read", value: total("shuffle_read_total_bytes"), show: (s) => bytes(total("shuffle_read_total_bytes")(s)), number: true },
+    { label: "Shuffle write", value: total("shuffle_written_bytes"), show: (s) => bytes(total("shuffle_written_bytes")(s)), number: true },
+    { label: "Spilled", value: total("disk_spilled_bytes"), show: (s) => bytes(total("disk_spilled_bytes")(s)), number: true, help: "Bytes written to disk for lack of memory." },
+    { label: "Status", value: (s) => s.status },
+  ];
+  const used = columns.filter((column) => !["Iteration", "SQL", "Spilled", "Shuffle read", "Shuffle write", "Input"].includes(column.label) || stages.some((stage) => column.value(stage) !== null && column.value(stage) !== undefined && (column.label === "Iteration" || column.label === "SQL" || column.value(stage) > 0)));
+  // In order of time while the eye can take them in, else the heaviest first.
+  const many = stages.length > 30;
+  const cut = (cuts ?? []).find((text) => text.startsWith("stages:"));
+  return section("stages", "Stages", help, cut && el("p", { class: "note" }, `Shown: ${cut.slice(8)}.`), table(used, stages, { first: 60, sort: many ? { column: used.findIndex((column) => column.label === "Run time"), down: true } : { column: 0, down: false } }));
+}
+
+function tasks(stage) {
+  const bad = (stage.failed_tasks_count ?? 0) + (stage.killed_tasks_count ?? 0);
+  return [count(stage.tasks_count), bad > 0 && el("span", { class: "bad" }, ` +${count(bad)} failed`)];
+}
+
+function ratio(part, whole) {
+  return whole && part !== null && part !== undefined ? part / whole : null;
+}
+
+function cpuShare(stage) {
+  return ratio(stage.totals?.executor_cpu_time_ns, stage.totals?.executor_run_time_ns);
+}
+
+function skew(stage) {
+  return ratio(stage.task_time?.max_ns, stage.task_time?.median_ns);
+}
+
+function box(stage, most) {
+  const t = stage.task_time;
+  if (!t || t.median_ns === null || t.median_ns === undefined) return "–";
+  const at = (value) => `${(value / most) * 100}%`;
+  const node = el("span", { class: "box", tabindex: "0", role: "img", "aria-label": `median ${time(t.median_ns)}, longest ${time(t.max_ns)}` },
+    el("span", { class: "whisker", style: { left: at(t.min_ns), width: `calc(${at(t.max_ns)} - ${at(t.min_ns)})` } }),
+    el("span", { class: "body", style: { left: at(t.median_ns), width: `calc(${at(t.p95_ns)} - ${at(t.median_ns)})` } }));
+  return tipOn(node, () => facts(`Tasks of stage ${stage.stage_id}`, [["shortest", time(t.min_ns)], ["median", time(t.median_ns)], ["95th percentile", time(t.p95_ns)], ["longest", time(t.max_ns)], ["longest / median", significant(skew(stage))]]));
+}
