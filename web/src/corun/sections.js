@@ -7,7 +7,7 @@ import { changePlot, intervalPlot, treatmentPlot } from "../ui/intervals.js";
 const NONE_FINISHED = "No block has a finished trial of all the workloads involved.";
 const MEASURES = [
   ["weighted_speedup", "Weighted speed-up", "Sum over workloads of time alone divided by time together: above 1, more gets done than one after the other."],
-  ["harmonic_speedup", "Harmonic speed-up", "Harmonic mean of time alone divided by time together: the inverse of the mean slowdown."],
+  ["harmonic_speedup", "Harmonic mean", "Of time alone divided by time together: the inverse of the mean slowdown."],
   ["fairness", "Fairness", "Smallest slowdown divided by the largest: 1 is fair."],
 ];
 const MOST_PLOTS = 60;
