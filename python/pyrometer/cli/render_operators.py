@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyrometer import units
-from pyrometer.analyse.model import Category, Expression, HugeMethod, Operator, Summary, Told
+from pyrometer.analyse.model import Category, Expression, HugeMethod, Operator, Told, Unmapped
 from pyrometer.analyse.operators import across_executions
 from pyrometer.analyse.plan_match import unnumbered
 from pyrometer.cli.drawing import Look, bar, bars, heading, indented, interval, note, safe
@@ -23,25 +23,31 @@ MAX_HUGE = 5
 _WORTH_A_LINE = 0.001
 
 
-def operator_lines(s: Summary, look: Look) -> Iterator[RenderableType]:
+def operator_lines(
+    operators: Sequence[Operator],
+    unmapped: Unmapped,
+    attributed: Told,
+    too_large_to_compile: Sequence[HugeMethod],
+    look: Look,
+) -> Iterator[RenderableType]:
     """Draw task CPU by operator, with that of the Python workers it drove below."""
-    if not s.operators:
+    if not operators:
         return
     yield heading("Task CPU by operator")
     rows = bars(look)
-    several = len({o.sql_id for o in s.operators} - {None}) > 1
-    for o in across_executions(s.operators)[:MAX_OPERATORS]:
+    several = len({o.sql_id for o in operators} - {None}) > 1
+    for o in across_executions(operators)[:MAX_OPERATORS]:
         _operator(rows, o, look, several)
-    if s.unmapped.ratio is not None:
+    if unmapped.ratio is not None:
         rows.add_row(
             "[dim]no operator in the stack[/]",
-            bar(s.unmapped.ratio, look.plain),
-            units.percent(s.unmapped.ratio),
-            units.duration(s.unmapped.on_cpu_ns),
+            bar(unmapped.ratio, look.plain),
+            units.percent(unmapped.ratio),
+            units.duration(unmapped.on_cpu_ns),
         )
     yield indented(rows)
-    yield from _told(s.told)
-    yield from _huge(s.too_large_to_compile)
+    yield from _told(attributed)
+    yield from _huge(too_large_to_compile)
 
 
 def category_lines(categories: Sequence[Category], look: Look) -> Iterator[RenderableType]:

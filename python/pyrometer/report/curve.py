@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from pyrometer.analyse.layout.model import LayoutReport
-from pyrometer.analyse.scaling.curve import CurveReport
 from pyrometer.report.experiment_files import write_text
 
 FILE = "curve.json"
 LAYOUTS = "layout.json"
+_CURVE_SCHEMA = "pyrometer/scale/1"
+_LAYOUTS_SCHEMA = "pyrometer/layout/1"
 
 
-def keep_curve(folder: Path, made: CurveReport) -> Path:
+def keep_curve(folder: Path, made: BaseModel) -> Path:
     """Keep what was told of a curve in the folder of its experiment.
 
     Raises
@@ -27,27 +28,27 @@ def keep_curve(folder: Path, made: CurveReport) -> Path:
     return write_text(folder / FILE, made.model_dump_json(by_alias=True) + "\n")
 
 
-def keep_layouts(folder: Path, made: LayoutReport) -> Path:
+def keep_layouts(folder: Path, made: BaseModel) -> Path:
     """Keep what was told of layouts likewise."""
     return write_text(folder / LAYOUTS, made.model_dump_json(by_alias=True) + "\n")
 
 
 def kept_curve(folder: Path) -> dict[str, Any] | None:
     """Give the curve that is kept; ``None`` where there is none that this version reads."""
-    return _kept(folder / FILE, CurveReport)
+    return _kept(folder / FILE, _CURVE_SCHEMA)
 
 
 def kept_layouts(folder: Path) -> dict[str, Any] | None:
     """Give the layouts that are kept likewise."""
-    return _kept(folder / LAYOUTS, LayoutReport)
+    return _kept(folder / LAYOUTS, _LAYOUTS_SCHEMA)
 
 
-def _kept(path: Path, model: type[BaseModel]) -> dict[str, Any] | None:
+def _kept(path: Path, schema: str) -> dict[str, Any] | None:
     try:
-        made = model.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError):
         return None
-    return made.model_dump(mode="json", by_alias=True)
+    return kept if isinstance(kept, dict) and kept.get("schema") == schema else None
 
 
 def outdated(

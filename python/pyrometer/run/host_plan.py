@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyrometer.plan import Level
 from pyrometer.run import cgroup, settings
+from pyrometer.run.cgroup_plan import Plan
 from pyrometer.run.memory import Condition, condition, with_limit
 from pyrometer.run.neighbours import Neighbour, neighbours
 from pyrometer.run.placing import Placement, placed_here
@@ -19,7 +20,7 @@ class HostPlan:
 
     Parameters
     ----------
-    group : cgroup.Plan
+    group : Plan
         Control groups it is born in.
     switches : tuple of settings.Switch
         Switches of the kernel.
@@ -31,7 +32,7 @@ class HostPlan:
         How short memory is.
     """
 
-    group: cgroup.Plan = field(default_factory=cgroup.Plan)
+    group: Plan = field(default_factory=Plan)
     switches: tuple[settings.Switch, ...] = ()
     placement: Placement = field(default_factory=Placement)
     neighbours: tuple[Neighbour, ...] = ()
