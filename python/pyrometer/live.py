@@ -146,9 +146,9 @@ class Measurement:
 
     def report(self) -> Path:
         """Write ``report.html`` into the run directory and return its path."""
-        from pyrometer.report import write_report
+        from pyrometer.report.run_page import write_run_report
 
-        return write_report(self.run_dir)
+        return write_run_report(self.run_dir)
 
     def _mark(self, iteration: str | None, warmup: str | None) -> None:
         from pyrometer.workload.runner import ITERATION_PROPERTY, WARMUP_PROPERTY

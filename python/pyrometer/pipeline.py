@@ -162,7 +162,8 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     # Imported here: beside the application their half CPU-second would be taken from it.
     from pyrometer.analyse import ledger_tables
     from pyrometer.analyse.summary import open_scope, summarise
-    from pyrometer.report import page_data, write_page
+    from pyrometer.report.page import write_page
+    from pyrometer.report.run_page import page_data
     from pyrometer.store import Run, write_rows
     from pyrometer.store.ingest import ingest_run
 

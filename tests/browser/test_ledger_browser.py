@@ -11,8 +11,8 @@ from tests.browser.conftest import Browser
 from tests.support.tables import StageSpec, World
 
 from pyrometer.analyse.summary import open_scope, summarise
-from pyrometer.report import page_data
 from pyrometer.report.data import ReportData
+from pyrometer.report.run_page import page_data
 from pyrometer.store import Run
 
 pytestmark = pytest.mark.browser

@@ -12,7 +12,7 @@ from tests.browser.test_report_browser import NASTY
 from pyrometer.analyse.study import StudyRunFacts, report
 from pyrometer.analyse.warmup import mean_estimate
 from pyrometer.plan.study import Study
-from pyrometer.report import write_study
+from pyrometer.report.study_page import write_study
 
 pytestmark = pytest.mark.browser
 

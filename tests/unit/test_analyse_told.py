@@ -10,7 +10,7 @@ from pyrometer.analyse.attribution import attribution
 from pyrometer.analyse.plan_match import unnumbered
 from pyrometer.analyse.summary import open_scope, summarise
 from pyrometer.analyse.told import KEY, define_told
-from pyrometer.report import page_data
+from pyrometer.report.run_page import page_data
 from pyrometer.store import Run
 
 

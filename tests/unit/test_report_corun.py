@@ -13,7 +13,8 @@ from tests.unit.test_report_experiment import content
 from pyrometer.cli.main import run_verb
 from pyrometer.errors import UsageError
 from pyrometer.experiment.loop import begin
-from pyrometer.report import corun, write_report
+from pyrometer.report import corun
+from pyrometer.report.any_report import write_report
 from pyrometer.report.corun import verdict, write_corun
 from pyrometer.store.experiment import read_plan
 

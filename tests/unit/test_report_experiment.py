@@ -20,7 +20,8 @@ from pyrometer.cli.main import run_verb
 from pyrometer.doubt import Doubt
 from pyrometer.errors import UsageError
 from pyrometer.experiment.loop import begin, carry_out
-from pyrometer.report import experiment, write_report
+from pyrometer.report import experiment
+from pyrometer.report.any_report import write_report
 from pyrometer.report.curve import keep_curve
 from pyrometer.report.experiment import unreported, write_experiment
 from pyrometer.schema import doubt

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from pyrometer.cli.report import app
 from pyrometer.errors import UsageError
-from pyrometer.report import write_report
+from pyrometer.report.any_report import write_report
 
 
 @pytest.fixture(scope="module")

@@ -58,9 +58,7 @@ def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
     if s.stages:
         yield heading(f"Stages ({len(s.stages)})")
         yield from _stages(s.stages, look)
-    yield from operator_lines(
-        s.operators, s.unmapped, s.told, s.too_large_to_compile, look
-    )
+    yield from operator_lines(s.operators, s.unmapped, s.told, s.too_large_to_compile, look)
     yield from category_lines(s.categories, look)
     yield from code_lines(s.code, look)
     yield from python_lines(s.python, look)

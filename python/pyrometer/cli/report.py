@@ -46,7 +46,7 @@ def report(
 
     The page of an experiment leads to the reports of its trials, where they have one.
     """
-    from pyrometer.report import write_report
+    from pyrometer.report.any_report import write_report
 
     if runs:
         _report_trials(run)
@@ -61,7 +61,7 @@ def _report_trials(folder: Path) -> None:
     """Write reports of finished trials that have none; one that cannot be read is told."""
     from rich.progress import track
 
-    from pyrometer.report import write_report
+    from pyrometer.report.any_report import write_report
     from pyrometer.report.experiment import unreported
     from pyrometer.store.experiment import is_experiment
 

@@ -90,7 +90,7 @@ def run(
     from pyrometer.cli.experiment_screen import ExperimentScreen
     from pyrometer.cli.progress import Progress
     from pyrometer.plan.study import read_study, study_file
-    from pyrometer.report import write_study
+    from pyrometer.report.study_page import write_study
 
     found = read_study(name)
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"

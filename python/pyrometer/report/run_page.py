@@ -1,0 +1,83 @@
+"""The report of a run: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyrometer.analyse.characterise import characterise
+from pyrometer.analyse.ledger.walk import walk
+from pyrometer.analyse.model import Summary
+from pyrometer.analyse.scope import Scope
+from pyrometer.analyse.summary import open_scope, summarise
+from pyrometer.analyse.told import define_told
+from pyrometer.analyse.windows import APPLICATION, choose
+from pyrometer.errors import UsageError
+from pyrometer.report.data import ReportData, build
+from pyrometer.report.ledger import ledger_walk
+from pyrometer.report.page import write_page
+from pyrometer.store import Run
+from pyrometer.store.layout import RunPaths
+
+
+def page_data(scope: Scope, made: Summary) -> ReportData:
+    """Collect what the page of a run shows.
+
+    Parameters
+    ----------
+    scope : Scope
+        The run, cut to the window of the summary; nothing else was cut out of it since.
+    made : Summary
+        Its summary.
+    """
+    run = scope.run
+    shown = made.model_dump(mode="json", by_alias=True)
+    walked = ledger_walk(walk(scope))
+    define_told(Scope(run, choose(run, APPLICATION)))
+    return build(shown, run.facts(), run.tables, _queries(run), walked)
+
+
+def _queries(run: Run) -> dict[str, Any] | None:
+    # Only the runner of a suite (or of a SQL file) names parts of an iteration.
+    if run.manifest is None or not any(result.parts for result in run.manifest.results):
+        return None
+    try:
+        return characterise(run).model_dump(mode="json", by_alias=True)
+    except UsageError as error:
+        return {"reason": f"{error.message}."}
+
+
+def write_run_report(run: str | Path, path: str | Path | None = None) -> Path:
+    """Summarise a run and write its report.
+
+    Parameters
+    ----------
+    run : str or Path
+        A run directory or an event log.
+    path : str or Path, optional
+        The file to write. Default: ``report.html`` in the run directory; for an event log
+        ``<log>.report.html`` in the current directory.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    UsageError
+        If there is no run at ``run``, or the file cannot be written.
+    """
+    with Run.open(run) as opened:
+        scope = open_scope(opened, None)
+        data = page_data(scope, summarise(scope))
+    target = Path(path) if path is not None else _default_path(Path(run))
+    write_page(data, target)
+    return target
+
+
+def _default_path(run: Path) -> Path:
+    paths = RunPaths(run)
+    if paths.manifest.is_file() or paths.raw.is_dir() or paths.tables.is_dir():
+        return paths.report
+    return Path(f"{run.name}.report.html")
