@@ -53,9 +53,9 @@ $(JARS): $(BUNDLED)/pyrometer-%.jar:
 	@mvn -q -B -ntp -f jvm/$*/pom.xml package -Dmaven.test.skip=true
 	@cp jvm/$*/target/pyrometer-$*.jar $@.tmp && mv $@.tmp $@
 
-$(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css) $(shell find web/src -name '*.js' 2>/dev/null) python/pyrometer/report/bundle.py
+$(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css) $(shell find web/src -name '*.js' 2>/dev/null) python/pyrometer/pages/bundle.py
 	@mkdir -p $(BUNDLED)
-	@$(PYTHON) python/pyrometer/report/bundle.py web $@
+	@$(PYTHON) python/pyrometer/pages/bundle.py web $@
 
 bundled: $(BUNDLED)/pyro-probe $(JARS) $(BUNDLED)/report-page.html ## Build the probe, the jars and the report's page into the package
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from benchmarks.harness import replace
 from benchmarks.measured import run_and_read
-from pyrometer import units
-from pyrometer.workload import registry
+from pyrometer.core import units
+from pyrometer.workloads import registry
 
 SCHEMA = "pyrometer/closure/1"
 GOALS = {"closure_ratio": 0.005, "unclassified_ratio": 0.01}

@@ -27,7 +27,7 @@ from pathlib import Path
 from benchmarks.canary import canary
 from benchmarks.execute import Arm, Finished, Metrics, last_line_json
 from benchmarks.harness import INSTRUMENT, TOTAL, Plan, alternate, table
-from pyrometer.probes.stacks import DEBUG_OPTIONS
+from pyrometer.collect.probes.stacks import DEBUG_OPTIONS
 
 APP = Path(__file__).parent / "apps" / "spark_loop.py"
 SPARKMEASURE = "ch.cern.sparkmeasure:spark-measure_2.12:0.24"
@@ -57,8 +57,8 @@ def sparkmeasure_metrics(finished: Finished) -> Metrics:
 
 def data_folder(workload: str, scale: str) -> str:
     """Folder of a workload's data, generated if need be: of all tables, or of the only one."""
-    from pyrometer.workload import registry
-    from pyrometer.workload.cache import DataCache
+    from pyrometer.workloads import registry
+    from pyrometer.workloads.data_cache import DataCache
 
     spec = registry.resolve(workload, {}, scale)
     prepared = registry.get(workload).prepare(spec, DataCache())

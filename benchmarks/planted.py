@@ -29,8 +29,8 @@ from scipy import stats
 
 from benchmarks.harness import replace
 from benchmarks.statistics import log_ratios, spread
-from pyrometer import units
-from pyrometer.analyse.compare.power import ALPHA, power
+from pyrometer.core import units
+from pyrometer.statistics.power import ALPHA, power
 
 SCHEMA = "pyrometer/planted/1"
 ROW_S = 0.01

@@ -29,7 +29,7 @@ from benchmarks.canary import canary
 from benchmarks.execute import Arm, Metrics
 from benchmarks.harness import Plan, alternate, table
 from pyrometer import _artifacts
-from pyrometer.probes.os import capabilities
+from pyrometer.collect.probes.os import capabilities
 
 VALUES = ("per_reading_ns", "own_cpu_ratio")
 EVENTS = ("sched_switch_ns", "sched_waking_ns", "sched_wakeup_ns", "sys_enter_ns", "sys_exit_ns")

@@ -21,11 +21,11 @@ import numpy as np
 from benchmarks.execute import Arm, Metrics
 from benchmarks.harness import Plan as Comparison
 from benchmarks.harness import alternate, replace, table
-from pyrometer.analyse.simulation.contention import Contention, universal
-from pyrometer.analyse.simulation.core import Plan, schedules
-from pyrometer.analyse.simulation.graph import Graph
-from pyrometer.analyse.simulation.measured import Tasks
-from pyrometer.units import digits
+from pyrometer.core.units import digits
+from pyrometer.simulation.cluster import Graph
+from pyrometer.simulation.contention import Contention, universal
+from pyrometer.simulation.measured import Tasks
+from pyrometer.simulation.scheduler import Plan, schedules
 
 TASKS_OF_STAGE = 500
 SLOTS = 400

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from pyrometer.estimate import Estimate
+from pyrometer.core.estimate import Estimate
 
 EXACT_UP_TO = 14  # blocks: 2^14 sign patterns
 

@@ -21,8 +21,8 @@ from scipy import stats
 
 from benchmarks.harness import replace
 from benchmarks.measured import run_and_read
-from pyrometer.analyse.truth import measured
-from pyrometer.workload import registry
+from pyrometer.testing.truth.measured import measured
+from pyrometer.workloads import registry
 
 SHARE = "workload.share"
 CAUSE = "workload.cause"

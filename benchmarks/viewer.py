@@ -75,7 +75,7 @@ _ZOOM = """
 
 def make_page(kind: str, stacks: int, depth: int, seed: int, folder: str) -> dict[str, float]:
     """Write the run and its page into ``folder``; time the page."""
-    from pyrometer.report.flame_page import write_flame
+    from pyrometer.flame.page import write_flame
 
     run = Path(folder) / kind
     write_run(run, kind, stacks, depth, seed)

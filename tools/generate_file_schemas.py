@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from pyrometer.plan.experiment_file import Experiment
-from pyrometer.plan.study import Study
-from pyrometer.workload.own.workload_file import WorkloadFile
+from pyrometer.experiments.plan.file import Experiment
+from pyrometer.experiments.studies.plan import Study
+from pyrometer.workloads.custom.workload_file import WorkloadFile
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS: dict[str, type[BaseModel]] = {

@@ -9,9 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from pyrometer.units import count
-from pyrometer.workload.contract import GROUPS, Variant, Workload, load
-from pyrometer.workload.registry import BUILTIN
+from pyrometer.core.units import count
+from pyrometer.workloads.contract import GROUPS, Workload, load
+from pyrometer.workloads.registry import BUILTIN
+from pyrometer.workloads.values import Variant
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "workloads.md"

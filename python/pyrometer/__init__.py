@@ -12,7 +12,7 @@ __all__ = ["__version__", "measure", "repeat"]
 def __getattr__(name: str) -> Any:
     """Find ``measure`` and ``repeat`` when first asked for: values need none of what they need."""
     if name == "measure":
-        return import_module("pyrometer.live").measure
+        return import_module("pyrometer.orchestrator.live").measure
     if name == "repeat":
-        return import_module("pyrometer.repeated").repeat
+        return import_module("pyrometer.orchestrator.repeat").repeat
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

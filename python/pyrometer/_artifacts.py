@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from pyrometer import __version__
-from pyrometer.errors import CapabilityError
+from pyrometer.core.errors import CapabilityError
 
 BUNDLED = Path(__file__).parent / "_bundled"
 _REBUILD = "in a checkout run: make bundled; otherwise reinstall Pyrometer"
@@ -111,7 +111,7 @@ def check_version(what: str, version: str | None) -> None:
     >>> check_version("the probe", "0.0.0")
     Traceback (most recent call last):
     ...
-    pyrometer.errors.CapabilityError: the probe is version 0.0.0, the package 0.1.0
+    pyrometer.core.errors.CapabilityError: the probe is version 0.0.0, the package 0.1.0
     """
     if version != __version__:
         raise CapabilityError(

@@ -12,8 +12,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-from pyrometer.report.data import ReportData
-from pyrometer.report.page import write_page
+from pyrometer.pages.page import ReportData, write_page
 
 ARGUMENTS = (
     "--headless",

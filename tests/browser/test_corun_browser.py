@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.browser.conftest import Browser
 from tests.browser.test_experiment_browser import OUTSIDE
-from tests.unit.test_corun import ran, told, two_cpus
+from tests.unit.corun.test_corun import ran, told, two_cpus
 
-from pyrometer.experiment.loop import begin
-from pyrometer.report.corun import write_corun
-from pyrometer.store.experiment import read_plan
+from pyrometer.corun.page import write_corun
+from pyrometer.experiments.folder import read_plan
+from pyrometer.experiments.run.loop import begin
 
 pytestmark = pytest.mark.browser
 

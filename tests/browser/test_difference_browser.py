@@ -9,7 +9,7 @@ from tests.browser.conftest import Browser
 from tests.support.generated import add_plan, add_samples, add_source
 from tests.support.tables import StageSpec, World
 
-from pyrometer.report.flame_difference import write_difference
+from pyrometer.flame.difference.page import write_difference
 
 pytestmark = pytest.mark.browser
 

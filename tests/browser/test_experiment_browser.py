@@ -9,9 +9,9 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from tests.browser.conftest import Browser
 from tests.browser.test_report_browser import NASTY
-from tests.unit.test_report_experiment import folder
+from tests.unit.experiments.test_page import folder
 
-from pyrometer.report.experiment import write_experiment
+from pyrometer.experiments.judge.page import write_experiment
 
 pytestmark = pytest.mark.browser
 
@@ -132,7 +132,7 @@ def test_names_are_shown_literally(browser: Browser, tmp_path: Path, kind: str) 
 def test_an_experiment_without_trials_says_so(browser: Browser, tmp_path: Path) -> None:
     from tests.support import experiments
 
-    from pyrometer.experiment.loop import begin
+    from pyrometer.experiments.run.loop import begin
 
     begin(tmp_path / "out", experiments.plan(["a", "b"], 2, 1))
     page = browser.go(write_experiment(tmp_path / "out"))
@@ -143,8 +143,8 @@ def test_an_experiment_without_trials_says_so(browser: Browser, tmp_path: Path) 
 
 
 def test_layouts_that_were_told_stand_on_the_page(browser: Browser, tmp_path: Path) -> None:
-    from pyrometer.analyse.layout.model import LayoutReport
-    from pyrometer.report.curve import keep_layouts
+    from pyrometer.experiments.judge.files import keep_layouts
+    from pyrometer.layouts.schema import LayoutReport
 
     root = folder(tmp_path / "out")
     time = {"value": 2.0, "low": 1.5, "high": 2.5, "level": 0.95, "n": 3, "method": "t"}

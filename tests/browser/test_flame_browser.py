@@ -13,8 +13,8 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest, run_rows, write_tables
 
-from pyrometer.report.flame_asked import Asked
-from pyrometer.report.flame_page import write_flame
+from pyrometer.flame.page import write_flame
+from pyrometer.flame.selection import Asked
 
 pytestmark = pytest.mark.browser
 

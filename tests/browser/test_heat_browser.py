@@ -23,7 +23,8 @@ from tests.support.report_fixture import (
 )
 from tests.support.summary_fixture import summary
 
-from pyrometer.report.data import ReportData, build
+from pyrometer.pages.page import ReportData
+from pyrometer.report.data import build
 from pyrometer.store import Tables
 
 pytestmark = pytest.mark.browser

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from tests.browser.conftest import Browser
 from tests.browser.test_report_browser import NASTY
-from tests.unit.test_history import runs
+from tests.unit.experiments.test_history import runs
 
-from pyrometer.analyse.history import history
-from pyrometer.report.history import write_history
+from pyrometer.experiments.history.history import history, write_history
 
 pytestmark = pytest.mark.browser
 

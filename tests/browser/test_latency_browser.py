@@ -9,10 +9,11 @@ from selenium.webdriver.support.select import Select
 from tests.browser.conftest import Browser
 from tests.support.tables import HOST, MONO0, MS, StageSpec, World
 
-from pyrometer.analyse.summary import open_scope, summarise
-from pyrometer.report.data import ReportData
-from pyrometer.report.run_page import page_data
+from pyrometer.accounts.window import open_scope
+from pyrometer.pages.page import ReportData
+from pyrometer.report.page import page_data
 from pyrometer.store import Run
+from pyrometer.summary.summary import summarise
 
 pytestmark = pytest.mark.browser
 

@@ -10,10 +10,11 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.conftest import Browser
 from tests.support.tables import StageSpec, World
 
-from pyrometer.analyse.summary import open_scope, summarise
-from pyrometer.report.data import ReportData
-from pyrometer.report.run_page import page_data
+from pyrometer.accounts.window import open_scope
+from pyrometer.pages.page import ReportData
+from pyrometer.report.page import page_data
 from pyrometer.store import Run
+from pyrometer.summary.summary import summarise
 
 pytestmark = pytest.mark.browser
 

@@ -17,9 +17,10 @@ from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest, run_rows, write_tables
 from tests.support.summary_fixture import eventlog_only_summary, summary
 
-from pyrometer.analyse.characterise import Characterisation, Part
-from pyrometer.analyse.warmup import mean_estimate
-from pyrometer.report.data import ReportData, build
+from pyrometer.characterise.queries import Characterisation, Part
+from pyrometer.pages.page import ReportData
+from pyrometer.report.data import build
+from pyrometer.statistics.warmup import mean_estimate
 from pyrometer.store import Tables
 
 pytestmark = pytest.mark.browser

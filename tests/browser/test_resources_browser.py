@@ -9,8 +9,8 @@ from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest
 from tests.support.summary_fixture import summary
 
-from pyrometer.analyse.model.resources import Allocation, Code, CodeKind, Faults, Memory, Swap
-from pyrometer.estimate import Estimate
+from pyrometer.accounts.memory import Allocation, Code, CodeKind, Faults, Memory, Swap
+from pyrometer.core.estimate import Estimate
 from pyrometer.report.data import build
 
 pytestmark = pytest.mark.browser

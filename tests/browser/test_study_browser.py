@@ -9,10 +9,10 @@ import pytest
 from tests.browser.conftest import Browser
 from tests.browser.test_report_browser import NASTY
 
-from pyrometer.analyse.study import StudyRunFacts, report
-from pyrometer.analyse.warmup import mean_estimate
-from pyrometer.plan.study import Study
-from pyrometer.report.study_page import write_study
+from pyrometer.experiments.studies.judge import StudyRunFacts, report
+from pyrometer.experiments.studies.page import write_study
+from pyrometer.experiments.studies.plan import Study
+from pyrometer.statistics.warmup import mean_estimate
 
 pytestmark = pytest.mark.browser
 

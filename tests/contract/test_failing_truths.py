@@ -11,16 +11,17 @@ from dataclasses import asdict
 
 import pytest
 
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.testing.truth import failures
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload import registry
-from pyrometer.workload.contract import IterationResult, Prepared
-from pyrometer.workload.truth import failures
+from pyrometer.workloads import registry
+from pyrometer.workloads.values import IterationResult, Prepared
 
 _ON_EXECUTORS = """
 import json, sys
-from pyrometer.workload.contract import Prepared, WorkloadSpec, load
-from pyrometer.workload.runner import start_session
+from pyrometer.workloads.values import Prepared, WorkloadSpec
+from pyrometer.workloads.contract import load
+from pyrometer.workloads.runner import start_session
 spark = start_session(json.loads(sys.argv[1]))
 for value in json.loads(sys.argv[2]):
     spec = WorkloadSpec(**value)

@@ -13,12 +13,11 @@ from typing import ClassVar
 import pytest
 
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload.builtin.kmeans import KMeans
-from pyrometer.workload.builtin.logistic_regression import LogisticRegression
-from pyrometer.workload.builtin.pagerank import PageRank
-from pyrometer.workload.builtin.svdpp import SvdPlusPlus
-from pyrometer.workload.builtin.svm import Svm
-from pyrometer.workload.learning import STORAGE, storage_level
+from pyrometer.workloads.catalogue.classifiers import LogisticRegression, Svm
+from pyrometer.workloads.catalogue.kmeans import KMeans
+from pyrometer.workloads.catalogue.learning import STORAGE, storage_level
+from pyrometer.workloads.catalogue.pagerank import PageRank
+from pyrometer.workloads.catalogue.svdpp import SvdPlusPlus
 
 SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
 

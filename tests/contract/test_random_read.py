@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload import page_cache, postgres
-from pyrometer.workload.builtin.random_read import RandomRead
-from pyrometer.workload.cache import DataCache
+from pyrometer.workloads import page_cache
+from pyrometer.workloads.catalogue import postgres
+from pyrometer.workloads.catalogue.random_read import RandomRead
+from pyrometer.workloads.data_cache import DataCache
 
 
 def _missing(root):

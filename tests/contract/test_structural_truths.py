@@ -7,19 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.testing.truth import engine, shuffles, tasks
+from pyrometer.testing.truth import shuffles as joins
+from pyrometer.testing.truth import shuffles as small_files
+from pyrometer.testing.truth import tasks as driver
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload import registry
-from pyrometer.workload.cache import DataCache
-from pyrometer.workload.launch import launch_spec
-from pyrometer.workload.truth import (
-    driver,
-    joins,
-    python_functions,
-    shuffles,
-    small_files,
-    tasks,
-)
+from pyrometer.workloads import registry
+from pyrometer.workloads.data_cache import DataCache
+from pyrometer.workloads.launch import launch_spec
 
 SWEPT = [
     "truth-skewed-key",
@@ -93,11 +89,11 @@ class TestSmallFiles(WorkloadContract):
 
 
 class TestPythonUdf(WorkloadContract):
-    workload = python_functions.PythonUdf
+    workload = engine.PythonUdf
 
 
 class TestPandasUdf(WorkloadContract):
-    workload = python_functions.PandasUdf
+    workload = engine.PandasUdf
 
     def run_once(self, spark, cache, spec):
         if importlib.util.find_spec("pandas") is None:
@@ -106,8 +102,8 @@ class TestPandasUdf(WorkloadContract):
 
 
 def test_packages_that_sparks_python_lacks_are_named(tmp_path, monkeypatch):
-    lacking = replace(python_functions.PandasUdf.needs, spark_python=("json", "no_such_package"))
-    monkeypatch.setattr(python_functions.PandasUdf, "needs", lacking)
+    lacking = replace(engine.PandasUdf.needs, spark_python=("json", "no_such_package"))
+    monkeypatch.setattr(engine.PandasUdf, "needs", lacking)
     with pytest.raises(CapabilityError, match="needs no_such_package in the Python") as refused:
         launch_spec("truth-pandas-udf", raw_dir=tmp_path, data_cache=DataCache(tmp_path))
     assert refused.value.remedy.endswith("-m pip install no_such_package")

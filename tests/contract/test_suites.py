@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload.answers import QUERIES_FILE
-from pyrometer.workload.builtin.tpcds import Tpcds
-from pyrometer.workload.builtin.tpch import Tpch
+from pyrometer.workloads.catalogue.tpc import Tpcds, Tpch
+from pyrometer.workloads.data.queries import QUERIES_FILE
 
 
 class SuiteContract(WorkloadContract):

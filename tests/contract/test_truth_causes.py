@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.testing.truth import calibrated, engine, host, memory
+from pyrometer.testing.truth import calibrated as contention
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload import registry
-from pyrometer.workload.cache import DataCache
-from pyrometer.workload.truth import calibrated, contention, engine, host, memory
+from pyrometer.workloads import registry
+from pyrometer.workloads.data_cache import DataCache
 
 
 class Small(WorkloadContract):

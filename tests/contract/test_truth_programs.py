@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.testing.truth import calibrated
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload import registry
-from pyrometer.workload.cache import DataCache
-from pyrometer.workload.truth import calibrated
+from pyrometer.workloads import registry
+from pyrometer.workloads.data_cache import DataCache
 
 
 class TestSleep(WorkloadContract):

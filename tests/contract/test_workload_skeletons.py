@@ -10,10 +10,10 @@ import sys
 import pytest
 from tests.support.cli import environment, pyrometer
 
-from pyrometer.errors import UsageError
-from pyrometer.workload import registry
-from pyrometer.workload.launch import launch_spec
-from pyrometer.workload.own import skeletons
+from pyrometer.core.errors import UsageError
+from pyrometer.workloads import registry
+from pyrometer.workloads.custom import skeletons
+from pyrometer.workloads.launch import launch_spec
 
 
 @pytest.fixture

@@ -8,15 +8,14 @@ from dataclasses import replace
 import duckdb
 import pytest
 
-from pyrometer.errors import CapabilityError
+from pyrometer.core.errors import CapabilityError
 from pyrometer.testing.workloads import WorkloadContract
-from pyrometer.workload.builtin import bucket_join, parquet_scan
-from pyrometer.workload.builtin.bucket_join import BucketJoin
-from pyrometer.workload.builtin.interval_join import IntervalJoin, query
-from pyrometer.workload.builtin.parquet_scan import ParquetScan
-from pyrometer.workload.builtin.sort_text import SortText
-from pyrometer.workload.jars import java_class
-from pyrometer.workload.plans import executed_plan
+from pyrometer.workloads.catalogue import bucket_join, parquet_scan
+from pyrometer.workloads.catalogue.bucket_join import BucketJoin
+from pyrometer.workloads.catalogue.interval_join import IntervalJoin, query
+from pyrometer.workloads.catalogue.parquet_scan import ParquetScan
+from pyrometer.workloads.catalogue.sort_text import SortText
+from pyrometer.workloads.spark import executed_plan, java_class
 
 
 class TestParquetScan(WorkloadContract):

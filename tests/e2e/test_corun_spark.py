@@ -8,9 +8,9 @@ import os
 import pytest
 from tests.support import cli
 
+from pyrometer.experiments.folder import ExperimentPaths, read_plan
+from pyrometer.experiments.journal import read_journal
 from pyrometer.store import Run
-from pyrometer.store.experiment import ExperimentPaths, read_plan
-from pyrometer.store.journal import read_journal
 from pyrometer.store.manifest import read_manifest
 
 pytestmark = [

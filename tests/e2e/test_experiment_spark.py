@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support import cli
 
-from pyrometer.store.journal import read_journal
+from pyrometer.experiments.journal import read_journal
 
 FILE = """\
 name: codecs

@@ -8,7 +8,7 @@ import os
 import pytest
 from tests.support import cli
 
-from pyrometer.store.journal import read_journal
+from pyrometer.experiments.journal import read_journal
 
 HEAD = """\
 name: codecs

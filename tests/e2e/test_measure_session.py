@@ -21,7 +21,7 @@ SESSION = """
 import json, sys
 from pyspark.sql import SparkSession
 import pyrometer as pm
-import pyrometer.errors
+import pyrometer.core.errors
 
 spark = (SparkSession.builder.master("local[2]").appName("live")
          .config("spark.ui.enabled", "false").config("spark.my.password", "hunter2").getOrCreate())

@@ -13,9 +13,9 @@ import pytest
 from tests.support.cli import environment, opened, pyrometer, start
 from tests.support.pyroscope import Fake, fake_pyroscope
 
-from pyrometer.analyse import summary
-from pyrometer.process import runs
+from pyrometer.core.liveness import runs
 from pyrometer.store import Run
+from pyrometer.summary.summary import summary
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

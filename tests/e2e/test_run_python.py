@@ -8,7 +8,7 @@ import pytest
 from tests.support.cli import pyrometer
 
 from pyrometer.store import Run
-from pyrometer.workload.spark import find_spark
+from pyrometer.workloads.spark import find_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
-from pyrometer.probes.plugin import records
-from pyrometer.run import record
+from pyrometer.collect.launch import record
+from pyrometer.collect.probes.plugin import records
 from pyrometer.store import Run
-from pyrometer.store.layout import RunPaths
-from pyrometer.workload.spark import SparkInstall, find_spark
+from pyrometer.store.paths import RunPaths
+from pyrometer.workloads.spark import SparkInstall, find_spark
 
 pytestmark = pytest.mark.spark
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.cli import environment, opened, pyrometer
 
-from pyrometer.workload import registry
-from pyrometer.workload.cache import DataCache
-from pyrometer.workload.data.parquet import write_file
+from pyrometer.workloads import registry
+from pyrometer.workloads.data.files import write_file
+from pyrometer.workloads.data_cache import DataCache
 
 pytestmark = pytest.mark.spark
 

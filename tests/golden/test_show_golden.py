@@ -13,9 +13,11 @@ from rich.console import Console
 from tests.support import golden
 from tests.support.tables import MS, PID, StageSpec, World, mono
 
-from pyrometer.analyse import ledger_report, summary
-from pyrometer.cli import render, render_ledger
+from pyrometer.accounts.ledger import terminal as ledger_terminal
+from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.store import Run
+from pyrometer.summary import terminal
+from pyrometer.summary.summary import summary
 
 GOLDENS = (
     "full-80.txt", "full-120.txt", "full-ascii.txt", "log-80.txt", "failed-60.txt", "ledger-80.txt",
@@ -77,9 +79,9 @@ def text(run: Path, width: int, view: Any = None, encoding: str = "utf-8") -> st
     console = Console(file=out, width=width, highlight=False, color_system=None)
     with Run.open(run) as opened:
         if view is None:
-            render.show(console, summary(opened))
+            terminal.show(console, summary(opened))
         else:
-            render_ledger.ledger(console, ledger_report(opened))
+            ledger_terminal.ledger(console, ledger_report(opened))
     out.seek(0)
     lines = [line.rstrip() for line in out.read().splitlines()]
     assert all(len(line) <= width for line in lines)
@@ -135,7 +137,7 @@ def test_strings_of_a_log_are_neither_markup_nor_control(full: Path) -> None:
     console = partial(Console, width=80, force_terminal=True, highlight=False)
     out = io.StringIO()
     hostile = "\x1b[31m[bold]x\r\n\x07"
-    from pyrometer.cli.drawing import safe
+    from pyrometer.terminal.drawing import safe
 
     console(file=out).print(safe(hostile))
     assert "\x1b[31m" not in out.getvalue()

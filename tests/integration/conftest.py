@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pyrometer.probes import os as os_probe
+from pyrometer.collect.probes import os as os_probe
 
 os_probe._READY_SECONDS = os_probe._STOP_SECONDS = 60.0

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from pyrometer.analyse.trial_facts import TrialFacts
-from pyrometer.experiment.guard import Look
-from pyrometer.experiment.hands import Hands
-from pyrometer.experiment.making import Made
-from pyrometer.plan import Trial
-from pyrometer.store.experiment import Canaries, Plan, PlannedTreatment, PlannedTrial, Surroundings
+from pyrometer.experiments.folder import (
+    Canaries,
+    Plan,
+    PlannedTreatment,
+    PlannedTrial,
+    Surroundings,
+)
+from pyrometer.experiments.run.attempt import Made, TrialFacts
+from pyrometer.experiments.run.environment import Hands
+from pyrometer.experiments.run.guard import Look
+from pyrometer.trial.trial import Trial
 
 NAP = """\
 name: nap
@@ -43,7 +48,7 @@ def plan(
     treatments: Iterable[str], blocks: int, seed: int, kind: str = "randomized-blocks"
 ) -> Plan:
     """A plan of treatments that nothing launches."""
-    from pyrometer.plan.design import schedule
+    from pyrometer.experiments.plan.design import schedule
 
     names = list(treatments)
     slots = schedule({name: {} for name in names}, blocks, seed, kind=kind)  # type: ignore[arg-type]

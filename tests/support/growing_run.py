@@ -7,8 +7,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import Host, Manifest, Workload, write_manifest
+from pyrometer.store.paths import RunPaths
 
 RECORDING = Path(__file__).parents[1] / "fixtures" / "jfr" / "profile-burn-20632.jfr"
 CHUNK = RECORDING.read_bytes()

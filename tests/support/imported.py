@@ -9,7 +9,7 @@ from collections import Counter
 
 from tests.support.exported import Sums
 
-from pyrometer.pprof import PprofWriter, ValueType
+from pyrometer.export.pprof import PprofWriter, ValueType
 from pyrometer.store import Run
 
 

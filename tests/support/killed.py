@@ -13,10 +13,10 @@ import sys
 import time
 from pathlib import Path
 
-from pyrometer.experiment import guard
-from pyrometer.experiment.loop import begin, carry_out
-from pyrometer.experiment.planned import plan_of
-from pyrometer.store.experiment import is_experiment
+from pyrometer.experiments.folder import is_experiment
+from pyrometer.experiments.run import guard
+from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.experiments.run.planned import plan_of
 
 
 def child(path: Path, root: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.support.tables import MS, Rows, wall, write_tables
 
-from pyrometer.analyse.simulation.account import Question, account
-from pyrometer.analyse.simulation.measured import Measured, measured_of
-from pyrometer.analyse.simulation.model import SimulationReport
-from pyrometer.analyse.windows import choose
+from pyrometer.simulation.analysis import Question, account
+from pyrometer.simulation.measured import Measured, measured_of
+from pyrometer.simulation.schema import SimulationReport
 from pyrometer.store import Run
+from pyrometer.window.windows import choose
 
 
 class Log:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyrometer import schema
+from pyrometer.core import schema
 from pyrometer.store.ingest import STAMP
 
 MS = 1_000_000

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pyrometer.workload.checksum import checksum
-from pyrometer.workload.contract import (
+from pyrometer.workloads.contract import Workload
+from pyrometer.workloads.results import checksum
+from pyrometer.workloads.values import (
     IterationResult,
     Mismatch,
     PartResult,
     Prepared,
     Variant,
-    Workload,
     WorkloadSpec,
 )
 

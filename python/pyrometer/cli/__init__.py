@@ -3,6 +3,6 @@
 A verb lives in ``pyrometer/cli/<verb>.py`` and holds ``app``, a ``typer.Typer`` (one command
 makes a plain verb, several make a group). :mod:`pyrometer.cli.main` lists the verbs and imports
 one only when it is asked for, so anything heavy is imported inside the command's function.
-Errors are raised as :class:`pyrometer.errors.PyrometerError`; a code other than 0 without an
+Errors are raised as :class:`pyrometer.core.errors.PyrometerError`; a code other than 0 without an
 error is ``raise typer.Exit(code)``.
 """

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.beside import DurationOption, NoReportOption, OutputOption, observe_and_tell
-from pyrometer.cli.common import JsonOption
+from pyrometer.cli.probe import DurationOption, NoReportOption, OutputOption, observe_and_tell
+from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()
 
@@ -43,7 +43,7 @@ def attach(
     It ends when the JVM has ended, after --duration, or with Ctrl-C: the profiler is stopped, the
     JVM runs on. Exit code: 0, 2 if there is no such JVM, 3 if it cannot be attached to.
     """
-    from pyrometer.beside import attach as observe
+    from pyrometer.orchestrator.attach import attach as observe
 
     observe_and_tell(
         "attach",

@@ -1,4 +1,7 @@
-"""``pyrometer workloads characterise``: a suite query by query, as a table."""
+"""``pyrometer workloads characterise``: a suite query by query, as a table.
+
+CPU by component of each query of a suite, as a table and as columns of a CSV file.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,70 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli.breakdown_table import breakdown_columns, print_breakdown
-from pyrometer.cli.common import JsonOption, emit_json, human
-from pyrometer.errors import UsageError, WorkloadError
+from pyrometer.core.errors import UsageError, WorkloadError
+from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.characterise import Characterisation, Part
+    from rich.table import Table
+
+    from pyrometer.characterise.breakdown import BreakdownRow
+    from pyrometer.characterise.queries import Characterisation, Part
+
+
+def breakdown_columns(part: Part) -> dict[str, Any]:
+    """Give shares of CPU by component, and of the Java part by what it worked for."""
+    if part.breakdown is None:
+        return {}
+    return {
+        "cpu_samples": part.breakdown.samples_count,
+        **{f"cpu_{row.name}_ratio": row.share.value for row in part.breakdown.components},
+        **{
+            f"java_{row.name.replace(' ', '_')}_ratio": row.share.value
+            for row in part.breakdown.java
+        },
+    }
+
+
+def print_breakdown(console: Any, made: Characterisation) -> None:
+    """Print a table of shares, or why there is none."""
+    from rich.markup import escape
+
+    found = [(part.name, part.breakdown) for part in made.parts if part.breakdown]
+    if not found:
+        if made.breakdown_reason:
+            console.print(f"[yellow]CPU by component unknown:[/] {escape(made.breakdown_reason)}")
+        return
+    console.print("\n[bold]CPU of all threads by what ran, % of samples[/]")
+    console.print(_table([(name, b.components) for name, b in found]))
+    console.print("\n[bold]The Java part by what it worked for, %[/]")
+    console.print(_table([(name, b.java) for name, b in found]))
+    widest = max(
+        (row.share.high - row.share.low) / 2
+        for _, one in found
+        for row in one.components
+        if row.share.high is not None and row.share.low is not None
+    )
+    console.print(f"[dim]good to ± {100 * widest:.1f} points or better; intervals: --json[/]")
+
+
+def _table(rows: list[tuple[str, list[BreakdownRow]]]) -> Table:
+    """Make a table of shares; a column that has nowhere one per cent is left out."""
+    from rich.table import Table
+
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    made.add_column("query", no_wrap=True)
+    columns = zip(*(shares for _, shares in rows), strict=True)
+    used = [n for n, of in enumerate(columns) if any((row.share.value or 0) >= 0.01 for row in of)]
+    for n in used:
+        made.add_column(rows[0][1][n].name.replace(" ", "\n"), justify="right")
+    for name, shares in rows:
+        made.add_row(name, *(_percent(shares[n].share.value) for n in used))
+    return made
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f}"
+
 
 SHORT = {
     "loads": "load",
@@ -31,7 +92,7 @@ SHORT = {
     "limits": "Limit",
     "writes": "write",
 }
-"""What a count of `pyrometer.analyse.plan_features.FEATURES` is called in the table."""
+"""What a count of `pyrometer.characterise.features.FEATURES` is called in the table."""
 
 SQL_FEATURES = {
     "group_bys": "groupby",
@@ -41,7 +102,7 @@ SQL_FEATURES = {
     "unions": "union",
     "subqueries": "subquery",
 }
-"""What a count of `pyrometer.analyse.sql_features` is called in the table."""
+"""What a count of `pyrometer.characterise.features` is called in the table."""
 
 VECTORED = "spark.hadoop.parquet.hadoop.vectored.io.enabled"
 """Spark 4 counts too little of what it reads of Parquet so: off, unless asked for."""
@@ -72,15 +133,15 @@ def characterise(
     as_json: JsonOption = False,
 ) -> None:
     """Tell what each query of a suite does, reads, shuffles and takes, and when it is warm."""
-    from pyrometer.analyse.characterise import characterise as account
+    from pyrometer.characterise.queries import characterise as account
     from pyrometer.store import Run
-    from pyrometer.workload import own, registry
+    from pyrometer.workloads import custom, registry
 
     if table is not None and not table.absolute().parent.is_dir():
         raise UsageError(f"{table}: there is no folder of that name", f"mkdir -p {table.parent}")
     # A name is a workload even where a folder is called so: ./tpch names the folder.
     path = Path(what)
-    if what in registry.entries() or not path.exists() or own.workload(what):
+    if what in registry.entries() or not path.exists() or custom.workload(what):
         path = _run(what, setting, scale, iterations, output)
     with Run.open(path) as opened:
         made = account(opened)
@@ -93,10 +154,10 @@ def characterise(
 
 
 def _run(name: str, settings: list[str], scale: str, iterations: int, output: Path | None) -> Path:
-    from pyrometer import pipeline
-    from pyrometer.cli.progress import Progress
     from pyrometer.cli.run import make_trial
-    from pyrometer.workload import registry
+    from pyrometer.orchestrator import pipeline
+    from pyrometer.terminal.console import Progress
+    from pyrometer.workloads import registry
 
     if registry.get(name).engine == "spark" and not any(
         one.startswith(VECTORED) for one in settings
@@ -169,7 +230,7 @@ def _print(console: Any, made: Characterisation) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from pyrometer import units
+    from pyrometer.core import units
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("query", no_wrap=True)
@@ -217,7 +278,7 @@ def _words(counts: dict[str, int] | None) -> str:
 
 
 def _size(value: int | None) -> str:
-    from pyrometer import units
+    from pyrometer.core import units
 
     return "?" if value is None else units.size(value)
 

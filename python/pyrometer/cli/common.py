@@ -1,63 +1,68 @@
-"""What every verb needs to print: human text to stderr or stdout, JSON as the last line."""
+"""What the verbs that make tables tell: rows, doubts with what to do, the next command.
+
+The margin of a comparison, as it is given on the command line.
+"""
 
 from __future__ import annotations
 
-import json
-import sys
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import emit_json, human
 
 if TYPE_CHECKING:
-    from rich.console import Console as Console
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON as the last line of stdout, for programs.")
-]
+    from pyrometer.store.ingest import IngestReport
 
 
-@cache
-def err() -> Console:
-    """Return the console for human text beside a program's output (stderr)."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
-
-
-@cache
-def out() -> Console:
-    """Return the console for human text that is the verb's result (stdout)."""
-    from rich.console import Console
-
-    return Console(highlight=False)
-
-
-def human(as_json: bool) -> Console:
-    """Where a reading verb writes its text: stdout, or stderr if JSON goes to stdout."""
-    return err() if as_json else out()
-
-
-def emit_json(value: Any) -> None:
-    """Write one line of JSON to stdout. Call it last.
+def tell_made(report: IngestReport, schema: str, run_dir: Path, verb: str, as_json: bool) -> None:
+    """Print what was made, or as data.
 
     Parameters
     ----------
-    value : Any
-        A pydantic model or plain data; keys that end in a unit hold that unit.
+    schema : str
+        Name of the data's structure.
+    run_dir : Path
+        Where the tables are.
+    verb : str
+        The verb that reads them best.
     """
-    dump = getattr(value, "model_dump", None)
-    if dump is not None:
-        value = dump(mode="json", by_alias=True)
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
-    sys.stdout.flush()
+    from pyrometer.core import units
+    from pyrometer.terminal.drawing import safe
+
+    if as_json:
+        emit_json(
+            {
+                "schema": schema,
+                "run_dir": str(run_dir),
+                "tables": report.tables,
+                "stats": report.stats,
+                "doubts": [doubt.model_dump() for doubt in report.doubts],
+            }
+        )
+        return
+    console = human(as_json)
+    for name, rows in report.tables.items():
+        if rows:
+            console.print(f"  {name:<18}{units.count(rows):>14} rows")
+    for doubt in report.doubts:
+        console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
+        console.print(f"    [dim]→ {safe(doubt.remedy)}[/]", soft_wrap=True)
+    console.print(f"next: [bold]pyrometer {verb} {safe(run_dir)}[/]", soft_wrap=True)
 
 
-def say_error(message: str, remedy: str | None) -> None:
-    """Print an error: what is wrong, then what to do next."""
-    from rich.markup import escape
+def parse_margin(text: str) -> float:
+    """Read a margin.
 
-    console = err()
-    console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
-    if remedy:
-        console.print(f"  [bold]try:[/] {escape(remedy)}", soft_wrap=True)
+    Raises
+    ------
+    UsageError
+        If it is no percentage that can be one.
+    """
+    try:
+        found = float(text.removesuffix("%")) / 100
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 0.5:
+        raise UsageError(f"--margin {text}: a percentage above 0 and below 50", "--margin 2%")
+    return found

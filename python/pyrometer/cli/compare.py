@@ -1,28 +1,98 @@
-"""``pyrometer compare``: whether they differ, by how much, and how sure that is."""
+"""``pyrometer compare``: whether they differ, by how much, and how sure that is.
+
+``pyrometer compare --csv FILE --suite COLUMN``: treatments over all workloads of a suite.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, human
-from pyrometer.cli.difference import SeveralAgainst
-from pyrometer.errors import UsageError
+from pyrometer.cli.against import SeveralAgainst
+from pyrometer.cli.common import parse_margin
+from pyrometer.compare.terminal import show
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.compare.account import CompareReport, PairReport
-    from pyrometer.estimate import Estimate
+    from pyrometer.core.estimate import Estimate
+    from pyrometer.statistics.suites import AcrossReport, RankTest
+    from pyrometer.statistics.treatments import CompareReport
+
+
+def compare_suites(
+    table: Path,
+    value: str,
+    treatment: list[str],
+    suite: str,
+    control: str | None,
+    margin: float,
+    as_json: bool,
+) -> None:
+    """Compare the treatments of a CSV file whose column `suite` names the workload of a row."""
+    from pyrometer.compare.lists import read_trials
+    from pyrometer.statistics.suites import Measured, across
+
+    rows = read_trials(table, value=value, treatment=treatment, block=suite)
+    trials = [Measured(str(workload), name, number) for name, number, workload in rows]
+    made = across(trials, what=f"{value} of {table.name}", margin=margin, control=control)
+    _print(human(as_json), made, suite)
+    if as_json:
+        emit_json(made)
+
+
+def _print(console: Any, made: AcrossReport, suite: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from pyrometer.compare.terminal import percent
+
+    def ends(one: Estimate) -> str:
+        return f"{percent(one.low)} … {percent(one.high)}"
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("from", "to", "geometric mean", "95 %", "95 % of all pairs", "faster", "verdict"):
+        table.add_column(title, overflow="fold")
+    for pair in made.pairs:
+        table.add_row(
+            Text(pair.a), Text(pair.b), percent(pair.change.value),
+            ends(pair.change), ends(pair.change_of_all),
+            f"{pair.faster_count} of {made.workloads_count}", pair.verdict,
+        )  # fmt: skip
+    console.print(table)
+    console.print(
+        f"\n{made.what} over {made.workloads_count} of column {suite}: hierarchical bootstrap;"
+        f" the same: within ± {100 * made.margin:g} %",
+        style="dim", markup=False, soft_wrap=True,
+    )  # fmt: skip
+    ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in made.mean_ranks.items())
+    console.print(f"mean ranks: {ranks}", markup=False, soft_wrap=True)
+    told = [_tested(n, t) for n, t in (("Friedman", made.friedman), ("Quade", made.quade)) if t]
+    why = made.reason or "no workload tells the treatments apart"
+    console.print("; ".join(told) or f"not tested: {why}", markup=False, soft_wrap=True)
+    if any(pair.change.low is None for pair in made.pairs):
+        console.print("no interval: it takes two trials of each treatment on each workload")
+    if made.left_out:
+        some = ", ".join(made.left_out[:5])
+        console.print(
+            f"left out, not run with every treatment: {some}"
+            + (f" and {len(made.left_out) - 5} more" if len(made.left_out) > 5 else ""),
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
+
+
+def _tested(name: str, test: RankTest) -> str:
+    if test.f is None:
+        return f"{name}: every workload ranks them alike, p = {test.p:.2g}"
+    above, below = test.freedom
+    return f"{name}: F({above}, {below}) = {test.f:.3g}, p = {test.p:.2g}"
+
 
 app = typer.Typer()
 
 MARGIN = "2%"
-MANY_PAIRS = 20
-"""Pairs that are listed whatever their verdict."""
-LONG_NAME = 24
-"""Characters; treatments of longer names have numbers where they are compared."""
 
 EXAMPLES = """\b
 Examples:
@@ -79,7 +149,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare runs, groups of runs, an experiment or lists of times: change and verdict."""
-    from pyrometer.analyse.compare.account import account
+    from pyrometer.statistics.treatments import account
 
     least = parse_margin(margin or MARGIN)
     if table is not None and (run or against):
@@ -87,13 +157,12 @@ def compare(
     if suite is not None:
         if table is None or block is not None:
             raise UsageError("--suite goes with --csv, and without --block")
-        from pyrometer.cli import compare_suite
 
-        compare_suite.compare(table, value, columns_of(treatment), suite, control, least, as_json)
+        compare_suites(table, value, columns_of(treatment), suite, control, least, as_json)
         return
     if table is not None:
-        from pyrometer.analyse.compare.account import Trial
-        from pyrometer.store.trials_csv import read_trials
+        from pyrometer.compare.lists import read_trials
+        from pyrometer.statistics.treatments import Trial
 
         rows = read_trials(table, value=value, treatment=columns_of(treatment), block=block)
         made = account(
@@ -115,7 +184,7 @@ def columns_of(treatment: str) -> list[str]:
 
 
 def _holds_one(path: Path) -> bool:
-    from pyrometer.store.experiment import is_experiment
+    from pyrometer.experiments.folder import is_experiment
 
     return is_experiment(path)
 
@@ -123,9 +192,9 @@ def _holds_one(path: Path) -> bool:
 def _of_experiment(
     experiments: list[Path], given: list[Path], control: str | None, margin: str | None
 ) -> CompareReport:
-    from pyrometer.analyse.experiment import experiment_report
-    from pyrometer.store.experiment import read_plan
-    from pyrometer.store.journal import read_journal
+    from pyrometer.experiments.folder import read_plan
+    from pyrometer.experiments.journal import read_journal
+    from pyrometer.experiments.judge.analysis import experiment_report
 
     folder = experiments[0]
     if len(given) > 1:
@@ -146,8 +215,8 @@ def _of_experiment(
 
 
 def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
-    from pyrometer.analyse.compare.account import account
-    from pyrometer.analyse.compare.runs import times_of, trials_of
+    from pyrometer.compare.lists import times_of, trials_of
+    from pyrometer.statistics.treatments import account
     from pyrometer.store import Run
 
     tables = [path for path in (*a, *b) if path.suffix == ".csv"]
@@ -176,140 +245,3 @@ def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
     made.order.fixed = False
     made.doubts = [*doubts, *(one for one in made.doubts if one.code == "few_trials")]
     return made
-
-
-def parse_margin(text: str) -> float:
-    """Read a margin.
-
-    Raises
-    ------
-    UsageError
-        If it is no percentage that can be one.
-    """
-    try:
-        found = float(text.removesuffix("%")) / 100
-    except ValueError:
-        found = -1.0
-    if not 0 < found < 0.5:
-        raise UsageError(f"--margin {text}: a percentage above 0 and below 50", "--margin 2%")
-    return found
-
-
-def show(console: Any, made: CompareReport) -> None:
-    """Print treatments, pairs with their verdicts, and doubts."""
-    from rich.markup import escape
-
-    show_comparison(console, made, made.what)
-    for doubt in made.doubts:
-        console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
-        if doubt.remedy:
-            console.print(f"  → {escape(doubt.remedy)}")
-
-
-def show_comparison(console: Any, made: CompareReport, what: str) -> None:
-    """Print treatments, and pairs with their verdicts."""
-    from rich.markup import escape
-    from rich.table import Table
-    from rich.text import Text
-
-    unit = "" if made.unit == "as given" else f" {made.unit}"
-    numbers = _numbers([one.name for one in made.treatments])
-    treatments = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ([""] if numbers else []) + ["treatment", "trials", "mean", "95 %"]:
-        treatments.add_column(title, justify="left" if title == "treatment" else "right")
-    for one in made.treatments:
-        number = [str(numbers[one.name])] if numbers else []
-        treatments.add_row(
-            *number, Text(one.name), str(one.mean.n), f"{one.mean.value:.5g}{unit}",
-            _interval(one.mean, 1),
-        )  # fmt: skip
-    console.print(treatments)
-    console.print()
-    pairs = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("from", "to", "change", "95 %", "p", "verdict"):
-        right = title in ("change", "95 %", "p")
-        pairs.add_column(
-            title, justify="right" if right else "left", no_wrap=right, overflow="fold"
-        )
-    shown = told_pairs(made.pairs)
-    for pair in shown:
-        pairs.add_row(
-            Text(str(numbers.get(pair.a, pair.a))), Text(str(numbers.get(pair.b, pair.b))),
-            percent(pair.change.value), _interval(pair.change, 100), _p(pair), _verdict(pair),
-        )  # fmt: skip
-    if shown:
-        console.print(pairs)
-    if len(made.pairs) > len(shown):
-        undecided = sum(pair.verdict == "cannot tell" for pair in made.pairs)
-        console.print(
-            f"{len(shown)} of {len(made.pairs)} pairs are listed; of {undecided} it cannot be told"
-            " whether they differ. All pairs: --json. With one treatment alone: --control"
-        )
-    console.print(
-        f"\n[dim]{escape(what)}; {_design(made)}; the same: within"
-        f" ± {100 * made.pairs[0].margin:g} %.[/]"
-    )
-
-
-def told_pairs(pairs: Sequence[PairReport]) -> list[PairReport]:
-    """Give the pairs that are listed: of many only those with a verdict, the surest first."""
-    if len(pairs) <= MANY_PAIRS:
-        return list(pairs)
-    decided = [pair for pair in pairs if pair.verdict != "cannot tell"]
-    return sorted(decided, key=lambda pair: pair.adjusted_p or pair.p or 0.0)[:MANY_PAIRS]
-
-
-def _numbers(names: Sequence[str]) -> dict[str, int]:
-    """Give numbers for pairs of names that are too long for a table; none where names do."""
-    long = max(map(len, names), default=0) > LONG_NAME
-    return {name: number for number, name in enumerate(names, 1)} if long else {}
-
-
-def _design(made: CompareReport) -> str:
-    how = "within blocks" if made.design == "blocks" else "independent trials (Welch on logarithms)"
-    many = "; p after Holm" if len(made.pairs) > 1 else ""
-    return how + many
-
-
-def _verdict(pair: PairReport) -> str:
-    from pyrometer.analyse.compare.power import ALPHA
-
-    if pair.verdict != "cannot tell":
-        return pair.verdict
-    words = "cannot tell"
-    if pair.p is not None and pair.adjusted_p is not None and pair.p < ALPHA <= pair.adjusted_p:
-        return f"{words}: alone p = {pair.p:.2g}, but it is one of several pairs"
-    if pair.detectable is not None:
-        words += f": below {effect(pair.detectable)} these trials see nothing"
-    if pair.trials_needed is not None:
-        words += f", {100 * pair.margin:g} % takes {pair.trials_needed} trials each"
-    return words
-
-
-def effect(size: float) -> str:
-    """Write the size of an effect; beyond the double as a factor.
-
-    Examples
-    --------
-    >>> effect(0.031), effect(15.2)
-    ('3.1 %', 'a factor of 16')
-    """
-    return f"{100 * size:.2g} %" if size < 1 else f"a factor of {1 + size:.2g}"
-
-
-def _p(pair: PairReport) -> str:
-    p = pair.adjusted_p if pair.adjusted_p is not None else pair.p
-    return "–" if p is None else f"{p:.2g}"
-
-
-def percent(value: float | None) -> str:
-    """Write a relative change."""
-    return "–" if value is None else f"{100 * value:+.2f} %".replace("-", "−")
-
-
-def _interval(one: Estimate, factor: float) -> str:
-    if one.low is None or one.high is None:
-        return "–"
-    if factor == 100:
-        return f"{percent(one.low)} … {percent(one.high)}"
-    return f"{one.low:.5g} … {one.high:.5g}"

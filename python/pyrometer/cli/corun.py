@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli.common import JsonOption, err
-from pyrometer.cli.experiment_written import (
+from pyrometer.cli.experiment_file import (
     FolderOption,
     GuardOption,
     IterationsOption,
@@ -19,10 +18,12 @@ from pyrometer.cli.experiment_written import (
     reading_trials,
     tell,
 )
+from pyrometer.terminal.console import JsonOption, err
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.corun.model import CorunReport
-    from pyrometer.store.experiment import Plan
+    from pyrometer.corun.schema import CorunReport
+    from pyrometer.experiments.folder import Plan
+
 
 app = typer.Typer()
 
@@ -88,11 +89,12 @@ def corun(
     Every iteration that counts runs under load of the others from its start to its end. It is an
     experiment: ``pyrometer experiment resume`` goes on with it after a crash.
     """
-    from pyrometer.cli import render_corun, render_experiment
     from pyrometer.cli.experiment import carry, forecast_of, show_plan
-    from pyrometer.experiment.loop import begin
-    from pyrometer.report.corun import write_corun
-    from pyrometer.store.experiment import is_experiment
+    from pyrometer.corun import terminal
+    from pyrometer.corun.page import write_corun
+    from pyrometer.experiments.folder import is_experiment
+    from pyrometer.experiments.judge import terminal as judge_terminal
+    from pyrometer.experiments.run.loop import begin
 
     root = Path(workloads[0])
     if len(workloads) > 1 or not is_experiment(root):
@@ -107,14 +109,14 @@ def corun(
             return
         check_new(root, "corun")
         begin(root, made)
-        render_experiment.plan(err(), made, forecast_of(made, []), brief=True)
+        judge_terminal.plan(err(), made, forecast_of(made, []), brief=True)
         carry(root, retry=False)
     told = _told(root)
 
     def page() -> Path:
         return write_corun(root, report=told)
 
-    tell(root, told, render_corun.show, page, anything=bool(told.encounters), as_json=as_json)
+    tell(root, told, terminal.show, page, anything=bool(told.encounters), as_json=as_json)
 
 
 def _plan(
@@ -128,9 +130,9 @@ def _plan(
     place: str,
     keys: dict[str, object],
 ) -> Plan:
-    from pyrometer.experiment.corun import corun_plan
-    from pyrometer.plan.corun import experiment_name, members_of, parties
-    from pyrometer.plan.experiment_file import Experiment
+    from pyrometer.corun.experiment import corun_plan
+    from pyrometer.corun.plan import experiment_name, members_of, parties
+    from pyrometer.experiments.plan.file import Experiment
 
     members = members_of(workloads, settings, offsets)
     found = parties(
@@ -149,9 +151,9 @@ def _plan(
 
 
 def _told(root: Path) -> CorunReport:
-    from pyrometer.analyse.corun.account import corun_report
-    from pyrometer.store.experiment import read_plan
-    from pyrometer.store.journal import read_journal
+    from pyrometer.corun.analysis import corun_report
+    from pyrometer.experiments.folder import read_plan
+    from pyrometer.experiments.journal import read_journal
 
     with reading_trials() as reading:
         return corun_report(root, read_plan(root), read_journal(root), reading=reading)

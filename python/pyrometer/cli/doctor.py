@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli import common
+from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
-    from pyrometer.estimate import Estimate
-    from pyrometer.probes.card import Card
-    from pyrometer.probes.doctor import Finding
+    from pyrometer.collect.doctor import Finding
+    from pyrometer.collect.host.card import Card
+    from pyrometer.core.estimate import Estimate
+
 
 app = typer.Typer()
 
@@ -44,13 +45,13 @@ def doctor(
 
     Exit code: 0 if a run with profile light is possible, 3 if not.
     """
-    from pyrometer.probes import doctor as examiner
+    from pyrometer.collect import doctor as examiner
 
     findings = [*examiner.examine(Path.cwd(), os.environ), *left_groups(), *left_settings()]
     show(findings, common.human(as_json))
     data = examiner.as_data(findings)
     if card:
-        from pyrometer.probes import card as cards
+        from pyrometer.collect.host import card as cards
 
         made = cards.measure(lambda text: common.err().print(f"[dim]{text}[/]"))
         cards.keep(made)
@@ -70,14 +71,14 @@ def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
     folders : sequence of str, optional
         Where to look, at any depth; unasked, where this host mounts control groups.
     """
-    from pyrometer.probes.doctor import Finding
-    from pyrometer.run import cgroup_left
+    from pyrometer.collect.doctor import Finding
+    from pyrometer.collect.host import cgroup
 
-    found = cgroup_left.leftovers(cgroup_left.mounted() if folders is None else folders, below=True)
+    found = cgroup.leftovers(cgroup.mounted() if folders is None else folders, below=True)
     if not found:
         return []
-    reason = f"left behind by runs that are gone: {cgroup_left.told(found)}"
-    return [Finding("cgroup_leftovers", None, False, reason, cgroup_left.removal(found))]
+    reason = f"left behind by runs that are gone: {cgroup.told(found)}"
+    return [Finding("cgroup_leftovers", None, False, reason, cgroup.removal(found))]
 
 
 def left_settings(records: Path | None = None, root: Path = Path("/")) -> list[Finding]:
@@ -90,10 +91,10 @@ def left_settings(records: Path | None = None, root: Path = Path("/")) -> list[F
     root : Path
         Root of the file system; another one simulates a host.
     """
-    from pyrometer.probes.doctor import Finding
-    from pyrometer.run import settings_left
+    from pyrometer.collect.doctor import Finding
+    from pyrometer.collect.host import settings_restore
 
-    left = settings_left.leftovers(records or settings_left.RECORDS, root)
+    left = settings_restore.leftovers(records or settings_restore.RECORDS, root)
     return [Finding("setting_left", None, False, one.reason, one.remedy) for one in left]
 
 
@@ -101,7 +102,7 @@ def show_card(card: Card, console: common.Console) -> None:
     """Print the host card."""
     from rich.table import Table
 
-    from pyrometer import units
+    from pyrometer.core import units
 
     def rate(estimate: Estimate | None) -> str:
         if estimate is None:

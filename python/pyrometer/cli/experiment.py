@@ -1,4 +1,4 @@
-"""``pyrometer experiment``: a declared matrix, run fairly, resumed after anything, judged."""
+"""The verb ``pyrometer experiment``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,91 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli import experiment_calibrate, experiment_history
-from pyrometer.cli.common import JsonOption, emit_json, err, human
-from pyrometer.errors import UsageError
+from pyrometer.cli import history
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal import console
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.experiment_model import ExperimentReport
-    from pyrometer.analyse.forecast import Forecast
-    from pyrometer.store.experiment import Plan
+    from pyrometer.experiments.folder import Plan
+    from pyrometer.experiments.judge.forecast import Forecast
+    from pyrometer.experiments.judge.schema import ExperimentReport
+
+
+EXAMPLES = (
+    "Example:  pyrometer experiment calibrate sort.yaml -o sort-calibrated.yaml &&"
+    " pyrometer experiment run sort-calibrated.yaml"
+)
+
+
+def calibrate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML).")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="By default FILE-calibrated.yaml."),
+    ] = None,
+    as_json: console.JsonOption = False,
+) -> None:
+    """Find the knob of each memory.condition by trials of the baseline, and write it down.
+
+    What is written extends FILE: the knob stands in the level, so it is the same for all
+    treatments, and resuming finds it again.
+
+    Exit code: 3 if a condition cannot be brought about, or was not reached.
+    """
+    from pyrometer.experiments.plan.source import read_source
+    from pyrometer.experiments.run.calibrate import calibrate as search
+    from pyrometer.experiments.run.calibrate import calibrated
+    from pyrometer.terminal.console import Progress
+
+    target = output or file.with_name(f"{file.stem}-calibrated.yaml")
+    if target.exists():
+        raise UsageError(f"{target} is there already", "give another file with -o")
+    if target.parent.resolve() != file.parent.resolve():
+        raise UsageError(f"{target}: it extends {file.name}", f"keep it in {file.parent}")
+    folder = Path("pyrometer-runs") / f"calibrate-{file.stem}"
+    if folder.exists():
+        raise UsageError(f"{folder} holds an earlier pilot", f"remove it: rm -r {folder}")
+
+    def say(text: str) -> None:
+        console.err().print(text, markup=False, soft_wrap=True)
+
+    knobs = search(file, folder, Progress, say)
+    text = calibrated(file, read_source(file).experiment, knobs)
+    temporary = target.with_name(f".{target.name}.part")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(target)
+    human = console.human(as_json)
+    for knob in knobs:
+        reached = "never finished" if knob.ratio is None else f"{100 * knob.ratio:.1f} %"
+        line = f"{knob.level}: {knob.knobbed} ({reached}, {100 * knob.share:.1f} % wanted)"
+        human.print(line, markup=False, soft_wrap=True)
+        if knob.why is not None:
+            human.print(f"  {knob.why}", markup=False, soft_wrap=True)
+    human.print(f"{target}\npyrometer experiment plan {target}", markup=False, soft_wrap=True)
+    if as_json:
+        console.emit_json(
+            {
+                "schema": "pyrometer/experiment-calibrate/1",
+                "file": str(target),
+                "knobs": [
+                    {
+                        "level": knob.level,
+                        "knob": knob.knobbed,
+                        "ratio": knob.ratio,
+                        "wanted_ratio": knob.share,
+                        "near": knob.near,
+                        "why": knob.why,
+                        "baseline": knob.baseline,
+                        "trials": [vars(one) for one in knob.trials],
+                    }
+                    for knob in knobs
+                ],
+            }
+        )
+    if not all(knob.near for knob in knobs):
+        raise typer.Exit(3)
+
 
 app = typer.Typer(help="Plan, run, resume and judge experiments.")
 
@@ -55,8 +132,8 @@ def new(
     ] = None,
 ) -> None:
     """Write a commented experiment file to begin with."""
-    from pyrometer.plan.experiment_skeleton import write_skeleton
-    from pyrometer.workload import registry
+    from pyrometer.experiments.plan.source import write_skeleton
+    from pyrometer.workloads import registry
 
     registry.get(workload)
     path = write_skeleton(name, workload, output or Path(f"{name}.yaml"))
@@ -66,7 +143,7 @@ def new(
 @app.command(no_args_is_help=True)
 def check(file: FileArgument, as_json: JsonOption = False) -> None:
     """Check an experiment file: keys, factors, levels, constraints, and what it extends."""
-    from pyrometer.experiment.planned import checked
+    from pyrometer.experiments.run.planned import checked
 
     source, made = checked(file)
     human(as_json).print(
@@ -100,7 +177,7 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Show treatments, their order, how long it takes, and how small an effect can be seen."""
-    from pyrometer.experiment.planned import plan_of
+    from pyrometer.experiments.run.planned import plan_of
 
     show_plan(plan_of(file, Path.cwd(), seed=seed, blocks=blocks), pilot, as_json=as_json)
 
@@ -129,9 +206,9 @@ def run(
 
     Exit code: 1 if it was interrupted, no treatment finished, or --fail-if says so.
     """
-    from pyrometer.cli import render_experiment
-    from pyrometer.experiment.loop import begin
-    from pyrometer.experiment.planned import plan_of
+    from pyrometer.experiments.judge import terminal
+    from pyrometer.experiments.run.loop import begin
+    from pyrometer.experiments.run.planned import plan_of
 
     rule = _rule(fail_if)
     root = output or Path("pyrometer-runs") / f"experiment-{file.stem}"
@@ -140,7 +217,7 @@ def run(
         raise UsageError("--fail-if needs a baseline: in the file", "baseline: {FACTOR: LEVEL}")
     found = forecast_of(made, pilot)
     begin(root, made)
-    render_experiment.plan(err(), made, found, brief=True)
+    terminal.plan(err(), made, found, brief=True)
     _go_on(root, retry=False, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
 
@@ -180,18 +257,16 @@ def show(
     _out(folder, made, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
 
-app.command(epilog=experiment_history.EXAMPLES)(experiment_history.history)
-app.command(epilog=experiment_calibrate.EXAMPLES, no_args_is_help=True)(
-    experiment_calibrate.calibrate
-)
+app.command(epilog=history.EXAMPLES)(history.history)
+app.command(epilog=EXAMPLES, no_args_is_help=True)(calibrate)
 
 
 def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentReport:
     """Read an experiment's folder and compare its treatments."""
-    from pyrometer.analyse.experiment import experiment_report
-    from pyrometer.cli.compare import parse_margin
-    from pyrometer.store.experiment import read_plan
-    from pyrometer.store.journal import read_journal
+    from pyrometer.cli.common import parse_margin
+    from pyrometer.experiments.folder import read_plan
+    from pyrometer.experiments.journal import read_journal
+    from pyrometer.experiments.judge.analysis import experiment_report
 
     return experiment_report(
         read_plan(folder),
@@ -203,10 +278,10 @@ def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentRe
 
 def show_plan(made: Plan, pilots: list[Path], *, as_json: bool) -> None:
     """Show what would be run, and what is to be expected of it."""
-    from pyrometer.cli import render_experiment
+    from pyrometer.experiments.judge import terminal
 
     found = forecast_of(made, pilots)
-    render_experiment.plan(human(as_json), made, found)
+    terminal.plan(human(as_json), made, found)
     if as_json:
         emit_json(
             {
@@ -219,8 +294,8 @@ def show_plan(made: Plan, pilots: list[Path], *, as_json: bool) -> None:
 
 def forecast_of(made: Plan, pilots: list[Path]) -> Forecast:
     """Forecast an experiment from pilots, else from what ran here."""
-    from pyrometer.analyse.forecast import forecast
-    from pyrometer.experiment.history import past_of
+    from pyrometer.experiments.history.stored_runs import past_of
+    from pyrometer.experiments.judge.forecast import forecast
 
     n = len(made.treatments)
     return forecast(
@@ -234,7 +309,7 @@ def forecast_of(made: Plan, pilots: list[Path]) -> Forecast:
 
 
 def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
-    from pyrometer.store.experiment import read_plan
+    from pyrometer.experiments.folder import read_plan
 
     carry(root, retry=retry)
     if read_plan(root).kind == "corun":
@@ -248,8 +323,8 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
 
 def carry(root: Path, *, retry: bool) -> None:
     """Make the trials of an experiment that are not made yet, on the screen."""
-    from pyrometer.cli.experiment_screen import ExperimentScreen
-    from pyrometer.experiment.loop import carry_out
+    from pyrometer.experiments.judge.screen import ExperimentScreen
+    from pyrometer.experiments.run.loop import carry_out
 
     try:
         with ExperimentScreen() as screen:
@@ -271,18 +346,17 @@ def _out(
     table: Path | None,
     as_json: bool,
 ) -> None:
-    from pyrometer.analyse.fail_if import judged
-    from pyrometer.cli import render_experiment
-    from pyrometer.report.experiment_files import write_csv, write_junit
-    from pyrometer.store.experiment import read_plan
-    from pyrometer.store.journal import read_journal
+    from pyrometer.experiments.folder import read_plan
+    from pyrometer.experiments.journal import read_journal
+    from pyrometer.experiments.judge import terminal
+    from pyrometer.experiments.judge.files import judged, write_csv, write_junit
 
     rule = _rule(fail_if)
     if junit is not None and rule is None:
         raise UsageError("--junit needs a rule", '--fail-if "regression(wall) > 3%"')
     pairs = judged(made, rule) if rule is not None else []
     console = human(as_json)
-    render_experiment.report(console, made, folder)
+    terminal.report(console, made, folder)
     if table is not None:
         write_csv(read_plan(folder), read_journal(folder), table)
     if junit is not None:
@@ -305,6 +379,6 @@ def _out(
 
 
 def _rule(text: str | None) -> Any:
-    from pyrometer.analyse.fail_if import parse_rule
+    from pyrometer.experiments.judge.files import parse_rule
 
     return None if text is None else parse_rule(text)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 app = typer.Typer()
 
@@ -48,10 +48,10 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write the stacks of a run for another tool: one event, summed by stack."""
-    from pyrometer import units
-    from pyrometer.cli.drawing import safe
-    from pyrometer.errors import UsageError
+    from pyrometer.core import units
+    from pyrometer.core.errors import UsageError
     from pyrometer.export import FORMATS, export_profile, format_of
+    from pyrometer.terminal.drawing import safe
 
     chosen = kind or (format_of(output) if output is not None else None)
     if chosen is None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, human
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.scaling.levels import Kind, Observation
+    from pyrometer.statistics.scaling.levels import Kind, Observation
+
 
 app = typer.Typer()
 
@@ -81,8 +82,8 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit Amdahl, Gustafson, USL and Ernest side by side; find the knee; predict with intervals."""
-    from pyrometer.analyse.scaling.account import Question, account
-    from pyrometer.cli.render_fit import show
+    from pyrometer.scaling.analysis import Question, account
+    from pyrometer.scaling.terminal import show
 
     columns = {
         "p": workers, "value": value, "work": work, "cpu": cpu, "run_time": run_time, "gc": gc,
@@ -110,8 +111,8 @@ def fit(
 def _observations(
     file: Path, columns: dict[str, str | None], run: str | None, kind: Kind
 ) -> list[Observation]:
-    from pyrometer.analyse.scaling.levels import FACTS, Observation
-    from pyrometer.store.trials_csv import header, read_numbers
+    from pyrometer.compare.lists import header, read_numbers
+    from pyrometer.statistics.scaling.levels import FACTS, Observation
 
     named = {name: column for name, column in columns.items() if column is not None}
     run = run or ("run" if "run" in header(file) else None)
@@ -145,7 +146,7 @@ def _joined(rows: list[Observation], beside: Path, column: str | None) -> list[O
     """Give rows the memory throughput that another file has for their workers."""
     from dataclasses import replace
 
-    from pyrometer.store.trials_csv import header, read_numbers
+    from pyrometer.compare.lists import header, read_numbers
 
     if column is None:
         raise UsageError("--beside gives memory throughput: name its column", "--bandwidth COLUMN")
@@ -169,8 +170,8 @@ def _limit(text: str | None, bandwidth: str | None) -> tuple[float | None, float
     if bandwidth is None:
         raise UsageError("--limit needs the memory throughput of levels", "--bandwidth COLUMN")
     if text == "card":
-        from pyrometer.analyse.bandwidth import attainable
-        from pyrometer.run.host import this_host
+        from pyrometer.accounts.hardware.bandwidth import attainable
+        from pyrometer.collect.host.card import this_host
 
         best, _ = attainable(this_host().card)
         if best is None or best.value is None:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, human
-from pyrometer.cli.difference import AgainstOption, SeveralAgainst, print_difference
-from pyrometer.errors import UsageError
+from pyrometer.cli.against import AgainstOption, SeveralAgainst, print_difference
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, human
 
 app = typer.Typer()
 
@@ -76,9 +76,9 @@ def flame(
         raise UsageError(
             f"{len(run)} runs, of one there is a flame graph", "pyrometer flame RUN… --against RUN…"
         )
-    from pyrometer.cli.render_flame import show_flame
-    from pyrometer.report.flame_asked import Asked
-    from pyrometer.report.flame_page import write_flame
+    from pyrometer.flame.page import write_flame
+    from pyrometer.flame.selection import Asked
+    from pyrometer.flame.terminal import show_flame
 
     names = tuple(name.strip() for name in by.split(",") if name.strip())
     made = write_flame(run[0], output, Asked(event, names, iteration))

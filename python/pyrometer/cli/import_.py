@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, err
-from pyrometer.cli.made import tell_made
+from pyrometer.cli.common import tell_made
+from pyrometer.terminal.console import JsonOption, err
 
 app = typer.Typer()
 

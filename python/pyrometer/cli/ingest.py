@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption
-from pyrometer.cli.made import tell_made
+from pyrometer.cli.common import tell_made
+from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()
 
@@ -31,7 +31,7 @@ def ingest(
     as_json: JsonOption = False,
 ) -> None:
     """Turn Spark event logs into tables, which `pyrometer show` then reads."""
-    from pyrometer.errors import UsageError
+    from pyrometer.core.errors import UsageError
     from pyrometer.store import ingest_eventlogs, ingest_run
     from pyrometer.store.run import cache_folder
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, err
-from pyrometer.cli.experiment_written import (
+from pyrometer.cli.experiment_file import (
     FolderOption,
     GuardOption,
     IterationsOption,
@@ -20,11 +19,13 @@ from pyrometer.cli.experiment_written import (
     reading_trials,
     tell,
 )
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, err
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.layout.model import LayoutReport
-    from pyrometer.plan.layout import Host
+    from pyrometer.layouts.plan import Host
+    from pyrometer.layouts.schema import LayoutReport
+
 
 app = typer.Typer()
 
@@ -80,12 +81,12 @@ def layout(
     Layouts are an experiment: its file stands beside its folder, and ``pyrometer experiment``
     resumes, shows and compares it.
     """
-    from pyrometer.cli import render_layout
     from pyrometer.cli.experiment import carry
-    from pyrometer.cli.experiment_written import begin_written, check_new
-    from pyrometer.report.curve import keep_layouts
-    from pyrometer.report.experiment import write_experiment
-    from pyrometer.store.experiment import is_experiment
+    from pyrometer.cli.experiment_file import begin_written, check_new
+    from pyrometer.experiments.folder import is_experiment
+    from pyrometer.experiments.judge.files import keep_layouts
+    from pyrometer.experiments.judge.page import write_experiment
+    from pyrometer.layouts import terminal
 
     root = Path(workload)
     if not is_experiment(root):
@@ -106,7 +107,7 @@ def layout(
         keep_layouts(root, made)
         return write_experiment(root)
 
-    tell(root, made, render_layout.show, page, anything=bool(made.layouts), as_json=as_json)
+    tell(root, made, terminal.show, page, anything=bool(made.layouts), as_json=as_json)
 
 
 def _file(
@@ -119,10 +120,10 @@ def _file(
     keys: dict[str, object],
 ) -> str:
     """Lay the workload out on this machine, as the text of an experiment file."""
-    from pyrometer.cli.experiment_written import setting
-    from pyrometer.experiment.feasible import host_facts
-    from pyrometer.plan.layout import HEAP_SHARE, SLOT_HEAP, default_places, layouts, treatment
-    from pyrometer.plan.written import experiment_text
+    from pyrometer.cli.experiment_file import setting
+    from pyrometer.experiments.plan.source import experiment_text
+    from pyrometer.experiments.run.planned import host_facts
+    from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_places, layouts, treatment
 
     host = _this_host()
     whole = slots or host.cpus
@@ -144,10 +145,10 @@ def _file(
 
 
 def _this_host() -> Host:
-    from pyrometer.plan.layout import Host
-    from pyrometer.run import topology
+    from pyrometer.collect.host import facts
+    from pyrometer.layouts.plan import Host
 
-    machine, allowed = topology.read(), os.sched_getaffinity(0)
+    machine, allowed = facts.read(), os.sched_getaffinity(0)
     mine = [cpu for cpu in machine.cpus if cpu.number in allowed]
     nodes = {node: sum(cpu.node == node for cpu in mine) for node in machine.nodes}
     return Host(len(mine), {node: count for node, count in nodes.items() if count})
@@ -163,7 +164,7 @@ def _counts(text: str | None) -> list[int] | None:
 
 
 def _size(text: str) -> int:
-    from pyrometer.plan.factors import size_of
+    from pyrometer.trial.factors import size_of
 
     try:
         return size_of("--memory", text)
@@ -172,9 +173,9 @@ def _size(text: str) -> int:
 
 
 def _told(root: Path) -> LayoutReport:
-    from pyrometer.analyse.layout.account import layout_report
-    from pyrometer.store.experiment import read_plan
-    from pyrometer.store.journal import read_journal
+    from pyrometer.experiments.folder import read_plan
+    from pyrometer.experiments.journal import read_journal
+    from pyrometer.layouts.analysis import layout_report
 
     with reading_trials() as reading:
         return layout_report(root, read_plan(root), read_journal(root), reading=reading)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
-from pyrometer.cli.difference import SeveralAgainst
+from pyrometer.cli.against import SeveralAgainst
 from pyrometer.cli.show import WindowOption
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.ledger.report import Asked
+    from pyrometer.accounts.ledger.report import Asked
+
 
 app = typer.Typer()
 
@@ -81,8 +82,8 @@ def ledger(
     ] = None,
 ) -> None:
     """Account for all time of a window, twice: by task slots and by CPU cores."""
-    from pyrometer.analyse.ledger.report import ledger_against, ledger_report
-    from pyrometer.cli import render_ledger
+    from pyrometer.accounts.ledger import terminal
+    from pyrometer.accounts.ledger.report import ledger_against, ledger_report
     from pyrometer.store import Run
 
     if against:
@@ -101,7 +102,7 @@ def ledger(
     if as_json:
         emit_json(made)
     else:
-        render_ledger.ledger(human(as_json), made, view=view, depth=depth)
+        terminal.ledger(human(as_json), made, view=view, depth=depth)
 
 
 def _asked(
@@ -111,8 +112,8 @@ def _asked(
     task: str | None,
     top: int,
 ) -> Asked:
-    from pyrometer.analyse.ledger.groups import Only
-    from pyrometer.analyse.ledger.report import Asked
+    from pyrometer.accounts.ledger.report import Asked
+    from pyrometer.accounts.ledger.sums import Only
 
     if task is None:
         return Asked(by=by, only=Only(stage_id=stage, sql_id=sql), most=top)

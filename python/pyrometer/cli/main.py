@@ -12,8 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from pyrometer import __version__
-from pyrometer.cli import common
-from pyrometer.errors import PyrometerError
+from pyrometer.core.errors import PyrometerError
+from pyrometer.terminal import console
 
 VERBS = (
     "doctor",
@@ -123,10 +123,10 @@ def run_verb(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="pyrometer", standalone_mode=False, obj=arguments)
     except PyrometerError as error:
-        common.say_error(error.message, error.remedy)
+        console.say_error(error.message, error.remedy)
         return error.exit_code
     except KeyboardInterrupt:
-        common.say_error("interrupted", None)
+        console.say_error("interrupted", None)
         return 1
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing more to say, and nothing to flush at exit.
@@ -135,14 +135,14 @@ def run_verb(arguments: list[str]) -> int:
     except Exception as error:
         return _other(error, arguments)
     if code == INTERRUPTED:
-        common.say_error("interrupted", None)
+        console.say_error("interrupted", None)
         return 1
     return code if isinstance(code, int) else 0
 
 
 def _other(error: Exception, arguments: list[str]) -> int:
     if type(error).__name__ == "Abort":
-        common.say_error("interrupted", None)
+        console.say_error("interrupted", None)
         return 1
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # type: ignore[attr-defined]
@@ -150,10 +150,10 @@ def _other(error: Exception, arguments: list[str]) -> int:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:
         verb = next((word for word in arguments if word in VERBS), None)
-        common.say_error(format_message(), f"pyrometer {verb + ' ' if verb else ''}--help")
+        console.say_error(format_message(), f"pyrometer {verb + ' ' if verb else ''}--help")
         return 2
     where = _keep_traceback(arguments)
-    common.say_error(
+    console.say_error(
         f"internal error: {type(error).__name__}: {error}",
         f"please report it with the file {where}" if where else "PYTHONFAULTHANDLER=1 tells more",
     )

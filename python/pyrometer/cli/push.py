@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
-from pyrometer.errors import CapabilityError, UsageError
+from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.push.options import LABELS, TENANT, TOKEN_FILE, USER
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
     from pyrometer.push.follower import Follower
     from pyrometer.store.manifest import Manifest
+
 
 app = typer.Typer()
 
@@ -80,12 +81,12 @@ def push(
     Each profile is sent once, however often the verb is called: what was sent is kept in the run
     directory. Exit code 3 if the server did not take all.
     """
-    from pyrometer.push.account import Account
     from pyrometer.push.delivery import Delivery, Patience
     from pyrometer.push.follower import Follower, Names
     from pyrometer.push.options import make_server, read_settings
-    from pyrometer.store.layout import RunPaths
+    from pyrometer.push.sent import Account
     from pyrometer.store.manifest import read_manifest
+    from pyrometer.store.paths import RunPaths
 
     server = make_server(to, tenant, user, token_file)
     settings = read_settings(label, every, by)
@@ -107,7 +108,7 @@ def push(
 
 def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
     """Send what there is, or all that comes until the run is over."""
-    from pyrometer.push.ending import is_over
+    from pyrometer.push.follower import is_over
 
     if not follow:
         follower.once()
@@ -137,7 +138,7 @@ def finish(summary: dict[str, Any], run: Path, as_json: bool) -> None:
     CapabilityError
         If the server did not take all.
     """
-    from pyrometer import units
+    from pyrometer.core import units
 
     fates = summary["profiles"]
     console = human(as_json)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
-from pyrometer.errors import PyrometerError, UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 app = typer.Typer()
 
@@ -46,7 +46,7 @@ def report(
 
     The page of an experiment leads to the reports of its trials, where they have one.
     """
-    from pyrometer.report.any_report import write_report
+    from pyrometer.api import write_report
 
     if runs:
         _report_trials(run)
@@ -61,9 +61,9 @@ def _report_trials(folder: Path) -> None:
     """Write reports of finished trials that have none; one that cannot be read is told."""
     from rich.progress import track
 
-    from pyrometer.report.any_report import write_report
-    from pyrometer.report.experiment import unreported
-    from pyrometer.store.experiment import is_experiment
+    from pyrometer.api import write_report
+    from pyrometer.experiments.folder import is_experiment
+    from pyrometer.experiments.judge.page import unreported
 
     if not is_experiment(folder):
         raise UsageError(f"--runs: {folder} is no folder of an experiment")

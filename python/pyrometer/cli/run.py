@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli import common
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
-    from pyrometer.pipeline import Outcome
-    from pyrometer.plan import Trial
+    from pyrometer.orchestrator.pipeline import Outcome
+    from pyrometer.trial.trial import Trial
+
 
 app = typer.Typer()
 
@@ -85,8 +86,8 @@ def run(
     Exit code: 0 if it ended well, 1 if it failed (its own code is printed and, with --json,
     in .exit_code), 2 for a mistake in the options, 3 if something needed is missing here.
     """
-    from pyrometer import pipeline
-    from pyrometer.cli.progress import Progress
+    from pyrometer.orchestrator import pipeline
+    from pyrometer.terminal.console import Progress
 
     # The parser swallows "--"; whether it stood there decides what the first word means.
     is_command = "--" in (context.obj or ())
@@ -121,11 +122,11 @@ def make_trial(
     UsageError
         Unknown workload, factor, level, profile, scale or tier.
     """
-    from pyrometer.plan import Trial, parse_treatment
-    from pyrometer.probes.os import TIERS
-    from pyrometer.probes.profile import parse_profile
-    from pyrometer.run.launch import own_factors
-    from pyrometer.run.own import is_own_command
+    from pyrometer.collect.launch.launch import is_own_command, own_factors
+    from pyrometer.collect.probes.os import TIERS
+    from pyrometer.collect.probes.profile import parse_profile
+    from pyrometer.trial.factors import parse_treatment
+    from pyrometer.trial.trial import Trial
 
     if not is_command and len(what) > 1:
         raise UsageError(
@@ -170,7 +171,7 @@ def summarise(outcome: Outcome) -> None:
     """Print what came of the run, and where it is."""
     from rich.markup import escape
 
-    from pyrometer.cli import render
+    from pyrometer.summary import terminal
 
     manifest = outcome.record.manifest
     console = common.err()
@@ -189,7 +190,7 @@ def summarise(outcome: Outcome) -> None:
     console.print(f"[dim]profile {escape(manifest.profile)}: {escape(asked)}[/]")
     paths = outcome.record.paths
     if outcome.summary is not None:
-        render.show(console, outcome.summary)
+        terminal.show(console, outcome.summary)
     if paths.report.is_file():
         console.print(f"report: {paths.report}", soft_wrap=True)
     console.print(f"run:    {paths.root}", soft_wrap=True)

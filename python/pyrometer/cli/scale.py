@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption
-from pyrometer.cli.experiment_written import (
+from pyrometer.cli.experiment_file import (
     FolderOption,
     GuardOption,
     IterationsOption,
@@ -20,10 +19,12 @@ from pyrometer.cli.experiment_written import (
     reading_trials,
     tell,
 )
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.scaling.curve import CurveReport
+    from pyrometer.scaling.curve import CurveReport
+
 
 app = typer.Typer()
 
@@ -70,12 +71,12 @@ def scale(
     Each curve is an experiment: its file stands beside its folder, and ``pyrometer experiment``
     resumes, shows and compares it.
     """
-    from pyrometer.cli import render_scale
     from pyrometer.cli.experiment import carry
     from pyrometer.cli.fit import numbers
-    from pyrometer.report.curve import keep_curve
-    from pyrometer.report.experiment import write_experiment
-    from pyrometer.store.experiment import is_experiment
+    from pyrometer.experiments.folder import is_experiment
+    from pyrometer.experiments.judge.files import keep_curve
+    from pyrometer.experiments.judge.page import write_experiment
+    from pyrometer.scaling import terminal
 
     wanted = numbers("--predict", predict)
     root = Path(workload)
@@ -93,7 +94,7 @@ def scale(
         keep_curve(root, made)
         return write_experiment(root)
 
-    tell(root, made, render_scale.show, page, anything=bool(made.levels), as_json=as_json)
+    tell(root, made, terminal.show_curve, page, anything=bool(made.levels), as_json=as_json)
 
 
 def _begin(
@@ -106,8 +107,8 @@ def _begin(
     keys: dict[str, object],
 ) -> None:
     """Write the experiment's file beside its folder, and plan it."""
-    from pyrometer.cli.experiment_written import begin_written, check_new, setting
-    from pyrometer.plan.scaling import default_levels, level_number, scaling_file
+    from pyrometer.cli.experiment_file import begin_written, check_new, setting
+    from pyrometer.scaling.plan import default_levels, level_number, scaling_file
 
     check_new(root, "scale")
     shared = dict(setting(one) for one in settings)
@@ -122,11 +123,11 @@ def _begin(
 
 
 def _told(root: Path, predict: list[float]) -> CurveReport:
-    from pyrometer.analyse.scaling.curve import curve_report
-    from pyrometer.experiment.planned import this_machine
-    from pyrometer.probes.card import threads_per_core
-    from pyrometer.store.experiment import read_plan
-    from pyrometer.store.journal import read_journal
+    from pyrometer.collect.host.card import threads_per_core
+    from pyrometer.experiments.folder import read_plan
+    from pyrometer.experiments.journal import read_journal
+    from pyrometer.experiments.run.planned import this_machine
+    from pyrometer.scaling.curve import curve_report
 
     plan = read_plan(root)
     cpus, each = plan.machine.get("cpus_count"), threads_per_core()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, human
+from pyrometer.terminal.console import JsonOption, emit_json, human
 
 app = typer.Typer()
 
@@ -47,9 +47,9 @@ def show(
     source: SourceOption = False,
 ) -> None:
     """Summarise a run: totals, stages, operators, CPU, I/O, ledger, doubts."""
-    from pyrometer.analyse import summary
-    from pyrometer.cli import render
     from pyrometer.store import Run
+    from pyrometer.summary import terminal
+    from pyrometer.summary.summary import summary
 
     if source:
         _source(run, as_json, window)
@@ -59,13 +59,12 @@ def show(
     if as_json:
         emit_json(made)
     else:
-        render.show(human(as_json), made)
+        terminal.show(human(as_json), made)
 
 
 def _source(run: Path, as_json: bool, window: str | None) -> None:
-    from pyrometer.analyse.hot_source import source_report
-    from pyrometer.cli.render_source import show_source
     from pyrometer.store import Run
+    from pyrometer.summary.hot_source import show_source, source_report
 
     with Run.open(run) as opened:
         made = source_report(opened, window)

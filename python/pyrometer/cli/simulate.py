@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, err, human
 from pyrometer.cli.show import WindowOption
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.simulation.contention import Contention
-    from pyrometer.analyse.simulation.left_out import Sized
-    from pyrometer.analyse.simulation.measured import Measured
-    from pyrometer.analyse.windows import Window
-    from pyrometer.doubt import Doubt
+    from pyrometer.core.doubt import Doubt
+    from pyrometer.simulation.contention import Contention
+    from pyrometer.simulation.intervals import Sized
+    from pyrometer.simulation.measured import Measured
     from pyrometer.store import Run
+    from pyrometer.window.windows import Window
+
 
 app = typer.Typer()
 
@@ -98,9 +99,8 @@ def simulate(
     ] = None,
 ) -> None:
     """Schedule the tasks of a run on other clusters: elapsed time, bounds, waste, cost, error."""
-    from pyrometer.analyse.simulation.account import PERCENTS, Question, account
-    from pyrometer.analyse.simulation.prices import read_prices
-    from pyrometer.cli import render_simulation
+    from pyrometer.simulation import terminal
+    from pyrometer.simulation.analysis import PERCENTS, Question, account, read_prices
     from pyrometer.store import Run
 
     fit = None if contention is None else _fit(contention, cpus)
@@ -130,7 +130,7 @@ def simulate(
     if as_json:
         emit_json(made)
     else:
-        render_simulation.simulation(human(as_json), made)
+        terminal.simulation(human(as_json), made)
 
 
 def _levels(
@@ -140,8 +140,8 @@ def _levels(
     fit: Contention | None,
     as_json: bool,
 ) -> None:
-    from pyrometer.analyse.simulation.left_out import leave_out
-    from pyrometer.cli import render_simulation
+    from pyrometer.simulation import terminal
+    from pyrometer.simulation.intervals import leave_out
 
     sized, refused = [], []
     with err().status("simulating"):
@@ -154,14 +154,14 @@ def _levels(
     if as_json:
         emit_json(made)
     else:
-        render_simulation.left_out(human(as_json), made)
+        terminal.left_out(human(as_json), made)
 
 
 def _sized(
     path: Path, window: str | None, application: int | None, fit: Contention | None
 ) -> Sized:
     """Read one run of several: that of a trial that failed has no time to set beside the others."""
-    from pyrometer.analyse.simulation.left_out import Sized
+    from pyrometer.simulation.intervals import Sized
     from pyrometer.store import Run
 
     with Run.open(path) as opened:
@@ -181,8 +181,8 @@ def _measured(
     path: Path, run: Run, window: str | None, application: int | None
 ) -> tuple[Window, Measured]:
     """Read what can be scheduled of a run; what is wrong is told with the path as it was given."""
-    from pyrometer.analyse.simulation.measured import measured_of
-    from pyrometer.analyse.windows import choose
+    from pyrometer.simulation.measured import measured_of
+    from pyrometer.window.windows import choose
 
     try:
         chosen = choose(run, window)
@@ -194,8 +194,8 @@ def _measured(
 def _contention(
     run: Run, measured: Measured, window: str, fit: Contention | None, cpus: float | None
 ) -> tuple[Contention | None, list[Doubt]]:
-    from pyrometer.analyse.simulation.doubts import no_contention
-    from pyrometer.analyse.simulation.ledger_shares import of_ledger
+    from pyrometer.simulation.contention import of_ledger
+    from pyrometer.simulation.scheduler import no_contention
 
     if fit is not None:
         return fit, []
@@ -210,7 +210,7 @@ def _contention(
 
 
 def _fit(law: str, cpus: float | None) -> Contention:
-    from pyrometer.analyse.simulation.contention import fitted
+    from pyrometer.simulation.contention import fitted
 
     if cpus is not None:
         raise UsageError("--cpus goes with the CPU shares of the ledger, not with --contention")

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli.common import JsonOption, emit_json, human
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, human
 
 if TYPE_CHECKING:
-    from pyrometer.analyse.study import Comparison, StudyExperimentFacts, StudyReport
-    from pyrometer.estimate import Estimate
+    from pyrometer.core.estimate import Estimate
+    from pyrometer.experiments.studies.judge import Comparison, StudyExperimentFacts, StudyReport
+
 
 app = typer.Typer(help="Set published tables and figures beside our runs.")
 
@@ -32,7 +33,7 @@ def list_(as_json: JsonOption = False) -> None:
     """List the studies: what was published, and by how many runs it is looked at here."""
     from rich.table import Table
 
-    from pyrometer.plan.study import known_studies, read_study
+    from pyrometer.experiments.studies.plan import known_studies, read_study
 
     found = {name: read_study(name) for name in known_studies()}
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -85,12 +86,12 @@ def run(
 
     Exit code: 1 if a run failed or could not be made; whether values agree does not change it.
     """
-    from pyrometer import campaign
-    from pyrometer.campaign_experiments import check_experiments, make_experiments
-    from pyrometer.cli.experiment_screen import ExperimentScreen
-    from pyrometer.cli.progress import Progress
-    from pyrometer.plan.study import read_study, study_file
-    from pyrometer.report.study_page import write_study
+    from pyrometer.experiments.judge.screen import ExperimentScreen
+    from pyrometer.experiments.studies import run as campaign
+    from pyrometer.experiments.studies.page import write_study
+    from pyrometer.experiments.studies.plan import read_study, study_file
+    from pyrometer.experiments.studies.run import check_experiments, make_experiments
+    from pyrometer.terminal.console import Progress
 
     found = read_study(name)
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
@@ -98,7 +99,7 @@ def run(
         found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting)
     )
     check_experiments(found, study_file(name), only=tuple(only), scale=scale)
-    made = campaign.carry_out(
+    made = campaign.run_study(
         Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
         experiments=lambda stopped: make_experiments(
             found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
@@ -178,7 +179,7 @@ def _print_effects(console: Any, made: StudyReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from pyrometer.cli.compare import percent
+    from pyrometer.compare.terminal import percent
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("what", "place", "published", "ours", "same way", "note"):
@@ -273,7 +274,7 @@ def _cell(one: Comparison) -> str:
 
 
 def _ours(found: Estimate | None, unit: str) -> str:
-    from pyrometer import units
+    from pyrometer.core import units
 
     if found is None or found.value is None:
         return "–"

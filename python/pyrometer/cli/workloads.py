@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrometer.cli.characterise import characterise
-from pyrometer.cli.common import JsonOption, emit_json, err, human
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
-    from pyrometer.workload.contract import Progress
+    from pyrometer.workloads.values import Progress
+
 
 app = typer.Typer(help="List, describe and prepare the workloads that can be run by name.")
 
@@ -39,8 +40,8 @@ def list_(as_json: JsonOption = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from pyrometer.workload import registry
-    from pyrometer.workload.contract import GROUPS
+    from pyrometer.workloads import registry
+    from pyrometer.workloads.contract import GROUPS
 
     found, broken = [], []
     for name in registry.entries():
@@ -91,8 +92,8 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from pyrometer import units
-    from pyrometer.workload import registry
+    from pyrometer.core import units
+    from pyrometer.workloads import registry
 
     workload = registry.get(name)
     if as_json:
@@ -135,10 +136,10 @@ def prepare(
     as_json: JsonOption = False,
 ) -> None:
     """Make the data of a workload now, so that a run need not; what is there is kept."""
-    from pyrometer import units
-    from pyrometer.workload import registry
-    from pyrometer.workload.cache import DataCache
-    from pyrometer.workload.contract import load, prepared_to_json
+    from pyrometer.core import units
+    from pyrometer.workloads import registry
+    from pyrometer.workloads.contract import load, prepared_to_json
+    from pyrometer.workloads.data_cache import DataCache
 
     spec = registry.resolve(name, dict(map(_level, setting)), scale)
     with _progress() as progress:
@@ -171,7 +172,7 @@ def new(
     as_json: JsonOption = False,
 ) -> None:
     """Write a commented skeleton of a workload of your own."""
-    from pyrometer.workload.own import skeletons
+    from pyrometer.workloads.custom import skeletons
 
     written = skeletons.write(name, kind, output or Path(name))
     if as_json:

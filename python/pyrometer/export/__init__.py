@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
 from pyrometer.export.firefox import write_firefox
-from pyrometer.export.lines import write_folded, write_svg
 from pyrometer.export.otlp import write_otlp
 from pyrometer.export.pprof import write_pprof
-from pyrometer.export.speedscope import write_speedscope
 from pyrometer.export.stacks import LABELS, Stacks
+from pyrometer.export.text import write_folded, write_speedscope, write_svg
 from pyrometer.store import Run
 
 __all__ = ["FORMATS", "Stacks", "export_profile", "format_of"]

@@ -14,10 +14,8 @@ from collections.abc import Iterable
 from typing import IO, BinaryIO
 
 from pyrometer import __version__
-from pyrometer.export.names import Names
-from pyrometer.export.pprof import UNITS
-from pyrometer.export.stacks import Frame, Stacks, Sum
-from pyrometer.pprof import delimited, varint
+from pyrometer.export.pprof import UNITS, delimited, varint
+from pyrometer.export.stacks import Frame, Names, Stacks, Sum
 
 VERSION = "v1development (opentelemetry-proto 1.11.0)"
 

@@ -1,6 +1,8 @@
 """The samples that are exported: of one event, summed by stack, groups and labels, row by row.
 
 Frames are held in memory, once each; stacks and samples pass through.
+
+Numbers of distinct names, in order of first use.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pyrometer.analyse.scope import Scope
-from pyrometer.analyse.told import define_told
-from pyrometer.analyse.windows import APPLICATION, choose, clock_offset_ns
-from pyrometer.errors import UsageError
-from pyrometer.report.flame_facts import DIMENSIONS, EVENTS, NUMBERS, SAMPLES, define_samples
+from pyrometer.attribution.samples import define_told
+from pyrometer.core.errors import UsageError
+from pyrometer.flame.facts import DIMENSIONS, EVENTS, NUMBERS, SAMPLES, define_samples
 from pyrometer.store import Run
+from pyrometer.window.scope import Scope
+from pyrometer.window.windows import APPLICATION, choose, clock_offset_ns
 
 NO_STACK = "[no stack]"
 LABELS = ("stage", "operator", "task", "thread", "iteration")
@@ -233,3 +235,32 @@ def group_label(dimension: str, value: object) -> str:
         known = dimension in NUMBERS or dimension in _TOLD
         return f"no {plain}" if known else "unknown"
     return f"{plain} {value}" if dimension in NUMBERS else str(value)
+
+
+class Names:
+    """A table of strings that is filled while it is used.
+
+    Parameters
+    ----------
+    first : str
+        Names that have numbers from the start.
+
+    Examples
+    --------
+    >>> names = Names("")
+    >>> names.of("a"), names.of("b"), names.of("a"), list(names)
+    (1, 2, 1, ['', 'a', 'b'])
+    """
+
+    def __init__(self, *first: str) -> None:
+        self._number = {name: number for number, name in enumerate(first)}
+
+    def of(self, name: str) -> int:
+        """Give the number of a name."""
+        return self._number.setdefault(name, len(self._number))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._number)
+
+    def __len__(self) -> int:
+        return len(self._number)

@@ -9,8 +9,8 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pyrometer.push.account import Account, Progress
-from pyrometer.push.parts import Profile
+from pyrometer.push.profiles import Profile
+from pyrometer.push.sent import Account, Progress
 from pyrometer.push.server import Answer, Server, message
 
 __all__ = ["Delivery", "Note", "Patience"]

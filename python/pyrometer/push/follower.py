@@ -1,6 +1,8 @@
 """Follows a run directory and sends its profiles, chunk by chunk, each profile once.
 
 One thread and no queue in memory: what is not sent yet lies in the recording.
+
+When a run is over, seen from outside: nobody keeps it and none of its JVMs still runs.
 """
 
 from __future__ import annotations
@@ -11,17 +13,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pyrometer.errors import PyrometerError
-from pyrometer.push.account import Account, Progress
-from pyrometer.push.chunks import Chunk, Recording
+from pyrometer.core.errors import PyrometerError
+from pyrometer.core.liveness import runs
 from pyrometer.push.delivery import Delivery
-from pyrometer.push.parts import Profile
-from pyrometer.push.profiles import profiles
-from pyrometer.push.settings import Settings, Window
-from pyrometer.push.tasks import TaskLog
-from pyrometer.store.layout import RunPaths
-
-__all__ = ["Follower", "Limits", "Names"]
+from pyrometer.push.options import Settings, Window
+from pyrometer.push.profiles import Profile, profiles
+from pyrometer.push.recording import Chunk, Recording, TaskLog
+from pyrometer.push.sent import Account, Progress
+from pyrometer.store.manifest import Launcher, keeper_alive
+from pyrometer.store.paths import RunPaths
 
 # A moment after all others: of a chunk whose clock is not the records', all records are read.
 _END_OF_TIME_NS = 1 << 62
@@ -222,3 +222,21 @@ class Follower:
             **self.settings.labels,
         }
         return {name: str(value) for name, value in labels.items() if value}
+
+
+def is_over(paths: RunPaths, launcher: Launcher | None) -> bool:
+    """Whether nothing more will be recorded; a keeper that was killed leaves its JVMs running.
+
+    Parameters
+    ----------
+    paths : RunPaths
+        The run.
+    launcher : Launcher or None
+        The process that keeps it, from the manifest.
+    """
+    if not paths.raw.is_dir():
+        return True
+    if not paths.exit.exists() and keeper_alive(launcher):
+        return False
+    pids = (path.stem.rpartition("-")[2] for path in (*paths.plugin_files(), *paths.profiles()))
+    return not any(pid.isdecimal() and runs(int(pid)) for pid in pids)

@@ -20,8 +20,8 @@ from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from pyrometer import __version__
-from pyrometer.errors import UsageError
-from pyrometer.pprof import delimited
+from pyrometer.core.errors import UsageError
+from pyrometer.export.pprof import delimited
 
 __all__ = ["Answer", "Reply", "Server", "message", "parse_url"]
 

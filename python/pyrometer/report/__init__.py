@@ -1,1 +1,1 @@
-"""Reports."""
+"""The report of a run: one HTML file that needs nothing else."""

@@ -1,87 +1,83 @@
-"""Render report data to one HTML file that needs nothing else."""
+"""The report of a run: one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
-import html
-import json
-import os
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pyrometer._artifacts import BUNDLED
-from pyrometer.errors import CapabilityError, UsageError
-from pyrometer.report.bundle import assemble
-from pyrometer.report.data import ReportData
+from pyrometer.accounts.ledger.parts import ledger_walk, walk
+from pyrometer.accounts.window import open_scope
+from pyrometer.attribution.samples import define_told
+from pyrometer.characterise.queries import characterise
+from pyrometer.core.errors import UsageError
+from pyrometer.pages.page import ReportData, write_page
+from pyrometer.report.data import build
+from pyrometer.store import Run
+from pyrometer.store.paths import RunPaths
+from pyrometer.summary.schema import Summary
+from pyrometer.summary.summary import summarise
+from pyrometer.window.scope import Scope
+from pyrometer.window.windows import APPLICATION, choose
 
-_TITLE = "<title>Pyrometer report</title>"
-_CONTENT = '<script type="application/json" id="content">{}</script>'
-_PACK = '<script type="application/octet-stream;base64" id="pack-{name}"></script>'
-_BUNDLED = BUNDLED / "report-page.html"
-_WEB = Path(__file__).resolve().parents[3] / "web"
 
+def page_data(scope: Scope, made: Summary) -> ReportData:
+    """Collect what the page of a run shows.
 
-def render(data: ReportData) -> str:
-    """Give the page as HTML.
-
-    Data stands in ``<script>`` elements of types that no browser runs, with ``<``, ``>`` and ``&``
-    written as escapes, so that no string of a log can end the element; the page's policy runs
-    only its own script, by hash.
+    Parameters
+    ----------
+    scope : Scope
+        The run, cut to the window of the summary; nothing else was cut out of it since.
+    made : Summary
+        Its summary.
     """
-    page = template()
-    page = _put(page, _TITLE, f"<title>{html.escape(data.title)} · Pyrometer</title>")
-    page = _put(page, _CONTENT, _CONTENT.replace("{}", script_json(data.content)))
-    for name, text in data.packs.items():
-        mark = _PACK.format(name=name)
-        page = _put(page, mark, mark.replace("></", f">{text}</"))
-    return page
+    run = scope.run
+    shown = made.model_dump(mode="json", by_alias=True)
+    walked = ledger_walk(walk(scope))
+    define_told(Scope(run, choose(run, APPLICATION)))
+    return build(shown, run.facts(), run.tables, _queries(run), walked)
 
 
-def write_page(data: ReportData, path: str | Path) -> int:
-    """Render to ``path`` through a temporary name; return the size in bytes.
+def _queries(run: Run) -> dict[str, Any] | None:
+    # Only the runner of a suite (or of a SQL file) names parts of an iteration.
+    if run.manifest is None or not any(result.parts for result in run.manifest.results):
+        return None
+    try:
+        return characterise(run).model_dump(mode="json", by_alias=True)
+    except UsageError as error:
+        return {"reason": f"{error.message}."}
+
+
+def write_run_report(run: str | Path, path: str | Path | None = None) -> Path:
+    """Summarise a run and write its report.
+
+    Parameters
+    ----------
+    run : str or Path
+        A run directory or an event log.
+    path : str or Path, optional
+        The file to write. Default: ``report.html`` in the run directory; for an event log
+        ``<log>.report.html`` in the current directory.
+
+    Returns
+    -------
+    Path
+        The file written.
 
     Raises
     ------
     UsageError
-        If the file cannot be written; an older report then still stands.
+        If there is no run at ``run``, or the file cannot be written.
     """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    encoded = render(data).encode("utf-8", "replace")
-    try:
-        temporary.write_bytes(encoded)
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(
-            f"{target}: cannot write the report: {error.strerror}",
-            "free space there, or name another place: pyrometer report RUN -o FILE",
-        ) from error
-    return len(encoded)
+    with Run.open(run) as opened:
+        scope = open_scope(opened, None)
+        data = page_data(scope, summarise(scope))
+    target = Path(path) if path is not None else _default_path(Path(run))
+    write_page(data, target)
+    return target
 
 
-def script_json(value: Any) -> str:
-    """JSON that may stand inside a script element: ASCII, without ``<``, ``>`` and ``&``."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@lru_cache(maxsize=1)
-def template() -> str:
-    """Give the page without data: from ``web/`` in a checkout, else as the wheel bundles it."""
-    if (_WEB / "index.html").is_file():
-        return assemble(_WEB)
-    try:
-        return _BUNDLED.read_text(encoding="utf-8")
-    except OSError as error:
-        raise CapabilityError(
-            f"{_BUNDLED}: the report's page is missing from this installation ({error.strerror})",
-            "pip install --force-reinstall pyrometer",
-        ) from error
-
-
-def _put(page: str, mark: str, text: str) -> str:
-    head, found, tail = page.partition(mark)
-    if not found:
-        raise AssertionError(f"the page template lacks {mark}")
-    return head + text + tail
+def _default_path(run: Path) -> Path:
+    paths = RunPaths(run)
+    if paths.manifest.is_file() or paths.raw.is_dir() or paths.tables.is_dir():
+        return paths.report
+    return Path(f"{run.name}.report.html")

@@ -11,9 +11,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pyrometer.store.roles import role_case
-from pyrometer.store.sleep_episodes import define_episodes
-from pyrometer.store.tables import Tables, literal, write_part
+from pyrometer.store.sleeps import define_episodes
+from pyrometer.store.tables import Tables, literal, role_case, write_part
 
 SOURCE = "probe"
 EVENT = "state"

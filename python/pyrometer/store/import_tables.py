@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
 from pyrometer.store.manifest import ImportedFile
 
 _TABLES = ("samples", "stacks", "frames", "jit")

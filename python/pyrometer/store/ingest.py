@@ -11,13 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pyrometer import schema
-from pyrometer.doubt import Doubt
-from pyrometer.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.store import manifest as manifests
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
-from pyrometer.store.layout import RunPaths
+from pyrometer.store.paths import RunPaths
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.tables import write_rows
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pyrometer.doubt import Doubt
-from pyrometer.errors import UsageError
-from pyrometer.process import start_ticks
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.core.liveness import start_ticks
 from pyrometer.store import versioned
-from pyrometer.store.layout import RunPaths
+from pyrometer.store.paths import RunPaths
 
 SCHEMA = "pyrometer/manifest/1"
 SCHEMA_VERSION = 1
@@ -155,7 +155,7 @@ class ImportedFile(_Part):
     source : str
         Where it came from.
     format : str
-        One of `pyrometer.store.profile_format.FORMATS`.
+        One of `pyrometer.store.imported.FORMATS`.
     size_bytes : int
         Of the source.
     sha256 : str

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pyrometer import schema
-from pyrometer.doubt import Doubt
-from pyrometer.errors import PyrometerError, UsageError
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.store import ingest
-from pyrometer.store.layout import RunPaths
 from pyrometer.store.manifest import Manifest, read_manifest
+from pyrometer.store.paths import RunPaths
 from pyrometer.store.tables import Tables
 
 

@@ -1,4 +1,7 @@
-"""Read access to tables by SQL: DuckDB views over Parquet files, typed empty ones where absent."""
+"""Read access to tables by SQL: DuckDB views over Parquet files, typed empty ones where absent.
+
+Roles of threads by the kernel's names for them, in SQL.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from typing import Any
 
 import duckdb
 
-from pyrometer import schema
-from pyrometer.errors import UsageError
+from pyrometer.core import schema
+from pyrometer.core.errors import UsageError
 
 MEMORY_LIMIT = "1GB"
 BATCH_ROWS = 4096
@@ -238,3 +241,20 @@ def write_part(
 def literal(text: str) -> str:
     """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+OTHER = "other"
+
+
+def role_case(column: str) -> str:
+    """Make SQL that gives a thread's role from its kernel name (``schema/roles.toml``)."""
+    rules = " ".join(
+        f"WHEN regexp_matches({column}, '{_quoted(rule.comm)}') THEN '{rule.role}'"
+        for rule in schema.role_rules()
+        if rule.comm
+    )
+    return f"CASE {rules} ELSE '{OTHER}' END"
+
+
+def _quoted(text: str | None) -> str:
+    return (text or "").replace("'", "''")

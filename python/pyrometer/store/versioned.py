@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from pyrometer.errors import UsageError
+from pyrometer.core.errors import UsageError
 
 Model = TypeVar("Model", bound=BaseModel)
 

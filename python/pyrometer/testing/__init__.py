@@ -1,1 +1,1 @@
-"""See ARCHITECTURE.md."""
+"""Contract tests and truth programs for whoever extends Pyrometer."""

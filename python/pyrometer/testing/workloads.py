@@ -28,22 +28,20 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pyrometer.workload.cache import DataCache
-from pyrometer.workload.contract import (
+from pyrometer.workloads.contract import (
     GROUPS,
     SCALE_NAMES,
-    IterationResult,
-    Prepared,
     Workload,
-    WorkloadSpec,
     load,
     parse_scale,
     prepared_from_json,
     prepared_to_json,
 )
-from pyrometer.workload.jars import workloads_jar
-from pyrometer.workload.launch import DEFAULT_CONF
-from pyrometer.workload.runner import start_session
+from pyrometer.workloads.data_cache import DataCache
+from pyrometer.workloads.launch import DEFAULT_CONF
+from pyrometer.workloads.runner import start_session
+from pyrometer.workloads.spark import workloads_jar
+from pyrometer.workloads.values import IterationResult, Prepared, WorkloadSpec
 
 
 class WorkloadContract:
@@ -146,7 +144,7 @@ class WorkloadContract:
                 (tmp_path / source.name).symlink_to(source)
         code = (
             f"import sys; sys.path.insert(0, {str(tmp_path)!r}); "
-            f"import pyrometer.workload.runner, {self.workload.__module__}"
+            f"import pyrometer.workloads.runner, {self.workload.__module__}"
         )
         # -S and -I: no site-packages, no PYTHONPATH.
         done = subprocess.run(

@@ -1,0 +1,1 @@
+"""Where time, bytes and cycles of a window went."""

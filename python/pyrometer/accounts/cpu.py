@@ -1,0 +1,168 @@
+"""CPU of the whole application beside CPU as Spark sees it; cost of our own instruments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyrometer.accounts.schema import Cpu, CpuRole, Instrument, Totals
+from pyrometer.attribution.python_workers import own_cpu_ns
+from pyrometer.store.manifest import ProbeEntry
+from pyrometer.window.counters import growth
+from pyrometer.window.scope import Scope
+
+NO_PROBE = "the OS probe delivered nothing for this window"
+NO_CLOCK = "no clock pair joins the probe's clock with the window"
+EXITED = "exited"
+
+# Processes that are Pyrometer's own, by the kernel's name of their main thread.
+OWN_PROCESS = "SELECT DISTINCT pid FROM thread_counters WHERE pid = tid AND comm = 'pyro-probe'"
+
+
+def cpu(scope: Scope, succeeded: Totals, failed: Totals) -> Cpu:
+    """CPU by thread role, process total, and what Spark counts of it.
+
+    Parameters
+    ----------
+    scope : Scope
+        A run cut to a window, with ``w_threads`` and ``w_series``.
+    succeeded, failed : Totals
+        Totals of the window: Spark's view includes attempts that failed.
+    """
+    spark = _plus(succeeded.get("executor_cpu_time_ns"), failed.get("executor_cpu_time_ns"))
+    if not scope.has("thread_counters") and not scope.has("os_series"):
+        return Cpu(executor_cpu_time_ns=spark, reason=NO_PROBE)
+    if not scope.has_mono:
+        return Cpu(executor_cpu_time_ns=spark, reason=NO_CLOCK)
+    roles = [
+        CpuRole(role=role, cpu_ns=run, run_delay_ns=delay, threads_count=threads)
+        for role, run, delay, threads in scope.tables.query(
+            "SELECT role, sum(run_ns)::BIGINT, sum(run_delay_ns)::BIGINT, count(*)"
+            f" FROM w_threads WHERE pid NOT IN ({OWN_PROCESS}) GROUP BY role ORDER BY 2 DESC"
+        )
+    ]
+    total = process_cpu_ns(scope)
+    threads = sum(r.cpu_ns for r in roles)
+    if total is not None and total > threads:
+        gone = CpuRole(role=EXITED, cpu_ns=total - threads, threads_count=0, method="by_complement")
+        roles.append(gone)
+    whole = total if total is not None else threads or None
+    return Cpu(
+        process_cpu_ns=whole,
+        executor_cpu_time_ns=spark,
+        ratio=whole / spark if whole and spark else None,
+        run_delay_ns=sum(r.run_delay_ns or 0 for r in roles) if roles else None,
+        roles=roles,
+        reason=None if total is not None else "process totals missing: sum of its threads",
+    )
+
+
+def process_cpu_ns(scope: Scope) -> int | None:
+    """CPU of all followed processes, ended threads included, without the probe itself."""
+    found = scope.tables.scalar(
+        "SELECT sum(growth)::BIGINT FROM w_series WHERE name = 'cpu_ns' AND scope LIKE 'process/%'"
+        f" AND scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
+    )
+    return None if found is None else int(found)
+
+
+def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
+    """Own CPU of each instrument in the window, beside the application's."""
+    found: list[Instrument] = []
+    seen = scope.has("thread_counters") and scope.has_mono
+
+    def add(name: str, used: int | None, reason: str | None = None) -> None:
+        share = used / process_cpu if used is not None and process_cpu else None
+        found.append(Instrument(name=name, cpu_ns=used, share_of_process_cpu=share, reason=reason))
+
+    for name, pattern in (("plugin", "^pyrometer"), ("async-profiler", "^Async-profiler")):
+        if not seen:
+            add(name, None, NO_PROBE)
+            continue
+        used = scope.tables.scalar(
+            "SELECT sum(run_ns)::BIGINT FROM w_threads WHERE role = 'pyrometer'"
+            f" AND regexp_matches(comm, '{pattern}') AND pid NOT IN ({OWN_PROCESS})"
+        )
+        add(name, int(used or 0), "its own threads")
+    add("inside the application's threads", *_inside(scope, process_cpu))
+    probe = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns") if scope.has_mono else None
+    if probe is not None:
+        add("probe", probe)
+    else:
+        whole = _reported_probe_cpu(scope)
+        add("probe", whole, "whole run: its report" if whole is not None else NO_PROBE)
+    entry = _entry(scope, "os")
+    found[-1].tier = entry.tier if entry is not None else None
+    add("launcher", *_launcher_cpu(scope))
+    sampler = own_cpu_ns(scope)
+    if sampler is not None:
+        add("sampler in Python", sampler, "its own threads")
+    pushed = _entry(scope, "push")
+    if pushed is not None:
+        add("push", pushed.own_cpu_ns, "whole run")
+    return found
+
+
+def _entry(scope: Scope, name: str) -> ProbeEntry | None:
+    entries = scope.run.manifest.probes if scope.run.manifest else []
+    return next((entry for entry in entries if entry.name == name), None)
+
+
+def _launcher_cpu(scope: Scope) -> tuple[int | None, str | None]:
+    entry = _entry(scope, "launcher")
+    if entry is None or entry.own_cpu_ns is None:
+        return None, "not recorded in this run"
+    marks = (entry.model_extra or {}).get("own_cpu_marks")
+    if not marks or not scope.has_mono:
+        return entry.own_cpu_ns, "whole run"
+    parts = scope.tables.query("SELECT start_mono_ns, end_mono_ns FROM w")
+    return round(sum(used_by(marks, end) - used_by(marks, start) for start, end in parts)), None
+
+
+def used_by(marks: list[list[int]], moment: int) -> float:
+    """CPU time used by a moment, between the marks [moment, used] in a straight line.
+
+    Examples
+    --------
+    >>> used_by([[0, 0], [10, 100], [20, 110]], 15), used_by([[0, 0], [10, 100]], 99)
+    (105.0, 100.0)
+    """
+    before = [mark for mark in marks if mark[0] <= moment]
+    after = [mark for mark in marks if mark[0] > moment]
+    if not before or not after:
+        return float((before or after)[-1 if before else 0][1])
+    (left, low), (right, high) = before[-1], after[0]
+    return low + (high - low) * (moment - left) / (right - left)
+
+
+def _inside(scope: Scope, process_cpu: int | None) -> tuple[int | None, str]:
+    """CPU of signal handlers and plugin hooks: the share of samples found in their code."""
+    hits, n = scope.tables.query(
+        "SELECT coalesce(sum(hits) FILTER (category = 'pyrometer' AND role <> 'pyrometer'), 0)"
+        "::BIGINT, coalesce(sum(hits), 0)::BIGINT FROM w_samples WHERE event = 'cpu'"
+    )[0]
+    if not n or process_cpu is None:
+        return None, "no CPU samples"
+    return round(process_cpu * hits / n), f"{hits} of {n} CPU samples in Pyrometer's own code"
+
+
+def _reported_probe_cpu(scope: Scope) -> int | None:
+    for path in scope.run.paths.probe_reports():
+        used = _number(path, "own_cpu_ns")
+        if used is not None:
+            return used
+    return None
+
+
+def _number(path: Path, key: str) -> int | None:
+    try:
+        report: Any = json.loads(path.read_bytes())
+        return int(report[key])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _plus(left: int | None, right: int | None) -> int | None:
+    """Sum of successes and failures; where the first lack the metric, 0 of the second is none."""
+    return (left or 0) + (right or 0) if left is not None or right else None

@@ -1,0 +1,1 @@
+"""Hardware counters: cycles, instructions, memory traffic, migrations."""

@@ -1,0 +1,230 @@
+"""Memory traffic of the window, beside what the host card says that this machine can move."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from pyrometer.accounts.hardware.counters import THREAD, Sums, ratio, scaled
+from pyrometer.accounts.hardware.schema import Bandwidth, Energy, Traffic
+from pyrometer.core.estimate import Estimate
+from pyrometer.window.scope import Scope
+
+MACHINE = "the whole machine"
+FOLLOWED = "the followed processes"
+LINE_BYTES = 64
+NO_SOURCE = (
+    "no memory controller, resctrl group or cache-miss counter was read in this window;"
+    " pyrometer doctor tells which of them can be had"
+)
+STOOD_STILL = "the counter is there but stands still: the hypervisor does not feed it"
+Scopes = dict[str, Sums]
+
+
+def bandwidth(scope: Scope, sums: Sums) -> Bandwidth:
+    """Account for bytes read from and written to memory, by the best source that was read.
+
+    Parameters
+    ----------
+    scope : Scope
+        A run cut to a window, with ``w_perf``.
+    sums : dict
+        Counters of threads in the window, by event.
+    """
+    by = _by_scope(scope)
+    names = {event for counted in by.values() for event in counted}
+    if names & {"memory_read_bytes", "memory_written_bytes", "memory_bytes"}:
+        made = _of(by, "memory controllers", MACHINE)
+    elif "mbm_total_bytes" in names:
+        made = _of(by, "resctrl", FOLLOWED)
+    elif "LLC-load-misses" in sums and (misses := scaled(*sums["LLC-load-misses"])) is not None:
+        made = Bandwidth(
+            source="cache misses",
+            of=FOLLOWED,
+            lower_bound=True,
+            read_bytes=round(misses * LINE_BYTES),
+            total_bytes=round(misses * LINE_BYTES),
+            reason=(
+                f"estimated from LLC-load-misses × {LINE_BYTES} bytes, a lower bound: prefetches,"
+                " stores and what devices move are not in it"
+            ),
+        )
+    else:
+        made = Bandwidth(reason=NO_SOURCE)
+    _local(made, by, sums)
+    made.links = [
+        _traffic(which, counted, seconds(scope), sent=True)
+        for which, counted in sorted(by.items())
+        if "link_sent_bytes" in counted
+    ]
+    return _rates(made, scope, by)
+
+
+def seconds(scope: Scope) -> float:
+    """Length of the window."""
+    return scope.window.length_ns / 1e9
+
+
+def _by_scope(scope: Scope) -> Scopes:
+    by: Scopes = defaultdict(dict)
+    for which, event, value, enabled, running in scope.tables.query(
+        "SELECT scope, event, sum(value)::DOUBLE, sum(enabled)::DOUBLE, sum(running)::DOUBLE"
+        f" FROM w_perf WHERE scope <> '{THREAD}' GROUP BY ALL"
+    ):
+        by[which][event] = (value, enabled, running)
+    return by
+
+
+def _bytes(counted: Sums, *events: str) -> int | None:
+    found = [scaled(*counted[event]) for event in events if event in counted]
+    known = [value for value in found if value is not None]
+    return round(sum(known)) if known else None
+
+
+def _of(by: Scopes, source: str, of: str) -> Bandwidth:
+    def total(*events: str) -> int | None:
+        found = [_bytes(counted, *events) for counted in by.values()]
+        known = [value for value in found if value is not None]
+        return sum(known) if known else None
+
+    if source == "resctrl":
+        return Bandwidth(source=source, of=of, total_bytes=total("mbm_total_bytes"))
+    read, written = total("memory_read_bytes"), total("memory_written_bytes")
+    both = total("memory_read_bytes", "memory_written_bytes", "memory_bytes")
+    reason = None
+    if read is None or written is None:
+        reason = "the controllers of this CPU do not tell reads from writes"
+    return Bandwidth(
+        source=source,
+        of=of,
+        read_bytes=read,
+        written_bytes=written,
+        total_bytes=both,
+        reason=reason,
+    )
+
+
+_TRAFFIC = ("memory_read_bytes", "memory_written_bytes", "memory_bytes", "mbm_total_bytes")
+
+
+def _traffic(which: str, counted: Sums, length_s: float, sent: bool = False) -> Traffic:
+    events = ("link_sent_bytes",) if sent else _TRAFFIC
+    total = _bytes(counted, *events)
+    ratios = [ratio(*counted[event][1:]) for event in events if event in counted]
+    return Traffic(
+        scope=which,
+        read_bytes=None if sent else _bytes(counted, "memory_read_bytes"),
+        written_bytes=None if sent else _bytes(counted, "memory_written_bytes"),
+        total_bytes=total,
+        bytes_per_s=total / length_s if total is not None and length_s else None,
+        running_ratio=min((r for r in ratios if r is not None), default=None),
+    )
+
+
+def _local(made: Bandwidth, by: Scopes, sums: Sums) -> None:
+    """Tell how much was served by the node's own memory, by the best counter that there is."""
+
+    def total(event: str) -> int:
+        return sum(_bytes(counted, event) or 0 for counted in by.values())
+
+    loads, misses = (
+        scaled(*sums[name]) if name in sums else None for name in ("node-loads", "node-load-misses")
+    )
+    remote = total("remote_read_bytes") + total("remote_written_bytes")
+    here = total("memory_read_bytes") + total("memory_written_bytes")
+    if total("mbm_total_bytes"):
+        made.local_ratio = total("mbm_local_bytes") / total("mbm_total_bytes")
+        made.local_by = "bytes, resctrl"
+    elif any("remote_read_bytes" in counted for counted in by.values()) and here + remote:
+        made.local_ratio = here / (here + remote)
+        made.local_by = "bytes, memory controllers"
+    elif loads and misses is not None:
+        made.local_ratio = max(0.0, 1 - misses / loads)
+        made.local_by = "reads that missed the cache, node-loads and node-load-misses"
+
+
+def _rates(made: Bandwidth, scope: Scope, by: Scopes) -> Bandwidth:
+    length = seconds(scope)
+    made.nodes = [
+        _traffic(which, counted, length)
+        for which, counted in sorted(by.items())
+        if any(event in counted for event in _TRAFFIC)
+    ]
+    if made.total_bytes is None or not length:
+        return made
+    made.bytes_per_s = made.total_bytes / length
+    manifest = scope.run.manifest
+    made.attainable_bytes_per_s, made.attainable_by = attainable(
+        manifest.host.card if manifest else None
+    )
+    best = made.attainable_bytes_per_s
+    if best is None:
+        made.reason = made.reason or (
+            "what this machine can move is not known: pyrometer doctor --card measures it once"
+        )
+    else:
+        made.share_of_attainable = share(made.bytes_per_s, best)
+    return made
+
+
+def attainable(card: Mapping[str, Any] | None) -> tuple[Estimate | None, str | None]:
+    """Give the most that the host card saw the machine move, and by which measurement.
+
+    Reads move each byte once; of a triad the lines that are fetched in order to be written are not
+    in the card's figure, so it is second choice.
+    """
+    if not card:
+        return None, None
+    reads = {
+        threads: Estimate.model_validate(found)
+        for threads, found in (card.get("read_bytes_per_s") or {}).items()
+    }
+    known = {threads: one for threads, one in reads.items() if one.value is not None}
+    if known:
+        threads = max(known, key=lambda number: known[number].value or 0)
+        return known[threads], f"reading, {threads} threads"
+    if card.get("triad_bytes_per_s"):
+        return Estimate.model_validate(card["triad_bytes_per_s"]), "triad, all threads"
+    return None, None
+
+
+def share(value: float, of: Estimate) -> Estimate:
+    """Give an exact value over an estimate.
+
+    Examples
+    --------
+    >>> best = Estimate(value=10.0, low=8.0, high=12.5, level=0.95, n=9, method="median")
+    >>> made = share(5.0, best)
+    >>> made.value, made.low, made.high
+    (0.5, 0.4, 0.625)
+    """
+    return Estimate(
+        value=value / of.value if of.value else None,
+        low=value / of.high if of.high else None,
+        high=value / of.low if of.low else None,
+        level=of.level,
+        n=of.n,
+        method=f"counted, over the host card's ({of.method})",
+    )
+
+
+def energy(scope: Scope) -> list[Energy]:
+    """Energy by domain and package."""
+    length, made = seconds(scope), []
+    for which, counted in sorted(_by_scope(scope).items()):
+        for event in sorted(counted):
+            if not event.startswith("energy_"):
+                continue
+            spent = _bytes(counted, event)
+            still = not spent
+            made.append(
+                Energy(
+                    measure=event,
+                    scope=which,
+                    energy_nj=None if still else spent,
+                    watts=spent / 1e9 / length if spent and length else None,
+                    reason=STOOD_STILL if still else None,
+                )
+            )
+    return made

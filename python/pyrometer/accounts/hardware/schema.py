@@ -1,0 +1,226 @@
+"""Values about hardware and scheduler counters: parts of the structure of ``show --json``."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from pyrometer.core.estimate import Estimate
+
+
+class Counter(BaseModel):
+    """A counter of all followed threads in the window.
+
+    Attributes
+    ----------
+    value : int
+        As counted.
+    running_ratio : float or None
+        Time on the hardware over the time it was meant to count; below 1 the counter took turns
+        with others. ``None`` if its threads never ran.
+    scaled : float or None
+        ``value`` over ``running_ratio``: what it would have counted all the time, if what it did
+        not see was like what it saw. Equal to ``value`` where it never left the hardware.
+    user_only : bool
+        The kernel's own work is not in it.
+    """
+
+    event: str
+    kind: str
+    value: int
+    running_ratio: float | None = None
+    scaled: float | None = None
+    user_only: bool = False
+
+
+class NotCounted(BaseModel):
+    """A counter that could not be had, and the command that would give it."""
+
+    event: str
+    reason: str
+    remedy: str | None = None
+
+
+class Ipc(BaseModel):
+    """Instructions and cycles of something, scaled where they took turns.
+
+    Attributes
+    ----------
+    ipc, cpi : float or None
+        Instructions per cycle, cycles per instruction.
+    counted_ratio : float or None
+        Of the thing's time, the part that lies between two readings of its counters.
+    """
+
+    cycles_count: float | None = None
+    instructions_count: float | None = None
+    ipc: float | None = None
+    cpi: float | None = None
+    running_ratio: float | None = None
+    counted_ratio: float | None = None
+    reason: str | None = None
+
+
+class RoleCounters(Ipc):
+    """Counters of the threads of one role; ``counts`` by event, scaled."""
+
+    role: str
+    threads_count: int
+    counts: dict[str, float] = Field(default_factory=dict)
+
+
+class StageCounters(Ipc):
+    """Counters of the tasks of a stage attempt; of ``task_ipc`` one value per task."""
+
+    app_index: int | None = None
+    stage_id: int
+    stage_attempt: int
+    tasks_count: int
+    counts: dict[str, float] = Field(default_factory=dict)
+    task_ipc: Estimate | None = None
+
+
+class TaskCounters(Ipc):
+    """Counters of one task."""
+
+    app_index: int | None = None
+    stage_id: int
+    stage_attempt: int
+    task_attempt_id: int
+    duration_ns: int
+    counts: dict[str, float] = Field(default_factory=dict)
+
+
+class OperatorIpc(BaseModel):
+    """Instructions per cycle of the moments in which an operator was sampled."""
+
+    operator: str
+    ipc: Estimate
+    cycles_count: float
+    samples_count: int
+
+
+class CpiPart(BaseModel):
+    """One part of the cycles of an instruction."""
+
+    part: str
+    share: float
+    cpi: float | None = None
+
+
+class CpiBreakdown(BaseModel):
+    """Where cycles went; ``model`` and ``source`` name the formula."""
+
+    model: str | None = None
+    source: str | None = None
+    parts: list[CpiPart] = Field(default_factory=list)
+    running_ratio: float | None = None
+    reason: str | None = None
+
+
+class Traffic(BaseModel):
+    """Bytes of one node, package or link in the window."""
+
+    scope: str
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    total_bytes: int | None = None
+    bytes_per_s: float | None = None
+    running_ratio: float | None = None
+
+
+class Bandwidth(BaseModel):
+    """Memory traffic in the window, per second of the window, beside what the machine can move.
+
+    Attributes
+    ----------
+    source : str or None
+        ``memory controllers``, ``resctrl`` or ``cache misses``.
+    of : str or None
+        Whose traffic it is: the whole machine's, or that of the followed processes.
+    lower_bound : bool
+        Part of the traffic is not seen.
+    attainable_bytes_per_s : Estimate or None
+        Of the host card; ``attainable_by`` says which measurement.
+    share_of_attainable : Estimate or None
+        Its interval is that of the card.
+    local_ratio : float or None
+        Bytes, or reads, that were served by the node's own memory.
+    """
+
+    source: str | None = None
+    of: str | None = None
+    lower_bound: bool = False
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    total_bytes: int | None = None
+    bytes_per_s: float | None = None
+    attainable_bytes_per_s: Estimate | None = None
+    attainable_by: str | None = None
+    share_of_attainable: Estimate | None = None
+    local_ratio: float | None = None
+    local_by: str | None = None
+    nodes: list[Traffic] = Field(default_factory=list)
+    links: list[Traffic] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class ThreadPlaces(BaseModel):
+    """CPUs on which a task thread was seen."""
+
+    pid: int
+    tid: int
+    cpus_count: int
+    moves_count: int
+    migrations_count: int | None = None
+
+
+class Placement(BaseModel):
+    """Moves of task threads between CPUs in the window.
+
+    Attributes
+    ----------
+    migrations_count : int or None
+        By the kernel's counter; else ``None``.
+    moves_count : int or None
+        Changes of the CPU between two readings of a thread: a lower bound.
+    per_s : float or None
+        Of the better of the two, per second of the window.
+    by : str or None
+        Which: ``cpu-migrations`` or ``readings``.
+    """
+
+    migrations_count: int | None = None
+    moves_count: int | None = None
+    per_s: float | None = None
+    by: str | None = None
+    cpus_count: int | None = None
+    threads_count: int | None = None
+    threads: list[ThreadPlaces] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class Energy(BaseModel):
+    """Energy of one domain in the window."""
+
+    measure: str
+    scope: str
+    energy_nj: int | None = None
+    watts: float | None = None
+    reason: str | None = None
+
+
+class Hardware(BaseModel):
+    """What perf counters told of the window; ``reason`` where there is no hardware counter."""
+
+    counters: list[Counter] = Field(default_factory=list)
+    not_counted: list[NotCounted] = Field(default_factory=list)
+    ipc: Ipc = Field(default_factory=Ipc)
+    cpi: CpiBreakdown = Field(default_factory=CpiBreakdown)
+    roles: list[RoleCounters] = Field(default_factory=list)
+    stages: list[StageCounters] = Field(default_factory=list)
+    tasks: list[TaskCounters] = Field(default_factory=list)
+    operators: list[OperatorIpc] = Field(default_factory=list)
+    bandwidth: Bandwidth = Field(default_factory=Bandwidth)
+    placement: Placement = Field(default_factory=Placement)
+    energy: list[Energy] = Field(default_factory=list)
+    reason: str | None = None

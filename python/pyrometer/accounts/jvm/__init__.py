@@ -1,0 +1,1 @@
+"""The JVM's own work: compiling, collecting, stopping."""

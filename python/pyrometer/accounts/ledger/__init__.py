@@ -1,0 +1,1 @@
+"""The ledger: every slot-second and every core-second of a window once."""

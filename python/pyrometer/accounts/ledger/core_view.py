@@ -1,0 +1,271 @@
+"""Core view: CPUs × wall of a host in a window, every core-second once.
+
+Threads are counted by the probe, the host by its own counters. CPU of threads that nobody saw alive
+is told by their exits where the kernel tells these; else by subtraction, labelled so, and left out
+of the closure that it would hide.
+
+Threads that ended before anybody saw them: by their exits, else by what processes used more.
+
+Interrupt time: a row where the kernel takes it out of the threads' time, else inside them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
+from pyrometer.accounts.ledger.rows import CPU_SAMPLES, SHARE_OF_PARENT, close, counts, slug, split
+from pyrometer.accounts.ledger.schema import Row, View
+from pyrometer.accounts.ledger.sums import group_all, prepare
+from pyrometer.accounts.schema import Method
+from pyrometer.attribution.samples import UNCLASSIFIED
+from pyrometer.window.counters import BUSY, OTHER, growth
+from pyrometer.window.scope import Scope
+
+PATH = "exited_threads"
+# The only row of such a thread is that of its exit: first sight and last.
+UNSEEN = (
+    "SELECT pid, tid FROM thread_counters GROUP BY pid, tid"
+    ' HAVING count(*) = 1 AND bool_and("first" AND "last")'
+)
+
+
+def exited(scope: Scope) -> list[Row]:
+    """Tell the CPU of threads that lived between two readings.
+
+    Where the kernel told exits (taskstats, or the scheduler's events) they are exact, with the
+    roles that their names tell, and count in closure. Else the row is what the processes used more
+    than their threads as read, and does not count.
+    """
+    if scope.tables.scalar(f"SELECT count(*) FROM ({UNSEEN})"):
+        return _told(scope)
+    followed = process_cpu_ns(scope)
+    if followed is None:
+        why = "no CPU total of the followed processes"
+        return [Row(path=PATH, method="unavailable", source=why)]
+    counted = int(
+        scope.tables.scalar(
+            "SELECT coalesce(sum(run_ns), 0)::BIGINT FROM w_threads"
+            f" WHERE pid NOT IN ({OWN_PROCESS})"
+        )
+    )
+    return [
+        Row(
+            path=PATH,
+            value_ns=followed - counted,
+            method="by_complement",
+            source="process totals − Σ their threads as read: threads that ended in between",
+        )
+    ]
+
+
+def _told(scope: Scope) -> list[Row]:
+    source = "probe: counters at the exit of threads that no reading saw"
+    parts = [
+        Row(path=f"{PATH}/{slug(role)}", parent=PATH, value_ns=int(run), n=int(n), source=source)
+        for role, run, n in scope.tables.query(
+            "SELECT role, sum(run_ns)::BIGINT, count(*) FROM w_threads"
+            f" WHERE (pid, tid) IN ({UNSEEN}) AND pid NOT IN ({OWN_PROCESS})"
+            " GROUP BY role ORDER BY 2 DESC, 1"
+        )
+    ]
+    total, n = sum(row.value_ns or 0 for row in parts), sum(row.n or 0 for row in parts)
+    return [Row(path=PATH, value_ns=total, n=n, source=source), *parts]
+
+
+TICKS = "/proc/stat, in ticks of 10 ms"
+
+
+@dataclass(frozen=True)
+class Interrupts:
+    """Interrupt time of the host.
+
+    Attributes
+    ----------
+    rows : list of Row
+        Where it is no thread's time.
+    memos : list of Row
+        Where it is inside the time of the threads it interrupted.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    memos: list[Row] = field(default_factory=list)
+
+    @property
+    def apart_ns(self) -> int:
+        """Time that is no thread's."""
+        return sum(row.value_ns or 0 for row in self.rows)
+
+    @classmethod
+    def of(cls, scope: Scope, host: dict[str, int]) -> Interrupts:
+        """Tell by the pressure of interrupts whether the kernel accounts them apart.
+
+        Linux has that pressure only where it was built with ``CONFIG_IRQ_TIME_ACCOUNTING``
+        (kernel/sched/psi.c), which takes interrupts out of the time of threads
+        (``update_rq_clock_task`` in kernel/sched/core.c). Kernels before 6.1 have neither file:
+        there it is a memo.
+        """
+        apart = scope.tables.scalar(
+            "SELECT count(*) > 0 FROM os_series WHERE scope = 'host' AND name = 'psi_irq_full_ns'"
+        )
+        source = "no thread's time: this kernel accounts interrupts apart"
+        if not apart:
+            source = "it is inside the time of the threads it interrupted"
+        rows = [
+            Row(path=path, value_ns=host[f"cpu_{path}_ns"], source=f"{TICKS}; {source}")
+            for path in ("irq", "softirq")
+            if f"cpu_{path}_ns" in host
+        ]
+        if not apart:
+            return cls(memos=rows)
+        # The kernel counts what ksoftirqd does as soft interrupts and as that thread's time
+        # (irqtime_account_process_tick in kernel/sched/cputime.c).
+        threads = growth(scope, "scope = 'kernel/ksoftirqd'").get("cpu_ns")
+        for row in rows:
+            if row.path == "softirq" and threads is not None:
+                row.value_ns = max(0, (row.value_ns or 0) - threads)
+                row.source += "; without ksoftirqd, a kernel thread"
+        return cls(rows=rows)
+
+
+_ROLES = {
+    "task": "task threads",
+    "helper": "threads that work for tasks: shuffle, netty, asynchronous reads, broadcasts",
+    "driver": "the driver's threads",
+    "gc": "garbage collector threads",
+    "jit": "JIT compiler threads",
+    "vm": "other threads of the JVM itself",
+    "python": "Python processes",
+    OTHER: "threads whose name tells no role",
+}
+
+
+def core_view(scope: Scope) -> View:
+    """Make the core view of the host that the probe watched."""
+    name = scope.window.name
+    if not scope.has("thread_counters") or not scope.has("os_series"):
+        return View(window=name, reason=NO_PROBE)
+    if not scope.has_mono:
+        return View(window=name, reason=NO_CLOCK)
+    cpus = cpus_count(scope)
+    if not cpus:
+        return View(window=name, reason="the number of CPUs of the host is not known")
+    host = growth(scope, "scope = 'host'")
+    if "cpu_idle_ns" not in host:
+        return View(window=name, reason="the probe read nothing of the host in this window")
+    interrupts = Interrupts.of(scope, host)
+    kernel = _kernel_threads(scope)
+    rows = _threads(scope) + exited(scope) + kernel
+    rows += _others(scope, host, interrupts, kernel[0].value_ns) + interrupts.rows
+    ticks = 10_000_000 * cpus
+    return close(name, cpus * scope.window.length_ns, rows, interrupts.memos, ticks)
+
+
+def cpus_count(scope: Scope) -> int | None:
+    """CPUs of the host: as the launcher saw them, else the JVM."""
+    if scope.run.manifest and scope.run.manifest.host.cpus_count:
+        return scope.run.manifest.host.cpus_count
+    for (facts,) in scope.tables.query("SELECT facts FROM processes WHERE facts IS NOT NULL"):
+        try:
+            found = json.loads(facts).get("cpus_count")
+        except (ValueError, AttributeError):
+            continue
+        if isinstance(found, int) and found > 0:
+            return found
+    return None
+
+
+def _threads(scope: Scope) -> list[Row]:
+    used = {
+        role: (int(run), int(n))
+        for role, run, n in scope.tables.query(
+            f"SELECT CASE WHEN pid IN ({OWN_PROCESS}) THEN 'pyrometer' ELSE role END AS r,"
+            " sum(run_ns)::BIGINT, sum(readings_count)::BIGINT FROM w_threads t"
+            f" WHERE (pid, tid) NOT IN ({UNSEEN}) GROUP BY 1"
+        )
+    }
+    rows = []
+    for role, meaning in _ROLES.items():
+        run, n = used.get(role, (0, 0))
+        path = UNCLASSIFIED if role == OTHER else role
+        rows.append(Row(path=path, value_ns=run, n=n, source=f"probe: {meaning} (schedstat)"))
+        if role == "task" and run:
+            prepare(scope)
+            group_all(scope)
+            seen = counts(scope)[0].on_cpu
+            rows += split("task", run, seen, sum(seen.values()), CPU_SAMPLES)
+        if role == "python" and run:
+            rows += _python_in_tasks(scope, run)
+    own, n = used.get("pyrometer", (0, 0))
+    if not scope.tables.scalar(f"SELECT count(*) FROM ({OWN_PROCESS})"):
+        own += growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
+    source = "probe: Pyrometer's threads in the JVM, and the probe itself"
+    rows.append(Row(path="pyrometer", value_ns=own, n=n, source=source))
+    return rows
+
+
+def _python_in_tasks(scope: Scope, run_ns: int) -> list[Row]:
+    """Give the part of Python's CPU that workers used while a task drove them."""
+    used, n = scope.tables.query(
+        "SELECT coalesce(sum(weight), 0)::BIGINT, count(*) FROM w_python"
+        " WHERE event = 'cpu' AND role = 'python' AND task_attempt_id IS NOT NULL"
+    )[0]
+    if not n:
+        return []
+    source = f"{SHARE_OF_PARENT}: CPU between samples of workers while a task drove them"
+    return [Row(path="python/for_tasks", parent="python", value_ns=min(used, run_ns), n=n,
+                method="apportioned", source=source)]  # fmt: skip
+
+
+def _kernel_threads(scope: Scope) -> list[Row]:
+    """Give the CPU of the kernel's own threads, and of those of each name."""
+    used = scope.tables.query(
+        "SELECT split_part(scope, '/', 2), growth FROM w_series"
+        " WHERE scope LIKE 'kernel/%' AND name = 'cpu_ns' ORDER BY 2 DESC, 1"
+    )
+    path = "kernel_threads"
+    if not used:
+        why = "the probe saw no kernel threads: their CPU is among that of the other processes"
+        return [Row(path=path, method="unavailable", source=why)]
+    total = Row(
+        path=path,
+        value_ns=sum(ns for _, ns in used),
+        n=len(used),
+        source="probe: threads of the kernel itself (schedstat), read once a second",
+    )
+    return [total] + [
+        Row(path=f"{path}/{kind}", parent=path, value_ns=ns, source="threads of that name")
+        for kind, ns in used
+        if ns
+    ]
+
+
+def _others(
+    scope: Scope, host: dict[str, int], interrupts: Interrupts, kernel_ns: int | None
+) -> list[Row]:
+    followed = process_cpu_ns(scope)
+    own = growth(scope, "scope LIKE 'probe%'").get("own_cpu_ns", 0)
+    busy, counted = host.get("cpu_threads_ns"), "cpuacct.usage of the root"
+    if busy is None:
+        busy = sum(host.get(name, 0) for name in BUSY) - interrupts.apart_ns
+        counted = TICKS
+    rows = []
+    if followed is None:
+        why = "no CPU total of the followed processes"
+        rows.append(Row(path="other_processes", method="unavailable", source=why))
+    else:
+        rows.append(
+            Row(
+                path="other_processes",
+                value_ns=busy - followed - own - (kernel_ns or 0),
+                method="by_complement",
+                source=f"host busy ({counted}) − followed processes − the probe"
+                + ("; kernel threads are among them" if kernel_ns is None else " − kernel threads"),
+            )
+        )
+    for path in ("steal", "idle", "iowait"):
+        value = host.get(f"cpu_{path}_ns")
+        method: Method = "exact" if value is not None else "unavailable"
+        rows.append(Row(path=path, value_ns=value, method=method, source=TICKS))
+    return rows

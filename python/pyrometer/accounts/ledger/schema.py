@@ -1,0 +1,219 @@
+"""Rows, views and checks of the ledger.
+
+Ledgers of parts of a run, of one task beside others, and differences of two sides.
+
+The structure of ledger --json.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from pyrometer.accounts.schema import Method
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.estimate import Estimate
+from pyrometer.window.windows import RunFacts, WindowFacts
+
+
+class Row(BaseModel):
+    """One row of a ledger.
+
+    Attributes
+    ----------
+    path : str
+        Names from the top, separated by ``/``.
+    parent : str or None
+        Path of the row that this one is a part of.
+    value_ns, low_ns, high_ns : int or None
+        Time and its interval; an exact counter has no interval.
+    n : int or None
+        Readings, samples or attempts behind it.
+    method : str
+        ``exact``, ``sampled``, ``apportioned``, ``by_complement`` or ``unavailable``.
+    source : str
+        Where it comes from, or why it is missing.
+    share : float or None
+        Of the view's total.
+    """
+
+    path: str
+    parent: str | None = None
+    value_ns: int | None = None
+    low_ns: int | None = None
+    high_ns: int | None = None
+    n: int | None = None
+    method: Method = "exact"
+    source: str = ""
+    share: float | None = None
+
+
+class View(BaseModel):
+    """One view of the ledger: every slot- or core-second of a window once.
+
+    ``ended_by`` is a second breakdown of time asleep, by who ended it: beside the rows, never added
+    to them.
+    """
+
+    window: str
+    total_ns: int | None = None
+    rows: list[Row] = Field(default_factory=list)
+    memos: list[Row] = Field(default_factory=list)
+    ended_by: list[Row] = Field(default_factory=list)
+    closure_ratio: float | None = None
+    unclassified_ratio: float | None = None
+    sampling_error_ratio: float | None = None
+    resolution_ns: int | None = None
+    reason: str | None = None
+
+
+class Check(BaseModel):
+    """Two sources for the same quantity, side by side."""
+
+    name: str
+    left_ns: int | None
+    right_ns: int | None
+    difference_ratio: float | None
+    ok: bool | None
+    explanation: str
+
+
+class Ledger(BaseModel):
+    """Both views and the cross-checks."""
+
+    slot_view: View
+    core_view: View
+    checks: list[Check] = Field(default_factory=list)
+
+
+Part = Literal["iteration", "sql", "stage", "operator", "task"]
+
+
+class LedgerGroup(BaseModel):
+    """The slot view of one part of a run.
+
+    Attributes
+    ----------
+    by : str
+        What kind of part.
+    label : str
+        What to call it.
+    rest : bool
+        All parts that are not told apart, together.
+    app_index, iteration, sql_id, stage_id, stage_attempt, task_attempt_id : int or None
+        Which part it is; ``operator`` is its name.
+    tasks_count : int or None
+        Task attempts in it.
+    view : View
+        Where their time went.
+    operators : list of LedgerGroup
+        Of a task in a report: its time in each operator.
+    """
+
+    by: Part
+    label: str
+    rest: bool = False
+    app_index: int | None = None
+    iteration: int | None = None
+    sql_id: int | None = None
+    stage_id: int | None = None
+    stage_attempt: int | None = None
+    task_attempt_id: int | None = None
+    operator: str | None = None
+    tasks_count: int | None = None
+    view: View
+    operators: list[LedgerGroup] = Field(default_factory=list)
+
+
+class RowDifference(BaseModel):
+    """One row of two ledgers: B beside A, per unit of the comparison.
+
+    ``share`` is the difference over that of the totals; ``None`` where these do not differ.
+    """
+
+    path: str
+    parent: str | None = None
+    a_ns: float | None
+    b_ns: float | None
+    difference: Estimate
+    share: float | None = None
+
+
+class Side(BaseModel):
+    """The runs of one side, and how many units they are."""
+
+    runs: list[str]
+    n: int
+
+
+class LedgerDifference(BaseModel):
+    """Two sides, row by row: ``pyrometer ledger RUN… --against RUN…``.
+
+    ``unit`` says what a value is the mean of: runs (each the mean of its iterations), iterations of
+    one run, or one window, whose intervals are those of its samples.
+    """
+
+    a: Side
+    b: Side
+    unit: Literal["run", "iteration", "window"]
+    slot_view: list[RowDifference] = Field(default_factory=list)
+    core_view: list[RowDifference] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class Fact(BaseModel):
+    """A quantity of the slowest task beside the same of the middle ones."""
+
+    name: str
+    unit: str
+    task: float | str | None
+    middle: float | str | None
+
+
+class SlowestTask(BaseModel):
+    """The slowest task of a stage beside its median: mean of the tasks around it.
+
+    Attributes
+    ----------
+    task, middle : LedgerGroup
+        The task, and the mean of ``middle.tasks_count`` tasks.
+    differences : list of RowDifference
+        B is the task, A the middle; largest first.
+    ended_by : list of RowDifference
+        The same of time asleep by who ended it (tier T0).
+    facts : list of Fact
+        What the event log tells of both.
+    why : list of str
+        The largest differences in words.
+    """
+
+    task: LedgerGroup
+    middle: LedgerGroup
+    differences: list[RowDifference] = Field(default_factory=list)
+    ended_by: list[RowDifference] = Field(default_factory=list)
+    facts: list[Fact] = Field(default_factory=list)
+    why: list[str] = Field(default_factory=list)
+
+
+class LedgerReport(BaseModel):
+    """Structure of ``ledger --json``.
+
+    ``groups`` are the parts that ``by`` asked for, of ``groups_count`` in all; the views are of the
+    whole window, or of what a filter kept of it.
+    """
+
+    schema_name: str = Field(default="pyrometer/ledger/1", alias="schema")
+    run: RunFacts
+    window: WindowFacts
+    by: Part | None = None
+    slot_view: View
+    core_view: View
+    checks: list[Check] = Field(default_factory=list)
+    groups: list[LedgerGroup] = Field(default_factory=list)
+    groups_count: int | None = None
+    slowest_task: SlowestTask | None = None
+    against: LedgerDifference | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
+
+    model_config = {"populate_by_name": True}

@@ -1,0 +1,271 @@
+"""Slot view: slots × wall of a window, or the time of some task attempts, every second once.
+
+Parents come from sources that do not know of each other: CPU and spans from the plugin, run queue
+from the probe, pauses from the GC log, the rest of an attempt and idle slots from the event log.
+What they miss or count twice together is the closure; no row is made to fill it.
+
+Slots over time, from the event log: how many there were, and why those idle were idle.
+
+One sweep over all starts and ends, in the database: nothing is held in Python.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyrometer.accounts.ledger.delays import delay_memos
+from pyrometer.accounts.ledger.in_task import ended_by, from_event_log, from_spans
+from pyrometer.accounts.ledger.rows import close
+from pyrometer.accounts.ledger.schema import Row, View
+from pyrometer.accounts.ledger.sums import Only, Sums, group_all, prepare, sums
+from pyrometer.window.scope import Scope
+
+CAUSES = ("driver", "executor_startup", "waiting_to_launch", "too_few_tasks", "stage_tail")
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Slot time of a window.
+
+    Attributes
+    ----------
+    total_ns : int
+        ∫ registered slots dt.
+    busy_ns : int
+        ∫ task attempts under way dt; more than the slots where attempts overlap.
+    idle_ns : dict of str to int
+        ∫ idle slots dt by cause (``CAUSES``).
+    overlap_ns : int
+        ∫ attempts beyond the slots dt: clocks or logs that disagree.
+    """
+
+    total_ns: int
+    busy_ns: int
+    idle_ns: dict[str, int]
+    overlap_ns: int
+
+
+def slots(scope: Scope) -> Slots | None:
+    """Sweep over the window; ``None`` where no executor tells its cores."""
+    known = scope.tables.scalar("SELECT count(*) FROM executors WHERE cores_count > 0")
+    if not known or not scope.window.intervals:
+        return None
+    row = scope.tables.record(_SWEEP)
+    return Slots(
+        total_ns=int(row["total"] or 0),
+        busy_ns=int(row["busy"] or 0),
+        idle_ns={cause: int(row[cause] or 0) for cause in CAUSES},
+        overlap_ns=int(row["overlap"] or 0),
+    )
+
+
+# Deltas at an instant: slots, fresh (slots of executors that have not yet launched a task), run
+# (attempts under way), active (stages), planned and pending (their tasks in all, and not yet
+# launched), inside (the window).
+_SWEEP = """
+WITH life AS (
+  SELECT app_index, coalesce(start_wall_ns, first_event_wall_ns) AS born,
+    coalesce(end_wall_ns, last_event_wall_ns) AS gone,
+    greatest(1, coalesce(TRY_CAST(json_extract_string(
+      spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS cpus
+  FROM apps),
+places AS (
+  SELECT e.app_index, e.executor_id, e.cores_count // l.cpus AS n,
+    coalesce(e.add_wall_ns, l.born) AS since, coalesce(e.remove_wall_ns, l.gone) AS until,
+    (SELECT min(t.launch_wall_ns) FROM tasks t
+     WHERE t.app_index = e.app_index AND t.executor_id = e.executor_id) AS used
+  FROM executors e JOIN life l USING (app_index) WHERE e.cores_count > 0),
+work AS (
+  SELECT t.app_index, t.stage_id, t.stage_attempt, t.speculative, t.status,
+    t.launch_wall_ns AS since, coalesce(t.finish_wall_ns, l.gone) AS until
+  FROM tasks t JOIN life l USING (app_index) WHERE t.launch_wall_ns IS NOT NULL),
+counted AS (
+  SELECT app_index, stage_id, stage_attempt,
+    count(*) FILTER (NOT speculative) AS launches,
+    count(*) FILTER (NOT speculative AND status IN ('failed', 'killed')) AS returned
+  FROM work GROUP BY ALL),
+staged AS (
+  SELECT s.app_index, s.stage_id, s.stage_attempt, s.submit_wall_ns AS since,
+    coalesce(s.complete_wall_ns, l.gone) AS until,
+    coalesce(s.planned_tasks_count, c.launches - c.returned, 0) AS planned,
+    coalesce(c.launches, 0) AS launches, coalesce(c.returned, 0) AS returned
+  FROM stages s JOIN life l USING (app_index)
+  LEFT JOIN counted c USING (app_index, stage_id, stage_attempt)
+  WHERE s.submit_wall_ns IS NOT NULL),
+deltas(app_index, t, slots, fresh, run, active, planned, pending, inside) AS (
+  SELECT app_index, since, n, n, 0, 0, 0, 0, 0 FROM places
+  UNION ALL SELECT app_index, until, -n, 0, 0, 0, 0, 0, 0 FROM places
+  UNION ALL SELECT app_index, greatest(since, least(coalesce(used, until), until)),
+    0, -n, 0, 0, 0, 0, 0 FROM places
+  UNION ALL SELECT app_index, since, 0, 0, 1, 0, 0, CASE WHEN speculative THEN 0 ELSE -1 END, 0
+    FROM work
+  UNION ALL SELECT app_index, until, 0, 0, -1, 0, 0, 0, 0 FROM work
+  UNION ALL SELECT w.app_index, least(w.until, s.until), 0, 0, 0, 0, 0, 1, 0
+    FROM work w JOIN staged s USING (app_index, stage_id, stage_attempt)
+    WHERE NOT w.speculative AND w.status IN ('failed', 'killed')
+  UNION ALL SELECT app_index, since, 0, 0, 0, 1, planned, planned, 0 FROM staged
+  UNION ALL SELECT app_index, until, 0, 0, 0, -1, -planned, -(planned - launches + returned), 0
+    FROM staged
+  UNION ALL SELECT l.app_index, w.start_wall_ns, 0, 0, 0, 0, 0, 0, 1 FROM w, life l
+  UNION ALL SELECT l.app_index, w.end_wall_ns, 0, 0, 0, 0, 0, 0, -1 FROM w, life l),
+instants AS (
+  SELECT app_index, t, sum(slots) AS slots, sum(fresh) AS fresh, sum(run) AS run,
+    sum(active) AS active, sum(planned) AS planned, sum(pending) AS pending, sum(inside) AS inside
+  FROM deltas WHERE t IS NOT NULL GROUP BY ALL),
+levels AS (
+  SELECT t, sum(slots) OVER upto AS slots, sum(fresh) OVER upto AS fresh,
+    sum(run) OVER upto AS run, sum(active) OVER upto AS active, sum(planned) OVER upto AS planned,
+    sum(pending) OVER upto AS pending, sum(inside) OVER upto AS inside,
+    lead(t) OVER (PARTITION BY app_index ORDER BY t) - t AS dt
+  FROM instants WINDOW upto AS (PARTITION BY app_index ORDER BY t)),
+spent AS (
+  SELECT *, greatest(slots - run, 0) * dt AS idle,
+    least(greatest(slots - run, 0), greatest(fresh, 0)) * dt AS starting,
+    CASE WHEN active <= 0 THEN 'driver' WHEN pending > 0 THEN 'pending'
+      WHEN planned < slots THEN 'few' ELSE 'tail' END AS why
+  FROM levels WHERE inside > 0 AND dt > 0)
+SELECT sum(slots * dt)::BIGINT AS total, sum(run * dt)::BIGINT AS busy,
+  sum(greatest(run - slots, 0) * dt)::BIGINT AS overlap,
+  sum(idle) FILTER (why = 'driver')::BIGINT AS driver,
+  sum(starting) FILTER (why = 'pending')::BIGINT AS executor_startup,
+  sum(idle - starting) FILTER (why = 'pending')::BIGINT AS waiting_to_launch,
+  sum(idle) FILTER (why = 'few')::BIGINT AS too_few_tasks,
+  sum(idle) FILTER (why = 'tail')::BIGINT AS stage_tail
+FROM spent
+"""
+
+
+SCHEDULER_DELAY_SOURCE = (
+    "attempt − run − deserialisation − result serialisation − getting result, as Spark's"
+    " core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala"
+)
+# Both ends of an attempt are stamped in whole milliseconds: half of one each.
+EVENT_LOG_MS = 1_000_000
+_IDLE_SOURCE = {
+    "driver": "no stage was running: the driver's time",
+    "executor_startup": "tasks waited, and the executor had not yet run one",
+    "waiting_to_launch": "tasks waited while slots were free: launch or locality delay",
+    "too_few_tasks": "the running stages have fewer tasks than there are slots",
+    "stage_tail": "all tasks launched, the last ones still running",
+}
+COARSE = (
+    "from the event log alone: whole milliseconds, and no second source that closure"
+    " could be held against"
+)
+NO_WALL = (
+    "no wall-clock samples: what tasks waited for is known by subtraction, and closure"
+    " holds only spans and attempts against {whole}"
+)
+
+
+def slot_view(scope: Scope) -> View:
+    """Make the slot view of the window: slots × wall, idle ones too."""
+    found = slots(scope)
+    if found is None:
+        reason = "no executor's number of cores is known: slots × wall cannot be had"
+        return View(window=scope.window.name, reason=reason)
+    prepare(scope)
+    mine = sums(scope, group_all(scope))[0]
+    rows, memos = _rows(mine, found.overlap_ns)
+    rows += _idle(found)
+    memos += delay_memos(scope)
+    return _closed(scope, mine, found.total_ns, rows, memos, "the slots")
+
+
+def part_view(scope: Scope, mine: Sums) -> View:
+    """Make the slot view of some task attempts: their time from launch to finish."""
+    rows, memos = _rows(mine, 0)
+    return _closed(scope, mine, mine.total, rows, memos, "the attempts")
+
+
+def only_view(scope: Scope, only: Only) -> View:
+    """Make the slot view of the task attempts that a filter keeps, together."""
+    prepare(scope)
+    return part_view(scope, sums(scope, group_all(scope, only))[0])
+
+
+def _rows(mine: Sums, overlap_ns: int) -> tuple[list[Row], list[Row]]:
+    seen = mine.sources.spans
+    rows = from_spans(mine) if seen else from_event_log(mine)
+    memos = _memos(mine) if seen else []
+    used, n = mine.python
+    if used:
+        source = "samples of Python workers: CPU they used for these tasks, which awaited them"
+        memos.append(Row(path="python_workers", value_ns=used, n=n, source=source))
+    return rows + _around(mine, overlap_ns), memos
+
+
+def _closed(
+    scope: Scope, mine: Sums, total_ns: int, rows: list[Row], memos: list[Row], whole: str
+) -> View:
+    resolution = mine.attempts * EVENT_LOG_MS
+    view = close(scope.window.name, total_ns, rows, memos, resolution)
+    view.ended_by = ended_by(mine)
+    for row in view.ended_by:
+        row.share = (row.value_ns or 0) / total_ns if total_ns else None
+    if not mine.sources.spans:
+        view.reason = COARSE
+    elif any(row.path == "task/off_cpu" for row in rows):
+        view.reason = NO_WALL.format(whole=whole)
+    return view
+
+
+def _memos(mine: Sums) -> list[Row]:
+    n = mine.attempts
+    return [
+        Row(path="result_serialization", value_ns=mine.serialize, n=n,
+            source="event log: Result Serialization Time; it lies inside task"),
+        Row(path="deserialize_total", value_ns=mine.deserialize, n=n,
+            source="event log: Executor Deserialize Time; what lies inside task is counted there"),
+        Row(path="scheduler_delay_of_spark", value_ns=mine.spark_delay, n=n,
+            method="by_complement", source=SCHEDULER_DELAY_SOURCE),
+    ]  # fmt: skip
+
+
+def _around(mine: Sums, overlap_ns: int) -> list[Row]:
+    """Parts of attempts around the task's own time.
+
+    The driver notes the end of an attempt after it has given the slot to the next one: that tail,
+    attempts beyond the slots, is delay but no slot time.
+    """
+    n, delay = mine.attempts, mine.delay
+    source = SCHEDULER_DELAY_SOURCE
+    if mine.spark_delay != delay:
+        source = "attempt − task span − deserialisation before it − getting result"
+    if overlap_ns:
+        source += f"; less {overlap_ns} ns in which the slot already ran the next attempt"
+    rows = [
+        Row(
+            path="deserialize",
+            value_ns=mine.deserialize_outside,
+            n=n,
+            source="event log: Executor Deserialize Time, without what lies inside task",
+        ),
+        Row(
+            path="getting_result",
+            value_ns=mine.getting,
+            n=n,
+            source="event log: Getting Result Time to Finish Time",
+        ),
+        Row(
+            path="scheduler_delay",
+            value_ns=delay - min(delay, overlap_ns) if delay > 0 else delay,
+            n=n,
+            method="by_complement",
+            source=source,
+        ),
+    ]
+    if mine.bare:
+        source = "event log: attempts that ended without metrics"
+        rows.append(Row(path="task_without_metrics", value_ns=mine.bare, source=source))
+    return rows
+
+
+def _idle(found: Slots) -> list[Row]:
+    source = "event log: registered slots without a task attempt"
+    rows = [Row(path="idle", value_ns=sum(found.idle_ns.values()), source=source)]
+    rows += [
+        Row(path=f"idle/{c}", parent="idle", value_ns=found.idle_ns[c], source=_IDLE_SOURCE[c])
+        for c in CAUSES
+    ]
+    return rows

@@ -1,0 +1,309 @@
+"""The slowest task of a stage beside its median: why this one.
+
+Two sides of the ledger, row by row.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from pyrometer.accounts.ledger.schema import (
+    Fact,
+    LedgerGroup,
+    Row,
+    RowDifference,
+    SlowestTask,
+    View,
+)
+from pyrometer.accounts.ledger.slot_view import part_view
+from pyrometer.accounts.ledger.sums import Group, prepare, sums
+from pyrometer.core import units
+from pyrometer.core.errors import UsageError
+from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.shares import LEVEL
+from pyrometer.statistics.two import welch
+from pyrometer.window.scope import Scope
+
+
+def differences(a: Sequence[View], b: Sequence[View]) -> list[RowDifference]:
+    """Compare ledgers of two sides, one of each unit: B less A.
+
+    The interval is Welch's over the units where both sides have two or more. Else it is that of the
+    rows themselves, of samples and coarse grids, combined as independent errors; how much units
+    differ among themselves is not in it then.
+
+    Parameters
+    ----------
+    a, b : sequence of View
+        One view a unit; a row that a unit lacks is zero there.
+    """
+    sides = [[{r.path: r for r in view.rows} for view in side] for side in (a, b)]
+    paths: dict[str, str | None] = {}
+    for unit in (*sides[0], *sides[1]):
+        for path, row in unit.items():
+            if row.value_ns is not None:
+                paths.setdefault(path, row.parent)
+    totals = [statistics.fmean(v.total_ns or 0 for v in side) if side else 0 for side in (a, b)]
+    whole = totals[1] - totals[0]
+    made = []
+    for path, parent in paths.items():
+        lists = [[float(_value(unit.get(path))) for unit in side] for side in sides]
+        if not all(lists):
+            continue
+        rows = [[unit.get(path) for unit in side] for side in sides]
+        found = _difference(lists[0], lists[1], rows)
+        made.append(
+            RowDifference(
+                path=path,
+                parent=parent if parent in paths else None,
+                a_ns=statistics.fmean(lists[0]),
+                b_ns=statistics.fmean(lists[1]),
+                difference=found,
+                share=(found.value or 0) / whole if whole else None,
+            )
+        )
+    return made
+
+
+def mean_view(views: Sequence[View]) -> View:
+    """Give the mean of several windows, row by row; a row that one lacks is zero there."""
+    found = View(window=views[0].window)
+    found.total_ns = round(statistics.fmean(view.total_ns or 0 for view in views))
+    units = [{row.path: row for row in view.rows} for view in views]
+    for path, row in {row.path: row for view in views for row in view.rows}.items():
+        mean = Row(path=path, parent=row.parent, method=row.method)
+        if row.value_ns is not None:
+            value = statistics.fmean(_value(unit.get(path)) for unit in units)
+            half = math.hypot(*(_half(unit.get(path)) for unit in units)) / len(units)
+            mean.value_ns = round(value)
+            mean.low_ns, mean.high_ns = round(value - half), round(value + half)
+        found.rows.append(mean)
+    return found
+
+
+def _value(row: Row | None) -> int:
+    return 0 if row is None else row.value_ns or 0
+
+
+def _difference(a: list[float], b: list[float], rows: list[list[Row | None]]) -> Estimate:
+    tested = welch(a, b)
+    if tested is not None:
+        return tested.difference
+    value = statistics.fmean(b) - statistics.fmean(a)
+    # The error of a mean of n independent units is that of their sum over n.
+    halves = [math.hypot(*(_half(row) for row in side)) / len(side) for side in rows]
+    half = math.hypot(*halves)
+    return Estimate(
+        value=value,
+        low=value - half,
+        high=value + half,
+        level=LEVEL,
+        n=min(len(a), len(b)),
+        method="intervals of the rows",
+    )
+
+
+def _half(row: Row | None) -> float:
+    if row is None or row.low_ns is None or row.high_ns is None:
+        return 0.0
+    return (row.high_ns - row.low_ns) / 2
+
+
+# Rows and facts that are worth a sentence: parts of the difference, and times as much.
+_WORTH_SHARE = 0.1
+_WORTH_TIMES = 1.5
+_MOST_WORDS = 4
+_FACTS = (
+    ("input", "bytes", "input_bytes"),
+    ("input records", "count", "input_records_count"),
+    ("shuffle read", "bytes", "shuffle_read_local_bytes + shuffle_read_remote_bytes"),
+    ("shuffle records read", "count", "shuffle_read_records_count"),
+    ("shuffle read from elsewhere", "bytes", "shuffle_read_remote_bytes"),
+    ("shuffle written", "bytes", "shuffle_written_bytes"),
+    ("output", "bytes", "output_bytes"),
+    ("spilled to disk", "bytes", "disk_spilled_bytes"),
+    ("peak execution memory", "bytes", "peak_execution_memory_bytes"),
+    ("result", "bytes", "result_size_bytes"),
+)
+
+
+def slowest_task(
+    scope: Scope, stage_id: int | None = None, task_id: int | None = None
+) -> SlowestTask:
+    """Hold a task against the middle of its stage: mean of the tasks around the median.
+
+    Parameters
+    ----------
+    stage_id : int, optional
+        The stage; unasked, the one whose slowest task exceeds its median by most time.
+    task_id : int, optional
+        Another task than the slowest.
+
+    Raises
+    ------
+    UsageError
+        If there is no such stage or task, or nothing beside it.
+    """
+    prepare(scope)
+    keys = _choose(scope, stage_id, task_id)
+    count = int(scope.tables.scalar("SELECT count(*) FROM l_groups WHERE number = 1"))
+    task, middle = Group(0, keys, 1), Group(1, {}, count)
+    found = sums(scope, [task, middle])
+    view, other = part_view(scope, found[0]), _mean(part_view(scope, found[1]), count)
+    woken = [one.model_copy(update={"rows": one.ended_by}) for one in (other, view)]
+    stage = f"stage {keys['stage_id']}"
+    several = f"mean of {count} around the median of {stage}"
+    middle_label = several if count > 1 else f"median task of {stage}"
+    made = SlowestTask(
+        task=LedgerGroup(by="task", label=f"task {keys['task_attempt_id']} of {stage}",
+                         tasks_count=1, view=view, **keys),
+        middle=LedgerGroup(by="task", label=middle_label,
+                           app_index=keys["app_index"], stage_id=keys["stage_id"],
+                           stage_attempt=keys["stage_attempt"], tasks_count=count, view=other),
+        differences=_largest(differences([other], [view])),
+        ended_by=_largest(differences(woken[:1], woken[1:])),
+        facts=_facts(scope),
+    )  # fmt: skip
+    made.why = [*_words(made), *_told(made.facts)]
+    return made
+
+
+def _largest(rows: list[RowDifference]) -> list[RowDifference]:
+    return sorted(rows, key=lambda row: -abs(row.difference.value or 0))
+
+
+def _choose(scope: Scope, stage_id: int | None, task_id: int | None) -> dict[str, int | None]:
+    """Define ``l_groups``: the task is 0, those around the median of its stage 1."""
+    only = "true" if stage_id is None else f"stage_id = {int(stage_id)}"
+    scope.tables.define(
+        "l_placed",
+        "SELECT task, app_index, stage_id, stage_attempt, task_attempt_id, took_ns,"
+        " row_number() OVER s AS place, count(*) OVER (PARTITION BY app_index, stage_id,"
+        "  stage_attempt) AS n, median(took_ns) OVER (PARTITION BY app_index, stage_id,"
+        "  stage_attempt) AS middle"
+        f" FROM l_tasks WHERE took_ns IS NOT NULL AND status <> 'running' AND {only}"
+        " WINDOW s AS (PARTITION BY app_index, stage_id, stage_attempt"
+        "  ORDER BY took_ns, task_attempt_id)",
+    )
+    this = "place = n" if task_id is None else f"task_attempt_id = {int(task_id)}"
+    row = scope.tables.record(
+        "SELECT task, app_index, stage_id, stage_attempt, task_attempt_id FROM l_placed"
+        f" WHERE {this} AND n > 1 ORDER BY took_ns - middle DESC, stage_id LIMIT 1"
+    )
+    if not row:
+        what = "task" if task_id is None else f"task {task_id}"
+        where = "" if stage_id is None else f" of stage {stage_id}"
+        raise UsageError(
+            f"no {what}{where} in this window that ended and has others beside it",
+            "pyrometer ledger RUN --by stage lists the stages; --window application looks at all",
+        )
+    task = int(row.pop("task"))
+    # Ranks within a tenth of all tasks around the middle one; at least one, and never the task.
+    scope.tables.define(
+        "l_groups",
+        f"SELECT {task}::INTEGER AS task, 0 AS number UNION ALL"
+        " SELECT task, 1 FROM (SELECT task, row_number() OVER (ORDER BY took_ns, task_attempt_id)"
+        "   AS place, count(*) OVER () AS n FROM l_placed WHERE stage_id = ? AND stage_attempt = ?"
+        f"   AND app_index IS NOT DISTINCT FROM ? AND task <> {task})"
+        " WHERE abs(2 * place - (n + 1)) <= greatest(1, 0.2 * n)",
+        [row["stage_id"], row["stage_attempt"], row["app_index"]],
+    )
+    return {key: None if value is None else int(value) for key, value in row.items()}
+
+
+def _mean(view: View, count: int) -> View:
+    """Divide a view of several tasks: the mean task."""
+    for row in (*view.rows, *view.memos, *view.ended_by):
+        for name in ("value_ns", "low_ns", "high_ns"):
+            value = getattr(row, name)
+            if value is not None:
+                setattr(row, name, round(value / count))
+    if view.total_ns is not None:
+        view.total_ns = round(view.total_ns / count)
+    if view.resolution_ns is not None:
+        view.resolution_ns = round(view.resolution_ns / count)
+    return view
+
+
+def _facts(scope: Scope) -> list[Fact]:
+    places = ", ".join(f"avg({sql})" for _, _, sql in _FACTS)
+    rows = {
+        int(number): values
+        for number, *values in scope.tables.query(
+            "SELECT g.number, min(t.executor_id), min(t.host), min(t.locality),"
+            f" count(DISTINCT t.executor_id), {places} FROM l_groups g JOIN l_tasks l USING (task)"
+            " JOIN tasks t ON t.app_index = l.app_index AND t.task_attempt_id = l.task_attempt_id"
+            " GROUP BY g.number"
+        )
+    }
+    if len(rows) < 2:
+        return []
+    task, middle = rows[0], rows[1]
+    found = []
+    for name, value, other in zip(("executor", "host", "locality"), task, middle, strict=False):
+        if value is not None:
+            shown = other if middle[3] == 1 else "several"
+            found.append(Fact(name=name, unit="name", task=value, middle=shown))
+    for (name, unit, _), value, other in zip(_FACTS, task[4:], middle[4:], strict=True):
+        if value or other:
+            found.append(Fact(name=name, unit=unit, task=value, middle=other))
+    return found
+
+
+def _words(made: SlowestTask) -> list[str]:
+    """Say which rows make up the difference, largest first."""
+    took, usual = made.task.view.total_ns or 0, made.middle.view.total_ns or 0
+    more = took - usual
+    found = [
+        f"{made.task.label} took {units.duration(took)}, {units.duration(abs(more))}"
+        f" {'more' if more >= 0 else 'less'} than tasks around the median"
+        f" ({units.duration(usual)})"
+    ]
+    inside = {r.path for r in made.differences if r.path == "task" or r.path.startswith("task/")}
+    parts = [
+        r
+        for r in made.differences
+        if (r.parent == "task" and r.path in inside) or (r.parent is None and r.path != "task")
+    ]
+    for row in parts[:_MOST_WORDS]:
+        value = row.difference.value or 0
+        if not more or value / more < _WORTH_SHARE:
+            continue
+        children = [r for r in made.differences if r.parent == row.path]
+        deeper = next((r for r in children if (r.difference.value or 0) / more > 0), None)
+        text = f"{_name(row)}: {_signed(row)}, {units.percent(value / more)} of the difference"
+        if deeper is not None and (deeper.difference.value or 0) / value > 1 / 3:
+            text += f"; most of it {_name(deeper)} ({_signed(deeper)})"
+        found.append(text)
+    return found
+
+
+def _name(row: RowDifference) -> str:
+    return row.path.removeprefix("task/").split("/")[-1].replace("_", " ")
+
+
+def _signed(row: RowDifference) -> str:
+    value, high, low = row.difference.value or 0, row.difference.high, row.difference.low
+    text = f"{'+' if value >= 0 else ''}{units.duration(value)}"
+    half = ((high or 0) - (low or 0)) / 2
+    return f"{text} ± {units.duration(half)}" if half else text
+
+
+def _told(facts: list[Fact]) -> list[str]:
+    """Say what the task had more of: data, memory, spills."""
+    found = []
+    for fact in facts:
+        if isinstance(fact.task, str) or isinstance(fact.middle, str):
+            continue
+        task, usual = fact.task or 0, fact.middle or 0
+        if task > _WORTH_TIMES * usual:
+            show = units.size if fact.unit == "bytes" else _count
+            times = f", {units.digits(task / usual, 2)} times as much" if usual else ""
+            found.append(f"{fact.name}: {show(task)} instead of {show(usual)}{times}")
+    return found
+
+
+def _count(value: float) -> str:
+    return units.count(round(value))

@@ -1,0 +1,362 @@
+"""What the rules found for each group of task attempts, side by side: input of the rows.
+
+``l_tasks``: each task attempt of the window, from the event log and from its span.
+
+Every other rule keeps its sums by ``task``, the number that an attempt gets here.
+
+Groupings: which task attempts belong together.
+
+``l_groups`` maps each task of a grouping to a number from 0; a task that it lacks is left out. The
+window is the grouping of everything, with what ran between tasks (``task`` is null there).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pyrometer.accounts.ledger.delays import (
+    Paused,
+    RunQueue,
+    define_pauses_of_tasks,
+    define_run_queue,
+    paused,
+    run_queue,
+)
+from pyrometer.accounts.ledger.rows import Counts, counts, define_samples_of_tasks
+from pyrometer.accounts.waits.off_cpu import OffCpu, define_off_cpu, off_cpu
+from pyrometer.accounts.waits.waits import Waits, define_states, has_states, waits_of_groups
+from pyrometer.window.counters import BUSY, growth
+from pyrometer.window.scope import Scope
+
+
+def define_tasks(scope: Scope) -> None:
+    """Define ``l_tasks`` and ``l_spans``: attempts and spans, each cut to the window.
+
+    An attempt that reaches over the window's edge counts in proportion to the part inside. Columns
+    ``*_ns`` are of that part. ``wall_ns`` and ``span_cpu_ns`` are the plugin's, all else is the
+    event log's; either may be missing.
+    """
+    scope.tables.define("l_tasks", _TASKS)
+    scope.tables.define(
+        "l_spans",
+        "SELECT t.task, s.pid, s.tid, s.start_ns, s.end_ns FROM w_spans s JOIN l_tasks t"
+        " ON t.task_attempt_id = s.task_attempt_id AND t.app_index IS NOT DISTINCT FROM s.app_index"
+        " WHERE s.end_ns > s.start_ns",
+    )
+
+
+# inner: the part of the deserialisation that lies inside the span, which begins before it ends.
+_TASKS = """
+WITH known AS (
+  SELECT t.app_index, t.task_attempt_id, t.stage_id, t.stage_attempt, t.sql_id,
+    t.task_index, t.attempt, t.executor_id, t.status, t.launch_wall_ns,
+    coalesce(t.finish_wall_ns, a.end_wall_ns, a.last_event_wall_ns) AS until_wall_ns,
+    t.getting_result_wall_ns, t.executor_run_time_ns AS run, t.executor_cpu_time_ns AS cpu,
+    coalesce(t.executor_deserialize_time_ns, 0) AS deserialize,
+    coalesce(t.result_serialization_time_ns, 0) AS serialize,
+    t.shuffle_fetch_wait_time_ns AS fetch_wait
+  FROM run_tasks t LEFT JOIN apps a USING (app_index) WHERE t.launch_wall_ns IS NOT NULL),
+cut AS (
+  SELECT t.*, CASE WHEN t.until_wall_ns <= t.launch_wall_ns THEN 1.0
+      ELSE sum(greatest(0, least(t.until_wall_ns, w.end_wall_ns)
+        - greatest(t.launch_wall_ns, w.start_wall_ns))) OVER attempt
+        / (t.until_wall_ns - t.launch_wall_ns)::DOUBLE END AS inside
+  FROM known t JOIN w ON t.launch_wall_ns < w.end_wall_ns AND (t.until_wall_ns > w.start_wall_ns
+    OR (t.until_wall_ns <= t.launch_wall_ns AND t.until_wall_ns >= w.start_wall_ns))
+  WINDOW attempt AS (PARTITION BY t.app_index, t.task_attempt_id, t.launch_wall_ns)
+  QUALIFY row_number() OVER attempt = 1),
+whole AS (
+  SELECT app_index, task_attempt_id, any_value(stage_id) AS stage_id,
+    any_value(stage_attempt) AS stage_attempt, any_value(sql_id) AS sql_id,
+    max(span_end_ns - span_start_ns) AS span, sum(end_ns - start_ns) AS wall,
+    sum(cpu_ns * inside) AS cpu, count(*) AS n, count(cpu_ns) AS measured
+  FROM w_spans GROUP BY app_index, task_attempt_id),
+joined AS (
+  SELECT c.*, s.span, c.until_wall_ns - c.launch_wall_ns AS took,
+    coalesce(c.app_index, s.app_index) AS app,
+    coalesce(c.task_attempt_id, s.task_attempt_id) AS id,
+    coalesce(c.stage_id, s.stage_id) AS stage,
+    coalesce(c.stage_attempt, s.stage_attempt) AS stage_try,
+    coalesce(c.sql_id, s.sql_id) AS sql,
+    s.wall, s.cpu AS span_cpu, coalesce(s.n, 0) AS spans, coalesce(s.measured, 0) AS measured,
+    CASE WHEN c.getting_result_wall_ns IS NULL THEN 0
+      ELSE greatest(0, c.until_wall_ns - c.getting_result_wall_ns) END AS getting,
+    CASE WHEN s.span IS NULL OR c.run IS NULL THEN 0
+      ELSE least(greatest(s.span - c.run - c.serialize, 0), c.deserialize) END AS inner_part
+  FROM cut c FULL JOIN whole s
+    ON s.task_attempt_id = c.task_attempt_id AND s.app_index IS NOT DISTINCT FROM c.app_index),
+delayed AS (
+  SELECT *, greatest(0, took - run - deserialize - serialize - getting) AS sparks FROM joined)
+SELECT row_number() OVER (ORDER BY app, id)::INTEGER AS task,
+  app AS app_index, id AS task_attempt_id, stage AS stage_id, stage_try AS stage_attempt,
+  sql AS sql_id, task_index, attempt, executor_id, status, took,
+  (took IS NOT NULL)::INTEGER AS attempts,
+  took * inside AS took_ns, run * inside AS run_ns, cpu * inside AS cpu_ns,
+  deserialize * inside AS deserialize_ns,
+  (deserialize - inner_part) * inside AS deserialize_outside_ns,
+  serialize * inside AS serialize_ns,
+  CASE WHEN run IS NOT NULL THEN getting * inside END AS getting_ns,
+  sparks * inside AS spark_delay_ns,
+  CASE WHEN span IS NULL THEN sparks
+    WHEN run IS NOT NULL THEN took - span - (deserialize - inner_part) - getting
+    END * inside AS delay_ns,
+  fetch_wait * inside AS fetch_wait_ns,
+  CASE WHEN run IS NULL THEN greatest(0, took - coalesce(span, 0)) * inside END AS bare_ns,
+  wall::DOUBLE AS wall_ns, span_cpu AS span_cpu_ns, spans, measured
+FROM delayed
+"""
+
+
+By = Literal["sql", "stage", "task"]
+KEYS: dict[By, tuple[str, ...]] = {
+    "sql": ("app_index", "sql_id"),
+    "stage": ("app_index", "stage_id", "stage_attempt"),
+    "task": ("app_index", "stage_id", "stage_attempt", "task_attempt_id"),
+}
+REST = "rest"
+
+
+@dataclass(frozen=True)
+class Only:
+    """Task attempts to look at; ``None`` leaves a column free.
+
+    Attributes
+    ----------
+    app_index, stage_id, stage_attempt, sql_id, task_attempt_id : int or None
+        What they have to be.
+    """
+
+    app_index: int | None = None
+    stage_id: int | None = None
+    stage_attempt: int | None = None
+    sql_id: int | None = None
+    task_attempt_id: int | None = None
+
+    def where(self) -> str:
+        """Give the SQL condition on ``l_tasks t``."""
+        parts = [f"t.{name} = {int(v)}" for name, v in vars(self).items() if v is not None]
+        return " AND ".join(parts) or "true"
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        return all(value is None for value in vars(self).values())
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of a grouping: its number in ``l_groups``, and what its tasks have in common.
+
+    ``keys`` is empty for the window and for the rest of a grouping that was cut.
+    """
+
+    number: int
+    keys: dict[str, int | None]
+    tasks_count: int
+
+
+def group_all(scope: Scope, only: Only | None = None) -> list[Group]:
+    """Put all tasks that ``only`` keeps into one group; unasked, the whole window."""
+    if only is None or only.everything:
+        sql = "SELECT task, 0 AS number FROM l_tasks UNION ALL SELECT NULL, 0"
+    else:
+        sql = f"SELECT task, 0 AS number FROM l_tasks t WHERE {only.where()}"
+    scope.tables.define("l_groups", sql)
+    n = int(scope.tables.scalar("SELECT count(task) FROM l_groups"))
+    return [Group(0, {}, n)]
+
+
+def group_by(scope: Scope, by: By, only: Only, most: int) -> tuple[list[Group], int]:
+    """Group tasks; those with most time by themselves, all others together in a last group.
+
+    Parameters
+    ----------
+    by : str
+        What tasks of one group share.
+    only : Only
+        Tasks to look at.
+    most : int
+        Groups that are told apart.
+
+    Returns
+    -------
+    list of Group
+        Largest first; the rest, without keys, last.
+    int
+        How many groups there are in all.
+    """
+    keys = ", ".join(KEYS[by])
+    known = " AND ".join(f"{key} IS NOT NULL" for key in KEYS[by][1:2])
+    scope.tables.define(
+        "l_ranked",
+        f"SELECT *, row_number() OVER (ORDER BY time DESC, {keys}) - 1 AS number FROM"
+        f" (SELECT {keys}, coalesce(sum(took_ns), sum(wall_ns), 0) AS time, count(*) AS n"
+        f"  FROM l_tasks t WHERE {only.where()} AND {known} GROUP BY {keys})",
+    )
+    same = " AND ".join(f"t.{key} IS NOT DISTINCT FROM r.{key}" for key in KEYS[by])
+    scope.tables.define(
+        "l_groups",
+        f"SELECT t.task, coalesce(least(r.number, {most}), {most}) AS number FROM l_tasks t"
+        f" LEFT JOIN l_ranked r ON {same} WHERE {only.where()}",
+    )
+    found = [
+        Group(int(number), dict(zip(KEYS[by], values, strict=True)), int(n))
+        for *values, number, n in scope.tables.query(
+            f"SELECT {keys}, number, n FROM l_ranked WHERE number < {most} ORDER BY number"
+        )
+    ]
+    rest = int(scope.tables.scalar(f"SELECT count(*) FROM l_groups WHERE number = {most}"))
+    if rest:
+        found.append(Group(most, {}, rest))
+    return found, int(scope.tables.scalar("SELECT count(*) FROM l_ranked"))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What was recorded at all; a group of a run that has a source may still have none of it."""
+
+    spans: bool
+    threads: bool
+    pauses: bool
+    off_cpu: bool
+    states: bool
+
+
+@dataclass
+class Sums:
+    """Sums over the task attempts of one group (ns), each cut to the window.
+
+    Attributes
+    ----------
+    attempts : int
+        Attempts in the event log.
+    took, run, cpu, deserialize, deserialize_outside, serialize, getting, spark_delay, delay,
+    fetch_wait, bare : int or None
+        Of the event log; ``delay`` uses the span where there is one, ``bare`` is the time of
+        attempts without metrics.
+    spans, wall, span_cpu : int or None
+        Of the plugin: how many spans, their length, CPU of their threads; ``span_cpu`` is ``None``
+        where a span lacks it.
+    run_queue, paused, off_cpu, counts, states
+        What the rules of these names found; ``None`` where their source is missing.
+    steal : tuple of int or None
+        Time that the hypervisor took from the host, and the host's busy time.
+    python : tuple of int
+        CPU of Python workers for these tasks, and samples behind it.
+    """
+
+    sources: Sources
+    attempts: int = 0
+    took: int | None = None
+    run: int = 0
+    cpu: int | None = None
+    deserialize: int = 0
+    deserialize_outside: int = 0
+    serialize: int = 0
+    getting: int = 0
+    spark_delay: int = 0
+    delay: int = 0
+    fetch_wait: int | None = None
+    bare: int = 0
+    spans: int = 0
+    wall: int = 0
+    span_cpu: int | None = None
+    run_queue: RunQueue | None = None
+    paused: Paused | None = None
+    off_cpu: OffCpu | None = None
+    counts: Counts = field(default_factory=Counts)
+    states: Waits | None = None
+    steal: tuple[int, int] | None = None
+    python: tuple[int, int] = (0, 0)
+
+    @property
+    def total(self) -> int:
+        """Time of the attempts; of their spans where no event log knows them."""
+        return self.wall if self.took is None else self.took
+
+
+def prepare(scope: Scope) -> Sources:
+    """Leave every rule's sums per task in the database; made once for a scope."""
+    kept: Sources | None = scope.kept.get("ledger_sources")
+    # Another window of the same run makes these tables anew.
+    if kept is not None and scope.tables.scalar("SELECT name FROM l_window") == scope.window.name:
+        return kept
+    found = Sources(
+        spans=scope.has("spans") and scope.has_mono,
+        threads=scope.has("thread_counters") and scope.has_mono,
+        pauses=scope.has("gc_pauses") and scope.has_mono,
+        off_cpu=scope.has("off_cpu") and scope.has_mono,
+        states=has_states(scope),
+    )
+    scope.tables.define("l_window", "SELECT ?::VARCHAR AS name", [scope.window.name])
+    define_tasks(scope)
+    define_samples_of_tasks(scope)
+    define_pauses_of_tasks(scope)
+    if found.threads:
+        define_run_queue(scope)
+    if found.off_cpu:
+        define_off_cpu(scope)
+    if found.states:
+        define_states(scope)
+    scope.kept["ledger_sources"] = found
+    return found
+
+
+def sums(scope: Scope, groups: list[Group]) -> dict[int, Sums]:
+    """Add up every rule's sums by the groups of ``l_groups``."""
+    sources = prepare(scope)
+    found = {group.number: Sums(sources) for group in groups}
+    for row in scope.tables.records(_ATTEMPTS):
+        number = int(row.pop("number"))
+        measured = row.pop("measured")
+        mine = found[number]
+        for name, value in row.items():
+            if value is not None:
+                setattr(mine, name, int(value))
+        if mine.spans != measured or not mine.spans:
+            mine.span_cpu = None
+    host = growth(scope, "scope = 'host'") if scope.has("os_series") and scope.has_mono else {}
+    stolen, busy = host.get("cpu_steal_ns", 0), sum(host.get(name, 0) for name in BUSY)
+    queued = run_queue(scope) if sources.threads else {}
+    stops = paused(scope) if sources.pauses else {}
+    off = off_cpu(scope) if sources.off_cpu else {}
+    seen = counts(scope)
+    states = waits_of_groups(scope) if sources.states else {}
+    workers = _python(scope)
+    for number, mine in found.items():
+        mine.steal = (stolen, busy) if stolen and busy else None
+        mine.run_queue = queued.get(number, RunQueue(0, 0, 0, 0)) if sources.threads else None
+        mine.paused = stops.get(number, Paused(0, 0)) if sources.pauses else None
+        mine.off_cpu = off.get(number)
+        mine.counts = seen.get(number, Counts())
+        mine.states = states.get(number)
+        mine.python = workers.get(number, (0, 0))
+    return found
+
+
+_ATTEMPTS = """
+SELECT g.number, sum(attempts)::BIGINT AS attempts,
+  round(sum(took_ns))::BIGINT AS took, round(sum(run_ns))::BIGINT AS run,
+  round(sum(cpu_ns))::BIGINT AS cpu, round(sum(deserialize_ns))::BIGINT AS deserialize,
+  round(sum(deserialize_outside_ns))::BIGINT AS deserialize_outside,
+  round(sum(serialize_ns))::BIGINT AS serialize, round(sum(getting_ns))::BIGINT AS getting,
+  round(sum(spark_delay_ns))::BIGINT AS spark_delay, round(sum(delay_ns))::BIGINT AS delay,
+  round(sum(fetch_wait_ns))::BIGINT AS fetch_wait, round(sum(bare_ns))::BIGINT AS bare,
+  sum(spans)::BIGINT AS spans, sum(measured)::BIGINT AS measured,
+  round(sum(wall_ns))::BIGINT AS wall, round(sum(span_cpu_ns))::BIGINT AS span_cpu
+FROM l_tasks t JOIN l_groups g USING (task) GROUP BY g.number
+"""
+
+
+def _python(scope: Scope) -> dict[int, tuple[int, int]]:
+    return {
+        int(number): (int(used), int(n))
+        for number, used, n in scope.tables.query(
+            "SELECT g.number, sum(x.weight)::BIGINT, count(*) FROM w_python x"
+            " JOIN l_tasks t ON t.task_attempt_id = x.task_attempt_id"
+            "  AND (t.app_index = x.app_index OR x.app_index IS NULL)"
+            " JOIN l_groups g USING (task) WHERE x.event = 'cpu' AND x.role = 'python'"
+            " GROUP BY g.number"
+        )
+    }

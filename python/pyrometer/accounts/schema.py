@@ -1,0 +1,222 @@
+"""Spark's own structure: applications, iterations, stages, SQL executions with their plans.
+
+How a figure was found.
+
+The process and the machine beside Spark: CPU by role, I/O, collections, our instruments.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+Totals = dict[str, int | None]
+
+
+class Failed(BaseModel):
+    """Totals of attempts that failed or were killed."""
+
+    totals: Totals
+
+
+class App(BaseModel):
+    """One Spark application of the run."""
+
+    app_index: int
+    app_id: str | None = None
+    app_name: str | None = None
+    spark_version: str | None = None
+    start_wall_ns: int | None = None
+    end_wall_ns: int | None = None
+    totals: Totals = Field(default_factory=dict)
+    failed: Failed = Field(default_factory=lambda: Failed(totals={}))
+
+
+class PageCache(BaseModel):
+    """Share of the pages of the workload's files that were resident when an iteration began.
+
+    ``state`` is what was asked for with ``cache.state``; ``reason`` says why the state was not
+    reached, or why the share is not known.
+    """
+
+    state: str | None = None
+    resident_ratio: float | None = None
+    method: str | None = None
+    reason: str | None = None
+
+
+class Iteration(BaseModel):
+    """One execution of the workload; ``counters`` is what the workload itself counted."""
+
+    iteration: int
+    warmup: bool
+    elapsed_ns: int | None = None
+    status: str
+    result_rows_count: int | None = None
+    result_checksum: str | None = None
+    totals: Totals = Field(default_factory=dict)
+    cache: PageCache | None = None
+    counters: dict[str, int] = Field(default_factory=dict)
+
+
+class TaskTime(BaseModel):
+    """Durations (finish − launch) of a stage's successful attempts."""
+
+    min_ns: int | None = None
+    median_ns: int | None = None
+    p95_ns: int | None = None
+    max_ns: int | None = None
+
+
+class Stage(BaseModel):
+    """One stage attempt."""
+
+    app_index: int
+    stage_id: int
+    stage_attempt: int
+    name: str | None = None
+    sql_id: int | None = None
+    job_id: int | None = None
+    iteration: int | None = None
+    status: str
+    tasks_count: int
+    failed_tasks_count: int
+    killed_tasks_count: int
+    submit_wall_ns: int | None = None
+    complete_wall_ns: int | None = None
+    duration_ns: int | None = None
+    task_time: TaskTime = Field(default_factory=TaskTime)
+    totals: Totals = Field(default_factory=dict)
+
+
+class NodeMetric(BaseModel):
+    """One metric of a plan node, over all attempts that updated it."""
+
+    metric: str
+    metric_type: str | None = None
+    value_sum: int | None = None
+    value_min: int | None = None
+    value_max: int | None = None
+
+
+class Node(BaseModel):
+    """One node of the final plan; ``node_id`` is its pre-order index."""
+
+    node_id: int
+    parent_node_id: int | None = None
+    depth: int
+    name: str
+    simple_string: str | None = None
+    codegen_stage_id: int | None = None
+    on_cpu_ns: int | None = None
+    off_cpu_ns: int | None = None
+    samples_count: int | None = None
+    stage_ids: list[int] = Field(default_factory=list)
+    metrics: list[NodeMetric] = Field(default_factory=list)
+
+
+class Sql(BaseModel):
+    """One SQL execution with its final plan."""
+
+    app_index: int
+    sql_id: int
+    description: str | None = None
+    iteration: int | None = None
+    start_wall_ns: int | None = None
+    end_wall_ns: int | None = None
+    duration_ns: int | None = None
+    error: str | None = None
+    plan_versions_count: int
+    nodes: list[Node] = Field(default_factory=list)
+
+
+Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]
+
+
+class CpuRole(BaseModel):
+    """CPU and run-queue time of the threads of one role."""
+
+    role: str
+    cpu_ns: int
+    run_delay_ns: int | None = None
+    threads_count: int
+    method: Method = "exact"
+
+
+class Cpu(BaseModel):
+    """CPU of the whole application beside CPU as Spark sees it."""
+
+    process_cpu_ns: int | None = None
+    executor_cpu_time_ns: int | None = None
+    ratio: float | None = None
+    run_delay_ns: int | None = None
+    roles: list[CpuRole] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class CacheReads(BaseModel):
+    """Bytes that reads found in the page cache, and that block devices had to deliver."""
+
+    hit_bytes: int | None = None
+    missed_bytes: int | None = None
+    ratio: float | None = None
+    source: str | None = None
+    reason: str | None = None
+
+
+class ThreadIo(BaseModel):
+    """Bytes that the threads of a role read and wrote: by calls, and from and to block devices."""
+
+    role: str
+    threads_count: int
+    rchar_bytes: int | None = None
+    wchar_bytes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+
+
+class Io(BaseModel):
+    """Bytes read: as Spark says, as the process did, as the scan's files are."""
+
+    input_bytes: int | None = None
+    process_read_chars_bytes: int | None = None
+    process_read_bytes: int | None = None
+    scan_files_size_bytes: int | None = None
+    page_cache_ratio: float | None = None
+    page_cache: CacheReads = Field(default_factory=CacheReads)
+    threads: list[ThreadIo] = Field(default_factory=list)
+    mb_per_s_per_core: float | None = None
+    bytes_source: str | None = None
+    reason: str | None = None
+
+
+class GcKind(BaseModel):
+    """Pauses of one kind."""
+
+    kind: str
+    pauses_count: int
+    pause_total_ns: int
+    pause_max_ns: int
+
+
+class Gc(BaseModel):
+    """Stop-the-world pauses of all JVMs of the run in the window."""
+
+    pauses_count: int | None = None
+    pause_total_ns: int | None = None
+    pause_max_ns: int | None = None
+    safepoints_count: int | None = None
+    safepoint_total_ns: int | None = None
+    by_kind: list[GcKind] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class Instrument(BaseModel):
+    """What one of our own instruments cost."""
+
+    name: str
+    cpu_ns: int | None = None
+    share_of_process_cpu: float | None = None
+    reason: str | None = None
+    tier: str | None = None

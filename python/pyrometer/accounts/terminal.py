@@ -1,0 +1,197 @@
+"""The account of plain processes as text: a tree with bars, and what processes said they did.
+
+Lines of a summary about memory and about interpreted and compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.text import Text
+
+from pyrometer.accounts.ledger.terminal import view_lines
+from pyrometer.core import units
+from pyrometer.terminal.drawing import (
+    Justify,
+    Look,
+    bar,
+    bars,
+    grid,
+    heading,
+    indented,
+    interval,
+    note,
+    safe,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from pyrometer.accounts.annotations import Account, Annotated, Session
+    from pyrometer.accounts.memory import Code, Memory, SampledBytes
+    from pyrometer.accounts.schema import Io
+
+
+MOST_PROCESSES = 8
+MOST_WORDS = 10
+MOST_WAITS = 10
+
+
+def account_lines(account: Account | None, look: Look) -> Iterator[RenderableType]:
+    """Print the account; nothing where there is none."""
+    if account is None:
+        return
+    yield heading("Account: what the threads' time went to")
+    yield from view_lines(account.view, look, deep=True)
+    if account.view.total_ns is None:
+        return
+    yield heading(f"Processes ({len(account.processes)})")
+    right: Justify = "right"
+    columns: list[tuple[str, Justify]] = [
+        ("process", "left"), ("threads", right), ("followed", right), ("on CPU", right),
+        ("run queue", right), ("asleep", right),
+    ]  # fmt: skip
+    rows = [
+        [
+            f"{one.pid} {safe(one.comm)}",
+            str(one.threads_count),
+            units.duration(one.followed_ns),
+            units.duration(one.on_cpu_ns),
+            units.duration(one.run_queue_ns),
+            units.duration(one.asleep_ns),
+        ]
+        for one in account.processes[:MOST_PROCESSES]
+    ]
+    yield indented(grid(look, columns, rows))
+    if len(account.processes) > MOST_PROCESSES:
+        yield note(f"and {len(account.processes) - MOST_PROCESSES} more")
+    if account.waits:
+        yield heading("Asleep, by class and system call")
+        waits = [
+            [safe(one.wait_class.replace("_", " ")), safe(one.syscall or "?"),
+             units.duration(one.time_ns), units.percent(one.share)]
+            for one in account.waits[:MOST_WAITS]
+        ]  # fmt: skip
+        shape: list[tuple[str, Justify]] = [
+            ("class", "left"), ("system call", "left"), ("time", right), ("of all", right),
+        ]  # fmt: skip
+        yield indented(grid(look, shape, waits))
+    for process in account.annotated[:MOST_PROCESSES]:
+        yield from _annotated(process, look)
+    yield from _sessions(account.sessions)
+
+
+def _annotated(process: Annotated, look: Look) -> Iterator[RenderableType]:
+    if not any(word.on_cpu_ns or (word.waits and not word.idle) for word in process.words):
+        return
+    yield heading(f"What process {process.pid} ({safe(process.comm)}) said it did")
+    right: Justify = "right"
+    columns: list[tuple[str, Justify]] = [
+        ("its word", "left"), ("time", right), ("share", right), ("on CPU", right),
+        ("run queue", right), ("asleep", right),
+    ]  # fmt: skip
+    rows = [
+        [
+            safe(word.word),
+            units.duration(word.time_ns),
+            units.percent(word.share.value),
+            units.duration(word.on_cpu_ns),
+            units.duration(word.run_queue_ns),
+            units.duration(word.asleep_ns),
+        ]
+        for word in process.words[:MOST_WORDS]
+    ]
+    yield indented(grid(look, columns, rows))
+    if len(process.words) > MOST_WORDS:
+        yield note(f"and {len(process.words) - MOST_WORDS} more words")
+
+
+def _sessions(sessions: list[Session]) -> Iterator[RenderableType]:
+    for session in sessions:
+        of = "" if session.iteration is None else f"iteration {session.iteration}: "
+        yield note(
+            f"{of}CPU {units.percent(session.cpu_ratio)} + waits"
+            f" {units.percent(session.wait_ratio)} ="
+            f" {units.percent(session.cpu_and_wait_ratio)} of the time not idle;"
+            f" of the waits {units.percent(session.cpu_in_wait_ratio)} were on a CPU,"
+            f" {units.percent(session.asleep_in_wait_ratio)} asleep"
+        )
+
+
+def code_lines(code: Code, look: Look) -> Iterator[RenderableType]:
+    """Draw task CPU by how the JVM ran its code."""
+    if not code.kinds:
+        return
+    yield heading("Task CPU in interpreted and compiled code")
+    rows = bars(look)
+    for kind in (one for one in code.kinds if one.share):
+        part = kind.estimate
+        ends = (part.low, part.high) if part else (None, None)
+        rows.add_row(
+            kind.kind.replace("no_java_frame", "no Java frame"),
+            bar(kind.share, look.plain),
+            units.percent(kind.share),
+            interval(kind.on_cpu_ns, *ends),
+        )
+    yield indented(rows)
+
+
+def _sampled(memory: Memory) -> Iterator[str]:
+    """Tell bytes by samples, as far as there are any, with the classes of most of them."""
+    parts: tuple[tuple[str, SampledBytes], ...] = (
+        ("allocated by tasks, by samples", memory.allocation.sampled),
+        ("in use at the end, by samples", memory.live_heap),
+        ("native memory not given back, by samples", memory.native),
+    )
+    for what, part in parts:
+        if part.bytes is None or part.estimate is None:
+            continue
+        ends = " – ".join(units.size(end) for end in (part.estimate.low, part.estimate.high))
+        line = f"{what}: {units.size(part.bytes)} ({ends}, n {units.count(part.samples_count)})"
+        if part.ratio is not None:
+            low, high = units.percent(part.ratio.low), units.percent(part.ratio.high)
+            line += f", {units.percent(part.ratio.value)} ({low} – {high}) of the JVM's count"
+        yield line
+        if part.by_class:
+            yield "  most of it: " + ", ".join(
+                f"{one.class_name} {units.percent(one.share)}" for one in part.by_class[:4]
+            )
+
+
+def thread_io_lines(io: Io) -> Iterator[str]:
+    """Tell which roles of threads read and wrote most, by calls."""
+    for part in [one for one in io.threads if one.rchar_bytes or one.wchar_bytes][:4]:
+        line = f"{part.role} threads ({units.count(part.threads_count)}):"
+        line += f" {units.size(part.rchar_bytes)} read, {units.size(part.wchar_bytes)} written"
+        if part.read_bytes is not None:
+            line += f"; {units.size(part.read_bytes)} fetched from disks"
+        yield line
+
+
+def memory_lines(memory: Memory) -> Iterator[RenderableType]:
+    """Tell what tasks allocated, page faults and swap, as far as it is known."""
+    lines = []
+    allocation, faults, swap = memory.allocation, memory.faults, memory.swap
+    if allocation.allocated_bytes is not None:
+        line = f"tasks allocated {units.size(allocation.allocated_bytes)}"
+        if allocation.bytes_per_s is not None:
+            line += f", {units.size(allocation.bytes_per_s)} a second"
+        lines.append(f"{line} ({allocation.reason})" if allocation.reason else line)
+    lines += _sampled(memory)
+    if faults.minor_count is not None:
+        lines.append(
+            f"page faults of its processes: {units.count(faults.minor_count)} minor,"
+            f" {units.count(faults.major_count)} major"
+        )
+    if swap.peak_bytes:
+        lines.append(f"its processes had at most {units.size(swap.peak_bytes)} in swap")
+    if swap.host_read_bytes or swap.host_written_bytes:
+        read, written = units.size(swap.host_read_bytes), units.size(swap.host_written_bytes)
+        lines.append(f"the whole host read {read} from swap and wrote {written}")
+    if not lines:
+        return
+    yield heading("Memory")
+    for line in lines:
+        yield Padding(Text(line), (0, 0, 0, 2), expand=False)

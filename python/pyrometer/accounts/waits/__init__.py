@@ -1,0 +1,1 @@
+"""Time off the CPU: wait classes, who ended each wait, extended stacks."""

@@ -1,0 +1,48 @@
+"""A run opened at a window, with the views that more than one account reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrometer.accounts.jvm.jvm import define_pauses
+from pyrometer.attribution.python_workers import define_python
+from pyrometer.store import Run
+from pyrometer.window.counters import define_series, define_threads
+from pyrometer.window.scope import Scope
+from pyrometer.window.windows import RunFacts, choose
+
+
+def open_scope(run: Run, window: str | None) -> Scope:
+    """Cut a run to a window, with the views that more than one account reads."""
+    scope = Scope(run, choose(run, window))
+    define_threads(scope)
+    define_series(scope)
+    define_pauses(scope)
+    define_python(scope)
+    return scope
+
+
+def facts(run: Run) -> RunFacts:
+    """Tell what ran, where and how it ended."""
+    version = run.tables.scalar("SELECT min(spark_version) FROM apps")
+    started = run.tables.scalar("SELECT min(start_wall_ns) FROM apps")
+    manifest = run.manifest
+    if manifest is None:
+        return RunFacts(run_dir=str(run.paths.root), spark_version=version, started_wall_ns=started)
+    plain: dict[str, Any] = manifest.model_dump(mode="json")
+    return RunFacts(
+        run_dir=str(run.paths.root),
+        workload=manifest.workload.name,
+        command=manifest.workload.command,
+        variant=manifest.workload.variant,
+        treatment=manifest.treatment,
+        treatment_origin=dict(manifest.treatment_origin),
+        scale=manifest.workload.scale,
+        profile=manifest.profile,
+        state=manifest.state,
+        exit_code=manifest.exit.code,
+        spark_version=version or manifest.versions.get("spark"),
+        started_wall_ns=manifest.started_wall_ns or started,
+        host=plain["host"],
+        conf_overlay=plain["conf_overlay"],
+    )

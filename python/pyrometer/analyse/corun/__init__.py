@@ -1,1 +1,0 @@
-"""Workloads that ran together: slowdowns, fairness, what they fight over, and where to put them."""

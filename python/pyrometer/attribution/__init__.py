@@ -1,0 +1,1 @@
+"""From samples to SQL operators, expressions and lines of generated code."""

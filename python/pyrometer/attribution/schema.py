@@ -1,0 +1,258 @@
+"""CPU of tasks by operator, expression and kind of work.
+
+CPU of Python workers, and of the driver's Python.
+
+Structure of ``show --source --json``: generated source around the lines that CPU went to.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.estimate import Estimate
+from pyrometer.window.windows import RunFacts, WindowFacts
+
+By = Literal["line", "method", "frames"]
+
+
+class Expression(BaseModel):
+    """CPU of one expression within an operator.
+
+    Attributes
+    ----------
+    on_cpu : Estimate or None
+        The same with its interval; ``None`` where several executions were added up.
+    share : float
+        Of the operator's CPU.
+    converting_share : float
+        Of the operator's CPU: converting values in this expression.
+    by : str
+        ``line``: told by the line of generated code; ``plan``: the operator's conversions as the
+        plan has them, where lines do not tell which of them.
+    """
+
+    expression: str
+    on_cpu_ns: int
+    on_cpu: Estimate | None = None
+    samples_count: int = 0
+    share: float
+    converting_share: float = 0
+    by: Literal["line", "plan"] = "plan"
+
+
+class Operator(BaseModel):
+    """CPU of one operator of one SQL execution, by samples of task threads.
+
+    Attributes
+    ----------
+    node_text : str or None
+        The node as the plan has it, without the numbers of columns: alike in executions of the
+        same query.
+    fused : list of str
+        For a code generation cluster: the operators whose code it holds, which samples in the
+        pipeline's own method do not tell apart.
+    samples_by : dict of str to int
+        Samples by how the operator was told: ``line`` of generated code, name of a generated
+        ``method``, ``frames`` of a class that works for it alone.
+    kind : str
+        ``sql``; ``rdd`` for code outside SQL; ``task`` for what a task does besides.
+    python_cpu_ns : int or None
+        CPU of the Python workers that it drove, beside ``on_cpu_ns`` of the JVM's threads;
+        ``None`` where none was sampled.
+    """
+
+    app_index: int | None = None
+    operator: str
+    kind: Literal["sql", "rdd", "task"] = "sql"
+    node_id: int | None = None
+    node_text: str | None = None
+    sql_id: int | None = None
+    fused: list[str] = Field(default_factory=list)
+    stage_ids: list[int] = Field(default_factory=list)
+    on_cpu_ns: int | None = None
+    off_cpu_ns: int | None = None
+    on_cpu: Estimate | None = None
+    samples_count: int
+    share_of_task_cpu: float | None = None
+    samples_by: dict[By, int] = Field(default_factory=dict)
+    python_cpu_ns: int | None = None
+    python_samples_count: int = 0
+    expressions: list[Expression] = Field(default_factory=list)
+
+
+class Helper(BaseModel):
+    """CPU of helper threads by what they served.
+
+    Attributes
+    ----------
+    serves : str
+        A ``stage``, an ``sql`` execution, or ``application`` where nothing tells which.
+    """
+
+    thread: str
+    serves: Literal["stage", "sql", "application"]
+    app_index: int | None = None
+    stage_id: int | None = None
+    sql_id: int | None = None
+    on_cpu_ns: int
+    samples_count: int
+
+
+class Told(BaseModel):
+    """Shares of task CPU by how its operator was told; ``none_ratio``: not at all."""
+
+    line_ratio: float | None = None
+    method_ratio: float | None = None
+    frames_ratio: float | None = None
+    none_ratio: float | None = None
+
+
+class HugeMethod(BaseModel):
+    """A code generation cluster that ran with a method too large for HotSpot to compile.
+
+    Attributes
+    ----------
+    node_id : int
+        Node of the cluster; ``node_ids`` are the operators in it.
+    max_method_bytes, limit_bytes : int
+        Bytecode of its largest method, and HotSpot's limit (``HugeMethodLimit``).
+    """
+
+    app_index: int | None = None
+    sql_id: int | None = None
+    codegen_stage_id: int
+    node_id: int
+    node_ids: list[int] = Field(default_factory=list)
+    operators: list[str] = Field(default_factory=list)
+    max_method_bytes: int
+    limit_bytes: int
+    samples_count: int = 0
+
+
+class Unmapped(BaseModel):
+    """Task CPU whose stack names no operator."""
+
+    on_cpu_ns: int | None = None
+    ratio: float | None = None
+
+
+class Category(BaseModel):
+    """What task threads, and Python workers for tasks, were doing on the CPU."""
+
+    category: str
+    on_cpu_ns: int | None = None
+    estimate: Estimate | None = None
+    share: float | None = None
+
+
+class PythonWork(BaseModel):
+    """CPU of one kind of work in workers: kinds are those of ``schema/categories.toml``."""
+
+    work: str
+    on_cpu_ns: int
+    share: float
+
+
+class PythonFunction(BaseModel):
+    """A function of the application, by the CPU of workers in it and in what it called."""
+
+    function: str
+    file: str | None = None
+    on_cpu_ns: int
+    share: float
+
+
+class Python(BaseModel):
+    """What Python processes spent their CPU on, by the kernel's clocks of their threads.
+
+    Attributes
+    ----------
+    workers_count : int
+        Worker processes that ran in the window.
+    workers_ns, in_tasks_ns : int or None
+        CPU of workers, and the part of it whose task is known.
+    driver_ns : int or None
+        CPU of the driver's Python.
+    counted_ns : int or None
+        CPU of all Python processes as the OS probe counted it; ``seen_ratio`` is the part of it
+        that was sampled.
+    reason : str or None
+        Why something is missing.
+    """
+
+    workers_count: int = 0
+    workers_ns: int | None = None
+    in_tasks_ns: int | None = None
+    driver_ns: int | None = None
+    counted_ns: int | None = None
+    seen_ratio: float | None = None
+    work: list[PythonWork] = Field(default_factory=list)
+    functions: list[PythonFunction] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class SourceLine(BaseModel):
+    """One line of generated code; what it calls counts as its CPU.
+
+    Attributes
+    ----------
+    share : float
+        Of the window's task CPU.
+    operator, node_id, expression : optional
+        What the line is for; ``None`` where the source does not tell.
+    """
+
+    line: int
+    text: str
+    samples_count: int = 0
+    on_cpu_ns: int | None = None
+    on_cpu: Estimate | None = None
+    share: float | None = None
+    operator: str | None = None
+    node_id: int | None = None
+    expression: str | None = None
+
+
+class HotSource(BaseModel):
+    """One generated stage and the excerpts of it that hold its hottest lines.
+
+    Attributes
+    ----------
+    candidates_count : int
+        Sources that fit the plan and the samples equally well; this is the first of them.
+    hidden_lines_count : int
+        Sampled lines that no excerpt shows.
+    """
+
+    source_id: int
+    class_name: str
+    codegen_stage_id: int
+    app_index: int | None = None
+    sql_ids: list[int] = Field(default_factory=list)
+    operators: list[str] = Field(default_factory=list)
+    candidates_count: int = 1
+    lines_count: int
+    max_method_bytes: int | None = None
+    samples_count: int
+    on_cpu_ns: int | None = None
+    on_cpu: Estimate | None = None
+    share: float | None = None
+    excerpts: list[list[SourceLine]] = Field(default_factory=list)
+    hidden_lines_count: int = 0
+
+
+class SourceReport(BaseModel):
+    """Everything that ``show --source`` knows; ``reason`` says why there is nothing."""
+
+    schema_name: str = Field(default="pyrometer/source/1", alias="schema")
+    run: RunFacts
+    window: WindowFacts
+    sources: list[HotSource] = Field(default_factory=list)
+    hidden_sources_count: int = 0
+    reason: str | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
+
+    model_config = {"populate_by_name": True}

@@ -1,0 +1,248 @@
+"""A suite, query by query: what each does, how much it reads and shuffles, how long it takes."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.accounts.io import io
+from pyrometer.accounts.spark import window_totals
+from pyrometer.accounts.window import open_scope
+from pyrometer.characterise.breakdown import Breakdown, breakdowns
+from pyrometer.characterise.features import features_by_query, plan_features
+from pyrometer.core.errors import UsageError
+from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.warmup import Shape, detect, mean_estimate
+from pyrometer.store import Run
+
+_CALL_SITE = re.compile(r" at .+:\d+$")
+
+_EXECUTIONS = """
+WITH jobs_of AS (
+  SELECT app_index, sql_id, min(iteration) AS iteration FROM jobs
+  WHERE sql_id IS NOT NULL GROUP BY ALL),
+stages_of AS (
+  SELECT j.app_index, j.sql_id, s.stage_id, s.stage_attempt, s.status
+  FROM stages s JOIN jobs j ON s.app_index = j.app_index AND s.job_id = j.job_id
+  WHERE j.sql_id IS NOT NULL),
+counted AS (
+  SELECT app_index, sql_id, count(*) FILTER (status <> 'skipped') AS stages_count,
+    count(*) FILTER (status = 'skipped') AS skipped_stages_count FROM stages_of GROUP BY ALL),
+moved AS (
+  SELECT s.app_index, s.sql_id, count(*) AS tasks_count, sum(t.input_bytes)::BIGINT AS input_bytes,
+    sum(t.shuffle_read_remote_bytes + t.shuffle_read_local_bytes + t.shuffle_written_bytes)::BIGINT
+      AS shuffle_bytes
+  FROM tasks t JOIN stages_of s USING (app_index, stage_id, stage_attempt)
+  WHERE t.status = 'success' GROUP BY ALL)
+SELECT q.app_index, q.sql_id, q.description, q.start_wall_ns, q.end_wall_ns, j.iteration,
+  c.stages_count, c.skipped_stages_count, coalesce(m.tasks_count, 0) AS tasks_count,
+  m.input_bytes, m.shuffle_bytes
+FROM sql_executions q JOIN jobs_of j USING (app_index, sql_id)
+  JOIN counted c USING (app_index, sql_id) LEFT JOIN moved m USING (app_index, sql_id)
+WHERE q.error IS NULL OR q.error = ''
+ORDER BY q.app_index, q.sql_id
+"""
+_NODES = (
+    "SELECT app_index, sql_id, node_id, parent_node_id, trim(name) AS name, simple_string"
+    " FROM plan_nodes WHERE is_final ORDER BY ALL"
+)
+_SUMS = ("stages_count", "skipped_stages_count", "tasks_count", "input_bytes", "shuffle_bytes")
+
+
+class Part(BaseModel):
+    """One query of a suite.
+
+    Counts and volumes are medians over the iterations of the steady part (of all iterations where
+    none is known to be steady); operators are those of the last iteration's final plan; ``sql``
+    counts what the text asks for, ``None`` where the text is not known.
+    """
+
+    name: str
+    sql: dict[str, int] | None = None
+    operators: dict[str, int]
+    stages_count: int | None = None
+    skipped_stages_count: int | None = None
+    tasks_count: int | None = None
+    input_bytes: int | None = None
+    shuffle_bytes: int | None = None
+    shuffle_heavy: bool | None = None
+    times_ns: list[int] = Field(default_factory=list)
+    warmup: Shape
+    warmup_iterations: int | None = None
+    elapsed_ns: Estimate
+    breakdown: Breakdown | None = None
+    doubts: list[str] = Field(default_factory=list)
+
+
+class Characterisation(BaseModel):
+    """Every query of a run (``pyrometer/characterisation/1``).
+
+    ``input_reason`` says why no part has its input, where Spark counted too little of it;
+    ``breakdown_reason`` why none has its CPU by component.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/characterisation/1"] = Field(
+        "pyrometer/characterisation/1", alias="schema"
+    )
+    run_dir: str
+    workload: str | None = None
+    scale: str | float | None = None
+    iterations_count: int
+    input_reason: str | None = None
+    breakdown_reason: str | None = None
+    parts: list[Part]
+
+
+def characterise(run: Run) -> Characterisation:
+    """Tell the queries of a run apart and account for each.
+
+    A query is what carries one description in each iteration; an execution that has none but
+    Spark's call site is named ``sql/<n>`` by its place in the iteration.
+
+    Raises
+    ------
+    UsageError
+        If no SQL execution of the run had a job that succeeded.
+    """
+    executions = run.tables.records(_EXECUTIONS)
+    if any(row["iteration"] is not None for row in executions):
+        executions = [row for row in executions if row["iteration"] is not None]
+    if not executions:
+        raise UsageError(
+            f"{run.paths.root}: no SQL execution with a job in it",
+            "only Spark SQL can be told apart by query; pyrometer show tells what ran",
+        )
+    nodes: dict[tuple[int, int], list[Any]] = defaultdict(list)
+    for node in run.tables.records(_NODES):
+        nodes[node.pop("app_index"), node.pop("sql_id")].append(node)
+    parts: dict[str, dict[tuple[int, int], list[dict[str, Any]]]] = defaultdict(dict)
+    unnamed: dict[tuple[int, int], int] = defaultdict(int)
+    for row in executions:
+        iteration = (row["app_index"], row["iteration"] or 0)
+        name = row["description"] or ""
+        if not name or _CALL_SITE.search(name):
+            unnamed[iteration] += 1
+            name = f"sql/{unnamed[iteration]}"
+        parts[name].setdefault(iteration, []).append(row)
+    workload = run.manifest.workload if run.manifest else None
+    texts = features_by_query(run)
+    missed = _undercounted(run)
+    told, untold = breakdowns(run, _executed(parts))
+    return Characterisation(
+        run_dir=str(run.paths.root),
+        workload=workload.name if workload else None,
+        scale=workload.scale if workload else None,
+        iterations_count=len({key for found in parts.values() for key in found}),
+        input_reason=missed,
+        breakdown_reason=untold,
+        parts=[
+            _part(name, texts.get(name), found, nodes, _exact_times(run, name), missed).model_copy(
+                update={"breakdown": told.get(name)}
+            )
+            for name, found in parts.items()
+        ],
+    )
+
+
+def _executed(
+    parts: dict[str, dict[tuple[int, int], list[dict[str, Any]]]],
+) -> list[tuple[str, int, int]]:
+    """When each part ran, by Spark's clock, in the iterations in which it ended."""
+    return [
+        (
+            name,
+            min(row["start_wall_ns"] for row in rows),
+            max(row["end_wall_ns"] for row in rows),
+        )
+        for name, iterations in parts.items()
+        for rows in iterations.values()
+        if all(_ended(row) for row in rows)
+    ]
+
+
+def _undercounted(run: Run) -> str | None:
+    """Say what Spark missed of the input, as `io` tells; it cannot tell by query."""
+    scope = open_scope(run, None)
+    _, doubts = io(scope, *window_totals(scope))
+    return "; ".join(f"{one.message}. {one.remedy}" for one in doubts) or None
+
+
+def _exact_times(run: Run, name: str) -> dict[int, int]:
+    """Give the runner's times by iteration of a part, where an iteration had it once."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for result in run.manifest.results if run.manifest else []:
+        for part in result.parts:
+            if part.name == name and part.error is None:
+                found[result.iteration].append(part.ended_mono_ns - part.started_mono_ns)
+    return {iteration: times[0] for iteration, times in found.items() if len(times) == 1}
+
+
+def _part(
+    name: str,
+    sql: dict[str, int] | None,
+    found_in: dict[tuple[int, int], list[dict[str, Any]]],
+    nodes: dict[tuple[int, int], list[Any]],
+    exact: dict[int, int],
+    missed: str | None,
+) -> Part:
+    doubts = []
+    iterations = list(found_in.values())
+    ended = [rows for rows in iterations if all(_ended(row) for row in rows)]
+    if len(ended) < len(iterations):
+        doubts.append(f"{len(iterations) - len(ended)} iterations never ended: not counted")
+    # By the runner's clock where it timed the part (analysis and planning included), else Spark's.
+    times = [
+        exact.get(
+            rows[0]["iteration"],
+            max(row["end_wall_ns"] for row in rows) - min(row["start_wall_ns"] for row in rows),
+        )
+        for rows in ended
+    ]
+    # Spark stamps executions by the millisecond: a shorter one is taken as one.
+    found = detect([max(time, 1_000_000) for time in times])
+    if found.steady_from is None:
+        reason = "too few iterations to tell" if found.shape == "too short" else "not steady"
+        doubts.append(f"may still be warming up: {reason}")
+    steady = found.steady_from or 0
+    operators: dict[str, int] = defaultdict(int)
+    for row in iterations[-1]:
+        for feature, count in plan_features(nodes[row["app_index"], row["sql_id"]]).items():
+            operators[feature] += count
+    sums = {
+        key: _middle([_sum(row[key] for row in rows) for rows in ended[steady:]]) for key in _SUMS
+    }
+    if missed:
+        sums["input_bytes"] = None
+    read, shuffled = sums["input_bytes"], sums["shuffle_bytes"]
+    return Part(
+        name=name,
+        sql=sql,
+        operators=dict(operators),
+        **sums,
+        shuffle_heavy=None if read is None or shuffled is None else shuffled > read,
+        times_ns=times,
+        warmup=found.shape,
+        warmup_iterations=found.steady_from,
+        elapsed_ns=mean_estimate(times[steady:]),
+        doubts=doubts,
+    )
+
+
+def _ended(row: dict[str, Any]) -> bool:
+    return row["start_wall_ns"] is not None and row["end_wall_ns"] is not None
+
+
+def _sum(values: Any) -> int | None:
+    present = [value for value in values if value is not None]
+    return sum(present) if present else None
+
+
+def _middle(values: list[int | None]) -> int | None:
+    present = [value for value in values if value is not None]
+    return statistics.median_low(present) if present else None

@@ -1,0 +1,87 @@
+"""``RUN… --against RUN…``: what changed from the first runs to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import emit_json, err, human
+
+AGAINST = "--against"
+AgainstOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        AGAINST,
+        metavar="RUN…",
+        help="Tell what changed from the runs before this word (A) to those behind it (B): the"
+        " largest changes here, with -o the differential flame graph as a page.",
+        show_default=False,
+    ),
+]
+
+
+def repeated(words: Iterable[str], option: str) -> Iterator[str]:
+    """Give every word behind an option, up to the next option, that option of its own.
+
+    Examples
+    --------
+    >>> " ".join(repeated(["a", "--against", "b", "c", "--json"], "--against"))
+    'a --against b --against c --json'
+    """
+    inside = first = False
+    for word in words:
+        if word.startswith("-"):
+            inside = first = word == option
+        elif inside and not first:
+            yield option
+        else:
+            first = False
+        yield word
+
+
+class SeveralAgainst(TyperCommand):
+    """A command whose ``--against`` takes all words up to the next option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse, with the option repeated for each of its words.
+
+        Raises
+        ------
+        UsageError
+            If a run stands behind ``--against`` and yet another option: on neither side.
+        """
+        before = args[: args.index(AGAINST)] if AGAINST in args else args
+        rest = super().parse_args(ctx, list(repeated(args, AGAINST)))
+        for run in ctx.params.get("run") or ():
+            if str(run) not in before and str(run) in args:
+                raise UsageError(
+                    f"{run}: on which side is it? It stands behind {AGAINST} and another option",
+                    f"pyrometer {ctx.info_name} RUN… {AGAINST} RUN…",
+                )
+        return rest
+
+
+def print_difference(
+    a: Sequence[Path], b: Sequence[Path], output: Path | None, as_json: bool
+) -> None:
+    """Compare two sides: print the largest changes, and write the page where one is named."""
+    from rich.markup import escape
+
+    from pyrometer.flame.difference.difference import frame_difference
+    from pyrometer.flame.difference.page import write_difference
+    from pyrometer.flame.difference.terminal import show_difference
+
+    with err().status("comparing profiles"):
+        made = frame_difference(a, b) if output is None else write_difference(a, b, output)
+    console = human(as_json)
+    show_difference(console, made)
+    if output is not None:
+        size = output.stat().st_size
+        console.print(f"Page: {escape(str(output))} ({size / 1e6:.1f} MB)", soft_wrap=True)
+    if as_json:
+        emit_json(made)

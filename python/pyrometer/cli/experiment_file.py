@@ -1,0 +1,118 @@
+"""Verbs that write an experiment of their own: its file stands beside its folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pyrometer.core.errors import UsageError
+from pyrometer.terminal.console import emit_json, err, human
+
+if TYPE_CHECKING:
+    from pyrometer.experiments.judge.schema import TrialsReport
+
+
+IterationsOption = Annotated[int, typer.Option(min=1, help="Measured iterations of a trial.")]
+SettingsOption = Annotated[
+    list[str], typer.Option("--set", metavar="FACTOR=LEVEL", help="Of all trials; repeatable.")
+]
+ScaleOption = Annotated[
+    str, typer.Option("--scale", help="Of the data: test, default, seed, or a number.")
+]
+ProfileOption = Annotated[str, typer.Option(help="What is measured of each trial.")]
+SeedOption = Annotated[int | None, typer.Option(min=0, help="Of the order.")]
+GuardOption = Annotated[
+    Literal["wait", "flag", "repeat"],
+    typer.Option(help="While others use the machine: wait for calm, say so, or repeat."),
+]
+FolderOption = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty.")
+]
+
+
+@contextmanager
+def reading_trials() -> Iterator[Callable[[int, int], None]]:
+    """Show how many trials have been read, of how many."""
+    with err().status("reading trials") as status:
+        yield lambda done, of: status.update(f"reading trials: {done} of {of}")
+
+
+def tell(
+    root: Path,
+    made: TrialsReport,
+    show: Callable[[Any, Any], None],
+    write: Callable[[], Path],
+    *,
+    anything: bool,
+    as_json: bool,
+) -> None:
+    """Print what came of an experiment, and write its page where its folder lets us.
+
+    Raises
+    ------
+    Exit
+        With code 1, if there is not `anything` to tell.
+    """
+    show(human(as_json), made)
+    if os.access(root, os.W_OK):
+        human(as_json).print(str(write()), markup=False, soft_wrap=True)
+    if as_json:
+        emit_json(made)
+    if not anything:
+        raise typer.Exit(1)
+
+
+def check_new(root: Path, verb: str) -> None:
+    """Refuse a folder that a verb with an experiment of its own cannot begin in."""
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise UsageError(f"{root} is not an empty folder", f"pyrometer {verb} {root}, or -o DIR")
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Read ``--set`` as it stands, for an experiment file."""
+    name, equals, level = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--set {text!r} is not of the form factor=level", "--set jvm.heap=2g")
+    return name.strip(), level.strip()
+
+
+def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
+    """Write an experiment's file beside its folder, plan it, and show the plan.
+
+    Parameters
+    ----------
+    dry : bool
+        That is all: nothing can be carried out yet.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be planned; its file does not stay.
+    """
+    from pyrometer.cli.experiment import forecast_of
+    from pyrometer.experiments.judge import terminal
+    from pyrometer.experiments.run.loop import begin
+    from pyrometer.experiments.run.planned import plan_of
+
+    file = root.with_name(f"{root.name}.yaml")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(file)
+    try:
+        plan = plan_of(file, root)
+    except UsageError as error:
+        file.unlink()
+        # Nobody wrote it, nobody can look at it: its lines are no place to point at.
+        message = re.sub(rf"^{re.escape(str(file))}(:\d+)*: ", "", error.message)
+        raise UsageError(message, error.remedy) from error
+    if not dry:
+        begin(root, plan)
+    err().print(str(file), markup=False, soft_wrap=True)
+    terminal.plan(err(), plan, forecast_of(plan, []), brief=not dry)

@@ -1,0 +1,1 @@
+"""All that starts or observes processes."""

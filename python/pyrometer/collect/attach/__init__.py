@@ -1,0 +1,1 @@
+"""Observe a JVM or a process that is already running."""

@@ -1,0 +1,289 @@
+"""A running HotSpot JVM, spoken to through its attach socket: no JDK is needed for it.
+
+The protocol is the one of `com.sun.tools.attach` on Linux: a file ``.attach_pid<pid>`` and SIGQUIT
+make the JVM listen at ``/tmp/.java_pid<pid>``; each request is the version ``1``, a command and
+three arguments, each ended by a zero byte; the answer is a number, 0 for success, and text
+(OpenJDK, src/jdk.attach/linux and src/hotspot/os/linux/attachListener_linux.cpp).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.liveness import start_ticks
+
+LISTEN_S = 10.0
+ANSWER_S = 30.0
+_MOST_BYTES = 64 << 20
+_DISABLED = "-XX:+DisableAttachMechanism"
+
+
+class Jvm:
+    """A JVM that may be asked; nothing is sent to it before `ask` or `lines` is called.
+
+    Parameters
+    ----------
+    pid : int
+        Its process.
+
+    Raises
+    ------
+    UsageError
+        If there is no such process, or it is no HotSpot JVM.
+    CapabilityError
+        If it is another user's, or was started so that nobody can attach.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._born = require_process(pid)
+        self._proc = Path(f"/proc/{pid}")
+        self.arguments = _words(self._proc / "cmdline")
+        status = _status(pid)
+        self.uid = int(status["Uid"].split()[1])
+        self._caught = int(status["SigCgt"], 16)
+        self.inner_pid = int(status.get("NSpid", str(pid)).split()[-1])
+        require_owner(pid, "attach")
+        if not self._has_libjvm():
+            raise UsageError(
+                f"process {pid} ({status['Name']}) is no HotSpot JVM",
+                f"pyrometer probe --pid {pid}",
+            )
+        options = [*self.arguments, *_environment_options(self._proc)]
+        if _DISABLED in options:
+            raise CapabilityError(
+                f"JVM {pid} runs with {_DISABLED}: nobody can attach to it",
+                f"start it without, or take what needs no attaching: pyrometer probe --pid {pid}",
+            )
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still there."""
+        return start_ticks(self.pid) == self._born
+
+    def ask(self, command: str, *arguments: str) -> str:
+        """Run one command; returns its answer.
+
+        Raises
+        ------
+        CapabilityError
+            If the JVM does not listen, does not answer, or refuses.
+        """
+        return "".join(self.lines(command, *arguments))
+
+    def lines(self, command: str, *arguments: str) -> Iterator[str]:
+        """Run one command; gives its answer line by line, as it comes.
+
+        Raises
+        ------
+        CapabilityError
+            As `ask`.
+        """
+        given = [*arguments, "", "", ""][:3]
+        request = b"".join(word.encode() + b"\0" for word in ("1", command, *given))
+        try:
+            with self._connected() as connection:
+                connection.sendall(request)
+                with connection.makefile("r", encoding="utf-8", errors="replace") as answer:
+                    code = answer.readline().strip()
+                    if code != "0":
+                        said = " ".join(answer.read(4000).split())
+                        raise CapabilityError(
+                            f"JVM {self.pid} refused {command}: {said or f'code {code}'}"
+                        )
+                    left = _MOST_BYTES
+                    while left > 0 and (line := answer.readline(left)):
+                        left -= len(line)
+                        yield line
+        except OSError as error:
+            raise CapabilityError(
+                f"JVM {self.pid} does not answer {command}: {error.strerror or error}",
+                "it may be ending, or stopped (kill -CONT)" if self.runs else "it has ended",
+            ) from error
+
+    def properties(self) -> dict[str, str]:
+        """System properties."""
+        return parse_properties(self.ask("properties"))
+
+    def load(self, library: Path, options: str) -> int:
+        """Load a native agent, or call one that is loaded; returns what its entry point returned.
+
+        Raises
+        ------
+        CapabilityError
+            If the library cannot be loaded, in the JVM's words.
+        """
+        answer = self.ask("load", str(library), "true", options).strip()
+        # Java 8 answers the number alone, later ones "return code: 0", or the loader's complaint.
+        code = answer.rpartition(":")[2].strip() or "0"
+        if not code.lstrip("-").isdigit():
+            raise CapabilityError(f"JVM {self.pid} cannot load {library}: {answer}")
+        return int(code)
+
+    def _has_libjvm(self) -> bool:
+        try:
+            with (self._proc / "maps").open(encoding="utf-8", errors="replace") as lines:
+                return any("/libjvm.so" in line for line in lines)
+        except OSError as error:
+            raise CapabilityError(
+                f"process {self.pid} may not be looked into: {error.strerror}",
+                "run as root, outside of a container that forbids it",
+            ) from error
+
+    @property
+    def _socket(self) -> Path:
+        return self._proc / "root" / "tmp" / f".java_pid{self.inner_pid}"
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[socket.socket]:
+        if not self._socket.is_socket():
+            self._wake()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(ANSWER_S)
+            connection.connect(str(self._socket))
+            yield connection
+
+    def _wake(self) -> None:
+        # A JVM that does not catch SIGQUIT would be ended by it.
+        if not self._caught >> (signal.SIGQUIT - 1) & 1:
+            raise CapabilityError(
+                f"JVM {self.pid} does not catch SIGQUIT (started a moment ago, or with -Xrs)",
+                "try again in a second",
+            )
+        mark = self._mark()
+        try:
+            with contextlib.suppress(OSError):
+                os.chown(mark, self.uid, -1)
+            if not self.runs:
+                raise CapabilityError(f"JVM {self.pid} has ended")
+            os.kill(self.pid, signal.SIGQUIT)
+            deadline = time.monotonic() + LISTEN_S
+            while not self._socket.is_socket():
+                if time.monotonic() > deadline or not self.runs:
+                    raise CapabilityError(
+                        f"JVM {self.pid} does not begin to listen",
+                        f"it may be stopped, or run with {_DISABLED} (in a file of options)",
+                    )
+                time.sleep(0.02)
+        finally:
+            mark.unlink(missing_ok=True)
+
+    def _mark(self) -> Path:
+        name = f".attach_pid{self.inner_pid}"
+        problem: OSError | None = None
+        for folder in (self._proc / "cwd", self._proc / "root" / "tmp"):
+            try:
+                mark = folder / name
+                mark.touch(mode=0o600)
+                return mark
+            except OSError as error:
+                problem = error
+        assert problem is not None
+        raise CapabilityError(f"{problem.filename}: {problem.strerror}", "make /tmp writable")
+
+
+def require_process(pid: int) -> int:
+    """See that a process runs; returns when it started, in clock ticks after boot.
+
+    Raises
+    ------
+    UsageError
+        If it does not.
+    """
+    born = start_ticks(pid)
+    if born is None:
+        raise UsageError(f"there is no process {pid}", "ps -e tells which there are")
+    return born
+
+
+def require_owner(pid: int, verb: str) -> None:
+    """See that we may observe a process: its own user may, and root.
+
+    Raises
+    ------
+    CapabilityError
+        If it is another user's, with the command that its user would give.
+    """
+    uid = int(_status(pid)["Uid"].split()[1])
+    if os.geteuid() in (0, uid):
+        return
+    try:
+        owner = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        owner = f"#{uid}"
+    target = f"--pid {pid}" if verb == "probe" else str(pid)
+    raise CapabilityError(
+        f"process {pid} belongs to user {owner}", f"sudo -u {owner} pyrometer {verb} {target}"
+    )
+
+
+def command_line(pid: int) -> list[str]:
+    """Words that a process was started with; its name in brackets where it tells none."""
+    return _words(Path(f"/proc/{pid}/cmdline")) or [f"[{_status(pid).get('Name', pid)}]"]
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""Read what ``Properties.store`` wrote.
+
+    Examples
+    --------
+    >>> parse_properties("#Mon\na.b=x\\:\\\\y\nc\\ d=caf\\u00e9\n")
+    {'a.b': 'x:\\y', 'c d': 'café'}
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith(("#", "!")) or not line.strip():
+            continue
+        key: list[str] = []
+        value: list[str] = []
+        into = 0
+        letters = iter(line)
+        for letter in letters:
+            if letter == "\\":
+                letter = _escaped(next(letters, ""), letters)
+            elif letter in "=:" and not into:
+                into = 1
+                continue
+            (value if into else key).append(letter)
+        found["".join(key)] = "".join(value)
+    return found
+
+
+def _escaped(letter: str, rest: Iterator[str]) -> str:
+    if letter == "u":
+        digits = "".join(next(rest, "") for _ in range(4))
+        try:
+            return chr(int(digits, 16))
+        except ValueError:
+            return digits
+    return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(letter, letter)
+
+
+def _status(pid: int) -> dict[str, str]:
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"there is no process {pid}", "ps -e tells which there are") from error
+    return {k: v.strip() for k, _, v in (line.partition(":") for line in text.splitlines())}
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return []
+    return [word for word in raw.decode("utf-8", "replace").split("\0") if word]
+
+
+def _environment_options(proc: Path) -> list[str]:
+    names = ("JAVA_TOOL_OPTIONS=", "JDK_JAVA_OPTIONS=", "_JAVA_OPTIONS=")
+    found = [w.partition("=")[2] for w in _words(proc / "environ") if w.startswith(names)]
+    return [option for options in found for option in options.split()]

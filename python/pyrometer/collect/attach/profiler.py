@@ -1,0 +1,206 @@
+"""async-profiler in a JVM that runs already: started and stopped through the attach socket."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from pyrometer import _artifacts
+from pyrometer.collect.attach.hotspot import Jvm
+from pyrometer.collect.probes.base import Detached, Probe, complaint
+from pyrometer.collect.probes.stacks import StacksProbe
+from pyrometer.core.errors import CapabilityError
+from pyrometer.store.manifest import ProbeEntry
+from pyrometer.store.paths import RunPaths
+
+_STOP_S = 5.0
+_ALREADY = "already started"
+
+
+class AttachedStacks(Probe):
+    """Stacks of a running JVM, all threads: by CPU, by time, of allocations and contended locks.
+
+    Lines of code between safepoints are those of the next safepoint, as ``DebugNonSafepoints``
+    cannot be switched on any more.
+
+    Parameters
+    ----------
+    jvm : Jvm
+        The JVM.
+    role : str
+        ``driver`` or ``executor``, for the name of the recording.
+    stacks : StacksProbe
+        What to sample.
+    """
+
+    name = "stacks"
+
+    def __init__(self, jvm: Jvm, role: str, stacks: StacksProbe) -> None:
+        self.jvm = jvm
+        self.role = role
+        self._stacks = stacks
+        self._library: Path | None = None
+        self._file: Path | None = None
+        self._version: str | None = None
+        self._notes: list[str] = []
+        self._keeper = Detached()
+        self._log: Path | None = None
+
+    def asked(self) -> str:
+        """Say the events with their periods."""
+        return self._stacks.asked().replace("on task threads", "on all threads")
+
+    def start(self, paths: RunPaths, root_pid: int) -> None:
+        """Load the library and begin.
+
+        Raises
+        ------
+        CapabilityError
+            If the JVM cannot load it, or is profiled by somebody else.
+        """
+        self._library = library(self.jvm)
+        file = paths.raw.resolve() / f"profile-{self.role}-{self.jvm.pid}.jfr"
+        log = paths.raw.resolve() / f".profiler-{self.jvm.pid}.log"
+        for needed in (file, log):
+            needed.touch()
+            # Written by the JVM, which may be another user's than root, who attaches.
+            if os.geteuid() != self.jvm.uid:
+                os.chown(needed, self.jvm.uid, -1)
+        self._version = self._ask_version(log)
+        for command in attempts(self._stacks.command()):
+            log.write_bytes(b"")
+            options = f"{command},jfr,loglevel=error,log={_plain(log)},file={_plain(file)}"
+            if self.jvm.load(self._library, options) == 0:
+                self._file = file
+                break
+            said = " ".join(log.read_text(errors="replace").split()) or "no reason given"
+            if _ALREADY in said.lower():
+                file.unlink(missing_ok=True)
+                raise CapabilityError(
+                    f"JVM {self.jvm.pid} is being profiled already ({said})",
+                    "end that first; a JVM that `pyrometer run` started has its own recording",
+                )
+            self._notes.append(f"{command}: {said}")
+        log.unlink(missing_ok=True)
+        if self._file is None:
+            file.unlink(missing_ok=True)
+            raise CapabilityError(
+                f"async-profiler does not start in JVM {self.jvm.pid}: {'; '.join(self._notes)}"
+            )
+        self._keep(paths)
+
+    def stop(self) -> None:
+        """End the recording and complete its file; of a JVM that has ended it is as it was left."""
+        file, self._file = self._file, None
+        if file is not None and self._library is not None and self.jvm.runs:
+            try:
+                code = self.jvm.load(self._library, stop_options(file))
+                if code:
+                    self._notes.append(f"the profiler did not stop: code {code}")
+            except CapabilityError as error:
+                self._notes.append(error.message)
+        self._keeper.stop(_STOP_S)
+        if self._log is not None:
+            complaint(self._log)
+
+    def processes(self) -> list[int]:
+        """Pid of what waits for our death."""
+        return self._keeper.pids
+
+    def report(self, paths: RunPaths) -> ProbeEntry:
+        """Tell the size of what came."""
+        files = [file for file in paths.profiles() if file.stat().st_size]
+        size = sum(file.stat().st_size for file in files)
+        return ProbeEntry(
+            name=self.name,
+            tier=f"async-profiler {self._version}" if self._version else "async-profiler",
+            asked=self.asked(),
+            got=f"{len(files)} recording(s), {size} bytes" if files else None,
+            dropped=0 if files else None,
+            reason="; ".join(self._notes) or None,
+        )
+
+    def _ask_version(self, log: Path) -> str | None:
+        assert self._library is not None
+        with contextlib.suppress(CapabilityError, OSError):
+            self.jvm.load(self._library, f"version,loglevel=none,file={_plain(log)}")
+            return log.read_text(errors="replace").split()[0] if log.stat().st_size else None
+        return None
+
+    def _keep(self, paths: RunPaths) -> None:
+        # Killed, we could not stop it, and it would record as long as the JVM lives.
+        assert self._file is not None
+        words = ["-I", "-m", "pyrometer.collect.attach.profiler_keeper", str(os.getpid())]
+        command = [sys.executable, *words, str(self.jvm.pid), str(self._library)]
+        self._log = paths.raw / f"keeper-{self.jvm.pid}.log"
+        self._keeper.start([*command, stop_options(self._file)], self._log)
+
+
+def stop_options(file: Path) -> str:
+    """Options with which a recording is ended and completed."""
+    return f"stop,jfr,loglevel=none,file={_plain(file)}"
+
+
+def attempts(command: str) -> list[str]:
+    """Give the command, then with less of what a machine may refuse.
+
+    Examples
+    --------
+    >>> attempts("start,event=cpu,interval=10ms,lock=10ms")[1:]
+    ['start,event=ctimer,interval=10ms,lock=10ms', 'start,event=ctimer,interval=10ms']
+    """
+    timer = command.replace("event=cpu", "event=ctimer")
+    bare = [word for word in timer.split(",") if not word.startswith(("lock", "alloc", "live"))]
+    return list(dict.fromkeys([command, timer, ",".join(bare)]))
+
+
+def library(jvm: Jvm) -> Path:
+    """Give ``libasyncProfiler.so`` as the JVM opens it: one path for all calls, as it stays loaded.
+
+    Raises
+    ------
+    CapabilityError
+        If there is none for this processor, or no place for it.
+    """
+    kind = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}.get(platform.machine())
+    jar = _artifacts.plugin_jar()
+    with zipfile.ZipFile(jar) as opened:
+        name = f"{kind}/libasyncProfiler.so"
+        if name not in opened.namelist():
+            raise CapabilityError(f"there is no async-profiler for {platform.machine()} in {jar}")
+        content = opened.read(name)
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    # In the JVM's own view of /tmp: it may run in a container.
+    outside = Path(f"/proc/{jvm.pid}/root")
+    inside = Path(tempfile.gettempdir()) / f"pyrometer-{os.geteuid()}-{digest}.so"
+    seen = outside / inside.relative_to("/")
+    try:
+        if seen.is_symlink() or not seen.exists() or seen.stat().st_uid != os.geteuid():
+            seen.unlink(missing_ok=True)
+        if not seen.exists() or seen.read_bytes() != content:
+            temporary = seen.with_name(f"{seen.name}.{os.getpid()}")
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)
+            with os.fdopen(descriptor, "wb") as out:
+                out.write(content)
+            temporary.chmod(0o755)
+            temporary.replace(seen)
+    except OSError as error:
+        raise CapabilityError(
+            f"{error.filename}: {error.strerror}", "make the folder for temporary files writable"
+        ) from error
+    return inside
+
+
+def _plain(file: Path) -> str:
+    # Commas and percent signs mean something in the profiler's options.
+    text = str(file)
+    if "," in text or "%" in text:
+        raise CapabilityError(f"{text}: async-profiler takes no comma or percent sign in a path",
+                              "give another folder with -o")  # fmt: skip
+    return text

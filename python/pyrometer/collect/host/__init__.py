@@ -1,0 +1,1 @@
+"""The machine: facts, placement, control groups, kernel settings, neighbours."""

@@ -1,0 +1,206 @@
+"""Samples the stacks of this process from a thread of its own, with the CPU time of each.
+
+A sample weighs the CPU time that its thread used since the sample before (the kernel's clock of
+that thread), so a worker's samples add up to what it used, also where the interpreter lock was
+held for long by native code: one sample then weighs all of it. Which task a worker runs is what
+pyspark's own ``TaskContext`` says at that moment.
+
+Only the standard library, of any Python that Spark 3.5 and 4 run on. Written are lines of JSON,
+several samples each (docs/reference/python.md).
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import json
+import os
+import random
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+
+PERIOD_NS = 20_000_000
+# An idle process is looked at less and less often, down to this many times.
+IDLE_GAPS = 4
+# Numbers that stand for stacks: threads without Python frames, the daemon that forks workers.
+NATIVE_STACK = -1
+DAEMON_STACK = -3
+FLUSH_NS = 250_000_000
+MAX_DEPTH = 256
+# Code that unpickled functions bring comes under ever new names: forget, rather than grow.
+MAX_STACKS = 20_000
+# Below this nothing but the clock itself ran.
+QUIET_NS = 50_000
+ERRORS = 3
+
+
+class Sampler:
+    """State of one process's sampler; used by its thread alone.
+
+    Parameters
+    ----------
+    folder : str
+        Where the file goes.
+    kind : str
+        ``worker`` or ``driver``.
+    jvm : int, optional
+        Process id of the JVM that the worker works for.
+    """
+
+    def __init__(self, folder: str, kind: str, jvm: int | None) -> None:
+        self.pid = os.getpid()
+        self.main = threading.main_thread().ident
+        self.period_ns = int(os.environ.get("PYROMETER_PYTHON_PERIOD_NS") or PERIOD_NS)
+        # Workers of a JVM share a file: a task may have a process of its own.
+        self.path = os.path.join(folder, f"python-{kind}-{jvm or self.pid}.ndjson")
+        self.since = time.monotonic_ns()
+        self.header = {"k": "process", "kind": kind, "jvm": jvm, "period_ns": self.period_ns}
+        self.file = -1
+        # Not the module's own generator: its numbers are the application's.
+        self.random = random.Random()  # noqa: S311 - no secret
+        self.used: dict[int, int] = {}
+        self.stacks: dict[tuple[Any, ...], int] = {}
+        self.stacks_count = 0
+        self.lines: list[str] = []
+        self.samples: list[tuple[int, int, int, int, int, int | None]] = []
+        self.flushed_ns = self.looked_ns = self.since
+        self.process_ns = 0
+        self.own_ns = 0
+        self.told_own_ns = 0
+
+    def run(self) -> None:
+        """Sample until the process ends, or until too much went wrong."""
+        errors = 0
+        period = gap = self.period_ns / 1e9
+        while True:
+            # Uneven gaps: even ones could keep step with what the program does.
+            time.sleep(gap * self.random.uniform(0.5, 1.5))
+            try:
+                gap = period if self.look() else min(2 * gap, IDLE_GAPS * period)
+            except Exception as error:
+                errors += 1
+                if errors == ERRORS:
+                    # Where it cannot be written either, the thread ends without a word.
+                    with contextlib.suppress(Exception):
+                        self.give_up(f"{type(error).__name__}: {error}")
+                    return
+
+    def take_over(self, daemon_ns: int) -> None:
+        """Count CPU time of the daemon that forked this worker as the worker's."""
+        self.samples.append((self.since, 0, daemon_ns, 0, DAEMON_STACK, None))
+
+    def give_up(self, message: str) -> None:
+        """Say why there are no more samples."""
+        self._say({"k": "error", "message": message})
+        self._flush(time.monotonic_ns())
+
+    def look(self) -> bool:
+        """Take a sample of each thread that ran; whether any did."""
+        now = time.monotonic_ns()
+        process = time.process_time_ns()
+        own = time.thread_time_ns()
+        ran = (process - self.process_ns) - (own - self.own_ns)
+        task = _task()
+        if ran < QUIET_NS and task is None:
+            # CPU time goes on to the next sample; being idle without a task is no one's.
+            self.looked_ns = now
+            if self.samples:
+                self._flush(now)
+            return False
+        here = _thread.get_ident()
+        wall = now - self.looked_ns
+        known = 0
+        for ident, frame in sys._current_frames().items():
+            if ident == here:
+                continue
+            tid, cpu = self._cpu(ident)
+            if tid and (cpu or (task is not None and tid == self.pid)):
+                stack = self._stack(frame)
+                self.samples.append((now, tid, cpu, max(wall - cpu, 0), stack, task))
+            known += cpu
+        # Threads of native libraries have no Python frames; their CPU time is the process's.
+        if ran - known >= QUIET_NS:
+            self.samples.append((now, 0, ran - known, 0, NATIVE_STACK, task))
+        self.process_ns, self.own_ns, self.looked_ns = process, own, now
+        if now - self.flushed_ns > FLUSH_NS:
+            self._flush(now)
+        return ran >= QUIET_NS
+
+    def _cpu(self, ident: int) -> tuple[int, int]:
+        """Kernel's id of a thread and the CPU time it used since it was last seen here."""
+        if ident == self.main:
+            tid = self.pid  # threading may still have the number of before a fork
+        else:
+            thread = getattr(threading, "_active", {}).get(ident)
+            tid = getattr(thread, "native_id", None) or 0
+        if not tid:
+            return 0, 0
+        try:
+            # The CPU clock of a thread of one's own, made as the kernel does (clock_getres(2)):
+            # unlike pthread_getcpuclockid it may be asked of a thread that has just ended.
+            used = time.clock_gettime_ns(((~tid) << 3) | 6)
+        except OSError:
+            return 0, 0
+        before = self.used.get(tid, 0)
+        self.used[tid] = used
+        if len(self.used) > MAX_STACKS:
+            self.used = {tid: used}
+        return tid, max(used - before, 0)
+
+    def _stack(self, frame: FrameType | None) -> int:
+        """Give a stack its number; a new one is told first."""
+        frames: list[tuple[str, str, str, int]] = []
+        while frame is not None and len(frames) < MAX_DEPTH:
+            code = frame.f_code
+            name = getattr(code, "co_qualname", code.co_name)
+            module = frame.f_globals.get("__name__")
+            frames.append((str(module), name, code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+        key = tuple(frames)
+        number = self.stacks.get(key)
+        if number is None:
+            if len(self.stacks) >= MAX_STACKS:
+                self.stacks.clear()
+            number = self.stacks_count
+            self.stacks_count += 1
+            self.stacks[key] = number
+            told = [{"m": m, "f": f, "s": s, "l": n} for m, f, s, n in reversed(frames)]
+            self._say({"k": "stack", "id": number, "cut": frame is not None, "frames": told})
+        return number
+
+    def _say(self, record: dict[str, Any]) -> None:
+        # A process id may come again: with its start it does not.
+        record.update(pid=self.pid, since=self.since)
+        self.lines.append(json.dumps(record, separators=(",", ":")))
+
+    def _flush(self, now: int) -> None:
+        """Append all that is new in one call, so that a line is whole or missing."""
+        own = time.thread_time_ns()
+        if self.samples:
+            names = ("t", "tid", "cpu", "off", "stack", "task")
+            columns = dict(zip(names, map(list, zip(*self.samples))))  # noqa: B905 - Python 3.8
+            self._say({"k": "samples", "own": own - self.told_own_ns, "at": now, **columns})
+            self.told_own_ns = own
+            self.samples = []
+        if self.file < 0:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self.file = os.open(self.path, flags, 0o644)
+            version = ".".join(map(str, sys.version_info[:3]))
+            self._say({**self.header, "python": version, "at": now})
+        text, self.lines = "\n".join(self.lines) + "\n", []
+        self.flushed_ns = now
+        os.write(self.file, text.encode("utf-8", "replace"))
+
+
+def _task() -> int | None:
+    """Task that this process works for at this moment, as pyspark knows it."""
+    module = sys.modules.get("pyspark.taskcontext")
+    context = getattr(getattr(module, "TaskContext", None), "_taskContext", None)
+    found = getattr(context, "_taskAttemptId", None)
+    return found if isinstance(found, int) else None

@@ -1,0 +1,1 @@
+"""Launch one trial, keep its record, end it."""

@@ -1,0 +1,163 @@
+"""A standalone cluster on this machine: a master and a worker for each executor, for one run."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyrometer.collect.host.neighbours import Companions
+from pyrometer.collect.host.placement import ANYWHERE, Place
+from pyrometer.collect.launch.treatment import Applied, executor_layout
+from pyrometer.core.errors import CapabilityError
+from pyrometer.trial.factors import Level
+from pyrometer.workloads.spark import find_spark
+
+ADDRESS = "127.0.0.1"
+READY_S = 90.0
+DAEMON_MEMORY = "384m"
+
+_MAIN = "org.apache.spark.deploy."
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster to launch.
+
+    Attributes
+    ----------
+    spark_class : str
+        Spark's script that starts a JVM of its own.
+    workers, cores, memory_mib : int
+        Number of workers; cores and memory of each, which one executor takes as a whole.
+    port, web_port : int
+        Of the master.
+    """
+
+    spark_class: str
+    workers: int
+    cores: int
+    memory_mib: int
+    port: int
+    web_port: int
+
+    @property
+    def url(self) -> str:
+        """Address of the master."""
+        return f"spark://{ADDRESS}:{self.port}"
+
+
+def clustered(
+    applied: Applied, treatment: Mapping[str, Level], spark_home: str | None
+) -> tuple[Applied, Cluster | None]:
+    """Decide the cluster of ``layout.cluster=standalone``, and point the application to it.
+
+    Raises
+    ------
+    CapabilityError
+        If that Spark cannot start one.
+    """
+    if treatment.get("layout.cluster") != "standalone":
+        return applied, None
+    home = Path(spark_home) if spark_home else find_spark().home
+    script = home / "bin" / "spark-class"
+    if not script.is_file():
+        raise CapabilityError(f"layout.cluster=standalone: there is no {script}", "set spark.home")
+    executors, cores, memory = executor_layout(treatment)
+    cluster = Cluster(str(script), executors, cores, memory, *_free_ports(2))
+    force = {
+        **applied.force,
+        "spark.master": cluster.url,
+        "spark.executor.cores": str(cores),
+        "spark.executor.memory": f"{memory}m",
+        "spark.cores.max": str(executors * cores),
+        # Tasks wait until all executors are there: else the first of them would get them all.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    }
+    return replace(applied, force=force), cluster
+
+
+def start(
+    cluster: Cluster,
+    companions: Companions,
+    env: Mapping[str, str],
+    folder: Path,
+    place: Place = ANYWHERE,
+) -> None:
+    """Start master and workers, and wait until all are registered.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        What to start.
+    companions : Companions
+        Who ends them.
+    env : mapping
+        Environment of the application, which executors inherit.
+    folder : Path
+        For their logs and the folders of executors.
+    place : Place
+        Where all of it runs.
+
+    Raises
+    ------
+    CapabilityError
+        If one does not start, with what it wrote last.
+    """
+    folder.mkdir(exist_ok=True)
+    env = {**env, "SPARK_DAEMON_MEMORY": DAEMON_MEMORY, "SPARK_LOCAL_IP": ADDRESS}
+
+    def launch(name: str, *arguments: str) -> None:
+        command = [cluster.spark_class, f"{_MAIN}{name.partition('-')[0]}", *arguments]
+        companions.start(name, [*command], folder / f"{name}.log", env, place)
+
+    master = ("--host", ADDRESS, "--port", str(cluster.port), "--webui-port", str(cluster.web_port))
+    launch("master.Master", *master)
+    _until(lambda: _workers(cluster) is not None, "the master", companions, folder)
+    for number in range(cluster.workers):
+        launch(
+            f"worker.Worker-{number}", "--host", ADDRESS, "--webui-port", "0",
+            "--cores", str(cluster.cores), "--memory", f"{cluster.memory_mib}m",
+            "--work-dir", str(folder / f"work-{number}"), cluster.url,
+        )  # fmt: skip
+    _until(lambda: _workers(cluster) == cluster.workers, "its workers", companions, folder)
+
+
+def _until(ready: Callable[[], bool], what: str, companions: Companions, folder: Path) -> None:
+    deadline = time.monotonic() + READY_S
+    while not ready():
+        if companions.gone or time.monotonic() > deadline:
+            logs = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+            last = logs[-1].read_text("utf-8", "replace").strip().splitlines()[-3:] if logs else []
+            why = "; ".join(companions.gone) or f"not ready within {READY_S:.0f} s"
+            raise CapabilityError(
+                f"the standalone cluster did not start: {what}: {why}: {' | '.join(last)}",
+                f"its logs were in {folder}; layout.cluster=local-cluster needs none",
+            )
+        time.sleep(0.1)
+
+
+def _workers(cluster: Cluster) -> int | None:
+    """Ask the master how many workers it knows; ``None`` while it does not answer."""
+    # Not by urllib: where the environment names a proxy, it would ask that for this machine.
+    connection = http.client.HTTPConnection(ADDRESS, cluster.web_port, timeout=5.0)
+    try:
+        with contextlib.closing(connection):
+            connection.request("GET", "/json/")
+            return int(json.load(connection.getresponse())["aliveworkers"])
+    except (OSError, http.client.HTTPException, ValueError, KeyError):
+        return None
+
+
+def _free_ports(count: int) -> list[int]:
+    listening = [socket.create_server((ADDRESS, 0)) for _ in range(count)]
+    try:
+        return [one.getsockname()[1] for one in listening]
+    finally:
+        for one in listening:
+            one.close()

@@ -1,0 +1,105 @@
+"""What a launched process is told: its environment, and the keys for the agent in its JVMs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyrometer.collect.launch import command as commands
+from pyrometer.collect.launch.treatment import Applied
+from pyrometer.collect.probes.base import Needs
+from pyrometer.core.errors import UsageError
+from pyrometer.store.paths import RunPaths
+from pyrometer.workloads.spark import find_spark
+
+INSIDE = "PYROMETER_RUN_DIR"
+
+# What java.util.Properties would read otherwise.
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"})
+
+
+def base_environment(paths: RunPaths) -> dict[str, str]:
+    """Our environment with what tells the application's JVMs where to write.
+
+    Raises
+    ------
+    UsageError
+        If this already is inside a run.
+    """
+    outer = os.environ.get(INSIDE)
+    if outer:
+        raise UsageError(
+            f"this is already inside a run of Pyrometer ({outer})",
+            "run the inner command without Pyrometer, or unset " + INSIDE,
+        )
+    return {
+        **os.environ,
+        INSIDE: str(paths.root),
+        "PYROMETER_AGENT_PROPERTIES": str(paths.agent_properties),
+    }
+
+
+def add_submit_options(env: dict[str, str], options: list[str]) -> None:
+    """Append JVM options to ``SPARK_SUBMIT_OPTS``; the user's own content stays in front."""
+    own = env.get("SPARK_SUBMIT_OPTS", "").strip()
+    ours = commands.join_options(options)
+    env["SPARK_SUBMIT_OPTS"] = " ".join(part for part in (own, ours) if part)
+
+
+def add_needs(env: dict[str, str], needs: Needs) -> None:
+    """Add what probes need in the environment; the user's own ``PYTHONPATH`` stays behind ours."""
+    env.update(needs.environment)
+    if needs.python_path:
+        own = env.get("PYTHONPATH")
+        env["PYTHONPATH"] = os.pathsep.join([*needs.python_path, *([own] if own else [])])
+
+
+def prepend_pyspark_arguments(env: dict[str, str], options: tuple[str, ...]) -> None:
+    """Put Spark options in front of what PySpark gives to ``spark-submit``."""
+    own = env.get("PYSPARK_SUBMIT_ARGS", "").strip() or "pyspark-shell"
+    env["PYSPARK_SUBMIT_ARGS"] = f"{commands.shown(options)} {own}"
+
+
+def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
+    """Keys of ``agent.properties``: of the probes, then of the treatment."""
+    keys = dict(needs.agent)
+    options = [*needs.executor_options, *applied.executor_options, *applied.jvm_options]
+    if options:
+        keys["append.spark.executor.extraJavaOptions"] = " ".join(options)
+    keys.update({f"force.{name}": value for name, value in applied.force.items()})
+    return keys
+
+
+def properties_text(keys: Mapping[str, str]) -> str:
+    r"""Write ``agent.properties``.
+
+    Examples
+    --------
+    >>> properties_text({"raw.dir": "/a\\b", "x": " y\n"})
+    'raw.dir=/a\\\\b\nx=\\ y\\n\n'
+    """
+    lines = []
+    for key, value in keys.items():
+        text = value.translate(_ESCAPES)
+        lines.append(f"{key}={chr(92) + text if text.startswith(' ') else text}\n")
+    return "".join(lines)
+
+
+def pip_spark() -> list[Path]:
+    """Folders where pip may have put Spark's scripts."""
+    import importlib.util
+
+    places = [Path(sys.executable).parent]
+    spec = importlib.util.find_spec("pyspark")
+    if spec is not None and spec.origin:
+        places.append(Path(spec.origin).parent / "bin")
+    return places
+
+
+def use_own_spark(env: dict[str, str]) -> None:
+    """Have Spark's scripts use the Spark and the Python that Pyrometer is installed with."""
+    spark = find_spark()
+    env["SPARK_HOME"] = str(spark.home)
+    env.setdefault("PYSPARK_PYTHON", spark.python)

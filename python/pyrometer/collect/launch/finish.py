@@ -1,0 +1,291 @@
+"""After the application's end: what was delivered, what happened, what to doubt.
+
+How a run ended, and why, in words.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyrometer.collect.host import cgroup
+from pyrometer.collect.launch import launch as own
+from pyrometer.collect.launch.launch import Launch
+from pyrometer.collect.launch.process import TIMEOUT, Ending
+from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
+from pyrometer.collect.probes.base import Probe
+from pyrometer.store.manifest import Exit, ProbeEntry, Result, State
+from pyrometer.trial.factors import Level
+
+LONGEST_ERROR = 400
+"""Characters of an error that are told; the workload's own output has the rest."""
+
+
+def state(ending: Ending, expected: int = 0) -> State:
+    """Tell the final state of the run, where `expected` is the exit code of success."""
+    if ending.interrupted_by:
+        return "interrupted"
+    return "finished" if ending.code == expected else "failed"
+
+
+def wrong(found: Sequence[Result]) -> str | None:
+    """Say which iteration gave a wrong result, and where it differs; ``None`` if none did.
+
+    Examples
+    --------
+    >>> wrong([Result(iteration=2, status="wrong_result", error="rows: expected 1, got 2")])
+    'wrong result in iteration 2: rows: expected 1, got 2'
+    """
+    for result in found:
+        if result.status == "wrong_result":
+            return f"wrong result in iteration {result.iteration}: {result.error}"
+    return None
+
+
+def broken(found: Sequence[Result]) -> str | None:
+    r"""Say which iteration failed, and of what, without the stack; ``None`` if none did.
+
+    Examples
+    --------
+    >>> told = "Py4JJavaError: in o1.collect.\n: java.lang.OutOfMemoryError: full\n\tat a.B"
+    >>> broken([Result(iteration=0, status="failed", error=told)])
+    'iteration 0 failed: Py4JJavaError: in o1.collect. : java.lang.OutOfMemoryError: full'
+    """
+    for result in found:
+        if result.status == "failed" and result.error:
+            what = " ".join(result.error.partition("\n\tat ")[0].split())
+            cut = f"{what[:LONGEST_ERROR]} …" if len(what) > LONGEST_ERROR else what
+            return f"iteration {result.iteration} failed: {cut}"
+    return None
+
+
+def starved(group: Mapping[str, int] | None, ending: Ending) -> str | None:
+    """Say that the memory limit ended the application; ``None`` if it did not.
+
+    Examples
+    --------
+    >>> starved({"oom_kills_count": 1}, Ending(1, None, None, 0, 0))
+    'the kernel killed 1 process(es) for want of memory: cgroup.memory was too small'
+    """
+    kills = (group or {}).get("oom_kills_count", 0)
+    if not kills or ending.code == 0:
+        return None
+    return f"the kernel killed {kills} process(es) for want of memory: cgroup.memory was too small"
+
+
+def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
+    """Say in a sentence why the application ended, where its code does not tell.
+
+    Parameters
+    ----------
+    ending : Ending
+        How it ended.
+    launch : Launch
+        What was started.
+    spark_seen : bool
+        Whether a JVM of Spark appeared.
+    """
+    if ending.interrupted_by == TIMEOUT:
+        return "ended by us: its time was up"
+    if ending.interrupted_by:
+        return f"ended by {ending.interrupted_by} to Pyrometer"
+    if ending.signal == "SIGKILL":
+        return "killed by SIGKILL: by someone, or by the kernel for want of memory (dmesg tells)"
+    if ending.signal in ("SIGABRT", "SIGSEGV", "SIGBUS"):
+        return (
+            f"crashed with {ending.signal}; a JVM leaves hs_err_pid<pid>.log where it was started"
+        )
+    if ending.signal:
+        return f"ended by {ending.signal}"
+    if ending.code == 0:
+        return None
+    if ending.code == 127:
+        return "exit code 127: a shell did not find a command"
+    if not spark_seen and launch.kind == "python" and not _has_pyspark(launch):
+        return f"{launch.argv[0]} has no pyspark: pip install pyspark with that Python"
+    if ending.code == 3 and "-XX:+ExitOnOutOfMemoryError" in f"{launch.argv} {launch.env}":
+        return "exit code 3: the JVM ended on OutOfMemoryError"
+    return None
+
+
+def _has_pyspark(launch: Launch) -> bool:
+    program = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark') is None)"
+    try:
+        return (
+            subprocess.run(
+                [launch.argv[0], "-c", program],
+                env=dict(launch.env),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=20,
+                check=False,
+            ).returncode
+            == 0
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+
+
+MIB = 1 << 20
+
+# Words of `java -version` and of unified logging, by which a JVM names its collectors.
+COLLECTOR_WORDS = {
+    "g1": "G1",
+    "parallel": "PS ",
+    "serial": "Copy",
+    "z": "ZGC",
+    "shenandoah": "Shenandoah",
+}
+
+
+def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Ending) -> None:
+    """Complete the manifest once everything has ended."""
+    manifest = record.manifest
+    jvms = processes(record.paths)
+    drivers = [jvm for jvm in jvms if jvm.get("role") == "driver"]
+    decisions = overlay(record.paths)
+    app_ids = list(dict.fromkeys(str(jvm["app_id"]) for jvm in drivers if jvm.get("app_id")))
+    copy_eventlogs(record, decisions, app_ids)
+    manifest.conf_overlay = decisions
+    manifest.results = results(record.paths.iterations)
+    if launch.own is not None and not ending.interrupted_by:
+        manifest.results = [own.result(launch.own, ending.code)]
+    manifest.versions.update(_versions(drivers))
+    manifest.probes = [probe.report(record.paths) for probe in probes]
+    manifest.probes.append(own_cost(record))
+    manifest.cgroup = cgroup.facts(launch.host.group) or None
+    manifest.exit = Exit(
+        code=ending.code,
+        signal=ending.signal,
+        reason=wrong(manifest.results)
+        or starved(manifest.cgroup, ending)
+        or (None if ending.interrupted_by else broken(manifest.results))
+        or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
+    )
+    manifest.state = state(ending, 0 if launch.own is None else launch.own.exit_code)
+    if manifest.state == "finished" and wrong(manifest.results):
+        manifest.state = "failed"
+    _doubt(record, launch, ending, drivers, app_ids)
+    for text in misapplied(manifest.treatment, drivers):
+        record.doubt("treatment_not_applied", text)
+
+
+def missed(cache: Mapping[str, Any]) -> str:
+    """Say which state of the page cache was not reached.
+
+    Examples
+    --------
+    >>> missed({"state": "cold", "resident_ratio": 0.25, "reason": "pages stayed"})
+    'asked for a cold page cache, 25.0 % of the files resident: pages stayed'
+    """
+    ratio = cache.get("resident_ratio")
+    found = "" if ratio is None else f", {100 * ratio:.1f} % of the files resident"
+    return f"asked for a {cache['state']} page cache{found}: {cache['reason']}"
+
+
+def own_cost(record: Record) -> ProbeEntry:
+    """Give the CPU time that this process has used since the launch.
+
+    ``own_cpu_marks`` holds [monotonic ns, CPU ns since the launch] at the launch, at each start
+    and end of an iteration, and at the end: so the share of a window can be told.
+    """
+    record.mark_own_cpu()
+    first = record.own_cpu[0][1]
+    return ProbeEntry(
+        name="launcher",
+        asked="launch, wait, progress",
+        got="from the launch to the application's end",
+        dropped=0,
+        own_cpu_ns=record.own_cpu[-1][1] - first,
+        own_cpu_marks=[[moment, used - first] for moment, used in record.own_cpu],
+    )
+
+
+def misapplied(treatment: Mapping[str, Level], drivers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Levels that the observed drivers do not have, as sentences.
+
+    Examples
+    --------
+    >>> misapplied({"jvm.gc": "g1"}, [{"gc_names": ["PS Scavenge", "PS MarkSweep"]}])
+    ["jvm.gc=g1, but the driver's collectors are PS Scavenge, PS MarkSweep."]
+    """
+    wrong = []
+    for driver in drivers:
+        heap, names = driver.get("max_heap_bytes"), driver.get("gc_names") or []
+        if "jvm.heap" in treatment and isinstance(heap, int):
+            asked = int(treatment["jvm.heap"])
+            # A generational collector leaves one survivor space out; Serial and Parallel up to 1/8.
+            if not 0.6 * asked <= heap <= 1.02 * asked + 4 * MIB:
+                wrong.append(
+                    f"jvm.heap={asked // MIB}m, but the driver's heap is {heap // MIB} MiB."
+                )
+        if "jvm.gc" in treatment and names:
+            word = COLLECTOR_WORDS[str(treatment["jvm.gc"])]
+            if not any(word in str(name) for name in names):
+                wrong.append(
+                    f"jvm.gc={treatment['jvm.gc']}, but the driver's collectors are "
+                    f"{', '.join(map(str, names))}."
+                )
+        if "layout.tasks" in treatment and "layout.executors" not in treatment:
+            master = str(driver.get("master") or "")
+            if master and master != f"local[{treatment['layout.tasks']}]":
+                wrong.append(
+                    f"layout.tasks={treatment['layout.tasks']}, but the master is {master}."
+                )
+    return list(dict.fromkeys(wrong))
+
+
+def _doubt(
+    record: Record,
+    launch: Launch,
+    ending: Ending,
+    drivers: Sequence[Mapping[str, Any]],
+    app_ids: Sequence[str],
+) -> None:
+    manifest = record.manifest
+    if ending.interrupted_by:
+        record.doubt("workload_interrupted", f"Ended by {ending.interrupted_by}.")
+    elif state(ending, launch.own.exit_code if launch.own else 0) == "failed":
+        how = f"by {ending.signal}" if ending.signal else f"with code {ending.code}"
+        record.doubt("workload_failed", f"It ended {how}. {manifest.exit.reason or ''}".strip())
+    if launch.kind == "process" or drivers or record.paths.eventlogs():
+        _doubt_probes(record)
+    else:
+        record.doubt("no_spark_jvm", "No SparkContext was seen.")
+    for result in manifest.results:
+        cache = result.cache or {}
+        if cache.get("state") and cache.get("reason"):
+            record.doubt("cache_state_missed", f"Iteration {result.iteration}: {missed(cache)}.")
+    group = manifest.cgroup or {}
+    kills, held = group.get("oom_kills_count", 0), group.get("cpu_throttled_count", 0)
+    if kills:
+        record.doubt("killed_in_group", f"The kernel killed {kills} process(es).")
+    if held:
+        seconds = group.get("cpu_throttled_ns", 0) / 1e9
+        record.doubt("throttled_in_group", f"{held} times, {seconds:.1f} s in all.")
+    if len(app_ids) > 1:
+        record.doubt("several_contexts", f"{len(app_ids)} applications: {', '.join(app_ids)}.")
+    for result in manifest.results:
+        if result.status == "wrong_result":
+            record.doubt("wrong_result", f"Iteration {result.iteration}: {result.error}.")
+
+
+def _doubt_probes(record: Record) -> None:
+    for entry in record.manifest.probes:
+        if entry.got is None:
+            record.doubt("probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}.")
+        elif entry.dropped:
+            record.doubt("probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records.")
+
+
+def _versions(drivers: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+    if not drivers:
+        return {"spark": None, "java": None}
+    first = drivers[0]
+    return {
+        "spark": first.get("spark_version"),
+        "java": first.get("java_version"),
+        "jvm": first.get("jvm"),
+    }

@@ -1,0 +1,333 @@
+"""What is launched, decided in full before anything starts: a pure value and how it is made.
+
+A command that a ``workload.yaml`` names: how it is launched, and whether its result is right.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pyrometer import _artifacts
+from pyrometer.collect.host.placement import placed_here
+from pyrometer.collect.launch import command as commands
+from pyrometer.collect.launch.cluster import Cluster, clustered
+from pyrometer.collect.launch.command import Command
+from pyrometer.collect.launch.environment import (
+    add_needs,
+    add_submit_options,
+    agent_keys,
+    base_environment,
+    pip_spark,
+    prepend_pyspark_arguments,
+    use_own_spark,
+)
+from pyrometer.collect.launch.jvm_options import new_enough, require_java
+from pyrometer.collect.launch.treatment import HostPlan, applied_here, plan_host
+from pyrometer.collect.probes.base import Needs
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.store.manifest import Result, Workload
+from pyrometer.store.paths import RunPaths
+from pyrometer.trial.factors import Level
+from pyrometer.trial.trial import Trial
+from pyrometer.workloads import registry
+from pyrometer.workloads.custom.yaml import OwnCommand, YamlCommand
+from pyrometer.workloads.launch import LaunchSpec, launch_spec
+from pyrometer.workloads.spark import find_spark
+from pyrometer.workloads.values import Mismatch, Progress
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A process to start.
+
+    Parameters
+    ----------
+    argv : tuple of str
+        Program (absolute path) and arguments.
+    env : mapping
+        Its whole environment.
+    agent : mapping
+        Contents of ``agent.properties``.
+    stdout, stderr : Path or None
+        Where the stream goes; ``None``: it is inherited.
+    kind : str
+        As :class:`~pyrometer.collect.launch.command.Command`; ``workload`` for a built-in one,
+        ``process`` for one that starts no Spark.
+    drop_caches : bool
+        Whether the whole page cache is dropped before the launch.
+    limits : mapping
+        Limits of the host that the workload brings itself, where the user gave none.
+    host : HostPlan
+        What is done to the host for as long as it runs.
+    cluster : Cluster or None
+        Standalone cluster that it runs on.
+    doubts : tuple of Doubt
+        Raised while deciding.
+    spec : LaunchSpec or None
+        Of a built-in workload: what its runner was told.
+    own : OwnCommand or None
+        Of a command that a ``workload.yaml`` names: what is known of its result.
+    timeout_s : float or None
+        Longest time of the application, in seconds.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    agent: Mapping[str, str]
+    kind: str
+    stdout: Path | None = None
+    stderr: Path | None = None
+    drop_caches: bool = False
+    limits: Mapping[str, Level] = field(default_factory=dict)
+    host: HostPlan = field(default_factory=HostPlan)
+    cluster: Cluster | None = None
+    doubts: tuple[Doubt, ...] = ()
+    spec: LaunchSpec | None = None
+    own: OwnCommand | None = None
+    timeout_s: float | None = None
+
+
+def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
+    """Decide how the user's command is started.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        The program, Java or Spark is missing; a level that this command cannot take.
+    """
+    command = commands.understand(trial.command)
+    env = base_environment(paths)
+    host = plan_host(trial.treatment, paths.root)
+    applied, doubts = applied_here(trial.treatment, command, host.placement, paths.raw, env)
+    env.update(applied.env)
+    add_needs(env, needs)
+    program = _program(command, env, trial.treatment)
+    applied, cluster = clustered(applied, trial.treatment, env.get("SPARK_HOME"))
+    options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
+    argv = [program, *command.argv[1:]]
+    if command.kind == "java":
+        new_enough(program)
+        argv = commands.with_java_options(argv, options)
+    else:
+        require_java(env, needed=command.kind != "other")
+        add_submit_options(env, options)
+        if command.kind == "submit":
+            argv = commands.with_options(argv, applied.submit_options)
+        elif applied.submit_options:
+            prepend_pyspark_arguments(env, applied.submit_options)
+    away = commands.unreachable(command)
+    if away:
+        doubts.append(schema.doubt("driver_unreachable", f"Nothing of the driver: {away}."))
+    return Launch(
+        argv=tuple(argv),
+        env=env,
+        agent=agent_keys(needs, applied),
+        kind=command.kind,
+        host=host,
+        cluster=cluster,
+        drop_caches=trial.treatment.get("cache.state") == "cold",
+        doubts=(*doubts, *_group_doubts(host)),
+        timeout_s=trial.timeout_s,
+    )
+
+
+def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progress) -> Launch:
+    """Decide how the runner of a built-in workload is started; makes its data if need be.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        No such workload or level, no Spark, no Java, no room for the data.
+    """
+    assert trial.name is not None
+    workload = registry.get(trial.name)
+    process = workload.engine == "process"
+    if process:
+        without_spark(trial.name, trial.treatment)
+    own = {n: str(v) for n, v in trial.treatment.items() if n in own_factors(trial.name)}
+    scale = str(trial.treatment.get("workload.scale", trial.scale))
+    limits = workload.limits(registry.resolve(trial.name, own, scale))
+    limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
+    treatment = {**limits, **trial.treatment}
+    base = base_environment(paths)
+    applied, doubts = applied_here(treatment, None, placed_here(treatment), paths.raw, base)
+    base.update(applied.env)
+    require_java(base, needed=not process)
+    home = trial.treatment.get("spark.home")
+    found = None if process else str(find_spark(None if home is None else str(home)).home)
+    applied, cluster = clustered(applied, trial.treatment, found)
+    spec = launch_spec(
+        trial.name,
+        levels=own,
+        scale=scale,
+        iterations=trial.iterations,
+        warmup=trial.warmup,
+        raw_dir=paths.raw,
+        spark_conf=applied.force,
+        spark_home=None if home is None else str(home),
+        cache_state=str(trial.treatment["cache.state"])
+        if "cache.state" in trial.treatment
+        else None,
+        canary=_artifacts.canary_command() if trial.canaries else (),
+        turns=trial.turns,
+        meeting=_meeting(trial),
+        progress=progress,
+    )
+    env = {**base, **spec.env, **applied.env}
+    if not process:
+        add_needs(env, needs)
+        options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
+        add_submit_options(env, options)
+    host = plan_host(treatment, Path(spec.prepared.root or paths.root))
+    return Launch(
+        argv=spec.argv,
+        env=env,
+        agent=agent_keys(needs, applied),
+        kind="process" if process else "workload",
+        stdout=paths.stdout if spec.stdout == "capture" else None,
+        stderr=paths.stderr if spec.stderr == "capture" else None,
+        limits=limits,
+        host=host,
+        cluster=cluster,
+        doubts=(*([] if process else doubts), *_group_doubts(host)),
+        spec=spec,
+        timeout_s=trial.timeout_s,
+    )
+
+
+def _meeting(trial: Trial) -> dict[str, Any] | None:
+    if trial.meeting is None:
+        return None
+    folder, side, sides = trial.meeting
+    return {"folder": folder, "side": side, "sides": sides, "overlap": trial.overlap}
+
+
+def _group_doubts(host: HostPlan) -> list[Doubt]:
+    return [schema.doubt("limit_partial", f"{host.group.doubt}.")] if host.group.doubt else []
+
+
+def without_spark(name: str, treatment: Mapping[str, Level]) -> None:
+    """Refuse levels that mean nothing to a workload which starts no Spark.
+
+    Raises
+    ------
+    UsageError
+        If there are such.
+    """
+    beginnings = ("spark.", "jvm.", "layout.")
+    of_spark = [factor for factor in treatment if factor.startswith(beginnings)]
+    if of_spark:
+        raise UsageError(
+            f"{name} starts no Spark: {', '.join(of_spark)} would change nothing",
+            "leave it out",
+        )
+
+
+def own_factors(name: str) -> dict[str, list[str]]:
+    """Factors that a built-in workload declares, with their levels.
+
+    Raises
+    ------
+    UsageError
+        If there is no such workload.
+    """
+    return {factor: list(v.levels) for factor, v in registry.get(name).variants.items()}
+
+
+def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Level]) -> str:
+    name = command.argv[0]
+    home = env.get("SPARK_HOME")
+    if command.kind == "java" and "jvm.home" in treatment and os.sep not in name:
+        return str(Path(str(treatment["jvm.home"])) / "bin" / "java")
+    places = pip_spark() if command.kind == "submit" else []
+    found = commands.find_program(name, home, places)
+    if found is not None:
+        if Path(found).parent in places and not home and os.sep not in name:
+            use_own_spark(env)
+        return found
+    if command.kind == "submit":
+        raise CapabilityError(
+            f"{name} was not found: not in SPARK_HOME ({home or 'not set'}), not on PATH, "
+            "not with this Python",
+            "pip install 'pyrometer[spark]', or set SPARK_HOME, or give its path",
+        )
+    if command.kind == "java":
+        require_java(env)
+    raise UsageError(
+        f"command not found: {name}",
+        "write the command after -- as you would type it; a built-in workload goes without --",
+    )
+
+
+def is_own_command(name: str) -> bool:
+    """Whether a workload is a command: one launch of it is one iteration.
+
+    Raises
+    ------
+    UsageError
+        If there is no such workload.
+    """
+    return isinstance(registry.get(name), YamlCommand)
+
+
+def launch_own(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
+    """Decide how the command of a ``workload.yaml`` is started: as any command is.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        As :func:`launch_command`; the file is wrong, or its output is there.
+    """
+    assert trial.name is not None
+    workload = registry.get(trial.name)
+    assert isinstance(workload, YamlCommand)
+    levels = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
+    own = workload.command(registry.resolve(trial.name, levels), paths.root)
+    if own.output is not None and own.output.exists():
+        raise UsageError(
+            f"{own.output} is there already: it would be taken for the output of this run",
+            "remove it, or have the command write below {run}",
+        )
+    treatment = {**own.conf, **{n: v for n, v in trial.treatment.items() if n not in levels}}
+    command = replace(trial, name=None, command=own.argv, treatment=treatment)
+    launch = launch_command(command, needs, paths)
+    return replace(launch, env={**launch.env, **own.env}, own=own)
+
+
+def described(own: OwnCommand) -> Workload:
+    """Say in the manifest what ran."""
+    return Workload(
+        name=own.spec.name,
+        command=list(own.argv),
+        variant=dict(own.spec.levels),
+        scale=own.spec.scale,
+        spec={"conf": dict(own.conf)},
+    )
+
+
+def result(own: OwnCommand, code: int | None) -> Result:
+    """Judge the one iteration of a command by its exit code and what it wrote."""
+    made = None
+    if code != own.exit_code:
+        if code != 0:
+            return Result(iteration=0, status="failed")
+        mismatch: Mismatch | None = Mismatch("exit code", str(own.exit_code), "0")
+    else:
+        try:
+            made = own.result()
+            mismatch = own.mismatch(made)
+        except (OSError, UnicodeDecodeError) as error:
+            mismatch = Mismatch("output", f"text in {own.output}", str(error))
+    return Result(
+        iteration=0,
+        status="wrong_result" if mismatch else "ok",
+        rows=made.rows if made else None,
+        checksum=made.checksum if made else None,
+        error=str(mismatch) if mismatch else None,
+    )

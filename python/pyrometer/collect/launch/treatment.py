@@ -1,0 +1,325 @@
+"""What the levels of a treatment mean for one launch: JVM options, settings, environment.
+
+JVMs of a launch on this host: what is pinned under its limits, and where executors go.
+
+What is done to the host for one launch, decided before anything is changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pyrometer.collect.host import cgroup, settings
+from pyrometer.collect.host.cgroup_plan import Plan
+from pyrometer.collect.host.memory import Condition, condition, with_limit
+from pyrometer.collect.host.neighbours import Neighbour, neighbours
+from pyrometer.collect.host.placement import Placement, placed_here, write_java
+from pyrometer.collect.launch.command import Command
+from pyrometer.collect.launch.jvm_options import (
+    MIB,
+    java_release,
+    limited,
+    mib,
+    options_of,
+    pinned,
+    require_java,
+    told,
+)
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.trial.factors import Level
+from pyrometer.workloads.spark import find_spark
+
+_OF_EXECUTORS = ("layout.cores_per_executor", "layout.cluster")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A treatment in the words of the launch.
+
+    Parameters
+    ----------
+    jvm_options : tuple of str
+        For every JVM of the application.
+    driver_options, executor_options : tuple of str
+        For the driver's JVM alone, and for those of executors.
+    submit_options : tuple of str
+        For Spark's scripts, for what must be known before the driver's JVM starts.
+    force : mapping
+        Spark settings that win over the application's.
+    env : mapping
+        Variables.
+    partial : tuple of str
+        Sentences on what has no equivalent on this JVM.
+    """
+
+    jvm_options: tuple[str, ...]
+    driver_options: tuple[str, ...]
+    submit_options: tuple[str, ...]
+    force: Mapping[str, str]
+    env: Mapping[str, str]
+    executor_options: tuple[str, ...] = ()
+    partial: tuple[str, ...] = ()
+
+
+def apply_treatment(
+    treatment: Mapping[str, Level],
+    command: Command | None,
+    java: int | None = None,
+    cpus: int | None = None,
+) -> Applied:
+    """Translate a treatment for a command (``None``: a built-in workload).
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels.
+    command : Command or None
+        The command.
+    java : int or None
+        Feature number of its Java, where it is known.
+    cpus : int or None
+        CPUs that its driver sees, where they are limited.
+
+    Raises
+    ------
+    UsageError
+        If the command says otherwise itself, or the levels contradict each other.
+    """
+    jvm, partial = options_of(treatment, tasks_per_jvm(treatment, cpus), java)
+    driver: list[str] = []
+    submit: list[str] = []
+    force: dict[str, str] = {}
+    env: dict[str, str] = {}
+    if "jvm.heap" in treatment:
+        heap = f"{mib(treatment['jvm.heap'])}m"
+        force["spark.executor.memory"] = heap
+        if command is None:
+            force["spark.driver.memory"] = heap
+        elif command.kind == "java":
+            driver.append(f"-Xmx{heap}")
+        elif command.kind == "other":
+            env["SPARK_DRIVER_MEMORY"] = heap
+        else:
+            submit += ["--driver-memory", heap]
+        _no_other_heap(command)
+    if "jvm.home" in treatment:
+        env["JAVA_HOME"] = _folder(treatment["jvm.home"], "jvm.home", "bin/java")
+    if "spark.home" in treatment and command is not None:
+        env["SPARK_HOME"] = str(find_spark(str(treatment["spark.home"])).home)
+    force.update(layout(treatment, command.master if command else None))
+    for name, level in treatment.items():
+        if name.startswith("spark.") and name != "spark.home":
+            force[name] = str(level)
+            submit += ["--conf", f"{name}={level}"]
+    return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env, partial=tuple(partial))
+
+
+def tasks_per_jvm(treatment: Mapping[str, Level], cpus: int | None = None) -> int:
+    """Give the task slots of a JVM: by the layout, else one for each CPU that it sees.
+
+    Examples
+    --------
+    >>> tasks_per_jvm({"layout.tasks": 12, "layout.executors": 4})
+    3
+    """
+    if "layout.cores_per_executor" in treatment:
+        return int(treatment["layout.cores_per_executor"])
+    if "layout.tasks" in treatment:
+        return max(1, int(treatment["layout.tasks"]) // int(treatment.get("layout.executors", 1)))
+    return cpus or len(os.sched_getaffinity(0))
+
+
+def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]:
+    """Give the settings for ``layout.*`` on one machine.
+
+    Examples
+    --------
+    >>> layout({"layout.tasks": 3}, None)
+    {'spark.master': 'local[3]'}
+    >>> layout({"layout.executors": 2, "layout.cores_per_executor": 1, "jvm.heap": 1 << 30}, None)
+    {'spark.master': 'local-cluster[2,1,1024]'}
+    """
+    given = {name: level for name, level in treatment.items() if name.startswith("layout.")}
+    if not given:
+        return {}
+    if master is not None and not master.startswith("local"):
+        raise UsageError(
+            f"{', '.join(given)}: the command names the master {master}",
+            "set spark.executor.instances and spark.executor.cores with --set instead",
+        )
+    if "layout.executors" not in given:
+        alone = [name for name in treatment if name in _OF_EXECUTORS]
+        if alone:
+            raise UsageError(f"{alone[0]} needs layout.executors", "give both")
+        return {"spark.master": f"local[{given['layout.tasks']}]"}
+    executors, cores, memory = executor_layout(treatment)
+    # A standalone cluster's address is known once it is launched.
+    standalone = treatment.get("layout.cluster") == "standalone"
+    return {} if standalone else {"spark.master": f"local-cluster[{executors},{cores},{memory}]"}
+
+
+def executor_layout(treatment: Mapping[str, Level]) -> tuple[int, int, int]:
+    """Give the number of executors; cores and memory (MiB) of each.
+
+    Raises
+    ------
+    UsageError
+        If they are not known or contradict each other.
+    """
+    executors = int(treatment["layout.executors"])
+    cores = treatment.get("layout.cores_per_executor")
+    tasks = treatment.get("layout.tasks")
+    if cores is None:
+        if tasks is None or int(tasks) % executors:
+            raise UsageError(
+                f"layout.executors={executors} needs layout.cores_per_executor",
+                "or layout.tasks that the executors can share equally",
+            )
+        cores = int(tasks) // executors
+    if tasks is not None and int(tasks) != executors * int(cores):
+        raise UsageError(
+            f"layout.tasks={tasks} is not layout.executors × layout.cores_per_executor "
+            f"= {executors * int(cores)}",
+            "leave layout.tasks out",
+        )
+    return executors, int(cores), mib(treatment.get("jvm.heap", 1024 * MIB))
+
+
+def _no_other_heap(command: Command | None) -> None:
+    if command is None:
+        return
+    own = command.driver_memory
+    if command.kind == "java":
+        own = next((w for w in command.argv[1:] if re.match(r"-Xmx|-XX:MaxHeapSize=", w)), None)
+    if own:
+        raise UsageError(f"jvm.heap is set, and the command itself says {own}", "leave one out")
+
+
+def _folder(level: Level, factor: str, holds: str) -> str:
+    folder = Path(str(level)).expanduser().absolute()
+    if not (folder / holds).is_file():
+        raise UsageError(
+            f"{factor}={level}: there is no {folder / holds}", f"a folder with {holds}"
+        )
+    return str(folder)
+
+
+TOLD_OF = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
+"""Variables that options of a JVM come from."""
+
+
+def applied_here(
+    treatment: Mapping[str, Level],
+    command: Command | None,
+    placement: Placement,
+    raw: Path,
+    env: Mapping[str, str],
+) -> tuple[Applied, list[Doubt]]:
+    """Translate a treatment for this host.
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels, those that the workload brings among them.
+    command : Command or None
+        The command; ``None``: a built-in workload.
+    placement : Placement
+        Where JVMs run.
+    raw : Path
+        Folder of the run, for the ``java`` that places executors.
+    env : mapping
+        The environment.
+    """
+    home = {"JAVA_HOME": str(treatment["jvm.home"])} if "jvm.home" in treatment else {}
+    java = require_java({**env, **home}, needed=bool(placement.executors))
+    release = java_release(java) if java else None
+    own = placement.application.cpus
+    cpus = None if own is None else len(own)
+    levels = with_limit(treatment)
+    driver = limited(levels, cpus)
+    executor = limited(levels, placement.executor_cpus or cpus)
+    applied = apply_treatment(treatment, command, release, driver.cpus)
+    doubts = [schema.doubt("option_set_partial", text) for text in applied.partial]
+    said = [*applied.jvm_options, *_said(command, env)]
+    host = os.cpu_count() or 1
+    pins = {limits: pinned(limits, host, said) for limits in (driver, executor)}
+    doubts += [schema.doubt("jvm_pinned", told(*one)) for one in pins.items() if one[1]]
+    force = dict(applied.force)
+    if placement.executors:
+        assert java is not None
+        folder = write_java(raw / "placed-java", java, placement.executors)
+        force["spark.executorEnv.JAVA_HOME"] = str(folder)
+    return replace(
+        applied,
+        force=force,
+        driver_options=(*pins[driver], *applied.driver_options),
+        executor_options=tuple(pins[executor]),
+    ), doubts
+
+
+def _said(command: Command | None, env: Mapping[str, str]) -> Iterable[str]:
+    yield from (env.get(name, "") for name in TOLD_OF)
+    if command is None:
+        return
+    yield from command.argv
+    home = env.get("SPARK_HOME")
+    folder = env.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
+    if folder is not None:
+        path = Path(folder, "spark-defaults.conf")
+        if path.is_file():
+            yield path.read_text(encoding="utf-8", errors="replace")
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """What is done while the application runs, and undone after it.
+
+    Parameters
+    ----------
+    group : Plan
+        Control groups it is born in.
+    switches : tuple of settings.Switch
+        Switches of the kernel.
+    placement : Placement
+        CPUs and NUMA nodes.
+    neighbours : tuple of Neighbour
+        What runs beside it.
+    memory : Condition or None
+        How short memory is.
+    """
+
+    group: Plan = field(default_factory=Plan)
+    switches: tuple[settings.Switch, ...] = ()
+    placement: Placement = field(default_factory=Placement)
+    neighbours: tuple[Neighbour, ...] = ()
+    memory: Condition | None = None
+
+
+def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
+    """Decide what is done to this host.
+
+    Parameters
+    ----------
+    treatment : mapping
+        Levels, those that the workload brings among them.
+    data : Path
+        On the disk that limits are about.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        What this host cannot honour, with the reason and what would give it.
+    """
+    return HostPlan(
+        group=cgroup.planned_here(with_limit(treatment), data),
+        switches=settings.switches(treatment),
+        placement=placed_here(treatment),
+        neighbours=neighbours(str(treatment.get("co.run", "none"))),
+        memory=condition(treatment),
+    )

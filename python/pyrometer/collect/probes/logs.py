@@ -1,0 +1,106 @@
+"""Probe ``eventlog``: Spark's own event log, uncompressed and in one file where we choose.
+
+Probe ``gc``: unified logging of collections and safepoints, from the start of each JVM.
+
+Probe ``jit``: unified logging of compilations, from the agent's start in each JVM.
+"""
+
+from __future__ import annotations
+
+from pyrometer.collect.probes.base import Needs, Probe
+from pyrometer.store.manifest import ProbeEntry
+from pyrometer.store.paths import RunPaths
+
+
+class EventLogProbe(Probe):
+    """Spark's event log. The user's own event log settings stay; its files are then copied."""
+
+    name = "eventlog"
+
+    def asked(self) -> str:
+        """Every event, uncompressed, with stage executor metrics."""
+        return "all events, uncompressed, one file, stage executor metrics"
+
+    def needs(self, paths: RunPaths) -> Needs:
+        """Switch it on; the rest only where the user has not switched it on."""
+        return Needs(
+            agent={
+                "force.spark.eventLog.enabled": "true",
+                "conf.spark.eventLog.dir": paths.eventlog.resolve().as_uri(),
+                "conf.spark.eventLog.rolling.enabled": "false",
+                "conf.spark.eventLog.compress": "false",
+                "conf.spark.eventLog.logStageExecutorMetrics": "true",
+            }
+        )
+
+    def report(self, paths: RunPaths) -> ProbeEntry:
+        """Count files and bytes."""
+        logs = paths.eventlogs()
+        files = [f for log in logs for f in ([log] if log.is_file() else log.rglob("*"))]
+        size = sum(f.stat().st_size for f in files if f.is_file())
+        got = f"{len(logs)} log(s), {size} bytes" if logs else None
+        reason = None if logs else "no SparkContext wrote an event log"
+        return ProbeEntry(name=self.name, asked=self.asked(), got=got, dropped=0, reason=reason)
+
+
+GC_WHAT = "gc*,gc+age=trace,safepoint"
+DECORATORS = "timenanos,uptimenanos,tid,level,tags"
+
+
+class GcProbe(Probe):
+    """GC and safepoint log; ``timenanos`` is CLOCK_MONOTONIC."""
+
+    name = "gc"
+
+    def asked(self) -> str:
+        """Say what is logged."""
+        return f"-Xlog:{GC_WHAT} with {DECORATORS}"
+
+    def needs(self, paths: RunPaths) -> Needs:
+        """Log from the driver's first moment; executors are switched on by the agent."""
+        file = paths.raw.resolve() / "gc-%p.log"
+        return Needs(
+            # filecount=0: one file that is never rotated.
+            jvm_options=(f'-Xlog:{GC_WHAT}:file="{file}":{DECORATORS}:filecount=0',),
+            agent={"gclog.what": GC_WHAT, "gclog.decorators": DECORATORS},
+        )
+
+    def report(self, paths: RunPaths) -> ProbeEntry:
+        """Count files."""
+        logs = [log for log in paths.gc_logs() if log.stat().st_size]
+        return ProbeEntry(
+            name=self.name,
+            asked=self.asked(),
+            got=f"{len(logs)} log(s)" if logs else None,
+            dropped=0 if logs else None,
+            reason=None if logs else "no JVM wrote a GC log",
+        )
+
+
+# The agent adds the reasons of deoptimisations where this Java logs them (18 and later).
+JIT_WHAT = "jit+compilation=debug,nmethod+install,codecache=warning"
+
+
+class JitProbe(Probe):
+    """Compilations and code that was given up; what it costs: docs/adr/0010-jit-log.md."""
+
+    name = "jit"
+
+    def asked(self) -> str:
+        """Say what is logged."""
+        return f"unified log {JIT_WHAT} with {DECORATORS}"
+
+    def needs(self, paths: RunPaths) -> Needs:
+        """Switch it on from inside: as an argument, an unknown tag would stop the JVM."""
+        return Needs(agent={"jitlog.what": JIT_WHAT, "jitlog.decorators": DECORATORS})
+
+    def report(self, paths: RunPaths) -> ProbeEntry:
+        """Count files."""
+        logs = [log for log in paths.jit_logs() if log.stat().st_size]
+        return ProbeEntry(
+            name=self.name,
+            asked=self.asked(),
+            got=f"{len(logs)} log(s)" if logs else None,
+            dropped=0 if logs else None,
+            reason=None if logs else "no JVM wrote a JIT log",
+        )

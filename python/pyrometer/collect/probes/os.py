@@ -1,0 +1,305 @@
+"""Probe ``os``: threads, processes and the host, read from ``/proc`` by ``pyro-probe``.
+
+Context slots: what threads and Python workers say of themselves to the OS probe.
+
+Written by the plugin and by a hook in Python workers, into files that have a name in the raw
+folder and lie in memory (docs/reference/context-slot.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrometer import _artifacts
+from pyrometer.collect.probes.base import Detached, Needs, Probe, Problem, complaint, read_object
+from pyrometer.collect.probes.python_workers import HOOK
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.store.manifest import ProbeEntry
+from pyrometer.store.paths import RunPaths
+
+
+def needs(paths: RunPaths) -> Needs:
+    """Have JVMs and Python workers of the application write slots."""
+    return Needs(
+        agent={"context": "on"},
+        environment={"PYROMETER_CONTEXT_DIR": str(paths.raw.resolve())},
+        python_path=(str(HOOK),),
+    )
+
+
+def clean_up(raw: Path) -> None:
+    """Remove the files: those of processes that were killed, whose own end did not."""
+    for name in raw.glob("context-*"):
+        if name.is_symlink():
+            # Made by us alone, in a folder of ours: its target is the file of slots.
+            name.readlink().unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
+
+
+TIERS = ("auto", "T0", "T1", "T2", "T3")
+# What is tried where none was asked for, and those at which the kernel hands out records.
+BEST_TIER = "T0"
+RECORDS_TIERS = ("T0", "T1")
+_READY_SECONDS = 2.0
+_STOP_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Capability:
+    """Something that this host can or cannot measure.
+
+    Attributes
+    ----------
+    name : str
+        ``os``, ``pmu``, ``bandwidth``, ``pressure``, ...
+    tier : str or None
+        Tier of the OS probe, where the capability is one.
+    available : bool
+        It was tried and works.
+    reason : str
+        What came of the try.
+    remedy : str or None
+        How to get it; ``None`` if it is there.
+    """
+
+    name: str
+    tier: str | None
+    available: bool
+    reason: str
+    remedy: str | None
+
+
+def capabilities() -> list[Capability]:
+    """Let the probe try everything it could measure on this host.
+
+    Raises
+    ------
+    CapabilityError
+        If the probe binary is missing, does not run, or is of another version.
+    """
+    version = _ask("--version").removeprefix("pyro-probe").strip()
+    _artifacts.check_version("the probe", version)
+    try:
+        return [Capability(**row) for row in json.loads(_ask("tiers", "--json"))]
+    except (ValueError, TypeError) as error:
+        raise CapabilityError(f"pyro-probe tiers: {error}", "reinstall Pyrometer") from error
+
+
+def _ask(*arguments: str) -> str:
+    binary = _artifacts.probe_binary()
+    try:
+        done = subprocess.run(
+            [binary, *arguments], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CapabilityError(f"{binary} does not run: {error}", "reinstall Pyrometer") from error
+    return done.stdout.strip()
+
+
+class OsProbe(Probe):
+    """CPU, run-queue time and faults per thread; I/O and memory per process; series of the host.
+
+    The binary runs in a session of its own: neither Ctrl-C nor our death reaches it, and it ends
+    when the last process it follows has ended.
+
+    Parameters
+    ----------
+    hz : float
+        Passes per second.
+    host : str, optional
+        Name of this host in rows and file names; the host's own by default.
+    threads : bool
+        Record every thread, not only processes and the host.
+    also : sequence of int
+        Processes to follow beside the one that `start` names.
+    annotation : str, optional
+        What to read of a process's own memory beside its state: ``word@ADDRESS[:TYPE][=NAMES]``
+        or ``postgres`` (docs/how-to/attach.md).
+    tier : str, optional
+        ``T0`` to ``T3``; unasked, the best that can be had.
+    until_we_end : bool
+        End with this process: what is observed goes on without it.
+    """
+
+    name = "os"
+
+    def __init__(
+        self,
+        hz: float = 20.0,
+        host: str | None = None,
+        threads: bool = True,
+        also: Sequence[int] = (),
+        annotation: str | None = None,
+        tier: str | None = None,
+        until_we_end: bool = False,
+    ) -> None:
+        self.hz = hz
+        self.host = (host or socket.gethostname()).replace("/", "_")
+        self.threads = threads
+        self.also = tuple(also)
+        self.annotation = annotation
+        self.tier = tier
+        self.until_we_end = until_we_end
+        self._process = Detached()
+        self._raw: Path | None = None
+
+    def asked(self) -> str:
+        """Say what is read and how often."""
+        what = "threads, processes and host" if self.threads else "processes and host"
+        if self.tier:
+            what += f" at tier {self.tier}"
+        if self.annotation:
+            what += f", {self.annotation}"
+        return f"{what} at {self.hz:g} Hz, memory and devices at {self.hz / 5:g} Hz"
+
+    def needs(self, paths: RunPaths) -> Needs:
+        """Have threads say what they work for."""
+        return needs(paths) if self.threads else Needs()
+
+    def check(self) -> list[Problem]:
+        """Run the binary and let it try what it will read."""
+        try:
+            found = capabilities()
+        except PyrometerError as error:
+            return [Problem(self.name, error.message, error.remedy or "reinstall Pyrometer")]
+        return [
+            Problem(self.name, row.reason, row.remedy or "pyrometer doctor")
+            for row in found
+            if row.name == "os" and row.tier == "T2" and not row.available
+        ] + self._worse_than_asked(found)
+
+    def _worse_than_asked(self, found: Sequence[Capability]) -> list[Problem]:
+        """Say why the tier will be a worse one than asked for, or than the best one."""
+        wanted = self.tier or BEST_TIER
+        if not self.threads or wanted not in RECORDS_TIERS:
+            return []
+        return [
+            Problem(
+                self.name,
+                f"tier {row.tier}: {row.reason}",
+                row.remedy or "pyrometer doctor",
+                fatal=False,
+            )
+            for row in found
+            if row.name == "os" and row.tier == wanted and not row.available
+        ]
+
+    def start(self, paths: RunPaths, root_pid: int) -> None:
+        """Follow `root_pid`; returns after the first reading. A failure is told by `report`."""
+        self._raw = paths.raw
+        report = self._report_file(paths)
+        report.unlink(missing_ok=True)
+        command: list[str | Path] = [
+            _artifacts.probe_binary(), "record", "--root-pid", str(root_pid),
+            "--raw-dir", paths.raw.resolve(), "--host", self.host, "--hz", str(self.hz),
+        ]  # fmt: skip
+        if not self.threads:
+            command.append("--no-threads")
+        if self.tier:
+            command += ["--tier", self.tier]
+        for pid in self.also:
+            command += ["--also-pid", str(pid)]
+        if self.annotation:
+            command += ["--annotate", self.annotation]
+        if self.until_we_end:
+            command += ["--keeper-pid", str(os.getpid())]
+        self._process.start(command, self._log_file(paths))
+        deadline = time.monotonic() + _READY_SECONDS
+        while self._process.runs and time.monotonic() < deadline:
+            if report.exists():
+                return
+            time.sleep(0.002)
+
+    def stop(self) -> None:
+        """Ask the binary to take a last reading and end; it is killed if it does not."""
+        self._process.stop(_STOP_SECONDS)
+        if self._raw is not None:
+            clean_up(self._raw)
+
+    def processes(self) -> list[int]:
+        """Pid of the binary."""
+        return self._process.pids
+
+    def report(self, paths: RunPaths) -> ProbeEntry:
+        """Say what the binary wrote of itself."""
+        said, failure = complaint(self._log_file(paths)), self._process.failure
+        found = read_object(self._report_file(paths))
+        if found is None:
+            reason = failure or said or "the probe was not started"
+            return ProbeEntry(name=self.name, asked=self.asked(), reason=reason)
+        rows = found.get("rows_count") or {}
+        got = ", ".join(f"{count} rows of {name}" for name, count in rows.items()) or "no rows"
+        reasons = [failure, said or None, found.get("tier_reason")]
+        if found.get("write_error"):
+            reasons.append(f"writing stopped: {found['write_error']}")
+        if found.get("state") != "finished":
+            reasons.append("the probe was killed; the last second may be missing")
+        if found.get("io_denied_processes_count"):
+            reasons.append(
+                f"I/O counters of {found['io_denied_processes_count']} process(es) may not be read"
+            )
+        if found.get("urgency") == "ordinary":
+            reasons.append(
+                "it may not go before other threads (CAP_SYS_NICE or Linux 6.12 would let it):"
+                " on a busy machine sampled states show too many threads asleep"
+            )
+        if found.get("annotation"):
+            reasons.append(unread(found["annotation"]))
+        return ProbeEntry(
+            name=self.name,
+            tier=found.get("tier"),
+            asked=self.asked(),
+            got=f"{got} in {found.get('passes_count')} passes",
+            dropped=found.get("dropped_rows_count"),
+            own_cpu_ns=found.get("own_cpu_ns"),
+            reason="; ".join(reason for reason in reasons if reason) or None,
+            counters=found.get("counters"),
+        )
+
+    def read_annotation(self, pid: int) -> tuple[str | None, str | None]:
+        """Read the annotation of a process once: what it says now, or why it cannot be had.
+
+        Raises
+        ------
+        UsageError
+            If the annotation's own words are wrong.
+        """
+        binary = _artifacts.probe_binary()
+        words = ["annotate", "--pid", str(pid), "--annotate", self.annotation or ""]
+        done = subprocess.run([binary, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = done.stderr.partition("\n")[0].removeprefix("pyro-probe: ").strip()
+            raise UsageError(
+                f"--annotate {said}",
+                "--annotate postgres, or --annotate word@SYMBOL:u32=FILE-OF-NAMES",
+            )
+        found = json.loads(done.stdout)
+        return found["annotation"], found["reason"]
+
+    def _report_file(self, paths: RunPaths) -> Path:
+        return paths.raw / f"probe-{self.host}.report.json"
+
+    def _log_file(self, paths: RunPaths) -> Path:
+        return paths.raw / f"probe-{self.host}.log"
+
+
+def unread(annotation: Mapping[str, Any]) -> str | None:
+    """Say that an annotation was never read, and why; ``None`` if it was.
+
+    Examples
+    --------
+    >>> unread({"spec": "postgres", "readings_count": 0, "reasons": ["process 7: no symbol x"]})
+    'annotation postgres was never read: process 7: no symbol x'
+    """
+    if annotation.get("readings_count"):
+        return None
+    why = "; ".join(annotation.get("reasons") or ["no process was followed"])
+    return f"annotation {annotation.get('spec')} was never read: {why}"

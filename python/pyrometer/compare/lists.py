@@ -1,0 +1,176 @@
+"""Times of runs: one value a run, or of each iteration where there is one run on each side.
+
+Trials out of a CSV file that somebody has: one row a trial, columns by name.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.core.schema import doubt
+from pyrometer.statistics.treatments import Trial
+from pyrometer.store import Run
+
+_TIMES = """
+    SELECT (end_wall_ns - start_wall_ns)::BIGINT FROM iterations
+    WHERE NOT warmup AND status = 'success' AND end_wall_ns IS NOT NULL ORDER BY iteration
+"""
+_WHOLE = """
+    SELECT (max(end_wall_ns) - min(start_wall_ns))::BIGINT FROM apps WHERE end_wall_ns IS NOT NULL
+"""
+
+
+def times_of(run: Run) -> list[int]:
+    """Give the times of the measured iterations in ns; of the application where none are known.
+
+    Raises
+    ------
+    UsageError
+        If neither is known.
+    """
+    found = [row[0] for row in run.tables.query(_TIMES)] if run.tables.has("iterations") else []
+    if not found and run.tables.has("apps"):
+        whole = run.tables.scalar(_WHOLE)
+        found = [] if whole is None else [int(whole)]
+    if not found:
+        raise UsageError(
+            f"{run.paths.root}: no measured iteration succeeded, and no application ended",
+            f"pyrometer show {run.paths.root}",
+        )
+    return found
+
+
+def trials_of(a: Sequence[list[int]], b: Sequence[list[int]]) -> tuple[list[Trial], list[Doubt]]:
+    """Make trials of sides A and B from the times of their runs.
+
+    A run is a trial: its value is the mean of its iterations, which share one JVM. Only where each
+    side has one run its iterations stand for trials, with a doubt.
+    """
+    if len(a) == len(b) == 1:
+        made = [Trial(name, ns / 1e9) for name, one in (("A", a), ("B", b)) for ns in one[0]]
+        return made, [
+            doubt(
+                "one_run_each",
+                "Iterations of one run on each side are compared: how much runs differ among "
+                "themselves is not in the interval",
+            )
+        ]
+    return [
+        Trial(name, statistics.fmean(times) / 1e9)
+        for name, one in (("A", a), ("B", b))
+        for times in one
+    ], []
+
+
+MOST_ROWS = 1_000_000
+
+
+def read_trials(
+    path: Path, *, value: str, treatment: list[str], block: str | None = None
+) -> Iterator[tuple[str, float, str | None]]:
+    """Read treatment, value and block of each row, in the order of the file.
+
+    Parameters
+    ----------
+    value, block : str
+        Names of columns.
+    treatment : list of str
+        Columns whose values together name the treatment, joined by ``, ``.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, a column is missing, or a value is no number: with its line.
+    """
+    wanted = [value, *treatment, *([block] if block else [])]
+    for where, row in _rows(path, wanted):
+        try:
+            number = float(row[value])
+        except (TypeError, ValueError):
+            raise UsageError(f"{where}: {value} is {row[value]!r}, no number") from None
+        name = ", ".join(str(row[one]) for one in treatment)
+        yield name, number, row[block] if block else None
+
+
+def read_numbers(
+    path: Path, columns: Mapping[str, str], *, needed: Sequence[str], unique: Sequence[str] = ()
+) -> Iterator[dict[str, float]]:
+    """Read positive numbers of each row, in the order of the file.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        Columns by what they are called here.
+    needed : sequence of str
+        Those that no row may leave empty, nor be zero; others are left out where a cell is empty.
+    unique : sequence of str
+        Those whose cells together tell rows apart.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, a column is missing, a cell is no such number, or two rows are
+        the same: with the line.
+    """
+    seen: dict[tuple[str, ...], str] = {}
+    for where, row in _rows(path, list(columns.values())):
+        key = tuple(str(row[columns[name]]).strip() for name in unique)
+        if unique and key in seen:
+            told = ", ".join(f"{columns[n]} {k}" for n, k in zip(unique, key, strict=True))
+            raise UsageError(f"{where}: {told} stands in {seen[key]} already")
+        seen[key] = where
+        made = {}
+        for name, column in columns.items():
+            text = (row[column] or "").strip()
+            if text or name in needed:
+                made[name] = _number(f"{where}: {column}", text, zero=name not in needed)
+        yield made
+
+
+def header(path: Path) -> list[str]:
+    """Read the names of a file's columns; none where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file).fieldnames or [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return []
+
+
+def _number(what: str, text: str, *, zero: bool) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise UsageError(f"{what} is {text!r}, no number") from None
+    if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise UsageError(f"{what} is {text}: it must be {'at least' if zero else 'above'} zero")
+    return number
+
+
+def _rows(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Read rows that have the columns wanted, each with its place."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            known = rows.fieldnames or []
+            missing = [name for name in wanted if name not in known]
+            if missing:
+                raise UsageError(
+                    f"{path}: no column {', '.join(missing)}",
+                    f"its columns are: {', '.join(known) or 'none'}",
+                )
+            for count, row in enumerate(rows):
+                if count == MOST_ROWS:
+                    raise UsageError(f"{path}: more than {MOST_ROWS:,} rows")
+                yield f"{path}:{rows.line_num}", row
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8") from error
+    except csv.Error as error:
+        raise UsageError(f"{path}: no CSV: {error}") from error

@@ -1,0 +1,138 @@
+"""Comparisons in the terminal: verdicts, effects, intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyrometer.core.estimate import Estimate
+    from pyrometer.statistics.treatments import CompareReport, PairReport
+
+
+MANY_PAIRS = 20
+"""Pairs that are listed whatever their verdict."""
+
+
+LONG_NAME = 24
+"""Characters; treatments of longer names have numbers where they are compared."""
+
+
+def show(console: Any, made: CompareReport) -> None:
+    """Print treatments, pairs with their verdicts, and doubts."""
+    from rich.markup import escape
+
+    show_comparison(console, made, made.what)
+    for doubt in made.doubts:
+        console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
+        if doubt.remedy:
+            console.print(f"  → {escape(doubt.remedy)}")
+
+
+def show_comparison(console: Any, made: CompareReport, what: str) -> None:
+    """Print treatments, and pairs with their verdicts."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    unit = "" if made.unit == "as given" else f" {made.unit}"
+    numbers = _numbers([one.name for one in made.treatments])
+    treatments = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ([""] if numbers else []) + ["treatment", "trials", "mean", "95 %"]:
+        treatments.add_column(title, justify="left" if title == "treatment" else "right")
+    for one in made.treatments:
+        number = [str(numbers[one.name])] if numbers else []
+        treatments.add_row(
+            *number, Text(one.name), str(one.mean.n), f"{one.mean.value:.5g}{unit}",
+            _interval(one.mean, 1),
+        )  # fmt: skip
+    console.print(treatments)
+    console.print()
+    pairs = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("from", "to", "change", "95 %", "p", "verdict"):
+        right = title in ("change", "95 %", "p")
+        pairs.add_column(
+            title, justify="right" if right else "left", no_wrap=right, overflow="fold"
+        )
+    shown = told_pairs(made.pairs)
+    for pair in shown:
+        pairs.add_row(
+            Text(str(numbers.get(pair.a, pair.a))), Text(str(numbers.get(pair.b, pair.b))),
+            percent(pair.change.value), _interval(pair.change, 100), _p(pair), _verdict(pair),
+        )  # fmt: skip
+    if shown:
+        console.print(pairs)
+    if len(made.pairs) > len(shown):
+        undecided = sum(pair.verdict == "cannot tell" for pair in made.pairs)
+        console.print(
+            f"{len(shown)} of {len(made.pairs)} pairs are listed; of {undecided} it cannot be told"
+            " whether they differ. All pairs: --json. With one treatment alone: --control"
+        )
+    console.print(
+        f"\n[dim]{escape(what)}; {_design(made)}; the same: within"
+        f" ± {100 * made.pairs[0].margin:g} %.[/]"
+    )
+
+
+def told_pairs(pairs: Sequence[PairReport]) -> list[PairReport]:
+    """Give the pairs that are listed: of many only those with a verdict, the surest first."""
+    if len(pairs) <= MANY_PAIRS:
+        return list(pairs)
+    decided = [pair for pair in pairs if pair.verdict != "cannot tell"]
+    return sorted(decided, key=lambda pair: pair.adjusted_p or pair.p or 0.0)[:MANY_PAIRS]
+
+
+def _numbers(names: Sequence[str]) -> dict[str, int]:
+    """Give numbers for pairs of names that are too long for a table; none where names do."""
+    long = max(map(len, names), default=0) > LONG_NAME
+    return {name: number for number, name in enumerate(names, 1)} if long else {}
+
+
+def _design(made: CompareReport) -> str:
+    how = "within blocks" if made.design == "blocks" else "independent trials (Welch on logarithms)"
+    many = "; p after Holm" if len(made.pairs) > 1 else ""
+    return how + many
+
+
+def _verdict(pair: PairReport) -> str:
+    from pyrometer.statistics.power import ALPHA
+
+    if pair.verdict != "cannot tell":
+        return pair.verdict
+    words = "cannot tell"
+    if pair.p is not None and pair.adjusted_p is not None and pair.p < ALPHA <= pair.adjusted_p:
+        return f"{words}: alone p = {pair.p:.2g}, but it is one of several pairs"
+    if pair.detectable is not None:
+        words += f": below {effect(pair.detectable)} these trials see nothing"
+    if pair.trials_needed is not None:
+        words += f", {100 * pair.margin:g} % takes {pair.trials_needed} trials each"
+    return words
+
+
+def effect(size: float) -> str:
+    """Write the size of an effect; beyond the double as a factor.
+
+    Examples
+    --------
+    >>> effect(0.031), effect(15.2)
+    ('3.1 %', 'a factor of 16')
+    """
+    return f"{100 * size:.2g} %" if size < 1 else f"a factor of {1 + size:.2g}"
+
+
+def _p(pair: PairReport) -> str:
+    p = pair.adjusted_p if pair.adjusted_p is not None else pair.p
+    return "–" if p is None else f"{p:.2g}"
+
+
+def percent(value: float | None) -> str:
+    """Write a relative change."""
+    return "–" if value is None else f"{100 * value:+.2f} %".replace("-", "−")
+
+
+def _interval(one: Estimate, factor: float) -> str:
+    if one.low is None or one.high is None:
+        return "–"
+    if factor == 100:
+        return f"{percent(one.low)} … {percent(one.high)}"
+    return f"{one.low:.5g} … {one.high:.5g}"

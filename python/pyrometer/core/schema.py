@@ -1,0 +1,172 @@
+"""The declarations under ``schema/`` as values: tables, thread roles, doubts.
+
+Nothing is declared twice: whoever needs a column's type, the role of a thread or the remedy of a
+doubt reads it from here.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from pyrometer.core.doubt import Doubt, Severity
+from pyrometer.core.errors import PyrometerError
+
+DUCKDB_TYPES = {
+    "i32": "INTEGER",
+    "i64": "BIGINT",
+    "f64": "DOUBLE",
+    "bool": "BOOLEAN",
+    "str": "VARCHAR",
+    "dict": "VARCHAR",
+    "list_i64": "BIGINT[]",
+    "list_i32": "INTEGER[]",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: name (with its unit), type of ``tables.toml``, and meaning."""
+
+    name: str
+    type: str
+    nullable: bool
+    doc: str
+
+    @property
+    def sql_type(self) -> str:
+        """The type in DuckDB's words."""
+        return DUCKDB_TYPES[self.type]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a run directory."""
+
+    name: str
+    doc: str
+    source: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True)
+class RoleRule:
+    """Role of threads whose kernel name (15 characters) or JVM name matches."""
+
+    role: str
+    name: str | None
+    comm: str | None
+    serves: str | None = None
+
+
+@dataclass(frozen=True)
+class PythonRule:
+    """What Python frames of modules that match do; ``anywhere``: so does all that they call."""
+
+    work: str
+    module: str
+    anywhere: bool
+
+
+def schema_folder() -> Path:
+    """Folder of the declarations: inside the installed package, else in the source tree."""
+    here = Path(__file__).resolve().parent.parent
+    for folder in (here / "_bundled" / "schema", here.parent.parent / "schema"):
+        if (folder / "tables.toml").is_file():
+            return folder
+    raise PyrometerError(
+        f"schema/tables.toml is neither in {here}/_bundled nor beside the sources",
+        "reinstall Pyrometer: pip install --force-reinstall pyrometer",
+    )
+
+
+@cache
+def _load(name: str) -> dict[str, Any]:
+    return tomllib.loads((schema_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def schema_version() -> int:
+    """Version of the tables that this Pyrometer writes and reads."""
+    return int(_load("tables")["version"])
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Every table of a run directory, by name."""
+    return {
+        name: Table(
+            name=name,
+            doc=body["doc"],
+            source=body["source"],
+            columns=tuple(
+                Column(column, spec["type"], spec.get("null", False), spec["doc"])
+                for column, spec in body["columns"].items()
+            ),
+        )
+        for name, body in _load("tables").items()
+        if isinstance(body, dict)
+    }
+
+
+@cache
+def role_rules() -> tuple[RoleRule, ...]:
+    """Rules that give a thread its role; the first that matches wins."""
+    return tuple(
+        RoleRule(rule["role"], rule.get("name"), rule.get("comm"), rule.get("serves"))
+        for rule in _load("roles")["rule"]
+    )
+
+
+@cache
+def python_work() -> tuple[PythonRule, ...]:
+    """Rules that tell what a Python frame does, by its module; the first that matches wins."""
+    return tuple(
+        PythonRule(rule["work"], rule["module"], rule.get("anywhere", False))
+        for rule in _load("categories")["python"]
+    )
+
+
+@cache
+def generated_prefixes() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Patterns of generated methods and the operator that writes them; the first match wins."""
+    return tuple(
+        (re.compile("|".join(rule["match"])), rule["operator"])
+        for rule in _load("operators")["codegen"]["prefix"]
+    )
+
+
+@cache
+def places() -> dict[str, str]:
+    """Give what a task does that is no operator's, with what it covers."""
+    return {rule["name"]: rule["doc"] for rule in _load("operators")["place"] if "doc" in rule}
+
+
+def doubt(code: str, message: str, severity: Severity | None = None) -> Doubt:
+    """Make a doubt of ``schema/doubts.toml``: severity and remedy stand there.
+
+    Raises
+    ------
+    PyrometerError
+        If ``code`` is not declared.
+    """
+    declared = _load("doubts").get(code)
+    if not isinstance(declared, dict):
+        raise PyrometerError(f"doubt {code!r} is not declared in schema/doubts.toml")
+    return Doubt(
+        code=code,
+        severity=severity or cast(Severity, declared["severity"]),
+        message=message,
+        remedy=declared["remedy"],
+    )
+
+
+def known_doubt(code: str, severity: str, message: str) -> Doubt:
+    """Make a doubt that raw files raised; an undeclared code keeps its words."""
+    declared = _load("doubts").get(code)
+    remedy = declared["remedy"] if isinstance(declared, dict) else "None known."
+    level = severity if severity in ("info", "warning", "error") else "warning"
+    return Doubt(code=code, severity=cast(Severity, level), message=message, remedy=remedy)

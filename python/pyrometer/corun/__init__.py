@@ -1,0 +1,1 @@
+"""Workloads that run at the same time: slow-down, fairness, placement."""

@@ -1,0 +1,190 @@
+"""Workloads together as an experiment: blocks of every party, in random order."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pyrometer import __version__
+from pyrometer.collect.host.facts import written
+from pyrometer.collect.launch.launch import is_own_command, own_factors
+from pyrometer.collect.probes.profile import parse_profile
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.corun.plan import Member, Party
+from pyrometer.experiments.folder import (
+    Company,
+    LeftOutTreatment,
+    Plan,
+    PlannedTreatment,
+    PlannedTrial,
+)
+from pyrometer.experiments.plan.design import schedule
+from pyrometer.experiments.plan.file import Experiment
+from pyrometer.experiments.plan.treatments import Treatment, Treatments
+from pyrometer.experiments.run.planned import (
+    MOST_TRIALS,
+    digest_of,
+    honoured,
+    seed_of,
+    this_machine,
+)
+from pyrometer.experiments.run.trials import shares
+from pyrometer.trial.factors import parse_cpus, parse_treatment
+from pyrometer.workloads import registry
+from pyrometer.workloads.contract import parse_scale
+
+
+def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -> Plan:
+    """Plan an experiment over parties.
+
+    Parameters
+    ----------
+    parties : sequence of Party
+        What is measured; each member alone is among them.
+    experiment : Experiment
+        Everything else, as an experiment file says it; its matrix is empty.
+    folder : Path
+        Where it is to be run.
+
+    Raises
+    ------
+    UsageError
+        Unknown workload, scale, factor or level; a workload without iterations; CPUs in two places.
+    CapabilityError
+        This host can bring no two together.
+    """
+    workloads = list(dict.fromkeys(one.workload for party in parties for one in party.members))
+    _check(workloads, experiment)
+    made: dict[str, list[tuple[PlannedTreatment, str | None]]] = {}
+    left_out = []
+    for party in parties:
+        name = party.treatment(party.members[0])
+        try:
+            made[name] = _treatments(party, folder)
+        except CapabilityError as error:
+            left_out.append(LeftOutTreatment(name=name, reason=error.message))
+    treatments = [treatment for found in made.values() for treatment, _ in found]
+    if not any(its.beside or its.neighbour for one in treatments if (its := one.company)):
+        told = "; ".join(f"{one.name}: {one.reason}" for one in left_out)
+        raise CapabilityError(f"nothing can run together here: {told}")
+    if experiment.blocks * len(treatments) > MOST_TRIALS:
+        raise UsageError(f"{experiment.blocks * len(treatments)} trials: at most {MOST_TRIALS}")
+    seed = seed_of(experiment) if experiment.seed is None else experiment.seed
+    return Plan(
+        name=experiment.name,
+        description=experiment.description,
+        files=[],
+        workload=experiment.workload,
+        scale=experiment.scale,
+        profile=experiment.profile,
+        iterations=experiment.iterations,
+        warmup=int(experiment.warmup),
+        seed=seed,
+        kind="corun",
+        split=[],
+        blocks=experiment.blocks,
+        margin=experiment.margin,
+        timeout_s=experiment.timeout,
+        # They would measure the others at work.
+        canaries="none",
+        guard=experiment.guard.model_dump(),
+        baseline=None,
+        treatments=treatments,
+        left_out=left_out,
+        trials=list(_trials(made, experiment.blocks, seed)),
+        machine=this_machine(),
+        workload_sha256=digest_of(*workloads),
+        pyrometer_version=__version__,
+    )
+
+
+def _check(workloads: Sequence[str], experiment: Experiment) -> None:
+    parse_profile(experiment.profile)
+    for one in workloads:
+        parse_scale(registry.get(one), experiment.scale)
+        if is_own_command(one):
+            raise UsageError(f"{one} is a command: it has no iterations that could be repeated")
+
+
+def _treatments(party: Party, folder: Path) -> list[tuple[PlannedTreatment, str | None]]:
+    """Make what each member of a party goes through, and on which CPUs of its own."""
+    return [
+        (_treatment(party, member, cpus, folder), cpus)
+        for member, cpus in zip(party.members, _places(party), strict=True)
+    ]
+
+
+def _places(party: Party) -> list[str | None]:
+    """Give each member its CPUs, where they have their own."""
+    if not party.own_cpus:
+        return [None] * len(party.members)
+    allowed = frozenset(os.sched_getaffinity(0))
+    given = [one.cpus for one in party.members if one.cpus]
+    if not given:
+        level = party.members[0].levels.get("host.cpus")
+        try:
+            return list(shares(allowed, level, len(party.members)))
+        except UsageError as error:
+            raise CapabilityError(error.message) from error
+    taken: set[int] = set()
+    for level in given:
+        cpus = parse_cpus(level)
+        assert isinstance(cpus, frozenset)
+        if not cpus <= allowed:
+            raise CapabilityError(f"CPUs {written(cpus - allowed)} may not be used here")
+        if taken & cpus:
+            raise UsageError(f"CPUs {written(taken & cpus)} are given twice", "@0 and @1, say")
+        taken |= cpus
+    return list(given)
+
+
+def _treatment(party: Party, member: Member, cpus: str | None, folder: Path) -> PlannedTreatment:
+    """Make what a member goes through; raise where this host cannot bring it about."""
+    levels = dict(member.levels)
+    if party.neighbour:
+        levels["co.run"] = party.neighbour
+    asked = {**levels, **({"host.cpus": cpus} if cpus else {})}
+    parsed = parse_treatment([f"{k}={v}" for k, v in asked.items()], own_factors(member.workload))
+    company = Company(
+        member=member.name,
+        workload=member.workload,
+        beside=party.beside(member),
+        neighbour=party.neighbour,
+        own_cpus=party.own_cpus,
+        offset_s=member.offset_s,
+    )
+    varied = {
+        "workload": member.name,
+        "beside": ", ".join([*company.beside, *([party.neighbour] if party.neighbour else [])])
+        or "–",
+        "CPUs": cpus or "the same",
+    }
+    name = party.treatment(member)
+    found = honoured(
+        Treatments({name: Treatment(name, levels, parsed, varied)}), member.workload, folder
+    )
+    for one in found.left_out:
+        raise CapabilityError(one.reason)
+    return PlannedTreatment(name=name, levels=levels, varied=varied, company=company)
+
+
+def _trials(
+    made: Mapping[str, Sequence[tuple[PlannedTreatment, str | None]]], blocks: int, seed: int
+) -> Iterator[PlannedTrial]:
+    """Put all trials in their order; those of a party are made together."""
+    number = 0
+    for slot in schedule({name: {} for name in made}, blocks, seed):
+        party = made[slot.treatment]
+        for treatment, cpus in party:
+            number += 1
+            word = re.sub(r"[^A-Za-z0-9._-]+", "-", treatment.name).strip("-.")[:60]
+            yield PlannedTrial(
+                number=number,
+                block=slot.block,
+                treatment=treatment.name,
+                folder=f"{number:04d}-{word}",
+                launch=slot.number if len(party) > 1 else None,
+                cpus=cpus,
+            )

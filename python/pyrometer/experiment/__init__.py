@@ -1,1 +1,0 @@
-"""Experiments: planned, run trial by trial, resumed. Beside ``pipeline``, this launches."""

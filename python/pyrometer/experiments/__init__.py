@@ -1,0 +1,1 @@
+"""Experiments: planned, run trial by trial, resumed, judged."""

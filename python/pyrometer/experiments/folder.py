@@ -1,0 +1,289 @@
+"""The folder of an experiment: what was planned (written once) and what happened (a journal).
+
+```
+experiment.json      the plan: treatments and every trial in its order; never changed
+journal.ndjson       a record a line, appended and synced: trials that began, trials that ended
+trials/NNNN-…        a run directory for each attempt at a trial
+```
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from pyrometer.core.errors import UsageError
+from pyrometer.store import versioned
+
+SCHEMA_VERSION = 1
+
+Status = Literal["finished", "failed", "wrong_result", "timeout", "out_of_memory", "disturbed"]
+"""How an attempt at a trial ended; ``disturbed``: by something else on the machine, to be repeated.
+"""
+
+CanaryPlace = Annotated[
+    Literal["iteration", "trial", "none"],
+    # Plans of the first version had a truth value: before each trial, or not at all.
+    BeforeValidator(lambda value: {True: "trial", False: "none"}.get(value, value)),
+]
+"""Before what canaries are measured."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Company(_Part):
+    """One of several workloads, alone or with others at once.
+
+    Attributes
+    ----------
+    member, workload : str
+        What it is called among them, and what it runs.
+    beside : list of str
+        Members that run at once with it.
+    neighbour : str or None
+        Level of ``co.run``: the neighbours that run at once with it.
+    own_cpus : bool
+        Whether each has CPUs of its own; else all have the same.
+    offset_s : float
+        When it begins, after the first of them.
+    """
+
+    member: str
+    workload: str
+    beside: list[str] = Field(default_factory=list)
+    neighbour: str | None = None
+    own_cpus: bool = False
+    offset_s: float = 0.0
+
+
+class PlannedTreatment(_Part):
+    """One combination of levels, as they were written; whose, where workloads run together."""
+
+    name: str
+    levels: dict[str, str]
+    varied: dict[str, str]
+    company: Company | None = None
+
+
+class LeftOutTreatment(_Part):
+    """A treatment that is not run, and why."""
+
+    name: str
+    reason: str
+    varied: dict[str, str] = Field(default_factory=dict)
+
+
+class PlannedTrial(_Part):
+    """One trial's place in the order of time: number and block count from 1.
+
+    Attributes
+    ----------
+    launch : int or None
+        Trials of the same launch are made together: in turn in one JVM, or side by side. ``None``:
+        a launch of its own.
+    iterations : list of int
+        Where treatments take turns in one JVM: which of its iterations are this treatment's.
+    cpus : str or None
+        Where several run side by side: the CPUs of this one.
+    """
+
+    number: int
+    block: int
+    treatment: str
+    folder: str
+    launch: int | None = None
+    iterations: list[int] = Field(default_factory=list)
+    cpus: str | None = None
+
+
+class Plan(_Part):
+    """Everything that decides an experiment (``experiment.json``, ``pyrometer/experiment/1``)."""
+
+    model_config = ConfigDict(populate_by_name=True, extra="allow")
+
+    schema_name: Literal["pyrometer/experiment/1"] = Field("pyrometer/experiment/1", alias="schema")
+    schema_version: int = SCHEMA_VERSION
+    name: str
+    description: str = ""
+    files: list[str]
+    workload: str
+    scale: str
+    profile: str
+    iterations: int
+    warmup: int | Literal["auto"]
+    seed: int
+    kind: str
+    split: list[str]
+    blocks: int
+    margin: float
+    timeout_s: float
+    canaries: CanaryPlace
+    guard: dict[str, Any]
+    baseline: str | None
+    treatments: list[PlannedTreatment]
+    left_out: list[LeftOutTreatment]
+    trials: list[PlannedTrial]
+    machine: dict[str, str | int | None] = Field(default_factory=dict)
+    workload_sha256: str | None = None
+    pyrometer_version: str | None = None
+
+    @property
+    def workloads(self) -> list[str]:
+        """What runs: one, or several together."""
+        found = dict.fromkeys(one.company.workload for one in self.treatments if one.company)
+        return list(found) or [self.workload]
+
+
+class Canaries(_Part):
+    """What the machine attained just before a trial; ``None`` where it could not be measured.
+
+    Measured before each iteration: the geometric mean over those that count.
+    """
+
+    alu_ns: float | None = None
+    latency_ns: float | None = None
+    copy_bytes_per_s: float | None = None
+    reason: str | None = None
+
+
+class Surroundings(_Part):
+    """What else the machine did, before or during a trial; ``None`` where it cannot be read."""
+
+    busy_ratio: float | None = None
+    steal_ratio: float | None = None
+    load: float | None = None
+    free_memory_ratio: float | None = None
+    swapped_pages_count: int | None = None
+    heaviest: list[str] = Field(default_factory=list)
+    waited_s: float = 0.0
+    disturbed: list[str] = Field(default_factory=list)
+
+
+class Ended(_Part):
+    """The end of an attempt at a trial.
+
+    Attributes
+    ----------
+    seconds : float or None
+        Mean of its measured iterations; of a command its whole time. ``None`` if it did not finish.
+    censored_s : float or None
+        How long it had run when time or memory ran out: it would have taken longer.
+    iterations_s : list of float
+        Iterations that count.
+    series_s : list of float
+        All iterations, those of the warm-up first.
+    counted_from : int or None
+        Position in the series from which iterations count.
+    shape : str or None
+        What the series looks like (:mod:`pyrometer.statistics.warmup`).
+    """
+
+    k: Literal["end"] = "end"
+    trial: int
+    attempt: int
+    block: int
+    treatment: str
+    status: Status
+    folder: str
+    seconds: float | None = None
+    censored_s: float | None = None
+    iterations_s: list[float] = Field(default_factory=list)
+    series_s: list[float] = Field(default_factory=list)
+    counted_from: int | None = None
+    shape: str | None = None
+    duration_s: float | None = None
+    reason: str | None = None
+    rows: int | None = None
+    checksum: str | None = None
+    plan: str | None = None
+    canaries: Canaries | None = None
+    before: Surroundings | None = None
+    during: Surroundings | None = None
+    adopted: bool = False
+    wall_ns: int
+
+
+class Began(_Part):
+    """The beginning of an attempt at a trial."""
+
+    k: Literal["begin"] = "begin"
+    trial: int
+    attempt: int
+    folder: str
+    canaries: Canaries | None = None
+    before: Surroundings | None = None
+    wall_ns: int
+
+
+@dataclass(frozen=True)
+class ExperimentPaths:
+    """Where things lie in an experiment's folder."""
+
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        """The plan."""
+        return self.root / "experiment.json"
+
+    @property
+    def journal(self) -> Path:
+        """The journal."""
+        return self.root / "journal.ndjson"
+
+    @property
+    def trials(self) -> Path:
+        """Folder of the run directories."""
+        return self.root / "trials"
+
+
+def is_experiment(path: Path) -> bool:
+    """Whether a folder holds an experiment."""
+    return ExperimentPaths(path).plan.is_file()
+
+
+def write_plan(root: Path, plan: Plan) -> None:
+    """Write the plan through a temporary name."""
+    target = ExperimentPaths(root).plan
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    with temporary.open("w", encoding="utf-8") as out:
+        out.write(plan.model_dump_json(by_alias=True, indent=1) + "\n")
+        out.flush()
+        os.fsync(out.fileno())
+    temporary.replace(target)
+    sync_folder(root)
+
+
+def read_plan(root: Path) -> Plan:
+    """Read the plan of an experiment's folder.
+
+    Raises
+    ------
+    UsageError
+        If there is none, it is cut, or a newer version wrote it.
+    """
+    path = ExperimentPaths(root).plan
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{root} is no folder of an experiment: {path.name}: {error.strerror}",
+            "give the folder that `pyrometer experiment run` was given with -o",
+        ) from error
+    cut = "it was cut or edited"
+    return versioned.parse(text, path, Plan, SCHEMA_VERSION, "a plan of an experiment", cut)
+
+
+def sync_folder(root: Path) -> None:
+    """Have the names in a folder reach the disk."""
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

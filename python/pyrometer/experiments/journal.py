@@ -1,0 +1,169 @@
+"""The journal of an experiment: records that are appended, synced, and never changed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
+
+_KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
+STRAGGLE_S = 3.0
+"""Longest time in which a child of a killed experiment becomes its program, or dies."""
+
+
+@dataclass
+class Entries:
+    """What a journal tells.
+
+    Attributes
+    ----------
+    ended : dict of int to Ended
+        The last end of each trial, by its number, in the order of their ends.
+    disturbed : list of Ended
+        Attempts that were repeated.
+    open : dict of int to Began
+        Trials that began and did not end.
+    attempts : dict of int to int
+        Attempts at each trial so far.
+    torn_bytes : int
+        Of a last line that was cut.
+    """
+
+    ended: dict[int, Ended] = field(default_factory=dict)
+    disturbed: list[Ended] = field(default_factory=list)
+    open: dict[int, Began] = field(default_factory=dict)
+    attempts: dict[int, int] = field(default_factory=dict)
+    torn_bytes: int = 0
+
+
+def read_journal(root: Path) -> Entries:
+    """Read a journal; a last line that was cut is left out, and none that is missing is an error.
+
+    Raises
+    ------
+    UsageError
+        If another line is no record: somebody edited it.
+    """
+    path = ExperimentPaths(root).journal
+    made = Entries()
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return made
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    with file:
+        for number, line in enumerate(file, 1):
+            if line.endswith(b"\n") and _take(made, line):
+                continue
+            if file.read(1):
+                raise UsageError(f"{path}:{number}: no record of an experiment", "it was edited")
+            # Only a kill in the middle of a write leaves one: what it says never counted.
+            made.torn_bytes = len(line)
+    return made
+
+
+def _take(made: Entries, line: bytes) -> bool:
+    """Add one line; tell whether it is a record."""
+    try:
+        data = json.loads(line)
+        record = _KINDS[data["k"]].model_validate(data)
+    except (ValueError, KeyError, TypeError):
+        return False
+    made.attempts[record.trial] = max(made.attempts.get(record.trial, 0), record.attempt)
+    if isinstance(record, Began):
+        made.open[record.trial] = record
+        return True
+    made.open.pop(record.trial, None)
+    if record.status == "disturbed":
+        made.disturbed.append(record)
+    elif record.status == "finished" or made.ended.get(record.trial, record).status != "finished":
+        made.ended[record.trial] = record
+    return True
+
+
+class Journal:
+    """A journal that is open for appending, by one process at a time."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor = descriptor
+        self._path = path
+
+    def append(self, record: BaseModel) -> None:
+        """Add a record; it is on the disk when this returns.
+
+        Raises
+        ------
+        CapabilityError
+            If the disk does not take it; nothing of it is left then.
+        """
+        line = record.model_dump_json(exclude_none=True).encode() + b"\n"
+        size = os.fstat(self._descriptor).st_size
+        written = 0
+        try:
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
+            os.fsync(self._descriptor)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, size)
+            raise CapabilityError(
+                f"{self._path} cannot be written: {error.strerror}",
+                f"make room, then: pyrometer experiment resume {self._path.parent}",
+            ) from error
+
+
+@contextlib.contextmanager
+def opened_journal(root: Path) -> Iterator[Journal]:
+    """Open a journal; what a kill left of its last line is cut off.
+
+    Raises
+    ------
+    UsageError
+        If another process holds it, or it cannot be written.
+    """
+    path = ExperimentPaths(root).journal
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        if not _locked(descriptor):
+            raise UsageError(
+                f"{root}: another process runs this experiment", "wait for it, or end it"
+            )
+        torn = read_journal(root).torn_bytes
+        if torn:
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
+            os.fsync(descriptor)
+        yield Journal(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Take the lock, unless somebody holds on to it.
+
+    A child that was forked, but had not become its program yet when its experiment was killed, has
+    the lock for a moment longer (``flock(2)``: duplicates of a descriptor share a lock).
+    """
+    deadline = time.monotonic() + STRAGGLE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        else:
+            return True

@@ -1,0 +1,1 @@
+"""Verdicts of an experiment: analysis, terminal view, page."""

@@ -1,0 +1,348 @@
+"""An experiment judged: its treatments compared within blocks, and what to doubt about that.
+
+What to doubt about an experiment: trials that are missing, disturbed, unlike, or not warm.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.core.schema import doubt
+from pyrometer.experiments.folder import Ended, Plan
+from pyrometer.experiments.journal import Entries
+from pyrometer.experiments.judge.schema import (
+    ESTIMANDS,
+    AdjustedPair,
+    CanaryReport,
+    ExperimentReport,
+    SeriesReport,
+    TreatmentReport,
+)
+from pyrometer.statistics.factorial import Cell, Factorial, factorial
+from pyrometer.statistics.regression import Observed, adjust
+from pyrometer.statistics.treatments import CompareReport, Trial, account
+from pyrometer.statistics.two import mean_of
+
+CENSORED = {
+    "failed": "failed",
+    "wrong_result": "gave a wrong result",
+    "timeout": "ran out of time",
+    "out_of_memory": "ran out of memory",
+}
+CARRIED_OVER = 0.01
+"""p below which treatments that take turns are doubted."""
+
+
+def disturbances_of(one: Ended) -> list[str]:
+    """Give what was beyond the guard's limits before and during a trial."""
+    return [text for seen in (one.before, one.during) if seen for text in seen.disturbed]
+
+
+def doubts_of(
+    made: ExperimentReport, ended: Sequence[Ended], lacking: int, *, detected: bool
+) -> list[Doubt]:
+    """Say what to doubt.
+
+    Parameters
+    ----------
+    made : ExperimentReport
+        What came of it.
+    ended : sequence of Ended
+        All trials that ended.
+    lacking : int
+        Blocks that are not compared.
+    detected : bool
+        Whether iterations count from where they are steady.
+    """
+    found = []
+    for one in made.treatments:
+        ends = [f"{n} {CENSORED[how]}" for how, n in one.ends.items() if how in CENSORED]
+        if ends:
+            of = sum(one.ends.values())
+            out = "" if one.compared else ", it is not compared"
+            message = f"{one.name}: of {of} trials {', '.join(ends)}{_after(one.censored_s)}{out}"
+            found.append(doubt("trials_censored", message))
+    if lacking:
+        found.append(
+            doubt("blocks_incomplete", f"{lacking} of {made.blocks} blocks are not compared")
+        )
+    found += _differing(ended)
+    if detected:
+        found += _unsettled(made)
+    if made.carry_over_p is not None and made.carry_over_p < CARRIED_OVER:
+        message = f"it matters which treatment came before (F test, p = {made.carry_over_p:.2g})"
+        found.append(doubt("carry_over", message))
+    told = [(one.trial, text) for one in ended for text in disturbances_of(one)]
+    if told:
+        number, text = told[-1]
+        message = f"{made.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
+        found.append(doubt("trials_disturbed", message))
+    return found
+
+
+def _after(censored_s: Sequence[float]) -> str:
+    """Tell how long censored trials had run: what they would have taken is more than that."""
+    if not censored_s:
+        return ""
+    ends = dict.fromkeys(f"{one:.4g}" for one in (min(censored_s), max(censored_s)))
+    return f" after {' to '.join(ends)} s"
+
+
+def _unsettled(made: ExperimentReport) -> list[Doubt]:
+    """Doubt an experiment of whose series most never settle, or are too short to tell."""
+    told = []
+    for one in made.treatments:
+        for shape in ("not steady", "too short"):
+            count = sum(series.shape == shape for series in one.series)
+            if 2 * count > len(one.series):
+                told.append(f"{one.name}: {shape} in {count} of {len(one.series)} trials")
+    return [doubt("not_settled", "; ".join(told))] if told else []
+
+
+def _differing(ended: Sequence[Ended]) -> list[Doubt]:
+    results: dict[tuple[int | None, str | None], list[str]] = {}
+    plans: dict[str, list[str]] = {}
+    for one in ended:
+        if one.status != "finished":
+            continue
+        if one.checksum is not None:
+            results.setdefault((one.rows, one.checksum), []).append(one.treatment)
+        if one.plan is not None:
+            plans.setdefault(one.plan, []).append(one.treatment)
+    found = []
+    if len(results) > 1:
+        told = "; ".join(
+            f"{rows} rows, checksum {checksum}: {_names(names)}"
+            for (rows, checksum), names in results.items()
+        )
+        found.append(doubt("results_differ", told))
+    if len(plans) > 1:
+        told = "; ".join(f"plan {digest[:8]}: {_names(names)}" for digest, names in plans.items())
+        found.append(doubt("plan_changed", told))
+    return found
+
+
+def _names(names: Sequence[str]) -> str:
+    counts: Mapping[str, int] = Counter(names)
+    shown = [f"{name} ({n} trials)" for name, n in counts.items()]
+    return ", ".join(shown[:3]) + (f" and {len(shown) - 3} more" if len(shown) > 3 else "")
+
+
+COVARIATES = ("alu_ns", "latency_ns", "copy_bytes_per_s")
+
+
+def experiment_report(
+    plan: Plan, entries: Entries, *, control: str | None = None, margin: float | None = None
+) -> ExperimentReport:
+    """Compare the treatments of an experiment by the trials that have ended.
+
+    Parameters
+    ----------
+    plan, entries : Plan, Entries
+        As its folder holds them.
+    control : str, optional
+        Treatment that others are compared with, instead of the plan's baseline.
+    margin : float, optional
+        Instead of the plan's.
+
+    Raises
+    ------
+    UsageError
+        If there is no such treatment, or it is of workloads that run together.
+    """
+    if plan.kind == "corun":
+        raise UsageError(
+            f"{plan.name} is of workloads that run together", "pyrometer corun DIR tells of them"
+        )
+    ended = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]
+    treatments = [treatment_report(one.name, one.levels, ended) for one in plan.treatments]
+    kept = {one.name for one in treatments if one.compared and one.values}
+    control = _known(plan, control)
+    whole, lacking = _whole_blocks(ended, kept)
+    made = ExperimentReport(
+        name=plan.name,
+        workload=plan.workload,
+        scale=plan.scale,
+        kind=plan.kind,
+        estimand=ESTIMANDS.get(plan.kind),
+        carry_over_p=carry_over(plan, ended) if plan.kind == "toggle" else None,
+        seed=plan.seed,
+        blocks=plan.blocks,
+        margin=plan.margin if margin is None else margin,
+        baseline=control,
+        trials_count=len(plan.trials),
+        done_count=len(ended),
+        repeated_count=len(entries.disturbed),
+        disturbed_count=sum(bool(disturbances_of(one)) for one in ended),
+        treatments=treatments,
+        left_out=plan.left_out,
+    )
+    if len(kept) < 2:
+        made.reason = "two treatments with a finished trial are needed to compare"
+    elif control is not None and control not in kept:
+        made.reason = f"the baseline {control} has too few finished trials"
+    elif not whole:
+        made.reason = "no block has a finished trial of each treatment yet"
+    else:
+        made.comparison = account(
+            [Trial(one.treatment, _seconds(one), _block(plan, one)) for one in whole],
+            what="time of an iteration, mean of a trial",
+            unit="s", margin=made.margin, control=control,
+            names=[one.name for one in plan.treatments if one.name in kept],
+            sides=_sides(plan) if plan.kind == "duet" else None,
+        )  # fmt: skip
+        made.canaries = _canaries(plan, whole, made.comparison)
+        made.factors = _factors(plan, whole)
+    made.doubts = [
+        *doubts_of(made, ended, lacking, detected=plan.warmup == "auto"),
+        *(made.comparison.doubts if made.comparison else ()),
+    ]
+    return made
+
+
+def _sides(plan: Plan) -> dict[str, float]:
+    """Give the side of the first treatment in each block of a duet."""
+    first = plan.treatments[0].name
+    cpus = sorted({one.cpus or "" for one in plan.trials})
+    mine = [one for one in plan.trials if one.treatment == first]
+    return {str(one.block): 1.0 if one.cpus == cpus[0] else -1.0 for one in mine}
+
+
+def carry_over(plan: Plan, ended: Sequence[Ended]) -> float | None:
+    """Test whether an iteration's time depends on which treatment came before it in the JVM.
+
+    By the F test of the treatment before, beside treatments and JVMs; ``None`` where too few tell.
+    """
+    places = {one.number: one.iterations for one in plan.trials}
+    cells = []
+    for block in dict.fromkeys(one.block for one in ended):
+        turns = sorted(
+            (position, one.treatment, seconds, at >= (one.counted_from or 0))
+            for one in ended
+            if one.block == block and one.status == "finished"
+            for at, (position, seconds) in enumerate(
+                zip(places[one.trial], one.series_s, strict=False)
+            )
+        )
+        cells += [
+            Cell({"treatment": name, "before": before}, seconds, str(block))
+            for (_, before, _, _), (_, name, seconds, counts) in pairwise(turns)
+            if counts
+        ]
+    effects = factorial(cells).effects
+    return next((one.p for one in effects if one.factors == ["before"]), None)
+
+
+def _known(plan: Plan, control: str | None) -> str | None:
+    if control is None:
+        return plan.baseline
+    names = [one.name for one in plan.treatments]
+    if control in names:
+        return control
+    numbers = {str(number): name for number, name in enumerate(names, 1)}
+    if control in numbers:
+        return numbers[control]
+    raise UsageError(
+        f"no treatment is called {control}",
+        f"give its name or its number; there are: {'; '.join(names)}",
+    )
+
+
+def _seconds(one: Ended) -> float:
+    assert one.seconds is not None
+    return one.seconds
+
+
+def _block(plan: Plan, one: Ended) -> str | None:
+    # In a fixed order trials of the same number lie far apart: nothing joins them.
+    return None if plan.kind == "fixed-order" else str(one.block)
+
+
+def treatment_report(name: str, levels: dict[str, str], ended: Sequence[Ended]) -> TreatmentReport:
+    """Tell how the trials of a treatment ended, out of all that did."""
+    mine = [one for one in ended if one.treatment == name]
+    values = [_seconds(one) for one in mine if one.status == "finished"]
+    return TreatmentReport(
+        name=name,
+        levels=levels,
+        mean=mean_of(values),
+        values=values,
+        ends=dict(Counter(one.status for one in mine)),
+        censored_s=[one.censored_s for one in mine if one.censored_s is not None],
+        reasons=list(
+            dict.fromkeys(one.reason for one in mine if one.reason and one.status != "finished")
+        ),
+        compared=not mine or 2 * len(values) > len(mine),
+        series=[
+            SeriesReport(
+                trial=one.trial, shape=one.shape, series_s=one.series_s,
+                counted_from=one.counted_from,
+            )
+            for one in mine
+            if one.status == "finished" and one.series_s
+        ],
+    )  # fmt: skip
+
+
+def _whole_blocks(ended: Sequence[Ended], kept: set[str]) -> tuple[list[Ended], int]:
+    """Trials of blocks in which every compared treatment finished; how many blocks are not so."""
+    finished: dict[int, set[str]] = {}
+    for one in ended:
+        if one.status == "finished" and one.treatment in kept:
+            finished.setdefault(one.block, set()).add(one.treatment)
+    whole = {block for block, names in finished.items() if names == kept}
+    trials = [
+        one
+        for one in ended
+        if one.block in whole and one.treatment in kept and one.status == "finished"
+    ]
+    return trials, len({one.block for one in ended} - whole)
+
+
+def _canaries(
+    plan: Plan, trials: Sequence[Ended], comparison: CompareReport
+) -> CanaryReport | None:
+    if plan.canaries == "none":
+        return None
+    if split := _split(plan):
+        # Simulated, 5 blocks of 2 plots of 3 trials: 18 % of such 95 % intervals missed.
+        return CanaryReport(
+            before=plan.canaries,
+            reason=f"trials of the same {', '.join(split)} ran together: with one noise for all,"
+            " intervals would be too short",
+        )
+    observed = []
+    for one in trials:
+        facts = one.canaries.model_dump() if one.canaries else {}
+        known = {name: facts[name] for name in COVARIATES if facts.get(name)}
+        observed.append(Observed(one.treatment, str(one.block), _seconds(one), known))
+    found = adjust(observed, [(pair.a, pair.b) for pair in comparison.pairs])
+    if isinstance(found, str):
+        why = next((c.reason for one in trials if (c := one.canaries) and c.reason), None)
+        return CanaryReport(before=plan.canaries, reason=f"{found}{f' ({why})' if why else ''}")
+    return CanaryReport(
+        before=plan.canaries,
+        covariates=list(found.names),
+        moved=list(found.moved),
+        variance_ratio=found.variance_ratio,
+        log_ratio_sd=found.plain_sd,
+        adjusted_log_ratio_sd=found.sd,
+        slopes=found.slopes,
+        pairs=[AdjustedPair(a=a, b=b, change=one) for (a, b), one in found.changes.items()],
+    )
+
+
+def _split(plan: Plan) -> list[str]:
+    """Give the factors of whole plots, where these are several and hold several trials each."""
+    plots = {tuple(one.varied.get(name) for name in plan.split) for one in plan.treatments}
+    return plan.split if 1 < len(plots) < len(plan.treatments) else []
+
+
+def _factors(plan: Plan, trials: Sequence[Ended]) -> Factorial:
+    varied = {one.name: one.varied for one in plan.treatments}
+    cells = [Cell(varied[one.treatment], _seconds(one), str(one.block)) for one in trials]
+    return factorial(cells, varied.get(plan.baseline or ""), split=plan.split)

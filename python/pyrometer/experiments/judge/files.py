@@ -1,0 +1,212 @@
+"""An experiment for other programs: CSV of its trials, JUnit of its comparisons.
+
+Curve and layouts of an experiment in its folder, for its page: reading all trials takes long.
+
+``--fail-if "regression(wall) > 3%"``: when a comparison is a failure, for machines.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from pydantic import BaseModel
+
+from pyrometer.core.errors import UsageError
+from pyrometer.experiments.folder import Plan
+from pyrometer.experiments.journal import Entries
+from pyrometer.experiments.judge.schema import ExperimentReport
+from pyrometer.pages.page import write_text
+from pyrometer.statistics.treatments import PairReport
+
+FILE = "curve.json"
+LAYOUTS = "layout.json"
+_CURVE_SCHEMA = "pyrometer/scale/1"
+_LAYOUTS_SCHEMA = "pyrometer/layout/1"
+
+
+def keep_curve(folder: Path, made: BaseModel) -> Path:
+    """Keep what was told of a curve in the folder of its experiment.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written.
+    """
+    return write_text(folder / FILE, made.model_dump_json(by_alias=True) + "\n")
+
+
+def keep_layouts(folder: Path, made: BaseModel) -> Path:
+    """Keep what was told of layouts likewise."""
+    return write_text(folder / LAYOUTS, made.model_dump_json(by_alias=True) + "\n")
+
+
+def kept_curve(folder: Path) -> dict[str, Any] | None:
+    """Give the curve that is kept; ``None`` where there is none that this version reads."""
+    return _kept(folder / FILE, _CURVE_SCHEMA)
+
+
+def kept_layouts(folder: Path) -> dict[str, Any] | None:
+    """Give the layouts that are kept likewise."""
+    return _kept(folder / LAYOUTS, _LAYOUTS_SCHEMA)
+
+
+def _kept(path: Path, schema: str) -> dict[str, Any] | None:
+    try:
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return kept if isinstance(kept, dict) and kept.get("schema") == schema else None
+
+
+def outdated(
+    told: Mapping[str, Any] | None, folder: Path, finished: int, verb: str = "scale"
+) -> str | None:
+    """Say where what is kept is not of the `finished` trials that there are now."""
+    if told is None or told["done_count"] == finished:
+        return None
+    return (
+        f"This is of {told['done_count']} finished trials, there are {finished} now:"
+        f" pyrometer {verb} {folder} tells it again."
+    )
+
+
+_RULE = re.compile(
+    r"\s*(?P<what>\w+)\s*\(\s*(?P<metric>\w+)\s*\)\s*>\s*(?P<limit>[0-9]+(?:\.[0-9]+)?)\s*%\s*"
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A treatment fails where it is slower than the baseline, surely, and by more than `limit`."""
+
+    text: str
+    limit: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A pair and whether it fails; ``None`` where the trials cannot tell."""
+
+    pair: PairReport
+    failed: bool | None
+    told: str
+
+
+def parse_rule(text: str) -> Rule:
+    """Read a rule.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+
+    Examples
+    --------
+    >>> parse_rule("regression(wall) > 3%").limit
+    0.03
+    """
+    match = _RULE.fullmatch(text)
+    if match is None or match["what"] != "regression" or match["metric"] != "wall":
+        raise UsageError(
+            f"--fail-if {text!r} is no rule that is known", 'such as "regression(wall) > 3%"'
+        )
+    return Rule(text.strip(), float(match["limit"]) / 100)
+
+
+def judged(report: ExperimentReport, rule: Rule) -> list[Judged]:
+    """Judge every treatment beside the baseline.
+
+    A pair fails if the verdict is slower and the change above the limit; it passes if its interval
+    lies below the limit; anything else cannot be told.
+
+    Raises
+    ------
+    UsageError
+        If the experiment has no baseline: then there is no regression either.
+    """
+    if report.baseline is None:
+        raise UsageError(
+            "--fail-if needs to know what to compare with",
+            "baseline: in the file, or --control TREATMENT",
+        )
+    made = []
+    for pair in report.comparison.pairs if report.comparison else []:
+        change, high = pair.change.value or 0.0, pair.change.high
+        told = f"{100 * change:+.2f} %"
+        if pair.change.low is not None and high is not None:
+            told += f" [{100 * pair.change.low:+.2f} %, {100 * high:+.2f} %]"
+        told += f", {pair.verdict}"
+        failed: bool | None = None
+        if pair.verdict == "slower" and change > rule.limit:
+            failed = True
+        elif pair.verdict == "faster" or (high is not None and high <= rule.limit):
+            failed = False
+        made.append(Judged(pair, failed, told))
+    return made
+
+
+_NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FIXED = ("trial", "block", "treatment", "status", "seconds", "censored_s", "folder")
+
+
+def write_csv(plan: Plan, entries: Entries, path: Path) -> Path:
+    """Write a row a trial, in the order of time; `compare --csv` reads it."""
+    factors = list(dict.fromkeys(name for one in plan.treatments for name in one.varied))
+    levels = {one.name: one.varied for one in plan.treatments}
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*_FIXED, *factors])
+    for planned in plan.trials:
+        one = entries.ended.get(planned.number)
+        if one is None:
+            continue
+        fixed = [getattr(one, name) for name in _FIXED]
+        rows.writerow([*fixed, *(levels[one.treatment].get(name, "") for name in factors)])
+    return write_text(path, text.getvalue())
+
+
+def write_junit(
+    report: ExperimentReport, rule: Rule | None, pairs: Sequence[Judged], path: Path
+) -> Path:
+    """Write a test case a treatment beside the baseline: failed, passed, or skipped (cannot tell).
+
+    A treatment whose trials did not finish is an error.
+    """
+    cases = []
+    for one in pairs:
+        case = Xml.Element("testcase", classname=report.name, name=one.pair.b)
+        if one.failed:
+            Xml.SubElement(
+                case, "failure", message=f"{one.told} beside {one.pair.a}"
+            ).text = f"{rule.text if rule else ''}: {one.pair.a} → {one.pair.b}: {one.told}"
+        elif one.failed is None:
+            Xml.SubElement(case, "skipped", message=f"cannot tell: {one.told}")
+        else:
+            Xml.SubElement(case, "system-out").text = one.told
+        cases.append(case)
+    for treatment in report.treatments:
+        if not treatment.compared:
+            case = Xml.Element("testcase", classname=report.name, name=treatment.name)
+            why = "; ".join(treatment.reasons) or "its trials did not finish"
+            Xml.SubElement(case, "error", message=_NO_XML.sub(" ", why))
+            cases.append(case)
+    counts = {
+        "tests": len(cases),
+        "failures": sum(case.find("failure") is not None for case in cases),
+        "errors": sum(case.find("error") is not None for case in cases),
+        "skipped": sum(case.find("skipped") is not None for case in cases),
+    }
+    suite = Xml.Element(
+        "testsuite", {"name": report.name, **{name: str(count) for name, count in counts.items()}}
+    )
+    suite.extend(cases)
+    Xml.indent(suite)
+    return write_text(path, Xml.tostring(suite, encoding="unicode", xml_declaration=True) + "\n")

@@ -1,0 +1,191 @@
+"""The page of an experiment: its plan, its verdicts, what is drawn of it, and ways to its runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
+from pyrometer.experiments.folder import ExperimentPaths, read_plan
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.files import kept_curve, kept_layouts, outdated
+from pyrometer.experiments.judge.forecast import Forecast
+from pyrometer.experiments.judge.plots import Cost, RunOrder, experiment_plots
+from pyrometer.experiments.judge.schema import ExperimentReport
+from pyrometer.pages.page import ReportData, write_page
+from pyrometer.store.paths import RunPaths
+
+SCHEMA = "pyrometer/experiment-page/1"
+PAGE = "report.html"
+MOST = 5_000
+"""Attempts and pairs that the page holds one by one: the last attempts, the first pairs."""
+
+SHOWN = {
+    "name", "description", "files", "workload", "scale", "profile", "iterations", "warmup", "seed",
+    "kind", "split", "blocks", "margin", "timeout_s", "canaries", "guard", "baseline", "machine",
+    "pyrometer_version",
+}  # fmt: skip
+"""What pages show of a plan."""
+
+_LEFT_OUT: Any = {"treatments": {"__all__": {"series"}}, "comparison": {"treatments"}}
+
+
+def write_experiment(
+    folder: Path,
+    path: Path | None = None,
+    *,
+    control: str | None = None,
+    margin: float | None = None,
+) -> Path:
+    """Judge an experiment, finished or not, and write its page.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the experiment.
+    path : Path, optional
+        The file to write. Unasked: ``report.html`` in the folder.
+    control, margin
+        Instead of the plan's baseline and margin.
+
+    Raises
+    ------
+    UsageError
+        If it is no experiment, there is no such treatment, or the file cannot be written.
+    """
+    plan, entries = read_plan(folder), read_journal(folder)
+    target = path or folder / PAGE
+    report = experiment_report(plan, entries, control=control, margin=margin)
+    plots = experiment_plots(plan, entries, report)
+    shown = report.model_dump(mode="json", by_alias=True, exclude=_LEFT_OUT)
+    cut = cut_down(plots.order, shown)
+    curve, layouts = kept_curve(folder), kept_layouts(folder)
+    shown["doubts"] += _more_doubts(shown["doubts"], curve)
+    finished = sum(one.status == "finished" for one in entries.ended.values())
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "title": plan.name,
+        "folder": str(folder),
+        "verdict": verdict(report),
+        "figures": figures(plots.forecast, plots.cost),
+        "plan": plan.model_dump(mode="json", include=SHOWN),
+        "report": shown,
+        "plots": plots.model_dump(mode="json"),
+        "runs": links(folder, plots.order, target.parent),
+        "curve": curve,
+        "curve_note": outdated(curve, folder, finished),
+        "layout": layouts,
+        "layout_note": outdated(layouts, folder, finished, "layout"),
+        "cut": cut,
+    }
+    write_page(ReportData(plan.name, content), target)
+    return target
+
+
+def _more_doubts(known: list[Any], told: dict[str, Any] | None) -> list[Any]:
+    """Give what a curve doubts that its experiment does not."""
+    if told is None:
+        return []
+    codes = {one["code"] for one in known}
+    every = [*((told.get("fit") or {}).get("doubts") or ()), *told["doubts"]]
+    return [one for one in every if one["code"] not in codes]
+
+
+def verdict(report: ExperimentReport) -> str:
+    """Say in a sentence what came of an experiment."""
+    if report.comparison is None:
+        return f"Nothing can be compared: {report.reason}."
+    pairs = report.comparison.pairs
+    surely = [one for one in pairs if one.verdict in ("faster", "slower")]
+    counts = Counter(one.verdict for one in pairs)
+    told = ", ".join(f"{n} {name}" for name, n in counts.items())
+    if not surely:
+        return f"No pair of treatments surely differs ({told})."
+    most = max(surely, key=lambda one: abs(math.log1p(one.change.value or 0.0)))
+    change = most.change
+    ends = [units.percent(one, True) for one in (change.low, change.high) if one is not None]
+    interval = f" (95 %: {' to '.join(ends)})" if ends else ""
+    return (
+        f"Of {len(pairs)} pairs {told}. The largest difference: {most.b} is {most.verdict} than"
+        f" {most.a} by {units.percent(abs(change.value or 0.0))}{interval}."
+    )
+
+
+def figures(found: Forecast, cost: Cost) -> list[dict[str, Any]]:
+    """Give the key figures: how noisy trials are, what that lets be seen, what they took."""
+    return [
+        _figure("Noise of a trial", found.noise_sd, "ratio", found.noise_source, found.reason,
+                help="Standard deviation of the logarithm of a trial's time within its block."),
+        _figure("Smallest effect it sees", found.detectable, "ratio",
+                f"each of {found.comparisons_count} comparisons, chance 0.8", found.reason,
+                help="The smallest change that each comparison finds, by that noise."),
+        _figure("A trial takes", found.trial_s, "ns", "launch and making of tables included",
+                "no trial has finished"),
+        _figure("It took", cost.elapsed_s, "ns", _spent(cost), "no trial has ended"),
+    ]  # fmt: skip
+
+
+def _spent(cost: Cost) -> str:
+    waited = units.duration(1e9 * cost.waited_s)
+    waits = f" ({waited} of it waiting for calm)" if cost.waited_s >= 1 else ""
+    left = f", {units.duration(1e9 * cost.left_s)} to go" if cost.left_s else ""
+    return f"{units.duration(1e9 * cost.trials_s)} in trials{waits}{left}"
+
+
+def _figure(
+    label: str, value: Estimate | float | None, unit: str, note: str | None, reason: str | None,
+    help: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    factor = 1e9 if unit == "ns" else 1.0
+    if isinstance(value, Estimate):
+        ends, n = (value.value, value.low, value.high), value.n
+    else:
+        ends, n = (value, None, None), None
+    scaled = [None if end is None else factor * end for end in ends]
+    gone = scaled[0] is None
+    return {
+        "label": label, "unit": unit, "help": help, "note": note, "value": scaled[0],
+        "low": scaled[1], "high": scaled[2], "n": n,
+        "reason": (reason or "not known") if gone else None,
+    }  # fmt: skip
+
+
+def cut_down(order: RunOrder, shown: dict[str, Any]) -> str | None:
+    """Keep the page bounded; say what was left out."""
+    told = []
+    if (count := len(order.points)) > MOST:
+        told.append(f"the last {MOST:,} of {count:,} attempts are shown; all of them: --csv")
+        order.points = order.points[-MOST:]
+        each = max(1, MOST // len(shown["treatments"]))
+        for one in shown["treatments"]:
+            del one["values"][:-each]
+    pairs = shown["comparison"]["pairs"] if shown.get("comparison") else []
+    if (count := len(pairs)) > MOST:
+        told.append(f"the first {MOST:,} of {count:,} pairs are shown; all of them: --json")
+        del pairs[MOST:]
+    return "; ".join(told) or None
+
+
+def links(folder: Path, order: RunOrder, beside: Path) -> dict[str, str]:
+    """Give links to the reports of trials that have one, as seen from the page."""
+    made = {}
+    for one in order.points:
+        report = RunPaths(ExperimentPaths(folder).trials / one.folder).report
+        if report.is_file():
+            made[one.folder] = quote(Path(os.path.relpath(report, beside)).as_posix())
+    return made
+
+
+def unreported(folder: Path) -> list[Path]:
+    """Run directories of finished trials that have no report yet, in the order of time."""
+    trials = ExperimentPaths(folder).trials
+    finished = [one for one in read_journal(folder).ended.values() if one.status == "finished"]
+    # Trials that take turns in one JVM share its run.
+    paths = [RunPaths(trials / name) for name in dict.fromkeys(one.folder for one in finished)]
+    return [one.root for one in paths if one.manifest.is_file() and not one.report.is_file()]

@@ -1,0 +1,134 @@
+"""An experiment as it goes on: one live screen on a terminal, a line a trial elsewhere."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from pyrometer.experiments.judge.terminal import duration
+from pyrometer.terminal import console
+from pyrometer.terminal.console import WORDS, LiveDisplay, made_so_far
+
+if TYPE_CHECKING:
+    from pyrometer.experiments.folder import Ended, Plan, PlannedTrial
+    from pyrometer.experiments.journal import Entries
+
+
+LINES = 8
+
+
+class ExperimentScreen(LiveDisplay):
+    """A :class:`pyrometer.experiments.run.environment.Screen` for people."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._plan: Plan | None = None
+        self._now: tuple[PlannedTrial, int] | None = None
+        self._what, self._since = "", time.monotonic()
+        self._done = 0
+        self._lengths: list[float] = []
+        self._values: dict[str, list[float]] = {}
+        self._last: deque[str] = deque(maxlen=LINES)
+
+    def planned(self, plan: Plan, entries: Entries) -> None:
+        """Show what is to be done."""
+        self._plan = plan
+        for one in entries.ended.values():
+            self._take(one)
+        if self._done:
+            self.note(f"{self._done} of {len(plan.trials)} trials are there already")
+
+    def trial(self, planned: PlannedTrial, attempt: int) -> None:
+        """Show that an attempt begins."""
+        self._now, self._since = (planned, attempt), time.monotonic()
+        self._show("looking at the machine")
+
+    def ended(self, ended: Ended) -> None:
+        """Show how it ended."""
+        total = len(self._plan.trials) if self._plan else 0
+        how = f"{ended.seconds:.4g} s" if ended.seconds is not None else ended.status
+        told = [text for seen in (ended.before, ended.during) if seen for text in seen.disturbed]
+        line = f"{ended.trial}/{total}  {ended.treatment}  {how}"
+        if ended.status != "finished" and ended.reason:
+            line += f"  {ended.reason}"
+        line += f"  ({told[0]})" if told else ""
+        if ended.status != "disturbed":
+            self._take(ended)
+        if not self.shows:
+            console.err().print(line + self._left(), markup=False, soft_wrap=True)
+        else:
+            self._last.append(line)
+            self._show("")
+
+    def phase(self, name: str) -> None:
+        """Show that a phase of the trial begins."""
+        self._show(WORDS.get(name, name))
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Show how far the making of data is."""
+        self._show(made_so_far(what, done, total))
+
+    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
+        """Show which iteration runs."""
+        where = "starting" if iteration is None else f"iteration {iteration}"
+        self._show(f"{where}{' (warm-up)' if warmup else ''}")
+
+    def note(self, text: str) -> None:
+        """Show something that matters now."""
+        if not self.shows:
+            console.err().print(text, markup=False, soft_wrap=True)
+        else:
+            self._last.append(text)
+            self._show(self._what)
+
+    def _take(self, ended: Ended) -> None:
+        self._done += 1
+        if ended.duration_s is not None:
+            self._lengths.append(ended.duration_s)
+        if ended.seconds is not None:
+            self._values.setdefault(ended.treatment, []).append(ended.seconds)
+
+    def _left(self) -> str:
+        total = len(self._plan.trials) if self._plan else 0
+        if not self._lengths or self._done >= total:
+            return ""
+        seconds = statistics.fmean(self._lengths) * (total - self._done)
+        at = time.strftime("%H:%M", time.localtime(time.time() + seconds))
+        return f"  [{duration(seconds)} left, until {at}]"
+
+    def _show(self, what: str) -> None:
+        self._what = what
+        if self.shows:
+            self.draw(self._screen())
+
+    def _screen(self) -> Any:
+        from rich.console import Group
+        from rich.padding import Padding
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        total = len(self._plan.trials) if self._plan else 0
+        head = Text(f"{self._done} of {total} trials{self._left()}")
+        bar = Padding(ProgressBar(total=total or 1, completed=self._done, width=60), 0)
+        parts: list[Any] = [head, bar]
+        if self._now is not None:
+            planned, attempt = self._now
+            again = f", attempt {attempt}" if attempt > 1 else ""
+            elapsed = time.monotonic() - self._since
+            whose = planned.treatment if planned.launch is None else "all treatments"
+            parts.append(
+                Text(f"block {planned.block}: {whose}{again}: {self._what} {elapsed:.0f} s")
+            )
+        if self._values:
+            table = Table(box=None, pad_edge=False)
+            for title in ("treatment", "trials", "mean so far"):
+                table.add_column(title)
+            for name, values in list(self._values.items())[:20]:
+                table.add_row(
+                    Text(name), str(len(values)), f"{statistics.fmean(values):.4g} s"
+                )  # fmt: skip
+            parts.append(table)
+        return Group(*parts, *map(Text, self._last))

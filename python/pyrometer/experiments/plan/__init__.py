@@ -1,0 +1,1 @@
+"""What an experiment file says, and the trials that follow from it."""

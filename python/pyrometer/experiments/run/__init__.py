@@ -1,0 +1,1 @@
+"""Running an experiment: attempts at trials, in order, each in the journal."""

@@ -1,0 +1,318 @@
+"""One attempt at a trial: made, or read from a run that is there already.
+
+What an experiment keeps of one run: its time, its result, and the shape of its plans.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import statistics
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pyrometer.collect.launch.observe import Watch
+from pyrometer.collect.launch.process import TIMEOUT
+from pyrometer.core.errors import PyrometerError
+from pyrometer.experiments.folder import Status
+from pyrometer.orchestrator import pipeline
+from pyrometer.statistics.warmup import Shape, detect
+from pyrometer.store import Run
+from pyrometer.store.manifest import Manifest, Result, read_manifest
+from pyrometer.store.paths import RunPaths
+from pyrometer.trial.trial import Trial
+
+_ITERATIONS = """
+    SELECT iteration, warmup, (end_mono_ns - start_mono_ns) / 1e9,
+           result_rows_count, result_checksum
+    FROM iterations WHERE status = 'success' AND end_mono_ns IS NOT NULL ORDER BY iteration
+"""
+_NODES = """
+    SELECT sql_id, depth, name FROM plan_nodes WHERE is_final
+    ORDER BY app_index, sql_id, node_id
+"""
+# Event logs have whole milliseconds: a query may seem to start before its iteration.
+_NODES_WITHIN = """
+    SELECT sql_id, depth, name FROM plan_nodes JOIN sql_executions s USING (app_index, sql_id)
+    WHERE is_final AND EXISTS (
+        SELECT 1 FROM iterations i WHERE i.iteration IN ({})
+        AND s.start_wall_ns BETWEEN i.start_wall_ns - 1000000 AND i.end_wall_ns)
+    ORDER BY app_index, sql_id, node_id
+"""
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """Facts of a run that finished.
+
+    Attributes
+    ----------
+    iterations_s : tuple of float
+        Of each iteration that counts; empty for a command.
+    seconds : float or None
+        Their mean; of a command the time from its launch to its end.
+    rows, checksum
+        Of the last iteration's result, where it is known.
+    plan : str or None
+        Digest of the operators of all plans that ran and how they are nested; numbers in their
+        names are left out. ``None`` without SQL.
+    series_s : tuple of float
+        Of every iteration, those of the warm-up first.
+    counted_from : int or None
+        Position in the series from which iterations count.
+    shape : str or None
+        What the series looks like.
+    canaries : mapping
+        Geometric mean over the iterations that count, where they were measured before each.
+    """
+
+    iterations_s: tuple[float, ...]
+    seconds: float | None
+    rows: int | None
+    checksum: str | None
+    plan: str | None
+    series_s: tuple[float, ...] = ()
+    counted_from: int | None = None
+    shape: Shape | None = None
+    canaries: Mapping[str, float | str] = field(default_factory=dict)
+
+
+def trial_facts(
+    run: Run, *, detected: bool = True, only: Collection[int] = (), start: int = 0
+) -> TrialFacts:
+    """Read the facts of one run.
+
+    Parameters
+    ----------
+    detected : bool
+        Whether iterations count from where their times are steady; else all that were declared.
+    only : collection of int
+        Iterations that are looked at; empty: all.
+    start : int
+        Position in the series before which none counts.
+    """
+    found = run.tables.query(_ITERATIONS) if run.tables.has("iterations") else []
+    found = [row for row in found if not only or row[0] in only]
+    times = tuple(float(row[2]) for row in found)
+    declared = max(start, sum(bool(row[1]) for row in found))
+    shape, start = counting(times, declared, detected)
+    counted = times[start:]
+    rows, checksum = (found[-1][3], found[-1][4]) if found else (None, None)
+    seconds = statistics.fmean(counted) if counted else None
+    results: Sequence[Result] = run.manifest.results if run.manifest else ()
+    if not times and run.manifest is not None:
+        manifest = run.manifest
+        if manifest.started_mono_ns is not None and manifest.ended_mono_ns is not None:
+            seconds = (manifest.ended_mono_ns - manifest.started_mono_ns) / 1e9
+        if results:
+            rows, checksum = results[-1].rows, results[-1].checksum
+    return TrialFacts(
+        iterations_s=counted,
+        seconds=seconds,
+        rows=rows,
+        checksum=checksum,
+        plan=_plan(run, only),
+        series_s=times,
+        counted_from=start if times else None,
+        shape=shape if times else None,
+        canaries=_canaries(results, {row[0] for row in found[start:]}),
+    )
+
+
+def counting(times: Sequence[float], declared: int, detected: bool = True) -> tuple[Shape, int]:
+    """Tell the shape of a series, and from where its iterations count.
+
+    Parameters
+    ----------
+    declared : int
+        Iterations at the beginning that are warm-up whatever their times.
+    detected : bool
+        Whether more are, up to where the times are steady.
+
+    Examples
+    --------
+    >>> counting([6.3, 2.1, 1.02, 1.0, 0.99, 1.01, 1.0], declared=1)
+    ('warm-up', 2)
+    >>> counting([6.3, 2.1, 1.02, 1.0, 0.99, 1.01, 1.0], declared=1, detected=False)
+    ('warm-up', 1)
+    """
+    found = detect(times)
+    return found.shape, max(declared, (found.steady_from or 0) if detected else 0)
+
+
+def _canaries(results: Sequence[Result], counted: Collection[int]) -> dict[str, float | str]:
+    seen = [one.canary for one in results if one.iteration in counted and one.canary]
+    reason = next((one["reason"] for one in seen if "reason" in one), None)
+    if reason is not None or not seen:
+        return {} if reason is None else {"reason": reason}
+    return {name: statistics.geometric_mean(float(one[name]) for one in seen) for name in seen[0]}
+
+
+def _plan(run: Run, only: Collection[int]) -> str | None:
+    if not run.tables.has("plan_nodes"):
+        return None
+    query = _NODES_WITHIN.format(", ".join(map(str, sorted(only)))) if only else _NODES
+    shapes: dict[int, list[str]] = {}
+    for sql_id, depth, name in run.tables.query(query):
+        shapes.setdefault(sql_id, []).append(f"{depth} {re.sub(r'[0-9]+', '', name)}")
+    digest = hashlib.sha256()
+    # Iterations repeat their queries, and how often they run is no change of plan.
+    for shape in sorted({"\n".join(one) for one in shapes.values()}):
+        digest.update(shape.encode() + b"\0")
+    return digest.hexdigest()[:16] if shapes else None
+
+
+_TAIL_BYTES = 1 << 16
+_OUT_OF_MEMORY = (b"java.lang.OutOfMemoryError", b"Java heap space", b"GC overhead limit")
+
+
+@dataclass(frozen=True)
+class Made:
+    """What an attempt came to.
+
+    Parameters
+    ----------
+    status : str
+        As the journal has it, or ``interrupted``: somebody ended it, and it is to be made again.
+    seconds : float or None
+        Its value, where it finished.
+    censored_s : float or None
+        How long it ran, where time or memory ran out.
+    reason : str or None
+        Why it did not finish.
+    facts : TrialFacts or None
+        Of a run that finished.
+    """
+
+    status: Status | Literal["interrupted"]
+    seconds: float | None = None
+    censored_s: float | None = None
+    reason: str | None = None
+    facts: TrialFacts | None = None
+
+
+Make = Callable[[Trial, Watch], Made]
+"""Makes one trial. Another one than :func:`make` simulates trials."""
+
+MakeTurns = Callable[[Trial, Watch], list[Made]]
+"""Makes a trial in which treatments take turns: what each came to."""
+
+Place = tuple[Path, Collection[int]]
+"""A run, and which of its iterations are meant; none: all."""
+
+
+def make(trial: Trial, watch: Watch) -> Made:
+    """Launch a trial in fresh processes, measured as ``pyrometer run`` measures it."""
+    killed = _kernel_kills()
+    try:
+        outcome = pipeline.run(trial, watch, report=False)
+    except PyrometerError as error:
+        return Made("failed", reason=error.message)
+    kills = None if killed is None else (_kernel_kills() or 0) - killed
+    by_us = outcome.ending.interrupted_by
+    found = read(outcome.record.paths.root, bool(kills), detected=trial.warmup == "auto")
+    if by_us == TIMEOUT:
+        return Made("timeout", censored_s=trial.timeout_s, reason=found.reason)
+    return found
+
+
+def make_turns(trial: Trial, watch: Watch) -> list[Made]:
+    """Launch a trial whose treatments take turns in one JVM."""
+    whole = make(trial, watch)
+    if whole.status == "interrupted" or trial.run_dir is None:
+        return [whole] * len(trial.turns)
+    if whole.status != "finished":
+        # Whose turn it was has it; the others' trials ended for that, not by themselves.
+        at = last_begun(trial.run_dir)
+        other = Made("failed", reason="the JVM ended in another treatment's turn")
+        return [whole if at is None or at in turn else other for _, turn in trial.turns]
+    places = [(trial.run_dir, positions) for _, positions in trial.turns]
+    return read_together(places, detected=trial.warmup == "auto")
+
+
+def last_begun(root: Path) -> int | None:
+    """Give the iteration that a run ended in; ``None`` where it ended between them."""
+    try:
+        results = read_manifest(root).results
+    except PyrometerError:
+        return None
+    return results[-1].iteration if results and results[-1].status != "ok" else None
+
+
+def read_together(places: Sequence[Place], *, detected: bool) -> list[Made]:
+    """Read runs that are set beside each other: in each as many iterations count."""
+    found = [read(root, detected=detected, only=only) for root, only in places]
+    start = max((one.facts.counted_from or 0 for one in found if one.facts), default=0)
+    return [read(root, detected=False, only=only, start=start) for root, only in places]
+
+
+def read(
+    root: Path,
+    kernel_killed: bool = False,
+    *,
+    detected: bool = True,
+    only: Collection[int] = (),
+    start: int = 0,
+) -> Made:
+    """Read what became of a run.
+
+    Parameters
+    ----------
+    kernel_killed : bool
+        Whether the kernel ended processes for want of memory meanwhile.
+    detected, only, start
+        Which iterations count: see :func:`pyrometer.experiments.run.attempt.trial_facts`.
+    """
+    manifest = read_manifest(root)
+    if manifest.state == "interrupted":
+        return Made("interrupted", reason=manifest.exit.reason)
+    if manifest.state == "finished":
+        try:
+            with Run.open(root) as opened:
+                facts = trial_facts(opened, detected=detected, only=only, start=start)
+        except PyrometerError as error:
+            return Made("failed", reason=error.message)
+        if facts.seconds is None or facts.seconds <= 0:
+            return Made("failed", reason="no iteration's time is known")
+        return Made("finished", seconds=facts.seconds, facts=facts)
+    if any(one.status == "wrong_result" for one in manifest.results):
+        return Made("wrong_result", reason=manifest.exit.reason)
+    if kernel_killed or _short_of_memory(root, manifest):
+        return Made("out_of_memory", censored_s=_ran(manifest), reason=manifest.why)
+    return Made("failed", reason=manifest.why)
+
+
+def _ran(manifest: Manifest) -> float | None:
+    if manifest.started_mono_ns is None or manifest.ended_mono_ns is None:
+        return None
+    return (manifest.ended_mono_ns - manifest.started_mono_ns) / 1e9
+
+
+def _short_of_memory(root: Path, manifest: Manifest) -> bool:
+    if (manifest.cgroup or {}).get("oom_kills_count"):
+        return True
+    texts = [(one.error or "").encode() for one in manifest.results]
+    texts.append((manifest.exit.reason or "").encode())
+    paths = RunPaths(root)
+    texts += [_tail(paths.stderr), _tail(paths.stdout)]
+    return any(word in text for text in texts for word in (*_OUT_OF_MEMORY, b"OutOfMemoryError"))
+
+
+def _tail(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _kernel_kills() -> int | None:
+    """Count the processes that the kernel has killed for want of memory since boot."""
+    try:
+        text = Path("/proc/vmstat").read_text()
+    except OSError:
+        return None
+    return next((int(w[9:]) for w in text.splitlines() if w.startswith("oom_kill ")), None)

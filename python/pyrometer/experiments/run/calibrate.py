@@ -1,0 +1,332 @@
+"""The knob of ``memory.condition``, found by trials of the baseline before an experiment.
+
+An experiment file that extends another by the knobs of ``memory.condition`` that were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pyrometer.collect.host.ballast import SPARE_BYTES
+from pyrometer.collect.host.facts import parse_meminfo
+from pyrometer.collect.host.memory import MEMINFO, SHARE, condition, reached_ratio
+from pyrometer.collect.launch.launch import own_factors
+from pyrometer.collect.launch.observe import Watch
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.experiments.plan.file import Experiment
+from pyrometer.experiments.plan.treatments import Treatment, short_names
+from pyrometer.experiments.run import attempt
+from pyrometer.experiments.run.attempt import Made, Make
+from pyrometer.experiments.run.planned import checked
+from pyrometer.store.manifest import read_manifest
+from pyrometer.trial.factors import Level
+from pyrometer.trial.trial import Trial
+
+Watching = Callable[[Trial], AbstractContextManager[Watch]]
+
+FACTOR = "memory.condition"
+MOST_TRIALS = 8
+NEAR = 0.25
+"""How far from the share that is wanted a level may be, as a part of it."""
+
+LEAST_BYTES = 2 * SPARE_BYTES
+_ALL = 0.8
+"""Part of the files that were there with all the room, from which on they count as all."""
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A trial of the search.
+
+    Attributes
+    ----------
+    left : int
+        Memory that was left to the application, bytes.
+    ratio : float or None
+        The share that was reached; ``None``: the trial did not finish, for want of memory.
+    told : mapping or None
+        What the manifest says of memory.
+    """
+
+    left: int
+    ratio: float | None
+    told: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What was found for a level.
+
+    Attributes
+    ----------
+    level : str
+        As the file has it: ``under`` or ``over``.
+    knobbed : str
+        With its knob.
+    ratio : float or None
+        The share that was reached with it.
+    share : float
+        The share that was wanted.
+    baseline : str
+        The treatment that was tried.
+    trials : list of Tried
+        All of the search.
+    why : str or None
+        Why it cannot be had, where that is known.
+    """
+
+    level: str
+    knobbed: str
+    ratio: float | None
+    share: float
+    baseline: str
+    trials: list[Tried] = field(default_factory=list)
+    why: str | None = None
+
+    @property
+    def near(self) -> bool:
+        """Whether it is near enough."""
+        return self.ratio is not None and abs(self.ratio - self.share) <= NEAR * self.share
+
+
+def calibrate(
+    file: Path,
+    folder: Path,
+    watch: Watching,
+    say: Callable[[str], None],
+    make: Make = attempt.make,
+) -> list[Knob]:
+    """Find the knob of each condition in an experiment file that has none yet.
+
+    Parameters
+    ----------
+    file : Path
+        The experiment.
+    folder : Path
+        For the runs of the search.
+    watch : callable
+        Gives who is told how a trial goes on.
+    say : callable
+        Told what came of each.
+    make : callable
+        Makes a trial.
+
+    Raises
+    ------
+    UsageError
+        No condition in the file lacks its knob.
+    CapabilityError
+        A condition cannot be brought about here.
+    """
+    source, made = checked(file)
+    own = own_factors(source.experiment.workload)
+    base = short_names(source.experiment.baseline or {}, own)
+    base.pop(FACTOR, None)
+    wanted: dict[str, Treatment] = {}
+    for treatment in sorted(
+        made.run.values(), key=lambda one: not base.items() <= one.varied.items()
+    ):
+        level = str(treatment.parsed.get(FACTOR, "@"))
+        if "@" not in level and _how(wanted.setdefault(level, treatment)) != _how(treatment):
+            raise UsageError(
+                f"{file}: treatments of {FACTOR}={level} differ in memory.by or memory.share",
+                "a file for each: their knobs are not the same",
+            )
+    if not wanted:
+        raise UsageError(f"{file}: no level of {FACTOR} lacks its knob", "under, over")
+    for level, treatment in wanted.items():
+        # Found out before the first trial: no swap, levels that contradict each other.
+        condition({**treatment.parsed, FACTOR: f"{level}@{LEAST_BYTES}"})
+    return [
+        _search(level, treatment, source.experiment, folder, watch, say, make)
+        for level, treatment in wanted.items()
+    ]
+
+
+def _how(treatment: Treatment) -> tuple[Level | None, ...]:
+    """Give what makes a knob another one."""
+    return tuple(treatment.parsed.get(name) for name in ("memory.by", "memory.share"))
+
+
+def _search(
+    level: str,
+    treatment: Treatment,
+    experiment: Experiment,
+    folder: Path,
+    watch: Watching,
+    say: Callable[[str], None],
+    make: Make,
+) -> Knob:
+    share = float(treatment.parsed.get("memory.share", SHARE))
+    ballast = treatment.parsed.get("memory.by") == "ballast"
+    memory = parse_meminfo(MEMINFO.read_text(encoding="ascii"))
+    free, room = memory["MemAvailable"], int(0.8 * memory["MemAvailable"])
+    tried: list[Tried] = []
+    why = None
+    while len(tried) < MOST_TRIALS and (why := too_few_files(level, tried, share)) is None:
+        left = max(LEAST_BYTES, min(next_left(level, tried, share, room), room)) // _MIB * _MIB
+        if any(one.left == left for one in tried):
+            break
+        knob = free - left if ballast else left
+        trial = Trial(
+            name=experiment.workload,
+            treatment={**treatment.parsed, FACTOR: f"{level}@{knob}"},
+            profile=experiment.profile,
+            iterations=experiment.iterations,
+            warmup="auto" if experiment.warmup == "auto" else int(experiment.warmup),
+            scale=experiment.scale,
+            run_dir=folder / f"{level}-{len(tried)}",
+            timeout_s=experiment.timeout,
+        )
+        with watch(trial) as watching:
+            tried.append(_tried(left, make(trial, watching), trial))
+        say(f"{level}@{knob // _MIB}m: {percent(tried[-1].ratio)}, {percent(share)} is wanted")
+        if len(tried) > 1 and _distance(tried[-1], share) <= NEAR * share:
+            break
+    best = min(tried, key=lambda one: _distance(one, share))
+    knob = free - best.left if ballast else best.left
+    return Knob(level, f"{level}@{knob // _MIB}m", best.ratio, share, treatment.name, tried, why)
+
+
+def _tried(left: int, made: Made, trial: Trial) -> Tried:
+    assert trial.run_dir is not None
+    if made.status == "interrupted":
+        raise KeyboardInterrupt
+    if made.status == "out_of_memory":
+        return Tried(left, None)
+    if made.status != "finished":
+        raise CapabilityError(f"the pilot {trial.run_dir} {made.status}: {made.reason}")
+    told = read_manifest(trial.run_dir).memory
+    assert told is not None
+    ratio = reached_ratio(told)
+    if ratio is None:
+        raise CapabilityError(f"the pilot {trial.run_dir}: {told['reason']}")
+    return Tried(left, ratio, told)
+
+
+def next_left(level: str, tried: Sequence[Tried], share: float, room: int) -> int:
+    """Decide how much memory to leave in the next trial.
+
+    The first has all the room: it tells what the application takes. What is swapped out falls as
+    more is left. The list of inactive file pages falls, too, where all files fit beside the
+    application; where they do not, or make out more than the share of all there is, it grows.
+
+    Parameters
+    ----------
+    level : str
+        ``under`` or ``over``.
+    tried : sequence of Tried
+        So far.
+    share : float
+        What is wanted.
+    room : int
+        The most that can be left, bytes.
+    """
+    if not tried:
+        return room
+    first = tried[0].told or {}
+    own = int(first.get("anonymous_bytes") or room)
+    ratio = float(first.get("inactive_file_ratio") or 0.0)
+    files = int(ratio * int(first.get("of_bytes") or 0))
+    rising = level == "under" and (ratio > share or files / share < own + files)
+    if len(tried) == 1:
+        if level == "over":
+            return round(own / (1 + share))
+        return round(own / (1 - share)) if rising else round(files / share)
+    few = [one.left for one in tried[1:] if _too_little(one, share, rising)]
+    many = [one.left for one in tried[1:] if not _too_little(one, share, rising)]
+    if few and many:
+        return (max(few) + min(many)) // 2
+    return round(max(few) * 1.2) if few else round(min(many) / 1.2)
+
+
+def too_few_files(level: str, tried: Sequence[Tried], share: float) -> str | None:
+    """Say so where all files fit beside the application and are less than the share.
+
+    More memory then makes the share smaller, and with less the application itself is swapped out.
+
+    Examples
+    --------
+    >>> told = {"anonymous_bytes": 1 << 30, "inactive_file_ratio": 0.01, "of_bytes": 7 << 30}
+    >>> little = Tried(1193 << 20, 0.06)
+    >>> too_few_files("under", [Tried(7 << 30, 0.01, told), little], 0.1)[:61]
+    'the files of the application that memory can drop are 72 MiB,'
+    >>> too_few_files("under", [Tried(7 << 30, 0.01, told), Tried(1193 << 20, 0.02)], 0.1) is None
+    True
+    """
+    if level != "under" or len(tried) < 2:
+        return None
+    told, last = tried[0].told or {}, tried[-1]
+    own = int(told.get("anonymous_bytes") or 0)
+    files = float(told.get("inactive_file_ratio") or 0.0) * int(told.get("of_bytes") or 0)
+    if not own or last.ratio is None or last.ratio >= share * (1 - NEAR):
+        return None
+    if last.ratio * last.left < _ALL * files:
+        return None
+    wanted = share * own / (1 - share)
+    return (
+        f"the files of the application that memory can drop are {files / _MIB:.0f} MiB, and it"
+        f" takes {own // _MIB} MiB itself: {percent(share)} of its memory would be"
+        f" {wanted / _MIB:.0f} MiB. Give it more data (scale), or less heap (jvm.heap)"
+    )
+
+
+def _too_little(tried: Tried, share: float, rising: bool) -> bool:
+    """Whether more memory has to be left."""
+    return tried.ratio is None or (tried.ratio < share) == rising
+
+
+def _distance(tried: Tried, share: float) -> float:
+    return float("inf") if tried.ratio is None else abs(tried.ratio - share)
+
+
+def percent(ratio: float | None) -> str:
+    """Write the share that a trial reached."""
+    return "out of memory" if ratio is None else f"{100 * ratio:.1f} %"
+
+
+def calibrated(file: Path, experiment: Experiment, knobs: Sequence[Knob]) -> str:
+    """Write an experiment file that extends another, with the knobs in its levels.
+
+    Parameters
+    ----------
+    file : Path
+        The other.
+    experiment : Experiment
+        What it says.
+    knobs : sequence of Knob
+        Found.
+    """
+    found = {knob.level: knob.knobbed for knob in knobs}
+
+    def knobbed(levels: Mapping[str, str]) -> dict[str, str]:
+        return {k: found.get(v, v) if k == FACTOR else v for k, v in levels.items()}
+
+    matrix = experiment.matrix
+    own: dict[str, Any] = {"extends": file.name}
+    changed: dict[str, Any] = {}
+    if FACTOR in matrix.factors:
+        changed[FACTOR] = [found.get(level, level) for level in matrix.factors[FACTOR]]
+    for word, given in (("include", matrix.include), ("exclude", matrix.exclude)):
+        if any(FACTOR in one for one in given):
+            changed[word] = [knobbed(one) for one in given]
+    if changed:
+        own["matrix"] = changed
+    for word, one in (("set", experiment.set), ("baseline", experiment.baseline or {})):
+        if FACTOR in one:
+            own[word] = knobbed(one)
+    told = [
+        f"# {knob.knobbed}: {percent(knob.ratio)} reached, {percent(knob.share)} wanted; tried"
+        f" with {knob.baseline or 'the only treatment'}\n"
+        for knob in knobs
+    ]
+    text = yaml.safe_dump(own, sort_keys=False, allow_unicode=True)
+    return "".join(told) + "# The same for all treatments.\n" + text

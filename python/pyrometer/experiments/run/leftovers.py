@@ -1,0 +1,57 @@
+"""What a trial leaves when its Pyrometer is killed: processes, switches, where sides met."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+from pyrometer.collect.host.settings_restore import put_back
+from pyrometer.collect.launch.environment import INSIDE
+from pyrometer.core.liveness import start_ticks
+
+MEETING = ".meeting-"
+"""Beginning of the folders beside run directories in which trials meet that run at once."""
+
+POLITE_S = 10.0
+
+
+def of_run(root: Path) -> list[int]:
+    """Pids of processes that were started in a run directory below `root`."""
+    mark = f"{INSIDE}={root.absolute()}".encode()
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            variables = Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+            if any(one == mark or one.startswith(mark + b"/") for one in variables):
+                found.append(int(entry))
+    return found
+
+
+def end(root: Path) -> int:
+    """End what is left of trials below `root`: asked first, then killed; gives their number.
+
+    An application goes on when its Pyrometer is killed: beside it no trial could be measured.
+    Then switches are put back that the dead held.
+    """
+    known = {pid: start_ticks(pid) for pid in of_run(root)}
+    for number, seconds in ((signal.SIGTERM, POLITE_S), (signal.SIGKILL, POLITE_S)):
+        for pid in _alive(known):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + seconds
+        while _alive(known) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    put_back()
+    for folder in root.glob(f"{MEETING}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(known)
+
+
+def _alive(known: dict[int, int | None]) -> list[int]:
+    return [pid for pid, ticks in known.items() if ticks and start_ticks(pid) == ticks]

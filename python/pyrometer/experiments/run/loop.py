@@ -1,0 +1,234 @@
+"""Trials one after another: each is begun and ended in the journal, and none is made twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from pyrometer.core.errors import UsageError
+from pyrometer.experiments.folder import (
+    Began,
+    Canaries,
+    Ended,
+    ExperimentPaths,
+    Plan,
+    PlannedTrial,
+    Surroundings,
+    read_plan,
+    write_plan,
+)
+from pyrometer.experiments.journal import Entries, Journal, opened_journal, read_journal
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.run import attempt as making
+from pyrometer.experiments.run import leftovers
+from pyrometer.experiments.run.attempt import Made
+from pyrometer.experiments.run.environment import Hands, Quiet, Screen
+from pyrometer.experiments.run.planned import digest_of, this_machine
+from pyrometer.experiments.run.trials import launches, trials_of, whole_plot
+
+SWAPPING = frozenset({"cgroup.swap", "memory.condition"})
+"""Factors by which a trial may be meant to swap."""
+
+
+def begin(root: Path, plan: Plan) -> None:
+    """Make the folder of an experiment, with its plan.
+
+    Raises
+    ------
+    UsageError
+        If there is something in it already, or it cannot be written.
+    """
+    paths = ExperimentPaths(root)
+    try:
+        if root.exists() and (not root.is_dir() or not _free(root)):
+            there = paths.plan.is_file()
+            raise UsageError(
+                f"{root} holds an experiment" if there else f"{root} is not an empty folder",
+                f"pyrometer experiment resume {root}" if there else "give another folder with -o",
+            )
+        root.mkdir(parents=True, exist_ok=True)
+        write_plan(root, plan)
+    except OSError as error:
+        raise UsageError(f"{root} cannot be written: {error.strerror}") from error
+
+
+def _free(root: Path) -> bool:
+    # A kill while the plan was written leaves its temporary file: nothing had begun.
+    return all(one.name.startswith(".experiment.json.") for one in root.iterdir())
+
+
+def carry_out(
+    root: Path, *, screen: Screen | None = None, hands: Hands | None = None, retry: bool = False
+) -> Entries:
+    """Make the trials of an experiment that are not made yet, in their order.
+
+    Parameters
+    ----------
+    root : Path
+        Folder with the plan.
+    screen : Screen, optional
+        Who is told.
+    hands : Hands, optional
+        What touches the machine; others than the default simulate.
+    retry : bool
+        Whether trials that ended otherwise than finished are tried again.
+
+    Raises
+    ------
+    UsageError
+        If there is no plan, it is of another machine or its workload has changed, another process
+        runs it, or its journal was edited.
+    CapabilityError
+        If the journal cannot be written: what was finished is kept.
+    KeyboardInterrupt
+        If somebody ended it; what was finished is kept.
+    """
+    plan = read_plan(root)
+    if plan.machine and plan.machine != (here := this_machine()):
+        raise UsageError(
+            f"{root} was planned on another machine ({_words(plan.machine)}; here {_words(here)})",
+            "times of two machines cannot be mixed: run the file anew",
+        )
+    if plan.workload_sha256 and plan.workload_sha256 != digest_of(*plan.workloads):
+        raise UsageError(
+            f"{plan.workload} has changed since {root} was planned",
+            "restore it, or run the experiment anew in another folder",
+        )
+    screen, hands = screen or Quiet(), hands or Hands()
+    with opened_journal(root) as journal:
+        entries = read_journal(root)
+        _settle(root, plan, entries, journal, screen)
+        screen.planned(plan, entries)
+        for (_, levels), trials in groupby(plan.trials, lambda one: whole_plot(plan, one)):
+            todo = [one for one in launches(trials) if not _done(one, entries, retry)]
+            if todo:
+                with hands.hold(levels) as doubts:
+                    for launch in todo:
+                        _attempts(root, plan, launch, entries, journal, screen, hands)
+                for one in doubts:
+                    screen.note(f"{one.message} {one.remedy}")
+    return entries
+
+
+def _done(launch: Sequence[PlannedTrial], entries: Entries, retry: bool) -> bool:
+    ended = [entries.ended.get(one.number) for one in launch]
+    return all(one is not None and (one.status == "finished" or not retry) for one in ended)
+
+
+def _words(machine: Mapping[str, str | int | None]) -> str:
+    return f"{machine.get('cpu_model')}, {machine.get('cpus_count')} CPUs"
+
+
+def _settle(
+    root: Path, plan: Plan, entries: Entries, journal: Journal, screen: Screen
+) -> None:  # fmt: skip
+    """Take in what a kill left: processes are ended, a run that had finished counts."""
+    if not entries.open:
+        return
+    if ended := leftovers.end(ExperimentPaths(root).trials):
+        screen.note(f"{ended} process(es) of an interrupted trial were ended")
+    trials = ExperimentPaths(root).trials
+    for launch in launches(plan.trials):
+        if not any(one.number in entries.open for one in launch):
+            continue
+        known = [entries.open.get(one.number) or entries.ended.get(one.number) for one in launch]
+        places = [
+            (trials / is_at.folder, one.iterations)
+            for one, is_at in zip(launch, known, strict=True)
+            if is_at is not None and (trials / is_at.folder / "manifest.json").is_file()
+        ]
+        # Those of a launch are taken in together, or made again together.
+        if len(places) < len(launch) or len({one.attempt for one in known if one}) > 1:
+            continue
+        found = making.read_together(places, detected=plan.warmup == "auto")
+        if any(made.status != "finished" for made in found):
+            continue
+        for one, made in zip(launch, found, strict=True):
+            if began := entries.open.pop(one.number, None):
+                record = _ended(one, began, made).model_copy(update={"adopted": True})
+                journal.append(record)
+                entries.ended[one.number] = record
+
+
+def _attempts(
+    root: Path,
+    plan: Plan,
+    launch: Sequence[PlannedTrial],
+    entries: Entries,
+    journal: Journal,
+    screen: Screen,
+    hands: Hands,
+) -> None:
+    limits = Guard.model_validate(plan.guard)
+    for repeated in range(limits.repeats + 1):
+        attempt = 1 + max(entries.attempts.get(one.number, 0) for one in launch)
+        screen.trial(launch[0], attempt)
+        since = time.monotonic()
+        before = hands.before(limits, screen.note)
+        canaries = hands.canaries() if plan.canaries == "trial" else None
+        began = [
+            Began(
+                trial=one.number,
+                attempt=attempt,
+                folder=one.folder if attempt == 1 else f"{one.folder}.{attempt}",
+                before=before,
+                canaries=canaries,
+                wall_ns=time.time_ns(),
+            )
+            for one in launch
+        ]
+        for beginning in began:
+            entries.attempts[beginning.trial] = attempt
+            journal.append(beginning)
+        folders = [ExperimentPaths(root).trials / one.folder for one in began]
+        trials = trials_of(plan, launch, folders)
+        first = hands.look()
+        found = hands.made(trials, screen)
+        during = hands.after(first, limits, not SWAPPING.isdisjoint(trials[0].treatment))
+        if any(made.status == "interrupted" for made in found):
+            raise KeyboardInterrupt
+        again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
+        again = again and all(made.status == "finished" for made in found)
+        for one, beginning, made in zip(launch, began, found, strict=True):
+            record = _ended(one, beginning, made, during)
+            record.duration_s = (time.monotonic() - since) / len(launch)
+            if again:
+                record.status = "disturbed"
+                entries.disturbed.append(record)
+            else:
+                entries.ended[one.number] = record
+            journal.append(record)
+            screen.ended(record)
+        if not again:
+            return
+
+
+def _ended(
+    planned: PlannedTrial, began: Began, made: Made, during: Surroundings | None = None
+) -> Ended:
+    assert made.status != "interrupted"
+    facts = made.facts
+    return Ended(
+        trial=planned.number,
+        attempt=began.attempt,
+        block=planned.block,
+        treatment=planned.treatment,
+        status=made.status,
+        folder=began.folder,
+        seconds=made.seconds,
+        censored_s=made.censored_s,
+        iterations_s=list(facts.iterations_s) if facts else [],
+        series_s=list(facts.series_s) if facts else [],
+        counted_from=facts.counted_from if facts else None,
+        shape=facts.shape if facts else None,
+        reason=made.reason,
+        rows=facts.rows if facts else None,
+        checksum=facts.checksum if facts else None,
+        plan=facts.plan if facts else None,
+        canaries=began.canaries or (Canaries(**facts.canaries) if facts else None),
+        before=began.before,
+        during=during,
+        wall_ns=time.time_ns(),
+    )

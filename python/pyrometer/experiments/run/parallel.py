@@ -1,0 +1,131 @@
+"""Trials at once, each in a process of its own, on its CPUs where it has some.
+
+``python -m pyrometer.experiments.run.parallel PARENT`` makes one: its trial comes as JSON on stdin,
+what became of it goes to standard output. It ends with the process that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from pyrometer.collect.host import bind
+from pyrometer.collect.launch.observe import Silent, Watch
+from pyrometer.experiments.run import attempt
+from pyrometer.experiments.run.attempt import Made
+from pyrometer.experiments.run.leftovers import MEETING
+from pyrometer.trial.factors import parse_cpus
+from pyrometer.trial.trial import Trial
+from pyrometer.workloads.barrier import Meeting
+
+LOOK_S = 0.1
+
+_TRIAL = TypeAdapter(Trial)
+
+
+def duet(trials: Sequence[Trial], watch: Watch) -> list[Made]:
+    """Make several trials at once, and read what became of each.
+
+    Their iterations are in step, or overlap (``Trial.overlap``).
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If somebody ended it; all have ended then.
+    """
+    folder = _meeting_place(trials[0].run_dir)
+    try:
+        met = [replace(o, meeting=(str(folder), at, len(trials))) for at, o in enumerate(trials)]
+        sides = [_start(one, folder, side) for side, one in enumerate(met)]
+        watch.phase("run")
+        _wait(sides, folder)
+        made = [_told(process, folder, side) for side, process in enumerate(sides)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if any(one.status != "finished" for one in made):
+        # Who was left alone ran under other conditions.
+        alone = Made("failed", reason="the other side did not finish")
+        return [alone if one.status == "finished" else one for one in made]
+    places = [(one.run_dir, ()) for one in trials if one.run_dir is not None]
+    return attempt.read_together(places, detected=trials[0].warmup == "auto")
+
+
+def _meeting_place(run_dir: Path | None) -> Path:
+    if run_dir is not None:
+        run_dir.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=MEETING, dir=run_dir and run_dir.parent.absolute()))
+
+
+def _start(trial: Trial, folder: Path, side: int) -> subprocess.Popen[bytes]:
+    task = folder / f"task-{side}.json"
+    task.write_bytes(_TRIAL.dump_json(trial))
+    with task.open("rb") as given, _output(folder, side).open("wb") as out:
+        # In a session of its own: a key that is pressed reaches us, and we pass it on, once.
+        return subprocess.Popen(
+            [sys.executable, "-m", "pyrometer.experiments.run.parallel", str(os.getpid())],
+            stdin=given,
+            stdout=out,
+            stderr=(folder / f"error-{side}").open("wb"),
+            start_new_session=True,
+        )
+
+
+def _output(folder: Path, side: int) -> Path:
+    return folder / f"made-{side}.json"
+
+
+def _wait(sides: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
+    meeting, asked = Meeting(folder, 0), False
+    while any(one.poll() is None for one in sides):
+        try:
+            if any(one.poll() is not None for one in sides):
+                # Whatever ended one: the others need not wait for it any more.
+                meeting.leave()
+            time.sleep(LOOK_S)
+        except KeyboardInterrupt:
+            asked = True
+            for one in sides:
+                with contextlib.suppress(ProcessLookupError):
+                    one.send_signal(signal.SIGINT)
+    if asked:
+        raise KeyboardInterrupt
+
+
+def _told(process: subprocess.Popen[bytes], folder: Path, side: int) -> Made:
+    try:
+        found = json.loads(_output(folder, side).read_bytes())
+        return Made(found["status"], censored_s=found["censored_s"], reason=found["reason"])
+    except (OSError, ValueError, KeyError):
+        said = (folder / f"error-{side}").read_text(errors="replace").strip()
+        why = said.rpartition("\n")[2] or f"exit code {process.returncode}"
+        return Made("failed", reason=f"one of several side by side: {why}")
+
+
+def main(parent: str) -> int:
+    """Make the trial that is given by a process; returns the exit code."""
+    bind.end_with(int(parent), signal.SIGTERM)
+    trial = _TRIAL.validate_json(sys.stdin.buffer.read())
+    cpus = parse_cpus(str(trial.treatment["host.cpus"])) if "host.cpus" in trial.treatment else 0
+    if isinstance(cpus, frozenset):
+        # What measures it stays on its CPUs, too.
+        os.sched_setaffinity(0, cpus)
+    made = attempt.make(trial, Silent())
+    fields = {"status": made.status, "censored_s": made.censored_s, "reason": made.reason}
+    sys.stdout.write(json.dumps(fields))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

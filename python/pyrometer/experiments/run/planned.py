@@ -1,0 +1,284 @@
+"""From the file to the plan: treatments that can be run here, and every trial in its order.
+
+What this host can honour of a treatment; found out before the first trial.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pyrometer import __version__
+from pyrometer.collect.host.card import this_host
+from pyrometer.collect.host.facts import parse_meminfo
+from pyrometer.collect.launch.jvm_options import require_java
+from pyrometer.collect.launch.launch import is_own_command, own_factors, without_spark
+from pyrometer.collect.launch.treatment import apply_treatment, plan_host
+from pyrometer.collect.probes.profile import parse_profile
+from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.experiments.folder import CanaryPlace, LeftOutTreatment, Plan, PlannedTreatment
+from pyrometer.experiments.plan.file import Experiment
+from pyrometer.experiments.plan.source import Source, read_source
+from pyrometer.experiments.plan.treatments import (
+    LeftOut,
+    Own,
+    Treatment,
+    Treatments,
+    baseline_of,
+    combinations,
+    short_names,
+)
+from pyrometer.experiments.run.trials import check_together, ordered
+from pyrometer.trial.factors import Level, find_factor
+from pyrometer.workloads import registry
+from pyrometer.workloads.contract import parse_scale
+from pyrometer.workloads.custom.workload_file import yaml_path
+from pyrometer.workloads.launch import AUTO_WARMUP
+
+
+def host_facts() -> dict[str, float | None]:
+    """Give what constraints may speak of beside factors; ``None`` where it cannot be read."""
+    try:
+        memory = parse_meminfo(Path("/proc/meminfo").read_text())
+    except OSError:
+        memory = {}
+    nodes = len(list(Path("/sys/devices/system/node").glob("node[0-9]*")))
+    return {
+        "mem_total": memory.get("MemTotal"),
+        "swap_total": memory.get("SwapTotal"),
+        "cpus": len(os.sched_getaffinity(0)),
+        "numa_nodes": nodes or 1,
+    }
+
+
+def honoured(made: Treatments, workload: str, folder: Path) -> Treatments:
+    """Leave out treatments that this host cannot bring about, each with the reason.
+
+    Parameters
+    ----------
+    made : Treatments
+        Those of the matrix.
+    workload : str
+        What runs.
+    folder : Path
+        Where runs are written: it decides which disk a limit is about.
+    """
+    kept, out = {}, list(made.left_out)
+    for name, treatment in made.run.items():
+        reason = _why_not(treatment, workload, folder)
+        if reason is None:
+            kept[name] = treatment
+        else:
+            out.append(LeftOut(name, reason, treatment.varied))
+    return Treatments(kept, out)
+
+
+def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
+    levels = treatment.parsed
+    try:
+        found = registry.get(workload)
+        if found.engine == "process":
+            without_spark(workload, levels)
+        own = {name: str(level) for name, level in levels.items() if name in found.variants}
+        spec = registry.resolve(workload, own)
+        plan_host({**found.limits(spec), **levels}, _existing(folder))
+        applied = apply_treatment(levels, None)
+    except PyrometerError as error:
+        return f"{error.message} ({error.remedy})" if error.remedy else error.message
+    if any(name.startswith("jvm.") for name in levels):
+        return _jvm_refuses(levels, applied.jvm_options)
+    return None
+
+
+def _existing(folder: Path) -> Path:
+    return next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+
+
+def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str | None:
+    """Ask the JVM itself: which collectors and options it has depends on its build."""
+    heap = (f"-Xmx{levels['jvm.heap']}",) if "jvm.heap" in levels else ()
+    home = str(levels["jvm.home"]) if "jvm.home" in levels else os.environ.get("JAVA_HOME", "")
+    return _asked(home, (*heap, *options))
+
+
+@cache
+def _asked(home: str, options: tuple[str, ...]) -> str | None:
+    try:
+        java = require_java({**os.environ, **({"JAVA_HOME": home} if home else {})})
+        assert java is not None
+        done = subprocess.run(
+            [java, *options, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    except PyrometerError as error:
+        return error.message
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"java -version: {error}"
+    if done.returncode == 0:
+        return None
+    lines = [one for one in (done.stderr + done.stdout).splitlines() if one.strip()]
+    # The first line says that the VM does not start, or what it objects to.
+    telling = [one for one in lines if not one.startswith("Error: Could not create")]
+    return f"java {' '.join(options)}: {(telling or lines or ['refused'])[0].strip()}"
+
+
+MOST_TRIALS = 100_000
+
+
+def checked(path: Path) -> tuple[Source, Treatments]:
+    """Read a file and everything that it names; what only this host lacks is left out, told.
+
+    Raises
+    ------
+    UsageError
+        Whatever is wrong in the file, with its place.
+    """
+    source = read_source(path)
+    experiment, where = source.experiment, source.document.where
+    try:
+        parse_scale(registry.get(experiment.workload), experiment.scale)
+    except UsageError as error:
+        key = "scale" if "scale" in error.message else "workload"
+        raise UsageError(f"{where((key,))}: {error.message}", error.remedy) from error
+    try:
+        parse_profile(experiment.profile)
+    except UsageError as error:
+        raise UsageError(f"{where(('profile',))}: {error.message}", error.remedy) from error
+    return source, combinations(source, own_factors(experiment.workload), host_facts())
+
+
+def plan_of(
+    path: Path, folder: Path, *, seed: int | None = None, blocks: int | None = None
+) -> Plan:
+    """Plan an experiment.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    folder : Path
+        Where it is to be run.
+    seed, blocks : int, optional
+        Instead of the file's. Without any seed one follows from the file's content.
+
+    Raises
+    ------
+    UsageError
+        Something in the file is wrong, or there is nothing to run.
+    CapabilityError
+        This host can honour no treatment.
+    """
+    source, wanted = checked(path)
+    experiment = source.experiment
+    made = honoured(wanted, experiment.workload, folder)
+    if not made.run:
+        told = "; ".join(f"{one.name or 'the treatment'}: {one.reason}" for one in made.left_out)
+        raise CapabilityError(f"{path}: no treatment can be run here: {told}")
+    own = own_factors(experiment.workload)
+    times = experiment.blocks if blocks is None else blocks
+    if times * len(made.run) > MOST_TRIALS:
+        raise UsageError(f"{times * len(made.run)} trials: at most {MOST_TRIALS}")
+    chosen = next(one for one in (seed, experiment.seed, seed_of(experiment)) if one is not None)
+    split = _split(source, made, own)
+    check_together(source, made, own, times)
+    once = is_own_command(experiment.workload)
+    iterations = 1 if once else experiment.iterations
+    warmup: Any = 0 if once else "auto" if experiment.warmup == "auto" else int(experiment.warmup)
+    rounds = iterations + (AUTO_WARMUP if warmup == "auto" else warmup)
+    return Plan(
+        name=experiment.name,
+        description=experiment.description,
+        files=[str(one) for one in source.files],
+        workload=experiment.workload,
+        scale=experiment.scale,
+        profile=experiment.profile,
+        iterations=iterations,
+        warmup=warmup,
+        seed=chosen,
+        kind=experiment.design.kind,
+        split=split,
+        blocks=times,
+        margin=experiment.margin,
+        timeout_s=experiment.timeout,
+        canaries=canaries_of(source, made),
+        guard=experiment.guard.model_dump(),
+        baseline=baseline_of(source, own, made),
+        treatments=[
+            PlannedTreatment(name=one.name, levels=dict(one.levels), varied=dict(one.varied))
+            for one in made.run.values()
+        ],
+        left_out=[
+            LeftOutTreatment(name=one.name, reason=one.reason, varied=dict(one.varied))
+            for one in made.left_out
+        ],
+        trials=ordered(source, made, times, chosen, split, rounds),
+        machine=this_machine(),
+        workload_sha256=digest_of(experiment.workload),
+        pyrometer_version=__version__,
+    )
+
+
+def _split(source: Source, made: Treatments, own: Own) -> list[str]:
+    """Factors whose levels stay together within a block: those asked for, or known to be dear."""
+    asked = source.experiment.design.split
+    if source.experiment.design.kind != "randomized-blocks":
+        return []
+    if asked is not None:
+        return list(short_names(dict.fromkeys(asked, ""), own))
+    varied = dict.fromkeys(name for one in made.run.values() for name in one.varied)
+    return [name for name in varied if name not in own and find_factor(name).dear]
+
+
+def canaries_of(source: Source, made: Treatments) -> CanaryPlace:
+    """Decide before what canaries are measured.
+
+    Before iterations they run where the workload does. What limits it would limit them: they would
+    see the treatment instead of the machine, and push pages of a limited memory out.
+    """
+    experiment = source.experiment
+    if experiment.design.kind == "duet":
+        # Two at once would measure each other; what the machine does meets both anyway.
+        return "none"
+    if experiment.canaries != "iteration":
+        return experiment.canaries
+    if is_own_command(experiment.workload):
+        return "trial"
+    workload = registry.get(experiment.workload)
+    for one in made.run.values():
+        own = {name: level for name, level in one.levels.items() if name in workload.variants}
+        others = one.levels.keys() - own.keys()
+        limited = any(find_factor(name).scope == "os" for name in others) or any(
+            find_factor(name).scope == "host" for name in others & one.varied.keys()
+        )
+        spec = registry.resolve(experiment.workload, own, experiment.scale)
+        if limited or workload.limits(spec):
+            return "trial"
+    return "iteration"
+
+
+def this_machine() -> dict[str, str | int | None]:
+    """Give what tells machines apart whose times must not be mixed."""
+    host = this_host(with_card=False)
+    return {"cpu_model": host.cpu_model, "cpus_count": host.cpus_count}
+
+
+def digest_of(*workloads: str) -> str | None:
+    """Give the digest of workloads' files; ``None`` where all are workloads by name."""
+    named = [one for one in workloads if one not in registry.entries()]
+    files = [path for one in named if (path := yaml_path(one) or Path(one)).is_file()]
+    whole = hashlib.sha256(b"".join(path.read_bytes() for path in files))
+    return whole.hexdigest() if files else None
+
+
+def seed_of(experiment: Experiment) -> int:
+    """Give the seed that follows from what an experiment says."""
+    text = experiment.model_dump_json().encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")

@@ -1,0 +1,300 @@
+"""Trials of an experiment: their order, which share a launch, and what is launched.
+
+Treatments that share a launch: which may take turns in one JVM, or run side by side.
+
+Duet: Bulej et al., "Duet benchmarking: improving measurement accuracy in the cloud", ICPE 2020.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, groupby
+from pathlib import Path
+
+from pyrometer.collect.host import facts
+from pyrometer.collect.launch.launch import is_own_command, own_factors
+from pyrometer.core.errors import UsageError
+from pyrometer.experiments.folder import Plan, PlannedTreatment, PlannedTrial
+from pyrometer.experiments.plan.design import in_turn, schedule, side_by_side
+from pyrometer.experiments.plan.source import Source
+from pyrometer.experiments.plan.treatments import Own, Treatment, Treatments
+from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment
+from pyrometer.trial.trial import Trial
+from pyrometer.workloads import registry
+from pyrometer.workloads.launch import AUTO_WARMUP
+
+LIKE = ("workload", "spark", "jvm")
+"""Scopes of factors that two treatments side by side may differ in."""
+
+DISKS = ("spark.local.dir", "spark.master")
+
+
+def may_toggle(factor: str, own: Own) -> bool:
+    """Whether a factor can change between the iterations of one JVM.
+
+    Examples
+    --------
+    >>> may_toggle("spark.sql.shuffle.partitions", {}), may_toggle("jvm.heap", {})
+    (True, False)
+    """
+    if factor in own:
+        return True
+    return factor != "workload.scale" and not find_factor(factor).restart
+
+
+def check_together(source: Source, made: Treatments, own: Own, blocks: int) -> None:
+    """Check that the treatments of an experiment can share a launch, where it is to be so.
+
+    Raises
+    ------
+    UsageError
+        If they cannot, with the place in the file.
+    """
+    kind = source.experiment.design.kind
+    if kind == "randomized-blocks":
+        return
+    if source.experiment.design.split:
+        where = source.document.where(("design", "split"))
+        raise UsageError(f"{where}: {kind} has nothing to keep together within a block", "leave it")
+    if kind == "fixed-order":
+        return
+    {"toggle": _check_toggle, "duet": _check_duet}[kind](source, made, own)
+    if kind == "duet" and blocks % 2:
+        where = source.document.where(("blocks",))
+        raise UsageError(
+            f"{where}: {blocks} blocks: sides are swapped from one to the next",
+            f"an even number: {blocks + 1}",
+        )
+
+
+def _check_toggle(source: Source, made: Treatments, own: Own) -> None:
+    workload, where = source.experiment.workload, source.document.where(("design", "kind"))
+    found = registry.get(workload)
+    if is_own_command(workload) or found.engine != "spark":
+        raise UsageError(f"{where}: {workload} has no iterations in a JVM to take turns in")
+    _each_factor(
+        source, made, lambda factor: may_toggle(factor, own), "needs a fresh JVM to change"
+    )
+    fixed = {name: _fixed(one, source) for name, one in made.run.items()}
+    first = next(iter(fixed))
+    for name, one in fixed.items():
+        if one != fixed[first]:
+            differ = sorted(dict(one.items() ^ fixed[first].items()))
+            raise UsageError(
+                f"{where}: {first} and {name} differ in {', '.join(differ)}, which no running JVM"
+                " takes",
+                "kind: randomized-blocks",
+            )
+
+
+def _fixed(one: Treatment, source: Source) -> Mapping[str, str]:
+    """Give settings and limits that a workload's levels bring and no running JVM takes."""
+    experiment = source.experiment
+    workload = registry.get(experiment.workload)
+    levels = {name: level for name, level in one.levels.items() if name in workload.variants}
+    spec = registry.resolve(experiment.workload, levels, experiment.scale)
+    settings = workload.spark_conf(spec)
+    made = {key: value for key, value in settings.items() if not key.startswith("spark.sql.")}
+    return made | {factor: str(level) for factor, level in workload.limits(spec).items()}
+
+
+def _check_duet(source: Source, made: Treatments, own: Own) -> None:
+    where = source.document.where(("design", "kind"))
+    if len(made.run) != 2:
+        raise UsageError(
+            f"{where}: side by side run two treatments, the matrix has {len(made.run)}",
+            "give one factor two levels, or kind: randomized-blocks",
+        )
+    _each_factor(
+        source,
+        made,
+        lambda factor: factor in own or (find_factor(factor).scope in LIKE and factor not in DISKS),
+        "side by side must have the same CPUs, memory, disks and kernel",
+    )
+    for factor, alone in (("co.run", "none"), ("memory.by", "cgroup")):
+        if source.experiment.set.get(factor, alone) != alone:
+            where = source.document.where(("set", factor))
+            raise UsageError(
+                f"{where}: {factor}: each side would start its own (duet)",
+                "kind: randomized-blocks",
+            )
+
+
+def _each_factor(source: Source, made: Treatments, fits: Callable[[str], bool], why: str) -> None:
+    kind = source.experiment.design.kind
+    for factor in dict.fromkeys(name for one in made.run.values() for name in one.varied):
+        if not fits(factor):
+            where = source.document.where(("matrix", factor))
+            raise UsageError(f"{where}: {factor}: {why} ({kind})", "kind: randomized-blocks")
+
+
+def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) -> list[str]:
+    """Share CPUs between sides: whole cores, neighbours together; what is left over stays idle.
+
+    Parameters
+    ----------
+    allowed : frozenset of int
+        CPUs that we may use.
+    level : str, optional
+        Of ``host.cpus``, where the file sets it.
+    sides : int
+        How many.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer CPUs than sides.
+    """
+    wanted = len(allowed) if level is None else parse_cpus(level)
+    machine = [cpu for cpu in facts.read().cpus if cpu.number in allowed]
+    if isinstance(wanted, int):
+        machine = machine[:wanted]
+    else:
+        machine = [cpu for cpu in machine if cpu.number in wanted]
+    cores: dict[int, list[int]] = {}
+    for cpu in machine:
+        cores.setdefault(cpu.core, []).append(cpu.number)
+    # Of one core its hardware threads are all there is to share.
+    parts = list(cores.values()) if len(cores) > 1 else [[cpu.number] for cpu in machine]
+    each = len(parts) // sides
+    if each == 0:
+        raise UsageError(
+            f"side by side: {sides} CPUs are needed, one for each side", "kind: randomized-blocks"
+        )
+    return [_set(chain(*parts[at * each : (at + 1) * each])) for at in range(sides)]
+
+
+def _set(cpus: Iterable[int]) -> str:
+    """Write a set as a level of ``host.cpus``, where a lone number is how many.
+
+    Examples
+    --------
+    >>> _set([1]), _set([0, 1, 4])
+    ('1-1', '0-1,4')
+    """
+    text = facts.written(cpus)
+    return f"{text}-{text}" if text.isdecimal() else text
+
+
+def ordered(
+    source: Source, made: Treatments, blocks: int, seed: int, split: list[str], rounds: int
+) -> list[PlannedTrial]:
+    """Put all trials in their order, with where and how each runs."""
+    kind, names = source.experiment.design.kind, list(made.run)
+    if kind == "toggle":
+        return [
+            PlannedTrial(
+                number=one.number, block=one.block, treatment=one.treatment,
+                folder=f"{one.block:04d}-in-turn", launch=one.block,
+                iterations=list(one.iterations),
+            )
+            for one in in_turn(names, blocks, seed, rounds)
+        ]  # fmt: skip
+    if kind == "duet":
+        sides = shares(frozenset(os.sched_getaffinity(0)), source.experiment.set.get("host.cpus"))
+        slots = side_by_side((names[0], names[1]), blocks, seed)
+    else:
+        levels = {name: one.levels for name, one in made.run.items()}
+        slots = schedule(levels, blocks, seed, kind=kind, split=split)
+    return [
+        PlannedTrial(
+            number=one.number, block=one.block, treatment=one.treatment,
+            folder=f"{one.number:04d}-{_word(one.treatment)}",
+            launch=None if one.side is None else one.block,
+            cpus=None if one.side is None else sides[one.side],
+        )
+        for one in slots
+    ]  # fmt: skip
+
+
+def launches(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
+    """Join trials that are made together."""
+    by_launch = groupby(trials, lambda one: (one.launch, one.number if one.launch is None else 0))
+    return [list(found) for _, found in by_launch]
+
+
+def whole_plot(plan: Plan, planned: PlannedTrial) -> tuple[int, dict[str, str]]:
+    """Give the block of a trial, and its levels of what stays for several."""
+    levels = _treatment(plan, planned).levels
+    return planned.block, {name: levels[name] for name in plan.split if name in levels}
+
+
+def trials_of(plan: Plan, launch: Sequence[PlannedTrial], run_dirs: Sequence[Path]) -> list[Trial]:
+    """Make what is launched: a trial for each that is planned, or one in which they take turns."""
+    treatments = [_treatment(plan, one) for one in launch]
+    if plan.kind != "toggle":
+        made = [
+            _trial(plan, treatment, treatment.levels, run_dir, planned.cpus)
+            for treatment, run_dir, planned in zip(treatments, run_dirs, launch, strict=True)
+        ]
+        return _overlapping(made, treatments)
+    first = treatments[0]
+    shared = {name: level for name, level in first.levels.items() if name not in first.varied}
+    whole = _trial(plan, first, shared, run_dirs[0])
+    warmup = AUTO_WARMUP if plan.warmup == "auto" else plan.warmup
+    return [
+        replace(
+            whole,
+            iterations=plan.iterations * len(launch),
+            warmup=warmup * len(launch),
+            turns=tuple(
+                (treatment.varied, tuple(planned.iterations))
+                for treatment, planned in zip(treatments, launch, strict=True)
+            ),
+        )
+    ]
+
+
+def _treatment(plan: Plan, planned: PlannedTrial) -> PlannedTreatment:
+    return next(one for one in plan.treatments if one.name == planned.treatment)
+
+
+def _overlapping(made: list[Trial], treatments: Sequence[PlannedTreatment]) -> list[Trial]:
+    """Say when each begins, and beside whom, where workloads run together."""
+    found = [one.company for one in treatments if one.company]
+    if len(found) < 2:
+        return made
+    first, last = (of(one.offset_s for one in found) for of in (min, max))
+    return [
+        replace(trial, overlap=(one.offset_s - first, last - first), beside=tuple(one.beside))
+        for trial, one in zip(made, found, strict=True)
+    ]
+
+
+def _trial(
+    plan: Plan,
+    treatment: PlannedTreatment,
+    levels: Mapping[str, str],
+    run_dir: Path,
+    cpus: str | None = None,
+) -> Trial:
+    asked = {**levels, **({"host.cpus": cpus} if cpus else {})}
+    name = treatment.company.workload if treatment.company else plan.workload
+    return Trial(
+        name=name,
+        treatment=parse_treatment(
+            [f"{factor}={level}" for factor, level in asked.items()], own_factors(name)
+        ),
+        profile=plan.profile,
+        iterations=plan.iterations,
+        warmup=plan.warmup,
+        scale=plan.scale,
+        run_dir=run_dir,
+        timeout_s=plan.timeout_s,
+        canaries=plan.canaries == "iteration",
+    )
+
+
+def _word(treatment: str) -> str:
+    """Write a treatment as part of a folder's name.
+
+    Examples
+    --------
+    >>> _word("data.codec=none, jvm.heap=1g")
+    'none-1g'
+    """
+    levels = "-".join(part.partition("=")[2] for part in treatment.split(", "))
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", levels).strip("-.")[:60] or "trial"

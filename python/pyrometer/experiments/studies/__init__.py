@@ -1,0 +1,1 @@
+"""Published studies: their values beside ours."""

@@ -1,0 +1,394 @@
+"""The runs of a study, made one by one; what is finished is not made again.
+
+The experiments of a study: planned here, run or resumed, judged; what cannot be is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pyrometer.collect.launch.launch import own_factors
+from pyrometer.collect.launch.observe import Watch
+from pyrometer.core import units
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.experiments.folder import is_experiment, read_plan
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.page import write_experiment
+from pyrometer.experiments.judge.schema import ExperimentReport
+from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.experiments.run.planned import checked, plan_of
+from pyrometer.experiments.studies.judge import (
+    StudyExperimentFacts,
+    StudyReport,
+    StudyRunFacts,
+    report,
+)
+from pyrometer.experiments.studies.plan import Study, StudyExperiment, StudyRun
+from pyrometer.orchestrator import pipeline
+from pyrometer.store import Run
+from pyrometer.store.manifest import Manifest, read_manifest
+from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.trial import Trial
+from pyrometer.workloads import registry
+from pyrometer.workloads.contract import parse_scale
+
+Made = tuple[list[StudyExperimentFacts], dict[str, ExperimentReport]]
+
+
+def check_experiments(
+    study: Study, beside: Path, *, only: tuple[str, ...] = (), scale: str | None = None
+) -> None:
+    """Read the experiments' files before anything runs.
+
+    Raises
+    ------
+    UsageError
+        If one is wrong, or its workload does not have that scale.
+    """
+    for name, declared in _wanted(study, only):
+        try:
+            source, _ = checked(beside.parent / declared.file)
+            if scale is not None:
+                parse_scale(registry.get(source.experiment.workload), scale)
+        except UsageError as error:
+            raise UsageError(f"experiment {name}: {error.message}", error.remedy) from error
+
+
+def make_experiments(
+    study: Study,
+    beside: Path,
+    folder: Path,
+    *,
+    only: tuple[str, ...] = (),
+    scale: str | None = None,
+    blocks: int | None = None,
+    stopped: bool = False,
+    screen: Callable[[], AbstractContextManager[Any]],
+) -> Made:
+    """Run the experiments of a study, or go on with them, and judge what there is.
+
+    Parameters
+    ----------
+    study : Study
+        What is to be made.
+    beside : Path
+        File of the study: experiment files are relative to it.
+    folder : Path
+        Each experiment has a folder of its name in it.
+    only : tuple of str
+        Runs and experiments to make; empty: all.
+    scale, blocks
+        Instead of the experiments' own.
+    stopped : bool
+        Somebody has ended the study: only what there is is judged.
+    screen : callable
+        Gives what shows how far an experiment is.
+    """
+    facts: list[StudyExperimentFacts] = []
+    judged: dict[str, ExperimentReport] = {}
+    for name, declared in _wanted(study, only):
+        fact, root = StudyExperimentFacts(name=name, file=declared.file), folder / name
+        if stopped:
+            fact.reason = "not made: the study was interrupted"
+        else:
+            try:
+                _make_plan(beside.parent / declared.file, root, scale, blocks)
+                with screen() as shown:
+                    carry_out(root, screen=shown)
+            except KeyboardInterrupt:
+                stopped, fact.reason = True, "interrupted"
+            except PyrometerError as error:
+                fact.reason = told(error)
+        if is_experiment(root):
+            report = judged[name] = experiment_report(read_plan(root), read_journal(root))
+            write_experiment(root)
+            fact = _judged(fact, root, report)
+        facts.append(fact)
+    return facts, judged
+
+
+def told(error: PyrometerError) -> str:
+    """Write an error as the reason why something was not made, with what to do about it."""
+    return f"{error.message}: {error.remedy}" if error.remedy else error.message
+
+
+def _wanted(study: Study, only: tuple[str, ...]) -> Iterator[tuple[str, StudyExperiment]]:
+    return ((n, one) for n, one in study.experiments.items() if not only or n in only)
+
+
+def _make_plan(file: Path, root: Path, scale: str | None, blocks: int | None) -> None:
+    """Keep a new plan, unless there is one of what is asked for."""
+    if is_experiment(root):
+        kept = read_plan(root)
+        for name, asked, has in (("scale", scale, kept.scale), ("blocks", blocks, kept.blocks)):
+            if asked not in (None, has):
+                raise UsageError(
+                    f"{root} was planned with {name} {has}, not {asked}",
+                    "give another folder with -o",
+                )
+        return
+    plan = plan_of(file, root, blocks=blocks)
+    plan.scale = scale or plan.scale
+    begin(root, plan)
+
+
+def _judged(
+    fact: StudyExperimentFacts, root: Path, report: ExperimentReport
+) -> StudyExperimentFacts:
+    return fact.model_copy(
+        update={
+            "folder": str(root),
+            "workload": report.workload,
+            "scale": report.scale,
+            "trials_count": report.trials_count,
+            "done_count": report.done_count,
+            "left_out": {one.name: one.reason for one in report.left_out},
+            "doubts": [doubt.message for doubt in report.doubts],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run of a study that can be made: its trial, or why it cannot."""
+
+    name: str
+    run: StudyRun
+    trial: Trial | None
+    reason: str | None = None
+
+
+def orders(
+    study: Study,
+    folder: Path,
+    *,
+    scale: str | None = None,
+    only: tuple[str, ...] = (),
+    levels: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Order]:
+    """Decide every run before the first is made.
+
+    Parameters
+    ----------
+    study : Study
+        What is to be made.
+    folder : Path
+        Where; each run has a folder of its run's name.
+    scale : str, optional
+        Instead of each run's own.
+    only : tuple of str
+        Runs to make or read; empty: all.
+    levels : mapping, optional
+        Levels by factor, for a run by name.
+
+    Raises
+    ------
+    UsageError
+        If a name, level or scale is wrong.
+    """
+    from pyrometer.workloads import registry
+
+    both = (*study.runs, *study.experiments)
+    for name in (*only, *(levels or {})):
+        if name not in (both if name in only else study.runs):
+            raise UsageError(f"the study has no run {name!r}", f"one of: {', '.join(both)}")
+    made = []
+    for name, declared in study.runs.items():
+        if only and name not in only:
+            continue
+        given = {**declared.set, **(levels or {}).get(name, {})}
+        run = declared.model_copy(update={"set": given, "scale": scale or declared.scale})
+        missing = [f"{factor} ({why})" for factor, why in run.ask.items() if factor not in given]
+        if missing:
+            reason = f"needs {', '.join(missing)}: --set {name}.{next(iter(run.ask))}=…"
+            made.append(Order(name, run, None, reason))
+            continue
+        try:
+            own = own_factors(run.workload)
+            treatment = parse_treatment([f"{k}={v}" for k, v in given.items()], own)
+            trial = Trial(
+                name=run.workload,
+                treatment=treatment,
+                profile=run.profile,
+                iterations=run.iterations,
+                warmup="auto" if run.warmup == "auto" else int(run.warmup),
+                scale=run.scale,
+                run_dir=folder / name,
+            )
+            chosen = {k: str(v) for k, v in treatment.items() if k in own}
+            registry.resolve(run.workload, chosen, run.scale)
+        except PyrometerError as error:
+            raise type(error)(f"run {name}: {error.message}", error.remedy) from error
+        made.append(Order(name, run, trial))
+    return made
+
+
+def run_study(
+    name: str,
+    study: Study,
+    wanted: list[Order],
+    folder: Path,
+    *,
+    resume: bool,
+    watch: Callable[[Trial], AbstractContextManager[Watch]],
+    experiments: Callable[[bool], Made] = lambda stopped: ([], {}),
+) -> StudyReport:
+    """Make the runs that are missing, then compare; a run that fails is told and does not stop it.
+
+    Parameters
+    ----------
+    experiments : callable
+        Makes the study's experiments, after its runs; told whether somebody has stopped it.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds runs and `resume` is false, or finished runs of another plan.
+    """
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not resume)):
+        raise UsageError(
+            f"{folder} exists and is not an empty folder",
+            "--resume makes what is missing in it; -o gives another",
+        )
+    there = {order.name: _finished(order) for order in wanted if order.trial is not None}
+    facts: list[StudyRunFacts] = []
+    documents: dict[str, dict[str, Any]] = {}
+    stopped = False
+    for order in wanted:
+        finished = there.get(order.name)
+        if finished is None and stopped:
+            # Who stops a run stops the study; what is finished is still read.
+            order = replace(order, trial=None, reason="not made: the study was interrupted")
+        fact, document = _made(order, finished, watch)
+        stopped = stopped or (fact.reason or "").startswith("interrupted")
+        facts.append(fact)
+        if document is not None:
+            documents[order.name] = document
+    return report(name, study, facts, documents, *experiments(stopped))
+
+
+def _made(
+    order: Order,
+    finished: Path | None,
+    watch: Callable[[Trial], AbstractContextManager[Watch]],
+) -> tuple[StudyRunFacts, dict[str, Any] | None]:
+    run = order.run
+    fact = StudyRunFacts(
+        name=order.name,
+        workload=run.workload,
+        scale=run.scale,
+        iterations=run.iterations,
+        levels=run.set,
+        reason=order.reason,
+    )
+    if order.trial is None:
+        return fact, None
+    try:
+        root = finished
+        if root is None:
+            trial = replace(order.trial, run_dir=_free(order.trial.run_dir))
+            with watch(trial) as watching:
+                outcome = pipeline.run(trial, watching)
+            root, manifest = outcome.record.paths.root, outcome.record.manifest
+            if manifest.state != "finished":
+                update = {"reason": manifest.ending, "run_dir": str(root)}
+                return fact.model_copy(update=update), None
+        document = read_run(root)
+    except PyrometerError as error:
+        return fact.model_copy(update={"reason": told(error)}), None
+    found = {
+        "run_dir": str(root),
+        "doubts": [doubt["message"] for doubt in document["doubts"]],
+        "machine": _machine(document["run"]["host"]),
+        "spark_version": document["run"]["spark_version"],
+    }
+    return fact.model_copy(update=found), document
+
+
+def _machine(host: Mapping[str, Any]) -> str:
+    memory, cpus = host.get("memory_bytes"), host.get("cpus_count")
+    facts = (
+        host.get("cpu_model"),
+        f"{cpus} CPUs" if cpus else None,
+        f"{units.size(memory)} of memory" if memory else None,
+        f"Linux {host['kernel']}" if host.get("kernel") else None,
+    )
+    return ", ".join(fact for fact in facts if fact)
+
+
+def read_run(root: Path) -> dict[str, Any]:
+    """Give the fields of ``show --json``, measured iterations alone, and characterise's parts."""
+    from pyrometer.characterise.queries import characterise
+    from pyrometer.summary.summary import summary
+
+    with Run.open(root) as opened:
+        document: dict[str, Any] = summary(opened).model_dump(mode="json", by_alias=True)
+        document["iterations"] = [one for one in document["iterations"] if not one["warmup"]]
+        try:
+            parts = characterise(opened).model_dump(mode="json")["parts"]
+        except UsageError:
+            # No SQL in it: it has no parts, and a study that asks for one is told so.
+            parts = []
+    document["parts"] = parts
+    return document
+
+
+def _attempts(first: Path) -> Iterator[Path]:
+    yield first
+    number = 2
+    while True:
+        yield first.with_name(f"{first.name}-{number}")
+        number += 1
+
+
+def _free(first: Path | None) -> Path:
+    assert first is not None
+    return next(path for path in _attempts(first) if not path.exists())
+
+
+def _finished(order: Order) -> Path | None:
+    """Folder of a finished run of this order.
+
+    Raises
+    ------
+    UsageError
+        If a finished run of another plan stands in its place.
+    """
+    assert order.trial is not None
+    assert order.trial.run_dir is not None
+    for path in _attempts(order.trial.run_dir):
+        if not path.exists():
+            return None
+        if not (path / "manifest.json").is_file():
+            continue
+        manifest = read_manifest(path)
+        if manifest.state != "finished":
+            continue
+        difference = _difference(order.trial, manifest)
+        if difference:
+            raise UsageError(
+                f"{path}: made with another {difference} than run {order.name} now has",
+                "give another folder with -o",
+            )
+        return path
+    raise AssertionError
+
+
+def _difference(trial: Trial, manifest: Manifest) -> str | None:
+    origin = manifest.treatment_origin
+    chosen = {name: v for name, v in manifest.treatment.items() if origin.get(name) != "workload"}
+    pairs = {
+        "workload": (trial.name, manifest.workload.name),
+        "scale": (trial.scale, str(manifest.workload.scale)),
+        "treatment": (dict(trial.treatment), chosen),
+        "number of iterations": (trial.iterations, manifest.iterations),
+        # "auto" is decided by then.
+        "warm-up": (trial.warmup, "auto" if trial.warmup == "auto" else manifest.warmup),
+        "profile": (trial.profile, manifest.profile),
+    }
+    return next((what for what, (ours, theirs) in pairs.items() if ours != theirs), None)

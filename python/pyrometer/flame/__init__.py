@@ -1,0 +1,1 @@
+"""Flame graphs: stacks of a run folded, packed, drawn, searched."""

@@ -1,0 +1,1 @@
+"""Differences of profiles: what changed, frame by frame, with intervals."""

@@ -1,0 +1,294 @@
+"""The flame graph of a run as a page of its own.
+
+Frames by what was spent in them, over a tree of stacks.
+
+What a flame graph of chosen samples says in words: its hottest frames and its groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.attribution.samples import define_told
+from pyrometer.core.errors import UsageError
+from pyrometer.core.estimate import Estimate
+from pyrometer.flame.facts import FOLDED
+from pyrometer.flame.pack import Folded, fold, pack_flame
+from pyrometer.flame.selection import Asked, Chosen
+from pyrometer.flame.tree import Ints
+from pyrometer.pages.axis import find_axis
+from pyrometer.pages.columns import Pack
+from pyrometer.pages.page import alone, write_page
+from pyrometer.statistics.shares import LEVEL, wilson
+from pyrometer.store import Run
+from pyrometer.store.tables import Tables
+from pyrometer.window.scope import Scope
+from pyrometer.window.windows import APPLICATION, MEASURED, choose, windows
+
+# Frames of the tree that are looked at together: bounds memory.
+_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class HotFrame:
+    """A frame by name: weight in itself, and with what it called; a recursive call counts once."""
+
+    frame: str
+    own: float
+    total: float
+    n: int
+
+
+def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[HotFrame]:
+    """Give the frames that lead by what was spent in themselves, and those that lead by total.
+
+    Parameters
+    ----------
+    folded : Folded
+        Samples on a tree.
+    chosen : bool array
+        Which facts count.
+    most : int
+        Frames of either kind.
+    """
+    tree, facts, names = folded.tree, folded.facts, len(folded.strings)
+    size, leaf = tree.run.size, folded.leaf[chosen]
+    weight, n = facts["weight"][chosen], facts["n"][chosen]
+    own = np.bincount(leaf, weight, size)
+    under, samples = (tree.under(np.bincount(leaf, column, size)) for column in (weight, n))
+    last = tree.frame[np.cumsum(tree.run) - 1]
+    self_of = np.bincount(last, own, names)
+    total_of, n_of = np.zeros(names), np.zeros(names)
+    for frame, run in _outermost(tree.frame, tree.run, tree.ends, under > 0, names):
+        total_of += np.bincount(frame, under[run], names)
+        n_of += np.bincount(frame, samples[run], names)
+    leading = {
+        int(place)
+        for column in (self_of, total_of)
+        for place in np.argsort(-column, kind="stable")[:most]
+        if column[place] > 0
+    }
+    found = [
+        HotFrame(folded.strings[i], float(self_of[i]), float(total_of[i]), int(n_of[i]))
+        for i in leading
+    ]
+    return sorted(found, key=lambda row: (-row.own, -row.total, row.frame))
+
+
+def _outermost(
+    frame: npt.NDArray[np.uint32],
+    run: Ints,
+    ends: Ints,
+    weighs: npt.NDArray[np.bool_],
+    names: int,
+) -> Iterator[tuple[npt.NDArray[np.uint32], Ints]]:
+    """Frames that are in no other of their name, with their runs, names by blocks.
+
+    Of frames of one name in pre-order one is inside another where it begins before the furthest
+    end so far.
+    """
+    runs = np.repeat(np.arange(run.size, dtype=np.int32), run)
+    counts = np.cumsum(np.bincount(frame, minlength=names))
+    low = 0
+    while low < names:
+        done = counts[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(counts, done + _BLOCK, "right")))
+        place = np.flatnonzero((frame >= low) & (frame < high))
+        place = place[weighs[runs[place]]]
+        place = place[np.argsort(frame[place], kind="stable")]
+        name, inside = frame[place], runs[place].astype(np.int64)
+        # Names apart by more than any run, so that an end reaches no other name.
+        apart = name.astype(np.int64) * (run.size + 1)
+        reach = np.maximum.accumulate(ends[inside] + apart)
+        nested = np.zeros(place.size, np.bool_)
+        nested[1:] = inside[1:] + apart[1:] < reach[:-1]
+        yield name[~nested], inside[~nested]
+        low = high
+
+
+SCHEMA: Final = "pyrometer/flame/1"
+FRAMES_COUNT = 40
+GROUPS_COUNT = 40
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+
+class FlameFrame(_Model):
+    """A frame by name; a recursive call counts once in its total."""
+
+    frame: str
+    self_weight: float
+    self_share: Estimate
+    total_weight: float
+    total_share: Estimate
+    samples_count: int
+
+
+class FlameGroup(_Model):
+    """Samples that agree in the dimensions asked for, in their order; null: has none."""
+
+    values: list[str | int | None]
+    weight: float
+    share: Estimate
+    samples_count: int
+
+
+class FlameView(_Model):
+    """Chosen samples of a run (``pyrometer/flame/1``); weights are in ``unit``."""
+
+    schema_: Literal["pyrometer/flame/1"] = Field(default=SCHEMA, alias="schema")
+    run_dir: str
+    page: str | None = None
+    size_bytes: int | None = None
+    event: str
+    unit: str
+    iterations: list[int] | None
+    by: list[str]
+    weight: float
+    samples_count: int
+    groups: list[FlameGroup]
+    frames: list[FlameFrame]
+    note: str | None
+
+
+def view_of(
+    tables: Tables,
+    folded: Folded,
+    chosen: Chosen,
+    run_dir: str,
+    note: str | None = None,
+) -> FlameView:
+    """Add up the chosen samples of a run, after `facts_of` has told them.
+
+    Parameters
+    ----------
+    tables : Tables
+        The run's tables, with the temporary ones of `facts_of`.
+    folded : Folded
+        Their samples.
+    chosen : Chosen
+        Which of them.
+    run_dir : str
+        As it is printed.
+    note : str, optional
+        What bounds took.
+    """
+    tables.define("flame_chosen", f"SELECT * FROM {FOLDED} WHERE {chosen.condition}")
+    # A tick of cpu and of wall weighs its event's step; of other events a sample is a tick.
+    ticks = "".join(f" WHEN '{event}' THEN {step}" for event, step in folded.facts["steps"].items())
+    square = f"weight * CASE event{ticks} ELSE weight / n END" if ticks else "weight * weight / n"
+    whole = tables.record(
+        "SELECT coalesce(sum(weight), 0) AS weight, coalesce(sum(n), 0)::BIGINT AS n,"
+        f" coalesce(sum({square}), 0) AS squares, any_value(unit) AS unit FROM flame_chosen"
+    )
+    weight = float(whole["weight"])
+    # Kish's effective number (1965, Survey Sampling, 11.7): ticks of cpu and wall differ in weight.
+    n = round(weight**2 / whole["squares"]) if whole["squares"] else 0
+
+    def share(part: float) -> Estimate:
+        value = part / weight if weight else None
+        low, high = wilson(round((value or 0.0) * n), n)
+        return Estimate(value=value, low=low, high=high, level=LEVEL, n=n, method="wilson")
+
+    return FlameView(
+        run_dir=run_dir,
+        event=chosen.event,
+        unit=whole["unit"] or "ns",
+        iterations=None if chosen.iterations is None else list(chosen.iterations),
+        by=list(chosen.by),
+        weight=weight,
+        samples_count=int(whole["n"]),
+        groups=[
+            FlameGroup(
+                values=[row[name] for name in chosen.by],
+                weight=row["weight"],
+                share=share(row["weight"]),
+                samples_count=row["n"],
+            )
+            for row in _groups(tables, chosen.by)
+        ],
+        frames=[
+            FlameFrame(
+                frame=row.frame,
+                self_weight=row.own,
+                self_share=share(row.own),
+                total_weight=row.total,
+                total_share=share(row.total),
+                samples_count=row.n,
+            )
+            for row in hottest(folded, chosen.facts(folded), FRAMES_COUNT)
+        ],
+        note=note,
+    )
+
+
+def _groups(tables: Tables, by: Sequence[str]) -> list[dict[str, Any]]:
+    if not by:
+        return []
+    names = ", ".join(by)
+    return tables.records(
+        f"SELECT {names}, sum(weight) AS weight, sum(n)::BIGINT AS n FROM flame_chosen"
+        f" GROUP BY {names} ORDER BY weight DESC, {names} LIMIT {GROUPS_COUNT}"
+    )
+
+
+# Facts of an event that the page holds; a report, which holds much else, has fewer.
+MAX_FACTS = 1_000_000
+
+
+def write_flame(
+    run: str | Path, path: str | Path | None = None, asked: Asked | None = None
+) -> FlameView:
+    """Write the page, and add up what it opens with.
+
+    Parameters
+    ----------
+    run : str or Path
+        A run directory.
+    path : str or Path, optional
+        The file to write. Unasked: ``flame.html`` in the run directory.
+    asked : Asked, optional
+        Samples and dimensions that the page opens with.
+
+    Raises
+    ------
+    UsageError
+        If there is no run at ``run``, if it has no samples or lacks what is asked for, or if the
+        file cannot be written.
+    """
+    target = Path(path) if path is not None else Path(run) / "flame.html"
+    asked = asked or Asked()
+    with Run.open(run) as opened:
+        tables = opened.tables
+        none = UsageError(
+            f"{run}: no profiler samples, so there is no flame graph",
+            "pyrometer run --profile full …",
+        )
+        if tables is None or not tables.has("samples"):
+            raise none
+        window = next((w for w in windows(opened) if w.name == MEASURED), None)
+        measured = window.iterations if window else ()
+        define_told(Scope(opened, choose(opened, APPLICATION)))
+        pack, deep = Pack(), Pack()
+        folded = fold(tables, MAX_FACTS)
+        if folded is None:
+            raise none
+        flame = pack_flame(tables, folded, pack, find_axis(tables, opened.facts()), deep)
+        chosen = asked.settled(tables, measured)
+        if asked != Asked():
+            flame["opening"] = chosen.link(measured)
+        made = view_of(tables, folded, chosen, str(run), flame["note"])
+        apps = tables.records("SELECT app_name, spark_version FROM apps")
+        summary = {"apps": apps, "window": window.facts().model_dump() if window else None}
+        data = alone(SCHEMA, summary, opened.facts(), flame, pack, deep)
+    size = write_page(data, target)
+    return made.model_copy(update={"page": str(target), "size_bytes": size})

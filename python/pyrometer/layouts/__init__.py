@@ -1,0 +1,1 @@
+"""Executor JVMs, task slots and heap: which layout is best, and what it costs."""

@@ -1,0 +1,325 @@
+"""Layouts of an experiment told: time, what slots waited for, the best of each place, changes.
+
+The best layout of a place: which could be it, and whether fewer and more JVMs are worse.
+
+From one place to another: speed-ups as in the table of a NUMA study (1B → 2B, NB → 4B).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.core.estimate import Estimate
+from pyrometer.core.schema import doubt
+from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan
+from pyrometer.experiments.journal import Entries
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.schema import in_none
+from pyrometer.layouts.measured import MEASURES, Measured, measured
+from pyrometer.layouts.plan import HOW, PLACE, UNBOUND, Layout, place_of, split
+from pyrometer.layouts.schema import (
+    LayoutReport,
+    LayoutResult,
+    Optimum,
+    PlaceChange,
+    PlaceResult,
+    TrialPlaces,
+)
+from pyrometer.statistics.blocks import Paired, paired
+from pyrometer.statistics.many import adjusted, best
+from pyrometer.statistics.two import judge, mean_of
+from pyrometer.store import Run
+from pyrometer.trial.factors import parse_treatment
+
+Times = Mapping[str, Mapping[int, float]]
+"""Times by treatment and block."""
+
+
+def blocks_of(times: Times, names: Sequence[str]) -> list[int]:
+    """Blocks in which all of these treatments finished."""
+    return sorted(set.intersection(*(set(times.get(name, ())) for name in names)))
+
+
+def optimum(found: Sequence[LayoutResult], times: Times) -> Optimum | str:
+    """Find the best of the layouts of one place, or say why none is told."""
+    if len(found) < 2:
+        return "one layout: there is nothing to choose from"
+    by_name = {one.treatment: one for one in found}
+    blocks = blocks_of(times, list(by_name))
+    judged = best({name: [times[name][block] for block in blocks] for name in by_name})
+    if judged is None:
+        return "two blocks in which every layout finished are needed"
+    chosen = by_name[judged.name]
+    could_be = [by_name[name] for name in judged.could_be]
+    jvms = [one.jvms for one in could_be]
+    ends = {min(one.jvms for one in found), max(one.jvms for one in found)}
+    reached = [one.layout for one in could_be if one.jvms in ends]
+    inside = len({one.jvms for one in found}) > 2
+    interval = f"{min(jvms)} to {max(jvms)}" if len(set(jvms)) > 1 else f"{jvms[0]}"
+    told = f"interior optimum: {chosen.jvms} JVMs, 95 %: {interval}"
+    if not inside:
+        told = "interior optimum: none to be seen: it needs three numbers of JVMs"
+    elif reached:
+        told = f"interior optimum: none to be seen: {', '.join(reached)} could be the best, too"
+    return Optimum(
+        layout=chosen.layout,
+        jvms=Estimate(
+            value=chosen.jvms, low=min(jvms), high=max(jvms), level=judged.level, n=judged.n,
+            method="multiple comparisons with the best",
+        ),
+        could_be=[one.layout for one in could_be],
+        interior=inside and not reached,
+        told=told,
+    )  # fmt: skip
+
+
+def pairs(places: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs to tell: more of the same, bound beside not bound, interleaved beside bound.
+
+    Examples
+    --------
+    >>> pairs(["NB", "1B", "2B", "4B", "4I"])
+    [('1B', '2B'), ('1B', '4B'), ('2B', '4B'), ('NB', '4B'), ('NB', '4I'), ('4I', '4B')]
+    """
+    known: dict[str, list[int]] = {}
+    for place in places:
+        try:
+            count, how = split(place)
+        except UsageError:
+            continue  # Bound in another way: an experiment file has its own words.
+        if count:
+            known.setdefault(how, []).append(count)
+    made = [
+        (f"{a}{how}", f"{b}{how}")
+        for how, counts in known.items()
+        for a, b in combinations(sorted(counts), 2)
+    ]
+    if UNBOUND in places:
+        made += [(UNBOUND, f"{max(counts)}{how}") for how, counts in known.items()]
+    both = set(known.get("B", ())) & set(known.get("I", ()))
+    return made + [(f"{count}I", f"{count}B") for count in sorted(both)]
+
+
+def changes(
+    found: Mapping[str, Sequence[LayoutResult]], times: Times, margin: float
+) -> list[PlaceChange]:
+    """Compare places, each with its best layout.
+
+    Parameters
+    ----------
+    found : mapping
+        Layouts by place.
+    times : mapping
+        By treatment and block.
+    margin : float
+        Relative difference that counts as none.
+    """
+    made: list[PlaceChange] = []
+    known: list[tuple[PlaceChange, Paired]] = []
+    for a, b in pairs(list(found)):
+        one = PlaceChange(a=a, b=b)
+        made.append(one)
+        sides = found[a], found[b]
+        blocks = blocks_of(times, [its.treatment for side in sides for its in side])
+        if not blocks:
+            one.reason = "no block in which all their layouts finished"
+            continue
+        one.layout_a, one.layout_b = (_chosen(side, times, blocks).layout for side in sides)
+        compared = paired(*(_values(side, times, blocks) for side in sides), margin=margin)
+        one.speedup = faster(compared.change)
+        if compared.p is not None:
+            known.append((one, compared))
+    different = adjusted([its.p for _, its in known if its.p is not None])
+    same = adjusted([1.0 if its.same_p is None else its.same_p for _, its in known])
+    for (one, its), p, same_p in zip(known, different, same, strict=True):
+        one.p = p
+        one.verdict = judge(its.change, p, same_p, margin)
+    return made
+
+
+def faster(change: Estimate) -> Estimate:
+    """Turn a change of time into a ratio of speeds.
+
+    Examples
+    --------
+    >>> one = Estimate(value=-0.5, low=-0.6, high=0.0, level=0.95, n=3, method="t of log ratios")
+    >>> (lambda its: (its.value, round(its.low, 3), its.high))(faster(one))
+    (2.0, 1.0, 2.5)
+    """
+    ends = {
+        name: None if end is None else 1 / (1 + end)
+        for name, end in (("value", change.value), ("low", change.high), ("high", change.low))
+    }
+    return change.model_copy(update=ends)
+
+
+def _chosen(side: Sequence[LayoutResult], times: Times, blocks: Sequence[int]) -> LayoutResult:
+    """Give the layout with the least mean of logarithms."""
+    return min(side, key=lambda one: sum(math.log(times[one.treatment][at]) for at in blocks))
+
+
+def _values(side: Sequence[LayoutResult], times: Times, blocks: Sequence[int]) -> list[float]:
+    """Give the time of each block, with the layout that the other blocks choose."""
+    made = []
+    for block in blocks:
+        others = [one for one in blocks if one != block] or blocks
+        made.append(times[_chosen(side, times, others).treatment][block])
+    return made
+
+
+Trials = Sequence[tuple[Ended, Measured]]
+
+
+def layouts_of(plan: Plan) -> dict[str, Layout]:
+    """Give the layout of each treatment.
+
+    Raises
+    ------
+    UsageError
+        If a treatment has none, two have the same, or trials are not in random blocks.
+    """
+    if plan.kind != "randomized-blocks":
+        raise UsageError(
+            f"{plan.name} ran its trials as {plan.kind}: layouts are compared within random blocks",
+            "pyrometer experiment show DIR",
+        )
+    made: dict[str, Layout] = {}
+    for one in plan.treatments:
+        own = {name: level for name, level in one.levels.items() if _of_layout(name)}
+        levels = parse_treatment([f"{name}={level}" for name, level in own.items()])
+        jvms = int(levels.get("layout.executors", 0))
+        slots = int(levels.get("layout.cores_per_executor", 0))
+        if jvms and not slots:
+            slots = int(levels.get("layout.tasks", 0)) // jvms
+        if not jvms or not slots:
+            raise UsageError(
+                f"{plan.name}: {one.name} says no layout.executors with their slots",
+                "pyrometer experiment show DIR",
+            )
+        heap = levels.get("jvm.heap")
+        layout = Layout(place_of(one.levels), jvms, slots, None if heap is None else int(heap))
+        same = next((name for name, other in made.items() if other == layout), None)
+        if same is not None:
+            raise UsageError(
+                f"{plan.name} varies more than layouts: {same} and {one.name} have the same",
+                "pyrometer experiment show DIR",
+            )
+        made[one.name] = layout
+    return made
+
+
+def _of_layout(name: str) -> bool:
+    return name.startswith("layout.") or name == "jvm.heap"
+
+
+def layout_report(
+    root: Path,
+    plan: Plan,
+    entries: Entries,
+    *,
+    reading: Callable[[int, int], None] = lambda done, of: None,
+) -> LayoutReport:
+    """Tell the layouts of an experiment, finished or not.
+
+    Parameters
+    ----------
+    reading : callable
+        Told how many trials have been read, of how many.
+
+    Raises
+    ------
+    UsageError
+        If it is no experiment of layouts.
+    """
+    layouts = layouts_of(plan)
+    known = [entries.ended.get(one.number) for one in plan.trials]
+    ended = [one for one in known if one is not None and one.status == "finished"]
+    trials: list[tuple[Ended, Measured]] = []
+    times: dict[str, dict[int, float]] = {name: {} for name in layouts}
+    for at, one in enumerate(ended):
+        reading(at, len(ended))
+        assert one.seconds is not None
+        times[one.treatment][one.block] = one.seconds
+        with Run.open(ExperimentPaths(root).trials / one.folder) as run:
+            trials.append((one, measured(run)))
+    judged = experiment_report(plan, entries)
+    compared = {one.name for one in judged.treatments if one.compared}
+    results = _results(layouts, trials, times, compared)
+    by_place: dict[str, list[LayoutResult]] = {}
+    for result in results:
+        if result.compared:
+            by_place.setdefault(result.place, []).append(result)
+    return LayoutReport(
+        experiment=plan.name, folder=str(root), workload=plan.workload, scale=plan.scale,
+        trials_count=len(plan.trials), done_count=len(ended), margin=plan.margin,
+        layouts=results,
+        places=[_place(name, mine, times) for name, mine in by_place.items()],
+        changes=changes(by_place, times, plan.margin),
+        missing=in_none(MEASURES, [its for _, its in trials]), left_out=plan.left_out,
+        doubts=[*judged.doubts, *unbound(results)],
+    )  # fmt: skip
+
+
+def _results(
+    layouts: Mapping[str, Layout], trials: Trials, times: Times, compared: Collection[str]
+) -> list[LayoutResult]:
+    made = []
+    for name, layout in layouts.items():
+        mine = [(one, its) for one, its in trials if one.treatment == name]
+        if not mine:
+            continue
+        known = {
+            measure: [its.measures[measure] for _, its in mine if measure in its.measures]
+            for measure in MEASURES
+        }
+        made.append(
+            LayoutResult(
+                treatment=name, place=layout.place, layout=layout.name, jvms=layout.jvms,
+                slots=layout.slots, heap_bytes=layout.heap,
+                elapsed_s=mean_of(list(times[name].values())), compared=name in compared,
+                measures={measure: mean_of(one) for measure, one in known.items() if one},
+                trials=[
+                    TrialPlaces(trial=one.trial, block=one.block, executors=list(its.executors))
+                    for one, its in mine
+                ],
+            )
+        )  # fmt: skip
+    for one in made:
+        single = [o for o in made if o.place == one.place and o.jvms == 1 and o is not one]
+        blocks = blocks_of(times, [one.treatment, single[0].treatment]) if single else []
+        if blocks:
+            a, b = ([times[o.treatment][at] for at in blocks] for o in (single[0], one))
+            one.throughput = faster(paired(a, b).change)
+    return made
+
+
+def _place(name: str, mine: Sequence[LayoutResult], times: Times) -> PlaceResult:
+    found = PLACE.fullmatch(name)
+    what = HOW[UNBOUND] if name == UNBOUND else name
+    if found is not None:
+        what = f"{found[1]} {HOW[found[2]]}"
+        what = what.replace("s:", ":", 1) if found[1] == "1" else what
+    judged = optimum(mine, times)
+    reason = judged if isinstance(judged, str) else None
+    best = None if isinstance(judged, str) else judged
+    layouts = [one.layout for one in mine]
+    return PlaceResult(place=name, what=what, layouts=layouts, best=best, reason=reason)
+
+
+def unbound(results: Sequence[LayoutResult]) -> list[Doubt]:
+    """Doubt places whose executors were not apart, though each was to be bound to its own."""
+    wrong = []
+    for one in results:
+        found = PLACE.fullmatch(one.place)
+        if found is None or found[2] == "I" or found[1] == "1":
+            continue
+        for trial in one.trials:
+            cpus = [place.cpus for place in trial.executors if place.cpus is not None]
+            if len(cpus) > 1 and len(set(cpus)) == 1:
+                wrong.append(f"{one.place} {one.layout}, trial {trial.trial}: all on {cpus[0]}")
+    return [doubt("not_bound", "; ".join(wrong))] if wrong else []

@@ -1,0 +1,220 @@
+"""Layouts as an experiment: executor JVMs × task slots × heap, the same in all, and where they run.
+
+A *place* is what a layout may use of the machine, in the words of a published study of NUMA
+(``1B``, ``4B``, ``NB``): a number and how JVMs are bound to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyrometer.core.errors import UsageError
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+MOST_JVMS = 8
+"""JVMs up to which layouts go unless more are asked for, as the published studies went."""
+
+LEAST_HEAP = 450 * MIB
+"""Spark starts no executor with less (``UnifiedMemoryManager``: 1.5 times its reserve)."""
+
+SLOT_HEAP = GIB
+"""Heap for each task slot, unless the sum is given."""
+
+HEAP_SHARE = 0.5
+"""Share of the host's memory that heaps take at most, unless the sum is given."""
+
+UNBOUND = "NB"
+PLACE = re.compile(r"([1-9][0-9]{0,3})([BIC])")
+HOW = {
+    UNBOUND: "not bound: the kernel decides",
+    "B": "NUMA nodes: each JVM bound to one, CPUs and memory (to several, if there are fewer JVMs)",
+    "I": "NUMA nodes: memory from all of them in turn",
+    "C": "CPUs: each JVM bound to its own",
+}
+"""What places are, by their letter."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What is laid out: CPUs that may be used, in all and by NUMA node."""
+
+    cpus: int
+    nodes: Mapping[int, int]
+
+    def cpus_in(self, place: str) -> int:
+        """Give the CPUs of a place; of nodes that are not there as many as of those that are."""
+        count, how = split(place)
+        if how == "C":
+            return count
+        if not count or not self.nodes:
+            return self.cpus
+        return sum(self.nodes[node] for node in sorted(self.nodes)[:count])
+
+    def levels(self, place: str) -> dict[str, str]:
+        """Give the factors that bring a place about.
+
+        Examples
+        --------
+        >>> host = Host(4, {0: 2, 8: 2})
+        >>> host.levels("2B"), host.levels("2C")
+        ({'numa.nodes': '0,8', 'numa.bind': 'bind'}, {'host.cpus': '2', 'cpu.bind': 'own'})
+        """
+        count, how = split(place)
+        if how == UNBOUND:
+            return {"cpu.bind": "none"}
+        if how == "C":
+            return {"host.cpus": str(count), "cpu.bind": "own"}
+        nodes = sorted(self.nodes)[:count]
+        beyond = max(nodes, default=-1) + 1
+        nodes += range(beyond, beyond + count - len(nodes))
+        how = "bind" if how == "B" else "interleave"
+        return {"numa.nodes": ",".join(map(str, nodes)), "numa.bind": how}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One layout: JVMs, task slots and heap (bytes) of each, and their place."""
+
+    place: str
+    jvms: int
+    slots: int
+    heap: int | None
+
+    @property
+    def name(self) -> str:
+        """JVMs × slots of each, for people."""
+        return f"{self.jvms}×{self.slots}"
+
+
+def split(place: str) -> tuple[int, str]:
+    """Take a place apart: how many (0 where it has no number), and how.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+
+    Examples
+    --------
+    >>> split("4B"), split("NB")
+    ((4, 'B'), (0, 'NB'))
+    """
+    found = PLACE.fullmatch(place)
+    if found:
+        return int(found[1]), found[2]
+    if place == UNBOUND:
+        return 0, UNBOUND
+    raise UsageError(
+        f"{place!r} is no place",
+        "NB (not bound), 2B (bound to two NUMA nodes), 2I (interleaved), 2C (two CPUs)",
+    )
+
+
+def default_places(host: Host) -> list[str]:
+    """Give the places to compare: nodes where there are several, else parts of the CPUs.
+
+    With one node, ``1B`` is among them: the plan says what this host lacks for it.
+
+    Examples
+    --------
+    >>> default_places(Host(8, {0: 2, 1: 2, 2: 2, 3: 2}))
+    ['NB', '1B', '2B', '3B', '4B', '4I']
+    >>> default_places(Host(8, {0: 8}))
+    ['NB', '2C', '4C', '8C', '1B']
+    """
+    nodes = len(host.nodes)
+    if nodes > 1:
+        counts = sorted({1, 2, 3, 4, *(1 << at for at in range(3, 10)), nodes})
+        return [UNBOUND, *(f"{one}B" for one in counts if one <= nodes), f"{nodes}I"]
+    parts = sorted({host.cpus // 4, host.cpus // 2, host.cpus} - {0})
+    return [UNBOUND, *(f"{one}C" for one in parts), "1B"]
+
+
+def layouts(
+    host: Host,
+    places: Sequence[str],
+    jvms: Sequence[int] | None,
+    slots: int,
+    memory: int,
+) -> tuple[list[Layout], list[str]]:
+    """Give the layouts of all places, and what is left out, with the reason.
+
+    Parameters
+    ----------
+    host : Host
+        The machine.
+    jvms : sequence of int, optional
+        Numbers of JVMs; unasked, those that double.
+    slots, memory : int
+        Task slots and heap (bytes) of all JVMs on the whole machine; a place has its CPUs' share.
+
+    Raises
+    ------
+    UsageError
+        If no layout is left.
+
+    Examples
+    --------
+    >>> found, out = layouts(Host(2, {0: 2}), ["NB", "1C"], None, 2, 2 * GIB)
+    >>> [(one.place, one.name, one.heap // MIB) for one in found], out
+    ([('NB', '1×2', 2048), ('NB', '2×1', 1024), ('1C', '1×1', 1024)], [])
+    """
+    made, out = [], []
+    for place in dict.fromkeys(places):
+        part = host.cpus_in(place) / host.cpus
+        whole, heap = max(1, round(slots * part)), round(memory * part)
+        counts = jvms or [1 << at for at in range(MOST_JVMS.bit_length()) if 1 << at <= whole]
+        for count in dict.fromkeys(counts):
+            why = None
+            if whole % count:
+                why = f"{count} JVMs cannot share {whole} task slots equally"
+            elif heap // count < LEAST_HEAP:
+                why = f"a heap of {heap // count // MIB} MiB; Spark needs {LEAST_HEAP // MIB}"
+            if why is None:
+                size = heap // count // MIB * MIB
+                made.append(Layout(place, count, whole // count, size))
+            elif jvms or "heap" in why:
+                out.append(f"{place}, {count} JVMs: {why}")
+    if not made:
+        raise UsageError(f"no layout is left: {'; '.join(out)}", "--memory 4g, --jvms 1,2")
+    return made, out
+
+
+def treatment(host: Host, one: Layout) -> dict[str, str]:
+    """Write a layout as levels of factors."""
+    heap = {} if one.heap is None else {"jvm.heap": f"{one.heap // MIB}m"}
+    return {
+        "layout.executors": str(one.jvms),
+        "layout.cores_per_executor": str(one.slots),
+        **heap,
+        **host.levels(one.place),
+    }
+
+
+PLACING = ("host.cpus", "cpu.bind", "numa.nodes", "numa.bind")
+"""Factors that say where JVMs run."""
+
+
+def place_of(levels: Mapping[str, str]) -> str:
+    """Name the place that levels bring about, as :meth:`Host.levels` writes it or otherwise.
+
+    Examples
+    --------
+    >>> place_of({"numa.nodes": "0,8", "numa.bind": "bind", "jvm.gc": "z"}), place_of({})
+    ('2B', 'NB')
+    >>> place_of({"numa.bind": "interleave"})
+    'numa.bind=interleave'
+    """
+    mine = {name: levels[name] for name in PLACING if levels.get(name, "none") != "none"}
+    cpus, nodes, how = (mine.get(name, "") for name in ("host.cpus", "numa.nodes", "numa.bind"))
+    if not mine:
+        return UNBOUND
+    if set(mine) == {"host.cpus", "cpu.bind"} and cpus.isdecimal():
+        return f"{cpus}C"
+    if set(mine) == {"numa.nodes", "numa.bind"} and "-" not in nodes:
+        return f"{nodes.count(',') + 1}{'B' if how == 'bind' else 'I'}"
+    return ", ".join(f"{name}={level}" for name, level in mine.items())

@@ -1,0 +1,1 @@
+"""Every loop over stages: run, measure, ingest, analyse, report."""

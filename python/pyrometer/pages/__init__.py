@@ -1,0 +1,1 @@
+"""What all HTML pages share: the bundled page, columns of numbers, the time axis."""

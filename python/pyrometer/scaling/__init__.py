@@ -1,0 +1,1 @@
+"""Speed-up over a number of workers: plan, curve, laws, verdict."""

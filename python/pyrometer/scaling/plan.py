@@ -1,0 +1,103 @@
+"""A curve of scaling as an experiment: one factor, levels spaced for the laws that are fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyrometer.core.errors import UsageError
+from pyrometer.experiments.plan.source import experiment_text
+from pyrometer.trial.factors import find_factor, parse_cpus, parse_level
+
+SLOTS = ("layout.tasks", "layout.executors")
+"""Factors whose level is a number of task slots (of executors: times the slots of each)."""
+
+WORKERS = (*SLOTS, "host.cpus", "cpu.quota")
+"""Factors whose level is a number of workers: laws of scaling speak of them."""
+
+SPACED = 10
+"""Most levels, unless they are dense."""
+
+FEWEST = 6
+"""Tasks up to which a curve goes at least: the laws have up to four parameters."""
+
+BEYOND = 1.5
+"""Tasks a CPU up to which a curve goes: what CPUs that are taken in turns do shows only there."""
+
+QUOTAS = 8
+"""Parts of all CPUs that a quota goes up in."""
+
+
+def default_levels(factor: str, cpus: int, *, dense: bool = False) -> list[str]:
+    """Give levels for a factor on so many CPUs: about equal steps of the logarithm.
+
+    Raises
+    ------
+    UsageError
+        If levels of this factor are not to be guessed.
+
+    Examples
+    --------
+    >>> default_levels("layout.tasks", 2), default_levels("host.cpus", 32)[:6]
+    (['1', '2', '3', '4', '5', '6'], ['1', '2', '3', '5', '7', '10'])
+    >>> default_levels("cpu.quota", 2)
+    ['0.25', '0.5', '0.75', '1', '1.25', '1.5', '1.75', '2']
+    """
+    if factor == "cpu.quota":
+        return [f"{cpus * part / QUOTAS:g}" for part in range(1, QUOTAS + 1)]
+    if factor not in WORKERS:
+        find_factor(factor)
+        raise UsageError(f"{factor}: which levels?", "--levels 1g,2g,4g")
+    most = max(FEWEST, round(BEYOND * cpus)) if factor == "layout.tasks" else cpus
+    if dense or most <= SPACED:
+        return [str(level) for level in range(1, most + 1)]
+    ratio = most ** (1 / (SPACED - 1))
+    return [str(level) for level in sorted({round(ratio**step) for step in range(SPACED)})]
+
+
+def level_number(factor: str, text: str) -> float:
+    """Give a level as a number: of CPUs, tasks, bytes.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+
+    Examples
+    --------
+    >>> level_number("layout.tasks", "4"), level_number("host.cpus", "0,2-3")
+    (4.0, 3.0)
+    >>> level_number("jvm.heap", "1g")
+    1073741824.0
+    """
+    if factor == "host.cpus":
+        cpus = parse_cpus(text)
+        return float(cpus if isinstance(cpus, int) else len(cpus))
+    try:
+        return float(text)
+    except ValueError:
+        level = parse_level(find_factor(factor), factor, text)
+    if isinstance(level, str):
+        raise UsageError(f"{factor}={text}: no number", "a curve needs a factor with numbers")
+    return float(level)
+
+
+def scaling_file(
+    workload: str, factor: str, levels: Sequence[str], shared: Mapping[str, str], **keys: Any
+) -> str:
+    """Write the experiment file of a curve.
+
+    Parameters
+    ----------
+    workload : str
+        By name, or a file.
+    shared : mapping
+        Levels that all trials share.
+    **keys
+        Other keys of the file; those that are ``None`` are left out.
+    """
+    least = min(levels, key=lambda level: level_number(factor, level))
+    return experiment_text(
+        "scale", workload, f"How {{}} scales over {factor}", matrix={factor: list(levels)},
+        set=dict(shared) or None, baseline={factor: least}, **keys,
+    )  # fmt: skip

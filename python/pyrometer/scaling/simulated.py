@@ -1,0 +1,114 @@
+"""The simulator beside the laws: the tasks of a run of each level, scheduled at the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrometer.core.errors import PyrometerError
+from pyrometer.scaling.plan import SLOTS
+from pyrometer.simulation.contention import of_ledger
+from pyrometer.simulation.intervals import Size, Sized, distance
+from pyrometer.simulation.measured import measured_of
+from pyrometer.simulation.scheduler import no_contention
+from pyrometer.statistics.scaling.laws import DRAWS, SEED, Array
+from pyrometer.store import Run
+from pyrometer.window.windows import choose
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What runs of levels say of other numbers of workers.
+
+    Attributes
+    ----------
+    said : mapping
+        By level, and by workers asked about: seconds of an iteration. No level speaks of itself.
+    nearest : mapping
+        The level to rely on, by workers asked about.
+    """
+
+    said: Mapping[float, Mapping[float, float]]
+    nearest: Mapping[float, float]
+    name: str = "simulator"
+    method: str = "t on logarithms of what levels say"
+
+    def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
+        """Give what the nearest level says."""
+        return np.array([self.said[self.nearest[one]][one] for one in p])
+
+    def draws(self, p: Sequence[float], work: Sequence[float]) -> Array | None:
+        """Draw what a further level would say: t on the logarithms of what levels say."""
+        logs = [np.log([its[one] for its in self.said.values() if one in its]) for one in p]
+        if any(len(one) < 2 for one in logs):
+            return None
+        rng = np.random.default_rng(SEED)
+        freedom = np.array([len(one) - 1 for one in logs])
+        t = rng.standard_normal((DRAWS, 1)) * np.sqrt(
+            freedom / rng.chisquare(freedom, (DRAWS, len(p)))
+        )
+        spread = np.array(
+            [float(np.std(one, ddof=1)) * math.sqrt(1 + 1 / len(one)) for one in logs]
+        )
+        made: Array = np.exp(np.array([one.mean() for one in logs]) + t * spread)
+        return made
+
+
+def sized(run: Run) -> Sized | str:
+    """Make a run ready to be simulated; say why it cannot be."""
+    try:
+        window = choose(run, None)
+        measured = measured_of(run, window)
+        found, reason = of_ledger(run, measured, window.name, None)
+    except PyrometerError as error:
+        return error.message
+    return Sized(measured, found, () if reason is None else (no_contention(reason),))
+
+
+def simulated(
+    runs: Mapping[float, Sized | str], factor: str, asked: Sequence[float]
+) -> Simulated | str:
+    """Simulate a run of each level at the others and at what else is asked; say why not.
+
+    Parameters
+    ----------
+    runs : mapping
+        A run of each level.
+    """
+    wrong = next((one for one in runs.values() if isinstance(one, str)), None)
+    if wrong is not None:
+        return wrong
+    if len(runs) < 2:
+        return "two levels are needed: each is simulated from the others"
+    ready = {level: run for level, run in runs.items() if not isinstance(run, str)}
+    said: dict[float, dict[float, float]] = {level: {} for level in ready}
+    nearest = {}
+    for p in dict.fromkeys([*ready, *asked]):
+        size = ready[p].size if p in ready else _size(ready, p, factor)
+        if size is None or (factor not in SLOTS and size[1] is None):
+            return "the ledger does not tell how tasks share CPUs"
+        others = {level: run for level, run in ready.items() if level != p}
+        nearest[p] = min(others, key=lambda level: (distance(size, others[level].size), level))
+        for level, run in others.items():
+            try:
+                said[level][p] = run.predict(size)
+            except PyrometerError as error:
+                return error.message
+    return Simulated(said, nearest)
+
+
+def _size(ready: Mapping[float, Sized], p: float, factor: str) -> Size | None:
+    """Give the size that other workers would have."""
+    level = min(ready, key=lambda one: abs(math.log(one / p)))
+    slots, cpus = ready[level].size
+    if factor in SLOTS:
+        return max(1, round(slots * p / level)), cpus
+    if cpus is None:
+        return None
+    sizes = [run.size for run in ready.values()]
+    # Spark takes as many slots as it sees CPUs, where no other number is asked for.
+    follow = all(each and slots == math.ceil(each) for slots, each in sizes)
+    return math.ceil(cpus * p / level) if follow else slots, cpus * p / level

@@ -1,0 +1,1 @@
+"""The tasks of a measured run, scheduled on other clusters."""

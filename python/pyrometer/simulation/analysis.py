@@ -1,0 +1,362 @@
+"""The whole account of a simulation: error, bounds, waste, sizes, stages.
+
+What slots cost: a price file.
+
+Where the slots' time goes, by cause, and how long it would take without each cause.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.simulation.cluster import Shape, most_slots, plain, tasks_ratios
+from pyrometer.simulation.contention import Contention
+from pyrometer.simulation.intervals import REPLICATES, coverage, draw_errors, interval
+from pyrometer.simulation.measured import Floats, Measured
+from pyrometer.simulation.scheduler import (
+    Calibrated,
+    Plan,
+    Schedule,
+    calibrate,
+    doubts_of,
+    schedules,
+)
+from pyrometer.simulation.schema import (
+    Accuracy,
+    Bounds,
+    Level,
+    MeasuredFacts,
+    SimulationReport,
+    StageReport,
+    Waste,
+)
+from pyrometer.window.windows import Window
+
+
+class Prices(BaseModel):
+    """A price file (TOML): ``currency``, ``core_hour``, ``gb_hour``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    currency: str = ""
+    core_hour: float = Field(0.0, ge=0, allow_inf_nan=False)
+    gb_hour: float = Field(0.0, ge=0, allow_inf_nan=False)
+
+    def of(self, core_hours: float, gb_hours: float) -> float:
+        """Give the price of core-hours and GB-hours (10⁹ bytes)."""
+        return core_hours * self.core_hour + gb_hours * self.gb_hour
+
+
+def read_prices(path: Path) -> Prices:
+    """Read a price file.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or holds something else.
+    """
+    example = 'lines like  currency = "EUR"  core_hour = 0.05  gb_hour = 0.005'
+    try:
+        return Prices(**tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}", example) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: no TOML ({error})", example) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path}: {where}: {first['msg']}", example) from error
+
+
+CAUSES = (
+    "useful",
+    "driver",
+    "too_few_tasks",
+    "stage_tail",
+    "waiting_to_launch",
+    "scheduling_delay",
+    "retries",
+)
+
+
+def waste_of(made: Calibrated, contention: Contention | None = None) -> list[Waste]:
+    """Account for the slots' time of the measured size; the parts add up to all of it."""
+    time = made.schedule.slot_time
+    total = time["total_ns"]
+    plans = {
+        "driver": replace(made.plan, delay_ns=[0.0] * len(made.plan.delay_ns)),
+        "stage_tail": _with(made.plan, duration_ns=_even(made.plan)),
+        "waiting_to_launch": made.plan.anywhere(),
+        "scheduling_delay": _with(
+            made.plan,
+            duration_ns=made.plan.tasks.duration_ns - made.plan.tasks.delay_ns,
+            delay_ns=np.zeros_like(made.plan.tasks.delay_ns),
+        ),
+        "retries": _without_retries(made.plan),
+    }
+    return [
+        Waste(
+            cause=cause,
+            slot_ns=round(time[f"{cause}_ns"]),
+            share=time[f"{cause}_ns"] / total if total else 0.0,
+            without_ns=_elapsed(made, plans[cause], contention) if cause in plans else None,
+        )
+        for cause in CAUSES
+    ]
+
+
+def _elapsed(made: Calibrated, plan: Plan, contention: Contention | None) -> int:
+    cluster = made.cluster(Shape())
+    if plan.pool != made.plan.pool or plan.locality_wait_ns != made.plan.locality_wait_ns:
+        cluster = [{**executor, "pool": 0} for executor in cluster]
+    return round(schedules(plan, [cluster], [{}], contention)[0].elapsed_ns)
+
+
+def _with(plan: Plan, duration_ns: Floats, delay_ns: Floats | None = None) -> Plan:
+    delays = plan.tasks.delay_ns if delay_ns is None else delay_ns
+    return replace(plan, tasks=replace(plan.tasks, duration_ns=duration_ns, delay_ns=delays))
+
+
+def _even(plan: Plan) -> Floats:
+    """Give every task the mean length of its node's."""
+    counts = np.array(plan.counts)
+    filled = counts[counts > 0]
+    starts = np.concatenate(([0], np.cumsum(filled)[:-1]))
+    means = np.add.reduceat(plan.tasks.duration_ns, starts) / filled
+    made: Floats = np.repeat(means, filled)
+    return made
+
+
+def _without_retries(plan: Plan) -> Plan:
+    kept = plan.tasks.wasted == 0
+    return _with(
+        plan,
+        duration_ns=np.where(kept, plan.tasks.duration_ns, 0.0),
+        delay_ns=np.where(kept, plan.tasks.delay_ns, 0.0),
+    )
+
+
+PERCENTS = (10.0, 20.0, 50.0, 80.0, 100.0, 120.0, 150.0, 200.0, 300.0, 400.0, 500.0)
+NS_PER_HOUR = 3.6e12
+IDLE = ("driver_ns", "too_few_tasks_ns", "stage_tail_ns", "waiting_to_launch_ns")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked.
+
+    Attributes
+    ----------
+    percents : sequence of float
+        Sizes, of the measured slots.
+    executors, cores : int or None
+        A layout to try beside them.
+    tasks_ratio : float or None
+        How many times as many tasks each stage of several has.
+    stretch : dict of int to float
+        By stage: what its tasks' time is multiplied by.
+    seed : int
+        Of all that is drawn.
+    """
+
+    percents: Sequence[float] = PERCENTS
+    executors: int | None = None
+    cores: int | None = None
+    tasks_ratio: float | None = None
+    stretch: dict[int, float] = field(default_factory=dict)
+    prices: Prices | None = None
+    seed: int = 0
+
+
+def account(
+    measured: Measured,
+    window: Window,
+    run_dir: str,
+    ask: Question | None = None,
+    contention: Contention | None = None,
+    doubts: Sequence[Doubt] = (),
+) -> SimulationReport:
+    """Simulate a run at its own size and at others."""
+    ask = ask or Question()
+    made = calibrate(measured, contention)
+    drawn = draw_errors(made.measured_ns, made.simulated_ns, len(made.graph.after), ask.seed)
+    shapes = [Shape(percent / 100) for percent in ask.percents]
+    shapes += _asked(measured, ask)
+    found = _schedules(made, shapes, ask, drawn, contention)
+    levels = [_level(made, *one, ask.prices) for one in zip(shapes, found, strict=True)]
+    bounds = _bounds(made)
+    stages = _stages(made, drawn, contention, set(bounds.critical_stage_ids))
+    kept = sum(schedule.kept_executors_count for point in found for schedule in point[:1])
+    return SimulationReport(
+        run_dir=run_dir,
+        app_index=measured.app_index,
+        app_name=measured.app_name,
+        window=window.facts(),
+        seed=ask.seed,
+        measured=_facts(measured),
+        accuracy=_accuracy(made, stages, drawn),
+        bounds=bounds,
+        waste=waste_of(made, contention),
+        levels=levels[: len(ask.percents)],
+        asked=levels[-1] if len(levels) > len(ask.percents) else None,
+        contention=None if contention is None else contention.words,
+        currency=ask.prices.currency if ask.prices else None,
+        stages=stages,
+        doubts=[*doubts, *doubts_of(made, kept)],
+    )
+
+
+def _asked(measured: Measured, ask: Question) -> list[Shape]:
+    if ask.executors is None and ask.cores is None:
+        return []
+    most = most_slots(measured.executors)
+    biggest = max(executor.slots for executor in measured.executors)
+    size = biggest if ask.cores is None else measured.settings.slots(ask.cores)
+    count = ask.executors or max(1, round(most / biggest))
+    return [Shape(size * count / most, size)]
+
+
+def _schedules(
+    made: Calibrated,
+    shapes: Sequence[Shape],
+    ask: Question,
+    drawn: Floats | None,
+    contention: Contention | None,
+) -> list[list[Schedule]]:
+    """Give the schedule of each size and its replicates, all made in one go."""
+    factors = np.ones(len(made.graph.after))
+    for stage in made.measured.stages:
+        factors[stage.number] = ask.stretch.get(stage.stage_id, 1.0)
+    stretches = [factors.tolist(), *([] if drawn is None else (factors * drawn).tolist())]
+    # The first cluster is the one that was measured.
+    clusters = [made.cluster(shape) for shape in (Shape(), *shapes)]
+    nodes = len(made.graph.after)
+    scenarios: list[dict[str, Any]] = []
+    for number, shape in enumerate(shapes, 1):
+        ratios = tasks_ratios(made.measured, nodes, shape.ratio, ask.tasks_ratio)
+        what: dict[str, Any] = {"seed": ask.seed, "cluster": number}
+        if any(ratio != 1 for ratio in ratios):
+            what["tasks_ratios"] = ratios
+        scenarios += [{**what, "stretch": stretch} for stretch in range(len(stretches))]
+    found = schedules(made.plan, clusters, scenarios, contention, stretches)
+    each = len(stretches)
+    return [found[first : first + each] for first in range(0, len(found), each)]
+
+
+def _level(made: Calibrated, shape: Shape, found: list[Schedule], prices: Prices | None) -> Level:
+    measured, point = made.measured, found[0]
+    time = point.slot_time
+    biggest = max(measured.executors, key=lambda executor: executor.slots)
+    slot_hours = time["total_ns"] / NS_PER_HOUR
+    core_hours = slot_hours * biggest.cores / biggest.slots
+    gb_hours = slot_hours * measured.settings.memory_bytes / biggest.slots / 1e9
+    return Level(
+        percent=100 * shape.ratio,
+        slots_count=math.ceil(most_slots(measured.executors) * shape.ratio - 1e-9),
+        executors_count=len(made.cluster(shape)),
+        elapsed_ns=interval(
+            point.elapsed_ns,
+            np.array([one.elapsed_ns for one in found[1:]]),
+            len(measured.stages),
+        ),
+        speedup=made.schedule.elapsed_ns / point.elapsed_ns,
+        used_ratio=1 - sum(time[name] for name in IDLE) / time["total_ns"],
+        core_hours=core_hours,
+        gb_hours=gb_hours,
+        cost=prices.of(core_hours, gb_hours) if prices else None,
+    )
+
+
+def _bounds(made: Calibrated) -> Bounds:
+    measured, graph, tasks = made.measured, made.graph, made.plan.tasks
+    # Stretched by nothing, tasks leave the driver's time alone.
+    path, one, driver = schedules(
+        made.plan.anywhere(),
+        [plain(graph, max(1, tasks.duration_ns.size)), plain(graph, 1)],
+        [{"cluster": 0, "nodes": True}, {"cluster": 1}, {"cluster": 1, "stretch": 0}],
+        stretches=[[0.0] * len(graph.after)],
+    )
+    work_ns = float(tasks.duration_ns.sum())
+    return Bounds(
+        critical_path_ns=round(path.elapsed_ns),
+        ideal_ns=round(driver.elapsed_ns + work_ns / most_slots(measured.executors)),
+        one_core_ns=round(one.elapsed_ns),
+        critical_stage_ids=[
+            measured.stages[node].stage_id
+            for node in _path(path.released_by, graph.end)
+            if node < len(measured.stages)
+        ],
+    )
+
+
+def _path(released_by: Sequence[int | None], end: int) -> list[int]:
+    """Give the nodes that the end waited for, each by the one complete last, in order."""
+    found: list[int] = []
+    node: int | None = end
+    while node is not None:
+        found.append(node)
+        node = released_by[node]
+    return found[::-1]
+
+
+def _stages(
+    made: Calibrated, drawn: Floats | None, contention: Contention | None, critical: set[int]
+) -> list[StageReport]:
+    stages = made.measured.stages
+    replicated: list[Schedule] = []
+    if drawn is not None:
+        scenarios = [{"nodes": True, "stretch": n} for n in range(len(drawn))]
+        cluster = made.cluster(Shape())
+        replicated = schedules(made.plan, [cluster], scenarios, contention, drawn.tolist())
+    spans = np.array([one.complete_ns - one.submit_ns for one in replicated])
+    spans = spans.reshape(len(replicated), len(made.graph.after)) + made.stage_delay_ns
+    return [
+        StageReport(
+            job_id=stage.job_id,
+            stage_id=stage.stage_id,
+            stage_attempt=stage.attempt,
+            name=stage.name,
+            tasks_count=stage.tasks_count,
+            measured_ns=stage.complete_ns - stage.submit_ns,
+            simulated_ns=interval(
+                float(made.simulated_ns[stage.number]), spans[:, stage.number], len(stages) - 1
+            ),
+            critical=stage.stage_id in critical,
+        )
+        for stage in stages
+        if stage.tasks_count
+    ]
+
+
+def _accuracy(made: Calibrated, stages: list[StageReport], drawn: Floats | None) -> Accuracy:
+    return Accuracy(
+        error_ratio=made.error_ratio,
+        stage_error_ratio=made.stage_error_ratio,
+        coverage=coverage([s.measured_ns for s in stages], [s.simulated_ns for s in stages]),
+        startup_ns=round(made.startup_ns),
+        stage_delay_ns=round(made.stage_delay_ns),
+        reason=None
+        if drawn is not None
+        else f"no intervals: they take more than {REPLICATES} stages to judge by",
+    )
+
+
+def _facts(measured: Measured) -> MeasuredFacts:
+    return MeasuredFacts(
+        elapsed_ns=measured.elapsed_ns,
+        stages_count=len(measured.stages),
+        tasks_count=int(measured.tasks.duration_ns.size),
+        jobs_count=len(measured.jobs),
+        executors_count=len(measured.executors),
+        slots_count=most_slots(measured.executors),
+    )

@@ -1,0 +1,257 @@
+"""Executors for the scheduler: as measured, or another number of slots.
+
+An executor comes and goes so long after a node of the graph was complete: where work takes
+longer, dynamic allocation is later too.
+
+The graph of a run: what had to end before what could begin, and the driver's time between.
+
+Spark records parents of stages, and nothing of what a job waited for. A job waits here for every
+job that had ended when it was submitted: right for a driver of one thread and for adaptive
+execution, too strict for independent threads.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyrometer.simulation.measured import Executor, Job, Measured, Stage
+
+
+@dataclass
+class Graph:
+    """Nodes in columns; the first ones are the stages, in their order.
+
+    Attributes
+    ----------
+    after : list of list of int
+        Nodes that a node waits for.
+    delay_ns : list of int
+        The driver's time from there to the node.
+    done_ns : list of int
+        When the node was complete in the measured run.
+    start, end : int
+        The nodes that begin and end the window.
+    unseen_count : int
+        Stages whose tasks are not in the log: they take as long as they took.
+    """
+
+    after: list[list[int]] = field(default_factory=list)
+    delay_ns: list[int] = field(default_factory=list)
+    done_ns: list[int] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    unseen_count: int = 0
+
+    def add(self, after: list[int], begin_ns: int, done_ns: int | None = None) -> int:
+        """Add a node that began at a time, after others; it is complete then, unless told."""
+        self.after.append(after)
+        self.done_ns.append(begin_ns if done_ns is None else done_ns)
+        self.delay_ns.append(self._delay(after, begin_ns))
+        return len(self.after) - 1
+
+    def put(self, node: int, after: list[int], begin_ns: int) -> None:
+        """Say what a node waits for."""
+        self.after[node] = after
+        self.delay_ns[node] += self._delay(after, begin_ns)
+
+    def _delay(self, after: list[int], begin_ns: int) -> int:
+        if not after:
+            return 0
+        return max(0, begin_ns - max(self.done_ns[node] for node in after))
+
+
+def graph_of(measured: Measured) -> Graph:
+    """Make the graph: per stretch of the window a start, jobs and their stages, an end."""
+    graph = Graph()
+    by_id: dict[int, list[Stage]] = defaultdict(list)
+    for stage in measured.stages:
+        graph.add([], stage.submit_ns, stage.complete_ns)
+        by_id[stage.stage_id].append(stage)
+        if stage.tasks_count == 0:
+            graph.unseen_count += 1
+            graph.delay_ns[-1] = stage.complete_ns - stage.submit_ns
+    before: list[int] = []
+    graph.start = len(graph.after)
+    for stretch in measured.intervals:
+        first, last = stretch.start_wall_ns, stretch.end_wall_ns
+        # What lies between two stretches of a window is not in it.
+        start = graph.add([], first)
+        graph.after[start] = before
+        stages = [s for s in measured.stages if first <= s.submit_ns and s.complete_ns <= last]
+        jobs = [job for job in measured.jobs if first <= job.submit_ns <= last]
+        marks = _jobs(graph, start, jobs, stages, by_id)
+        graph.end = graph.add([marks, *(stage.number for stage in stages)], last)
+        before = [graph.end]
+    return graph
+
+
+def _jobs(
+    graph: Graph, start: int, jobs: list[Job], stages: list[Stage], by_id: dict[int, list[Stage]]
+) -> int:
+    """Add jobs and say what their stages wait for; give the node behind the last job."""
+    begins = {job.job_id: graph.add([], job.submit_ns) for job in jobs}
+    members: dict[int | None, list[int]] = defaultdict(list)
+    for stage in stages:
+        members[stage.job_id].append(stage.number)
+        begin = start if stage.job_id is None else begins.get(stage.job_id, start)
+        graph.put(stage.number, [begin, *_waited(stage, by_id)], stage.submit_ns)
+    ended = sorted((job.end_ns, job.job_id) for job in jobs if job.end_ns is not None)
+    # A chain of nodes, each behind one more job: "all that have ended" is one edge.
+    marks = [start]
+    for end_ns, number in ended:
+        mine = [node for node in members[number] if graph.done_ns[node] <= end_ns]
+        done = graph.add([begins[number], *mine], end_ns)
+        marks.append(graph.add([marks[-1], done], end_ns))
+    for job in jobs:
+        before = bisect_right(ended, (job.submit_ns, job.job_id))
+        if job.end_ns is not None:
+            before = min(before, bisect_left(ended, (job.end_ns, job.job_id)))
+        graph.put(begins[job.job_id], [marks[before]], job.submit_ns)
+    return marks[-1]
+
+
+def _waited(stage: Stage, by_id: dict[int, list[Stage]]) -> list[int]:
+    earlier = [s for parent in stage.parent_ids for s in by_id.get(parent, ())]
+    earlier += [s for s in by_id[stage.stage_id] if s.attempt < stage.attempt]
+    return [s.number for s in earlier if s.complete_ns <= stage.submit_ns]
+
+
+Description = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A cluster to try.
+
+    Attributes
+    ----------
+    ratio : float
+        Slots, over those measured.
+    cores : int or None
+        Slots of an executor; unasked, as measured.
+    """
+
+    ratio: float = 1.0
+    cores: int | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it is the cluster as measured."""
+        return self.ratio == 1.0 and self.cores is None
+
+
+def most_slots(executors: Sequence[Executor]) -> int:
+    """Count the slots that were there at once."""
+    steps = sorted(
+        [(e.add_ns or 0, 1, e.slots) for e in executors]
+        + [(e.remove_ns, 0, -e.slots) for e in executors if e.remove_ns is not None]
+    )
+    here = most = 0
+    for _, _, change in steps:
+        here += change
+        most = max(most, here)
+    return most
+
+
+def cluster_of(
+    measured: Measured, graph: Graph, shape: Shape, startup_ns: float = 0
+) -> Description:
+    """Describe a cluster to the scheduler.
+
+    An executor that came takes its first task ``startup_ns`` later: it has plugins to start.
+
+    The slots of all executors of a kind are multiplied as a whole, so that any ratio is met as
+    closely as whole slots allow, and at each time; copies of an executor stand on hosts of their
+    own, unless there was one host.
+    """
+    anchors = _Anchors(measured, graph)
+    sites = sites_of(measured)
+    hosts: dict[str, int] = {}
+    one_host = len({e.host for e in measured.executors}) == 1
+    made: Description = []
+    ends: dict[int, int] = {}
+    for executor in measured.executors:
+        end = ends.get(executor.pool, 0)
+        ends[executor.pool] = end + executor.slots
+        low, high = (math.ceil(n * shape.ratio - 1e-9) for n in (end, end + executor.slots))
+        size = shape.cores or executor.slots
+        for copy, first in enumerate(range(low, high, size)):
+            host = executor.host if one_host or copy == 0 else f"{executor.host}/{copy}"
+            made.append(
+                {
+                    "slots": min(size, high - first),
+                    "host": hosts.setdefault(host, len(hosts)),
+                    "site": sites[executor.host],
+                    "pool": executor.pool,
+                    "add": anchors.at(executor.add_ns, startup_ns),
+                    "remove": None
+                    if executor.remove_ns is None
+                    else anchors.at(executor.remove_ns),
+                    "dynamic": executor.dynamic,
+                }
+            )
+    return made
+
+
+def tasks_ratios(
+    measured: Measured, nodes: int, ratio: float, asked: float | None = None
+) -> list[float]:
+    """Say how many times as many tasks each node has at another number of slots.
+
+    Spark splits input by the number of cores (``spark.default.parallelism``): a stage without
+    parents that had as many tasks as there were slots has as many as there are. Where executors
+    come and go nothing is known of that.
+
+    Parameters
+    ----------
+    ratio : float
+        Slots, over those measured.
+    asked : float, optional
+        Tasks of each stage of several, over those measured: then nothing else counts.
+    """
+    slots = most_slots(measured.executors)
+    fixed = not measured.settings.dynamic
+    made = [1.0] * nodes
+    for stage in measured.stages:
+        if asked is not None:
+            made[stage.number] = asked if stage.tasks_count > 1 else 1.0
+        elif fixed and not stage.parent_ids and stage.tasks_count == slots:
+            made[stage.number] = math.ceil(slots * ratio - 1e-9) / slots
+    return made
+
+
+def plain(graph: Graph, slots: int) -> Description:
+    """Describe a cluster of so many slots that are there from the beginning, all alike."""
+    return [{"slots": slots, "host": 0, "add": (graph.start, 0)}]
+
+
+def sites_of(measured: Measured) -> dict[str, int]:
+    """Give the hosts their numbers."""
+    return {host: n for n, host in enumerate(dict.fromkeys(e.host for e in measured.executors))}
+
+
+class _Anchors:
+    """Moments of the measured run, each told from the node that was complete last before."""
+
+    def __init__(self, measured: Measured, graph: Graph) -> None:
+        self._stretches = measured.intervals
+        done = sorted((graph.done_ns[node], node) for node in range(len(graph.after)))
+        self._times = [time for time, _ in done]
+        self._nodes = [node for _, node in done]
+        self._start = graph.start
+
+    def at(self, moment_ns: int | None, later_ns: float = 0) -> tuple[int, float]:
+        if moment_ns is None:
+            return self._start, 0
+        index = bisect_right(self._times, moment_ns) - 1
+        if index < 0:
+            return self._start, later_ns
+        latest = self._times[index]
+        # Between two stretches nothing passes.
+        inside = any(s.start_wall_ns <= moment_ns <= s.end_wall_ns for s in self._stretches)
+        return self._nodes[index], (moment_ns - latest if inside else 0) + later_ns

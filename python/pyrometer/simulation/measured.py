@@ -1,0 +1,370 @@
+"""What of a run a scheduler can know: stages, jobs, tasks and executors of a window.
+
+Of the start times of tasks only the first of all is read, and where an executor does not tell its
+cores, how many of its tasks ran at once.
+
+What an application's Spark settings say to a scheduler.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrometer.core.errors import UsageError
+from pyrometer.simulation.queries import CUT, EXECUTORS, FIRST_LAUNCH, GIVEN_UP, JOBS, STAGES, TASKS
+from pyrometer.store import Run, Tables
+from pyrometer.window.windows import Interval, Window
+
+_TIMES = {"us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9, "h": 3600e9, "d": 86400e9}
+_SIZES = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+# Spark's defaults: docs/configuration.md of Spark, "Memory Management" and "Scheduling".
+_LOCALITY_WAIT = "3s"
+_MEMORY = "1g"
+_OVERHEAD_RATIO, _LEAST_OVERHEAD_BYTES = 0.1, 384 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of one application.
+
+    Attributes
+    ----------
+    locality_wait_ns : float
+        How long a task waits for a place that it prefers.
+    dynamic : bool
+        Whether executors come and go with the work.
+    launch_resets_wait : bool
+        Whether each launch starts that wait anew, as before Spark 3.1 (SPARK-18886).
+    fair : bool
+        Whether pools share the slots, where jobs run at once.
+    memory_bytes : int
+        Of an executor, with what lies beside its heap; of the driver in local mode.
+    """
+
+    values: Mapping[str, str]
+    locality_wait_ns: float
+    launch_resets_wait: bool
+    dynamic: bool
+    fair: bool
+    memory_bytes: int
+
+    def slots(self, cores: int) -> int:
+        """Tasks that an executor of so many cores runs at once."""
+        limits = [cores // max(1, int(self._number("spark.task.cpus", 1)))]
+        for key in self.values:
+            if found := re.fullmatch(r"spark\.task\.resource\.(.+)\.amount", key):
+                needed = self._number(key, 0)
+                there = self._number(f"spark.executor.resource.{found[1]}.amount", 0)
+                if needed > 0 and there > 0:
+                    limits.append(int(there / needed + 1e-9))
+        return max(1, min(limits))
+
+    def _number(self, key: str, default: float) -> float:
+        try:
+            return float(self.values.get(key, default))
+        except ValueError:
+            return default
+
+
+def settings_of(spark_conf: str | None, master: str | None, spark_version: str | None) -> Settings:
+    """Read settings as table ``apps`` has them; what cannot be read has Spark's default."""
+    values: dict[str, str] = json.loads(spark_conf or "{}")
+    # local-cluster[N,…] has executors of their own.
+    alone = re.match(r"local(\[|$)", master or values.get("spark.master", ""))
+    side = "driver" if alone else "executor"
+    heap = _size(values.get(f"spark.{side}.memory"), _MEMORY)
+    overhead = values.get(f"spark.{side}.memoryOverhead")
+    # A size without a unit is in MiB there.
+    beside = _size(f"{overhead}m" if overhead and overhead.isdigit() else overhead, "0")
+    if side == "executor" and not beside:
+        beside = max(_LEAST_OVERHEAD_BYTES, int(heap * _OVERHEAD_RATIO))
+    if _is_true(values.get("spark.memory.offHeap.enabled")):
+        beside += _size(values.get("spark.memory.offHeap.size"), "0")
+    return Settings(
+        values=values,
+        locality_wait_ns=_time(values.get("spark.locality.wait"), _LOCALITY_WAIT),
+        launch_resets_wait=_before_31(spark_version)
+        or _is_true(values.get("spark.locality.wait.legacyResetOnTaskLaunch")),
+        dynamic=_is_true(values.get("spark.dynamicAllocation.enabled")),
+        fair=values.get("spark.scheduler.mode", "").strip().upper() == "FAIR",
+        memory_bytes=heap + beside,
+    )
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").strip().lower() == "true"
+
+
+def _before_31(version: str | None) -> bool:
+    found = re.match(r"(\d+)\.(\d+)", version or "")
+    return found is not None and (int(found[1]), int(found[2])) < (3, 1)
+
+
+def _time(text: str | None, default: str) -> float:
+    found = re.fullmatch(r"(\d+)\s*([a-z]*)", (text or default).strip().lower())
+    if found is None or (found[2] or "ms") not in _TIMES:
+        return _time(None, default)
+    return int(found[1]) * _TIMES[found[2] or "ms"]
+
+
+def _size(text: str | None, default: str) -> int:
+    found = re.fullmatch(r"(\d+)\s*([bkmgtp]?)b?", (text or default).strip().lower())
+    return int(found[1]) << _SIZES[found[2]] if found else _size(None, default)
+
+
+Floats = NDArray[np.float64]
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage attempt that was completed in the window.
+
+    Attributes
+    ----------
+    tasks_count : int
+        Task attempts; 0 where the log lacks some of its tasks: it takes as long as it took.
+    pool : int
+        Resource profile of the executors that ran it.
+    hosts : tuple of str
+        Where its tasks found their data near.
+    """
+
+    number: int
+    job_id: int | None
+    stage_id: int
+    attempt: int
+    name: str | None
+    parent_ids: tuple[int, ...]
+    submit_ns: int
+    complete_ns: int
+    tasks_count: int
+    pool: int
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that was submitted in the window; ``None``: its end was not seen there."""
+
+    job_id: int
+    submit_ns: int
+    end_ns: int | None
+
+
+@dataclass(frozen=True)
+class Executor:
+    """An executor; ``None``: it was there from the beginning, or stayed."""
+
+    executor_id: str
+    host: str
+    slots: int
+    cores: int
+    pool: int
+    add_ns: int | None
+    remove_ns: int | None
+    dynamic: bool
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Columns of all task attempts, by stage in the order of ``stages``, then by ID."""
+
+    duration_ns: Floats
+    delay_ns: Floats
+    level: NDArray[np.uint8]
+    wasted: NDArray[np.uint8]
+    retry_of: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A window of an application. Times are Unix times, as the event log has them.
+
+    Attributes
+    ----------
+    stages : list of Stage
+        In the order in which they are served: by job, then by stage.
+    first_launch_ns : int or None
+        When the first task of all was launched.
+    open_ended : bool
+        The log ends before the application: the window ends with the last stage or job.
+    cut_count : int
+        Stages that were running when the window ended: left out.
+    inferred : bool
+        Cores of an executor are not known, and were taken to be as many as it ever ran tasks.
+    """
+
+    app_index: int
+    app_name: str | None
+    intervals: tuple[Interval, ...]
+    stages: list[Stage]
+    jobs: list[Job]
+    executors: list[Executor]
+    tasks: Tasks
+    settings: Settings
+    first_launch_ns: int | None
+    open_ended: bool
+    cut_count: int
+    inferred: bool
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Time in the window."""
+        return sum(i.end_wall_ns - i.start_wall_ns for i in self.intervals)
+
+
+def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measured:
+    """Read what a scheduler can know of a window.
+
+    Parameters
+    ----------
+    app_index : int, optional
+        Which application; unasked, the one with most task time.
+
+    Raises
+    ------
+    UsageError
+        If nothing in it can be scheduled.
+    """
+    tables = run.tables
+    app = _application(tables, app_index)
+    index = int(app["app_index"])
+    intervals, open_ended = _intervals(tables, app, window)
+    tables.keep(
+        "sim_window",
+        {"start_ns": "BIGINT", "end_ns": "BIGINT"},
+        {
+            "start_ns": [i.start_wall_ns for i in intervals],
+            "end_ns": [i.end_wall_ns for i in intervals],
+        },
+    )
+    tables.define("sim_stages", STAGES, [index])
+    stages = [
+        Stage(**{**row, **{k: tuple(row[k] or ()) for k in ("parent_ids", "hosts")}})
+        for row in tables.records("SELECT * FROM sim_stages ORDER BY number")
+    ]
+    if not any(stage.tasks_count for stage in stages):
+        raise UsageError(
+            f"no stage with its tasks was completed in window {window.name}: there is nothing to"
+            " schedule",
+            "another window (--window), or a whole event log",
+        )
+    settings = settings_of(app["spark_conf"], app["master"], app["spark_version"])
+    executors, inferred = _executors(tables, index, settings, intervals)
+    if not executors:
+        raise UsageError("no executor is known, nor where a task ran", "give a whole event log")
+    jobs = [Job(**row) for row in tables.records(JOBS, [index])]
+    return Measured(
+        app_index=index,
+        app_name=app["app_name"],
+        intervals=intervals,
+        stages=stages,
+        jobs=jobs,
+        executors=executors,
+        tasks=_tasks(tables, index),
+        settings=settings,
+        first_launch_ns=tables.scalar(FIRST_LAUNCH, [index]),
+        open_ended=open_ended,
+        cut_count=int(tables.scalar(CUT, [index])),
+        inferred=inferred,
+    )
+
+
+def _application(tables: Tables, app_index: int | None) -> dict[str, Any]:
+    rows = tables.records(
+        "SELECT a.app_index, a.app_name, a.master, a.spark_conf, a.spark_version,"
+        " a.start_wall_ns, a.end_wall_ns,"
+        " a.first_event_wall_ns, coalesce(sum(t.finish_wall_ns - t.launch_wall_ns), 0) AS work"
+        " FROM apps a LEFT JOIN tasks t USING (app_index) GROUP BY ALL"
+        " ORDER BY work DESC, app_index"
+    )
+    if not rows:
+        raise UsageError("no application in it", "give a run of Spark, or an event log")
+    if app_index is None:
+        return rows[0]
+    for row in rows:
+        if row["app_index"] == app_index:
+            return row
+    known = ", ".join(str(n) for n in sorted(row["app_index"] for row in rows))
+    raise UsageError(f"--app {app_index}: there is {known}")
+
+
+def _intervals(
+    tables: Tables, app: dict[str, Any], window: Window
+) -> tuple[tuple[Interval, ...], bool]:
+    """Give the window's stretches, and whether the log ends before the application."""
+    if window.iterations:
+        return tuple(_whole_ms(interval) for interval in window.intervals), False
+    start = app["start_wall_ns"] or app["first_event_wall_ns"]
+    if app["end_wall_ns"] is not None and start is not None:
+        return (Interval(int(start), int(app["end_wall_ns"])),), False
+    last = tables.scalar(
+        "SELECT max(t) FROM (SELECT complete_wall_ns AS t FROM stages WHERE app_index = $1"
+        " UNION ALL SELECT end_wall_ns FROM jobs WHERE app_index = $1)",
+        [app["app_index"]],
+    )
+    if start is None or last is None:
+        raise UsageError(
+            "no stage in it was completed: there is nothing to schedule", "give a whole event log"
+        )
+    return (Interval(int(start), int(last)),), True
+
+
+def _whole_ms(interval: Interval) -> Interval:
+    """Widen a stretch to whole milliseconds, as event logs have them."""
+    start, end = interval.start_wall_ns, interval.end_wall_ns
+    return Interval(start // MS * MS, -(-end // MS) * MS)
+
+
+def _executors(
+    tables: Tables, app_index: int, settings: Settings, intervals: tuple[Interval, ...]
+) -> tuple[list[Executor], bool]:
+    first, last = intervals[0].start_wall_ns, intervals[-1].end_wall_ns
+    found, inferred = [], False
+    for row in tables.records(EXECUTORS, [app_index]):
+        cores, add, remove = row["cores_count"], row["add_wall_ns"], row["remove_wall_ns"]
+        if cores is None:
+            if not row["at_once"]:
+                continue
+            inferred, slots = True, int(row["at_once"])
+        else:
+            slots = settings.slots(int(cores))
+        if (add is not None and add >= last) or (remove is not None and remove <= first):
+            continue
+        reason = (row["remove_reason"] or "").lower()
+        found.append(
+            Executor(
+                executor_id=row["executor_id"],
+                host=row["host"] or row["executor_id"],
+                slots=slots,
+                cores=slots if cores is None else int(cores),
+                pool=row["pool"],
+                add_ns=None if add is None or add <= first else add,
+                remove_ns=None if remove is None or remove >= last else remove,
+                dynamic=settings.dynamic and any(word in reason for word in GIVEN_UP),
+            )
+        )
+    return found, inferred
+
+
+def _tasks(tables: Tables, app_index: int) -> Tasks:
+    columns = tables.columns(TASKS, [app_index])
+
+    def of(name: str, kind: type[np.generic]) -> NDArray[Any]:
+        return np.ascontiguousarray(np.asarray(columns[name]), dtype=kind)
+
+    return Tasks(
+        duration_ns=of("duration_ns", np.float64),
+        delay_ns=of("delay_ns", np.float64),
+        level=of("level", np.uint8),
+        wasted=of("wasted", np.uint8),
+        retry_of=of("retry_of", np.int32),
+    )

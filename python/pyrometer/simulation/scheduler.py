@@ -1,0 +1,351 @@
+"""The native scheduler: one plan, many schedules.
+
+A measured run made ready for the scheduler, and scheduled once at its own size.
+
+Two times are of the run as a whole and not of any task: from an executor's registration to its
+first task, and from a stage's submission to its first task and from its last to its completion.
+They are what the schedule lacks without them: the first by the first task of all, the second by
+the median over stages.
+
+What is doubtful about a simulation.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.core.units import percent
+from pyrometer.simulation.cluster import Description, Graph, Shape, cluster_of, graph_of, sites_of
+from pyrometer.simulation.contention import Contention, loads
+from pyrometer.simulation.measured import Floats, Job, Measured, Tasks
+from pyrometer.store.ingest import native
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to do: nodes in columns, and their tasks.
+
+    Attributes
+    ----------
+    counts : list of int
+        Tasks of each node.
+    load : list of float
+        What a running task of each node adds to its host's load.
+    pool, near : list
+        Kind of executor that each node's tasks need, and sites that are near to their data.
+    """
+
+    graph: Graph
+    tasks: Tasks
+    delay_ns: list[float]
+    counts: list[int]
+    load: list[float]
+    pool: list[int]
+    near: list[list[int]]
+    locality_wait_ns: float
+    launch_resets_wait: bool
+
+    def anywhere(self) -> Plan:
+        """Give the same plan for executors of one kind, with no place better than another."""
+        nodes = len(self.counts)
+        return replace(self, pool=[0] * nodes, near=[[]] * nodes, locality_wait_ns=0)
+
+
+def plan_of(
+    measured: Measured,
+    graph: Graph,
+    stage_delay_ns: float = 0,
+    contention: Contention | None = None,
+) -> Plan:
+    """Make the plan of a measured run; each stage is launched ``stage_delay_ns`` after its time."""
+    others = len(graph.after) - len(measured.stages)
+    sites = sites_of(measured)
+    near = [[sites[host] for host in stage.hosts if host in sites] for stage in measured.stages]
+    delays: list[float] = list(graph.delay_ns)
+    for stage in measured.stages:
+        delays[stage.number] += stage_delay_ns if stage.tasks_count else 0
+    return Plan(
+        graph=graph,
+        tasks=measured.tasks,
+        delay_ns=delays,
+        counts=[stage.tasks_count for stage in measured.stages] + [0] * others,
+        load=loads(measured, contention, len(delays)),
+        pool=[stage.pool for stage in measured.stages] + [0] * others,
+        near=[[] if len(one) == len(sites) else one for one in near] + [[]] * others,
+        locality_wait_ns=measured.settings.locality_wait_ns,
+        launch_resets_wait=measured.settings.launch_resets_wait,
+    )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What came of one schedule; times are since the beginning.
+
+    Attributes
+    ----------
+    slot_time : dict of str to float
+        Where the time of all slots went, by cause; ``total_ns`` is their sum.
+    kept_executors_count : int
+        Executors kept beyond their end, as tasks waited and no slot was left.
+    submit_ns, complete_ns : array
+        By node; not a number where the end came before. Empty unless asked for.
+    released_by : sequence
+        Of the nodes that a node waited for, the one that was complete last.
+    """
+
+    elapsed_ns: float
+    first_launch_ns: float | None
+    slot_time: dict[str, float]
+    kept_executors_count: int
+    submit_ns: Floats
+    complete_ns: Floats
+    released_by: Sequence[int | None]
+
+
+def schedules(
+    plan: Plan,
+    clusters: Sequence[Description],
+    scenarios: Sequence[dict[str, Any]],
+    contention: Contention | None = None,
+    stretches: Sequence[Sequence[float]] = (),
+) -> list[Schedule]:
+    """Make a schedule for each scenario (fields: ``Scenario`` in crates/pyro-sim).
+
+    Under contention the first cluster is the one that was measured.
+
+    Raises
+    ------
+    UsageError
+        If the graph cannot be scheduled.
+    """
+    law = {} if contention is None else {"law": 1, "driver": contention.driver}
+    graph = plan.graph
+    request = {
+        "plan": {
+            "end": graph.end,
+            "locality_wait_ns": plan.locality_wait_ns,
+            "launch_resets_wait": plan.launch_resets_wait,
+            "after": graph.after,
+            "node_delay_ns": plan.delay_ns,
+            "load": plan.load,
+            "pool": plan.pool,
+            "near": plan.near,
+            "tasks_count": plan.counts,
+        },
+        "clusters": list(clusters),
+        "laws": [] if contention is None else contention.tables(),
+        "measured": None if contention is None else [0, 0],
+        "stretches": [list(one) for one in stretches],
+        "scenarios": [{**law, **scenario} for scenario in scenarios],
+    }
+    tasks = plan.tasks
+    try:
+        answer = native().simulate(
+            json.dumps(request),
+            tasks.duration_ns.tobytes(),
+            tasks.delay_ns.tobytes(),
+            tasks.level.tobytes(),
+            tasks.wasted.tobytes(),
+            tasks.retry_of.tobytes(),
+        )
+    except ValueError as error:
+        raise UsageError(f"this run cannot be scheduled: {error}") from error
+    return [_schedule(one) for one in json.loads(answer)]
+
+
+def _schedule(one: dict[str, Any]) -> Schedule:
+    nodes = one.get("nodes") or {"submit_ns": [], "complete_ns": [], "released_by": []}
+    return Schedule(
+        elapsed_ns=one["elapsed_ns"],
+        first_launch_ns=one["first_launch_ns"],
+        slot_time=one["slot_time"],
+        kept_executors_count=one["kept_executors_count"],
+        submit_ns=np.array(nodes["submit_ns"], dtype=np.float64),
+        complete_ns=np.array(nodes["complete_ns"], dtype=np.float64),
+        released_by=nodes["released_by"],
+    )
+
+
+FEWEST_STAGES = 5
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A run and its schedule at the measured size.
+
+    Attributes
+    ----------
+    measured_ns, simulated_ns : array
+        Time of each stage; not a number where its tasks are not known.
+    """
+
+    measured: Measured
+    graph: Graph
+    plan: Plan
+    schedule: Schedule
+    startup_ns: float
+    stage_delay_ns: float
+    measured_ns: Floats
+    simulated_ns: Floats
+
+    @property
+    def error_ratio(self) -> float:
+        """Simulated over measured elapsed time, less 1."""
+        return self.schedule.elapsed_ns / self.measured.elapsed_ns - 1
+
+    @property
+    def stage_error_ratio(self) -> float | None:
+        """Median over stages of the error without its sign."""
+        known = self.measured_ns > 0
+        if not known.any():
+            return None
+        errors = self.simulated_ns[known] / self.measured_ns[known] - 1
+        return float(np.median(np.abs(errors)))
+
+    def cluster(self, shape: Shape) -> Description:
+        """Describe a cluster of another size."""
+        return cluster_of(self.measured, self.graph, shape, self.startup_ns)
+
+
+def calibrate(measured: Measured, contention: Contention | None = None) -> Calibrated:
+    """Schedule a run at its own size."""
+    graph = graph_of(measured)
+    startup = 0.0
+    bare = plan_of(measured, graph)
+    first = _scheduled(bare, cluster_of(measured, graph, Shape()))
+    if any(e.add_ns is not None for e in measured.executors) and measured.first_launch_ns:
+        launched = measured.first_launch_ns - measured.intervals[0].start_wall_ns
+        startup = max(0.0, launched - (first.first_launch_ns or 0.0))
+        first = _scheduled(bare, cluster_of(measured, graph, Shape(), startup))
+    took = stage_times(measured)
+    delay = 0.0
+    if np.isfinite(took).sum() >= FEWEST_STAGES:
+        delay = max(0.0, float(np.nanmedian(took - _spans(measured, first))))
+    plan = plan_of(measured, graph, delay, contention)
+    last = _scheduled(plan, cluster_of(measured, graph, Shape(), startup))
+    return Calibrated(
+        measured, graph, plan, last, startup, delay, took, _spans(measured, last) + delay
+    )
+
+
+def stage_times(measured: Measured) -> Floats:
+    """Give the time of each stage from submission to completion, where its tasks are known."""
+    return np.array(
+        [s.complete_ns - s.submit_ns if s.tasks_count else np.nan for s in measured.stages],
+        dtype=np.float64,
+    )
+
+
+def _scheduled(plan: Plan, cluster: Description) -> Schedule:
+    return schedules(plan, [cluster], [{"nodes": True}])[0]
+
+
+def _spans(measured: Measured, schedule: Schedule) -> Floats:
+    stages = len(measured.stages)
+    return schedule.complete_ns[:stages] - schedule.submit_ns[:stages]
+
+
+LARGE_ERROR = 0.05
+MOST_TOLD = 5
+
+
+def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
+    """List them."""
+    measured, found = made.measured, []
+    if abs(made.error_ratio) > LARGE_ERROR:
+        found.append(
+            schema.doubt(
+                "simulation_error",
+                f"at the measured size it is {percent(made.error_ratio, signed=True)} off",
+            )
+        )
+    if measured.open_ended or measured.cut_count:
+        found.append(
+            schema.doubt(
+                "simulation_cut",
+                f"{measured.cut_count} stages had not ended when the window did: left out"
+                + ("; the log has no end of the application" if measured.open_ended else ""),
+            )
+        )
+    if made.graph.unseen_count:
+        found.append(
+            schema.doubt(
+                "simulation_unseen",
+                f"{made.graph.unseen_count} stages whose tasks are not all in the log take as long"
+                " as they took, at any size",
+            )
+        )
+    if measured.inferred:
+        found.append(
+            schema.doubt(
+                "simulation_slots",
+                "the cores of an executor are not in the log: as many as it ever ran tasks at once",
+            )
+        )
+    beside = _beside_others(measured.jobs)
+    if measured.settings.fair and beside:
+        found.append(
+            schema.doubt(
+                "simulation_fair",
+                f"spark.scheduler.mode is FAIR, and {beside} of {len(measured.jobs)} jobs began"
+                " while another ran: here the earlier one is served first",
+            )
+        )
+    if kept_executors_count:
+        found.append(
+            schema.doubt(
+                "simulation_kept",
+                f"{kept_executors_count} times executors that had gone were kept, as tasks still"
+                " waited and no slot was left",
+            )
+        )
+    return found
+
+
+def no_contention(reason: str) -> Doubt:
+    """Doubt that tasks take as long beside any number of others."""
+    return schema.doubt("simulation_contention", f"tasks take as long beside any: {reason}")
+
+
+def of_runs(runs: Sequence[Sequence[Doubt]]) -> list[Doubt]:
+    """Tell each doubt once, by the first of the runs that have it."""
+    found: dict[str, list[Doubt]] = {}
+    for own in runs:
+        for code, one in {one.code: one for one in reversed(own)}.items():
+            found.setdefault(code, []).append(one)
+    return [
+        one[0].model_copy(update={"message": f"{len(one)} of {len(runs)} runs: {one[0].message}"})
+        for one in found.values()
+    ]
+
+
+def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
+    """Doubt that all runs are in it, where some could not be."""
+    if not refused:
+        return []
+    of = f"{len(refused)} of {len(refused) + kept_count} runs"
+    return [schema.doubt("simulation_without", f"{of}: {told(refused)}")]
+
+
+def told(refused: Sequence[UsageError]) -> str:
+    """Name the runs that have no part in it, with the reasons."""
+    more = f"; and {len(refused) - MOST_TOLD} more" if len(refused) > MOST_TOLD else ""
+    return "; ".join(one.message for one in refused[:MOST_TOLD]) + more
+
+
+def _beside_others(jobs: Sequence[Job]) -> int:
+    """Count jobs that were submitted while an earlier one ran."""
+    count, until = 0, -math.inf
+    for job in sorted(jobs, key=lambda one: one.submit_ns):
+        count += job.submit_ns < until
+        until = max(until, math.inf if job.end_ns is None else job.end_ns)
+    return count

@@ -1,0 +1,199 @@
+"""What is told of a simulation: the structure of ``simulate --json``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.estimate import Estimate
+from pyrometer.window.windows import WindowFacts
+
+
+class MeasuredFacts(BaseModel):
+    """What was measured, and is scheduled again."""
+
+    elapsed_ns: int
+    stages_count: int
+    tasks_count: int
+    jobs_count: int
+    executors_count: int
+    slots_count: int
+
+
+class Accuracy(BaseModel):
+    """How far the simulation is from what was measured, at the measured size.
+
+    Attributes
+    ----------
+    error_ratio : float
+        Simulated over measured elapsed time, less 1.
+    stage_error_ratio : float or None
+        Median over stages of the same, without its sign.
+    coverage : Estimate
+        Share of stages whose measured time lies in its 90 % interval, which is made of the errors
+        of other stages.
+    startup_ns, stage_delay_ns : int
+        What was taken from the run as a whole: time from an executor's registration to its first
+        task, and from a stage's submission to its first task and from its last to its completion.
+    """
+
+    error_ratio: float
+    stage_error_ratio: float | None
+    coverage: Estimate
+    startup_ns: int
+    stage_delay_ns: int
+    reason: str | None = None
+
+
+class Bounds(BaseModel):
+    """What no number of slots, and no better balance, can go below.
+
+    Attributes
+    ----------
+    critical_path_ns : int
+        Elapsed time with a slot for every task.
+    ideal_ns : int
+        The driver's time alone, and all tasks spread evenly over the slots there were.
+    one_core_ns : int
+        Elapsed time with one slot.
+    critical_stage_ids : list of int
+        Stages on the critical path, in their order.
+    """
+
+    critical_path_ns: int
+    ideal_ns: int
+    one_core_ns: int
+    critical_stage_ids: list[int]
+
+
+class Waste(BaseModel):
+    """Slot time that went to one cause.
+
+    Attributes
+    ----------
+    cause : str
+        As in the ledger's slot view where it is there: ``driver``, ``too_few_tasks``,
+        ``stage_tail``, ``waiting_to_launch``; and ``useful``, ``scheduling_delay``, ``retries``.
+    slot_ns, share : int, float
+        Of the slots' time.
+    without_ns : int or None
+        Elapsed time if the cause were gone; ``None`` where there is no such schedule.
+    """
+
+    cause: str
+    slot_ns: int
+    share: float
+    without_ns: int | None = None
+
+
+class Level(BaseModel):
+    """One size of the cluster.
+
+    Attributes
+    ----------
+    percent : float
+        Of the measured slots.
+    slots_count, executors_count : int
+        At once, at most.
+    elapsed_ns : Estimate
+        The schedule, and its 90 % interval.
+    speedup : float
+        Beside the schedule of the measured size.
+    used_ratio : float
+        Share of the slots' time in which a task ran.
+    core_hours, gb_hours : float
+        Of the executors.
+    cost : float or None
+        By the price file.
+    """
+
+    percent: float
+    slots_count: int
+    executors_count: int
+    elapsed_ns: Estimate
+    speedup: float
+    used_ratio: float
+    core_hours: float
+    gb_hours: float
+    cost: float | None = None
+
+
+class StageReport(BaseModel):
+    """One stage attempt, measured and simulated at the measured size."""
+
+    job_id: int | None
+    stage_id: int
+    stage_attempt: int
+    name: str | None
+    tasks_count: int
+    measured_ns: int
+    simulated_ns: Estimate
+    critical: bool
+
+
+class SimulationReport(BaseModel):
+    """``pyrometer simulate --json``."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/simulate/1"] = Field("pyrometer/simulate/1", alias="schema")
+    run_dir: str
+    app_index: int
+    app_name: str | None
+    window: WindowFacts
+    seed: int
+    measured: MeasuredFacts
+    accuracy: Accuracy
+    bounds: Bounds
+    waste: list[Waste]
+    levels: list[Level]
+    asked: Level | None = None
+    contention: str | None = None
+    currency: str | None = None
+    stages: list[StageReport]
+    doubts: list[Doubt] = Field(default_factory=list)
+
+
+class LeftOut(BaseModel):
+    """One level of a scaling experiment, predicted from runs of others.
+
+    Attributes
+    ----------
+    measured_s, predicted_s : Estimate
+        Time of an iteration: mean over the level's runs, and as the nearest other level says.
+    from_slots_count, from_cpus : int, float or None
+        The nearest other level.
+    """
+
+    slots_count: int
+    cpus: float | None
+    measured_s: Estimate
+    predicted_s: Estimate
+    from_slots_count: int
+    from_cpus: float | None
+    error_ratio: float
+
+
+class LeftOutReport(BaseModel):
+    """``pyrometer simulate RUN RUN… --json``.
+
+    Attributes
+    ----------
+    error_ratio, worst_error_ratio : float
+        Median and largest over levels, without sign.
+    coverage : Estimate
+        Share of levels whose measured mean lies in its 90 % interval.
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/simulate-levels/1"] = Field(
+        "pyrometer/simulate-levels/1", alias="schema"
+    )
+    levels: list[LeftOut]
+    error_ratio: float
+    worst_error_ratio: float
+    coverage: Estimate
+    doubts: list[Doubt] = Field(default_factory=list)

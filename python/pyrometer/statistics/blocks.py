@@ -1,0 +1,193 @@
+"""Treatments that ran in blocks: what differs within each block, and what the blocks took away.
+
+Two treatments of a block ran close to each other, so what the machine did slowly meets both. The
+difference of logarithms within the block is the unit; its mean is the logarithm of the ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy import stats
+
+from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.power import needed
+from pyrometer.statistics.two import ALPHA, LEVEL, MARGIN, Verdict, judge, logs
+
+
+@dataclass(frozen=True)
+class Paired:
+    """B beside A within blocks.
+
+    Attributes
+    ----------
+    change : Estimate
+        Geometric mean of B over A, minus 1; n is the number of blocks.
+    p, signs_p : float or None
+        Student's test of the mean difference, and the exact test of Wilcoxon's signed ranks.
+    same_p : float or None
+        Larger p of the two one-sided tests against the margin.
+    verdict : str
+        Of B beside A.
+    blocks_needed : int or None
+        Blocks that would tell a difference of the margin, by the noise seen within blocks.
+    sd_ratio : float or None
+        Deviation of the log ratio of neighbours in a block over that of trials at random: below 1
+        where blocks take noise away.
+    """
+
+    change: Estimate
+    p: float | None
+    signs_p: float | None
+    margin: float
+    same_p: float | None
+    verdict: Verdict
+    blocks_needed: int | None
+    sd_ratio: float | None
+
+
+def paired(
+    a: Sequence[float],
+    b: Sequence[float],
+    *,
+    margin: float = MARGIN,
+    level: float = LEVEL,
+    sides: Sequence[float] | None = None,
+) -> Paired:
+    """Compare two lists whose places are blocks.
+
+    Parameters
+    ----------
+    sides : sequence of float, optional
+        1 or -1 by block, where the two swapped places: what the places differ by is taken out, for
+        a degree of freedom.
+
+    Raises
+    ------
+    ValueError
+        If the lists differ in length, or a value is not above zero.
+
+    Examples
+    --------
+    >>> found = paired([10.0, 20.0, 40.0], [11.0, 22.1, 43.9])
+    >>> round(found.change.value, 3), found.verdict, round(found.sd_ratio, 2)
+    (0.101, 'slower', 0.0)
+    """
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} blocks on one side, {len(b)} on the other")
+    x, y = logs(a), logs(b)
+    differences = np.asarray(y) - np.asarray(x)
+    n, freedom = differences.size, differences.size - 1
+    leverage = 1 / n
+    if sides is not None and len(set(sides)) > 1:
+        design = np.column_stack([np.ones(n), sides])
+        fit = np.linalg.lstsq(design, differences, rcond=None)[0]
+        differences = differences - design[:, 1] * fit[1]
+        freedom, leverage = n - 2, float(np.linalg.inv(design.T @ design)[0, 0])
+    mean = float(differences.mean())
+    if freedom < 1:
+        change = _change(mean, None, level, n)
+        return Paired(change, None, None, margin, None, "cannot tell", None, None)
+    sd = math.sqrt(float(((differences - mean) ** 2).sum()) / freedom)
+    error = sd * math.sqrt(leverage)
+    t = mean / error if error else (0.0 if mean == 0 else math.copysign(math.inf, mean))
+    p = float(2 * stats.t.sf(abs(t), freedom))
+    change = _change(mean, float(stats.t.ppf((1 + level) / 2, freedom)) * error, level, n)
+    low, high = math.log1p(-margin), math.log1p(margin)
+    if error:
+        bounds = [(mean - low) / error, (high - mean) / error]
+        same_p = float(max(stats.t.sf(bound, freedom) for bound in bounds))
+    else:
+        same_p = 0.0 if low < mean < high else 1.0
+    verdict = judge(change, p, same_p, margin)
+    between = math.sqrt(float(np.var(x, ddof=1)) + float(np.var(y, ddof=1)))
+    return Paired(
+        change=change,
+        p=p,
+        signs_p=float(stats.wilcoxon(differences).pvalue) if np.any(differences) else 1.0,
+        margin=margin,
+        same_p=same_p,
+        verdict=verdict,
+        # Differences within blocks have the noise of both trials already.
+        blocks_needed=(
+            needed(math.log1p(margin), sd / math.sqrt(2), blocks=True)
+            if verdict == "cannot tell"
+            else None
+        ),
+        sd_ratio=sd / between if between else None,
+    )
+
+
+def drift(values: Sequence[float], alpha: float = ALPHA) -> tuple[float | None, bool]:
+    """Test whether residuals rise or fall with run order (Mann and Kendall), in time order.
+
+    Returns
+    -------
+    tuple
+        p, ``None`` below four values; whether it is below `alpha`.
+
+    Examples
+    --------
+    >>> drift([1.0, 1.1, 1.2, 1.3, 1.4, 1.5])[1], drift([1.0, 1.2, 1.1, 1.0, 1.2, 1.1])[1]
+    (True, False)
+    """
+    if len(values) < 4:
+        return None, False
+    p = float(stats.kendalltau(range(len(values)), values).pvalue)
+    return (None, False) if math.isnan(p) else (p, p < alpha)
+
+
+def autocorrelation(values: Sequence[float]) -> float | None:
+    """Correlation of neighbours in time; ``None`` below four values or without variation."""
+    if len(values) < 4:
+        return None
+    centred = np.asarray(values, float) - float(np.mean(values))
+    whole = float((centred**2).sum())
+    return float((centred[:-1] * centred[1:]).sum()) / whole if whole else None
+
+
+def order_fixed(treatments: Sequence[str]) -> bool:
+    """Whether treatments ran each in one piece, or in the same order in every round.
+
+    Then whatever the machine did meanwhile, or what one treatment left to the next, looks like an
+    effect (Abedi and Brecht 2017).
+
+    Examples
+    --------
+    >>> order_fixed(["a", "a", "b", "b"]), order_fixed(["a", "b", "b", "a"])
+    (True, False)
+    >>> order_fixed(["a", "b", "c", "a", "b", "c"])
+    True
+    """
+    names = len(set(treatments))
+    if names < 2 or len(treatments) == names:
+        return False
+    pieces = 1 + sum(x != y for x, y in pairwise(treatments))
+    round_ = treatments[:names]
+    in_rounds = len(set(round_)) == names and all(
+        one == round_[at % names] for at, one in enumerate(treatments)
+    )
+    return pieces == names or in_rounds
+
+
+def residuals(values: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """Logarithms less the mean of their treatment."""
+    return {
+        name: list(np.asarray(logs(one)) - float(np.mean(logs(one))))
+        for name, one in values.items()
+    }
+
+
+def _change(mean: float, half: float | None, level: float, n: int) -> Estimate:
+    return Estimate(
+        value=math.expm1(mean),
+        low=None if half is None else math.expm1(mean - half),
+        high=None if half is None else math.expm1(mean + half),
+        level=level,
+        n=n,
+        method="t of log ratios",
+    )

@@ -1,0 +1,1 @@
+"""Laws of scaling: levels, fits, predictions, the knee."""

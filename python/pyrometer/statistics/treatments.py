@@ -1,0 +1,252 @@
+"""Treatments told apart from their trials: every pair with a verdict, and what to doubt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import UsageError
+from pyrometer.core.estimate import Estimate
+from pyrometer.core.schema import doubt
+from pyrometer.statistics.blocks import autocorrelation, drift, order_fixed, paired, residuals
+from pyrometer.statistics.many import adjusted, all_pairs, beside_control
+from pyrometer.statistics.power import detectable
+from pyrometer.statistics.two import Verdict, compare, judge, logs, mean_of, pooled_sd
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One value of one treatment, in the order of time; the block it ran in, if any."""
+
+    treatment: str
+    value: float
+    block: str | None = None
+
+
+class TreatmentValues(BaseModel):
+    """What one treatment measured."""
+
+    name: str
+    mean: Estimate
+    values: list[float]
+
+
+class PairReport(BaseModel):
+    """B beside A: a negative change is less time.
+
+    ``change`` is this pair's own interval; ``change_of_all`` one that holds for all pairs at once
+    (Games and Howell, or Dunnett beside a control). The verdict uses ``adjusted_p`` (Holm).
+    ``detectable`` is the smallest relative change that these trials find with a chance of 0.8.
+    """
+
+    a: str
+    b: str
+    change: Estimate
+    change_of_all: Estimate | None = None
+    p: float | None = None
+    adjusted_p: float | None = None
+    second_p: float | None = None
+    second_test: Literal["permutation", "wilcoxon"]
+    same_p: float | None = None
+    margin: float
+    verdict: Verdict
+    trials_needed: int | None = None
+    detectable: float | None = None
+    g: Estimate | None = None
+    delta: Estimate | None = None
+    noise_within_blocks_ratio: float | None = None
+
+
+class Order(BaseModel):
+    """What the order of the trials does to the comparison; ``None`` where too few tell."""
+
+    fixed: bool
+    drift_p: float | None = None
+    autocorrelation: float | None = None
+
+
+class CompareReport(BaseModel):
+    """Structure of ``compare --json`` (``pyrometer/compare/1``)."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: Literal["pyrometer/compare/1"] = Field("pyrometer/compare/1", alias="schema")
+    what: str
+    unit: str
+    design: Literal["independent", "blocks"]
+    treatments: list[TreatmentValues]
+    pairs: list[PairReport]
+    order: Order
+    doubts: list[Doubt] = Field(default_factory=list)
+
+
+def account(
+    trials: Sequence[Trial],
+    *,
+    what: str,
+    unit: str,
+    margin: float,
+    control: str | None = None,
+    names: Sequence[str] = (),
+    sides: Mapping[str, float] | None = None,
+) -> CompareReport:
+    """Compare all pairs of treatments, or each with the control.
+
+    Where every trial names its block and each block has each treatment once, pairs are compared
+    within blocks; else as independent lists.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Treatments in the order in which they are to be told; without it, as the trials name them.
+    sides : mapping, optional
+        By block, 1 or -1: which of two places the first treatment had, where they swapped them.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer than two treatments, no such control, or a value is not above zero.
+    """
+    values: dict[str, list[float]] = {name: [] for name in names}
+    for trial in trials:
+        values.setdefault(trial.treatment, []).append(trial.value)
+    _check(values, control)
+    blocked = _blocked(trials, values)
+    pairs = _sides(list(values), control)
+    lists = blocked or values
+    blocks = dict.fromkeys(trial.block for trial in trials)
+    swapped = [sides[block] for block in blocks if block] if sides and blocked else None
+    made = [_pair(a, b, lists, bool(blocked), margin, swapped) for a, b in pairs]
+    _correct(made, values, control)
+    report = CompareReport(
+        what=what,
+        unit=unit,
+        design="blocks" if blocked else "independent",
+        treatments=[
+            TreatmentValues(name=name, mean=mean_of(one), values=one)
+            for name, one in values.items()
+        ],
+        pairs=made,
+        order=_order(trials, values),
+    )
+    report.doubts = _doubts(report)
+    return report
+
+
+def _check(values: Mapping[str, Sequence[float]], control: str | None) -> None:
+    if len(values) < 2:
+        found = ", ".join(values) or "none"
+        raise UsageError(f"two treatments are needed to compare, found: {found}")
+    if control is not None and control not in values:
+        raise UsageError(f"no treatment is called {control}", f"there are: {', '.join(values)}")
+    for name, one in values.items():
+        wrong = [value for value in one if not (math.isfinite(value) and value > 0)]
+        if wrong:
+            raise UsageError(f"{name}: {wrong[0]:g} is no positive number", "leave such rows out")
+
+
+def _sides(names: list[str], control: str | None) -> list[tuple[str, str]]:
+    if control is None:
+        return list(combinations(names, 2))
+    return [(control, name) for name in names if name != control]
+
+
+def _blocked(
+    trials: Sequence[Trial], values: Mapping[str, Sequence[float]]
+) -> dict[str, list[float]] | None:
+    """Give the values of each treatment by block; ``None`` where blocks are not whole."""
+    by_block: dict[str, dict[str, float]] = {}
+    for trial in trials:
+        if trial.block is None or trial.treatment in by_block.setdefault(trial.block, {}):
+            return None
+        by_block[trial.block][trial.treatment] = trial.value
+    if any(found.keys() != values.keys() for found in by_block.values()):
+        return None
+    return {name: [found[name] for found in by_block.values()] for name in values}
+
+
+def _pair(
+    a: str,
+    b: str,
+    lists: Mapping[str, Sequence[float]],
+    blocked: bool,
+    margin: float,
+    swapped: Sequence[float] | None,
+) -> PairReport:
+    x, y = lists[a], lists[b]
+    sd = pooled_sd(logs(x), logs(y))
+    if blocked:
+        inside = paired(x, y, margin=margin, sides=swapped)
+        within = None if sd is None or inside.sd_ratio is None else sd * inside.sd_ratio
+        return PairReport(
+            a=a, b=b, change=inside.change, p=inside.p, second_p=inside.signs_p,
+            second_test="wilcoxon", same_p=inside.same_p, margin=margin, verdict=inside.verdict,
+            trials_needed=inside.blocks_needed, detectable=detectable(len(x), within, blocks=True),
+            noise_within_blocks_ratio=inside.sd_ratio,
+        )  # fmt: skip
+    found = compare(x, y, margin=margin)
+    return PairReport(
+        a=a, b=b, change=found.change, p=found.p, second_p=found.permutation_p,
+        second_test="permutation", same_p=found.same_p, margin=margin, verdict=found.verdict,
+        trials_needed=found.trials_needed, detectable=detectable(min(len(x), len(y)), sd),
+        g=found.g, delta=found.delta,
+    )  # fmt: skip
+
+
+def _correct(
+    made: list[PairReport], values: Mapping[str, Sequence[float]], control: str | None
+) -> None:
+    """Adjust for testing many pairs, and judge again."""
+    known = [pair for pair in made if pair.p is not None]
+    different = adjusted([pair.p for pair in known if pair.p is not None])
+    same = adjusted([1.0 if pair.same_p is None else pair.same_p for pair in known])
+    for pair, p, same_p in zip(known, different, same, strict=True):
+        pair.adjusted_p, pair.same_p = p, same_p
+        pair.verdict = judge(pair.change, p, same_p, pair.margin)
+    if len(made) < 2 or any(len(one) < 2 for one in values.values()):
+        return
+    together = all_pairs(values) if control is None else beside_control(values, control)
+    for pair, one in zip(made, together, strict=True):
+        pair.change_of_all = one.change
+
+
+def _order(trials: Sequence[Trial], values: Mapping[str, Sequence[float]]) -> Order:
+    left = {name: iter(one) for name, one in residuals(values).items()}
+    run_order = [next(left[trial.treatment]) for trial in trials]
+    return Order(
+        fixed=order_fixed([trial.treatment for trial in trials]),
+        drift_p=drift(run_order)[0],
+        autocorrelation=autocorrelation(run_order),
+    )
+
+
+def _doubts(report: CompareReport) -> list[Doubt]:
+    found = []
+    if report.order.fixed:
+        found.append(
+            doubt(
+                "order_fixed",
+                "Treatments ran each in one piece, or in the same order in every round: what the "
+                "machine did meanwhile looks like an effect",
+            )
+        )
+    if report.order.drift_p is not None and report.order.drift_p < 0.01:
+        found.append(
+            doubt(
+                "drift",
+                "Times rise or fall with the order of trials"
+                f" (Mann-Kendall, p = {report.order.drift_p:.2g})",
+            )
+        )
+    few = [one.name for one in report.treatments if len(one.values) < 3]
+    if few:
+        found.append(
+            doubt("few_trials", f"{', '.join(few)}: fewer than three trials, the interval is loose")
+        )
+    return found

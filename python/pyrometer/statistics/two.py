@@ -1,0 +1,389 @@
+"""Two treatments: how much B differs from A, and what may be said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from pyrometer.core.estimate import Estimate
+from pyrometer.statistics.power import needed
+
+Verdict = Literal["faster", "slower", "same", "cannot tell"]
+
+LEVEL = 0.95
+ALPHA = 0.05
+MARGIN = 0.02
+"""Relative difference below which two treatments are the same in practice, unless declared."""
+
+PERMUTATIONS = 9999
+
+
+@dataclass(frozen=True)
+class Welch:
+    """Welch's test of two lists, and the difference of their means (B minus A), in their unit."""
+
+    t: float
+    df: float
+    p: float
+    difference: Estimate
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What B is beside A.
+
+    Attributes
+    ----------
+    a, b : Estimate
+        Means with Student's interval, in the unit of the lists.
+    change : Estimate
+        Geometric mean of B over that of A, minus 1.
+    p, permutation_p : float or None
+        Two-sided: Welch's on logarithms, and that of permuted labels, which assumes no normality.
+    g, delta : Estimate
+        Effect sizes: Hedges' g of the logarithms, and Cliff's delta (share of pairs in which B is
+        larger less that in which A is).
+    margin : float
+        Relative difference that counts as none.
+    same_p : float or None
+        Largest of the two one-sided tests against the margin (TOST): small where they are the same.
+    verdict : str
+        Of B beside A.
+    trials_needed : int or None
+        Trials of each that would tell a difference of the margin, by the noise seen, where the
+        verdict is ``cannot tell``.
+    """
+
+    a: Estimate
+    b: Estimate
+    change: Estimate
+    p: float | None
+    permutation_p: float | None
+    g: Estimate
+    delta: Estimate
+    margin: float
+    same_p: float | None
+    verdict: Verdict
+    trials_needed: int | None
+
+
+def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Welch | None:
+    """Test two means with unequal variances (Welch 1947); ``None`` below two values on a side.
+
+    Examples
+    --------
+    >>> found = welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
+    >>> round(found.t, 4), found.df, round(found.difference.value, 6)
+    (1.2247, 4.0, 1.0)
+    """
+    if len(a) < 2 or len(b) < 2:
+        return None
+    x, y = np.asarray(a, float), np.asarray(b, float)
+    parts = x.var(ddof=1) / x.size, y.var(ddof=1) / y.size
+    error = math.sqrt(sum(parts))
+    difference = float(y.mean() - x.mean())
+    n = min(x.size, y.size)
+    if error == 0:
+        p = 1.0 if difference == 0 else 0.0
+        t = 0.0 if difference == 0 else math.copysign(math.inf, difference)
+        exact = _estimate(difference, 0.0, level, n, "welch")
+        return Welch(t, float(x.size + y.size - 2), p, exact)
+    df = sum(parts) ** 2 / sum(
+        part**2 / (size - 1) for part, size in zip(parts, (x.size, y.size), strict=True)
+    )
+    t = difference / error
+    half = float(stats.t.ppf((1 + level) / 2, df)) * error
+    p = float(2 * stats.t.sf(abs(t), df))
+    return Welch(t, float(df), p, _estimate(difference, half, level, n, "welch"))
+
+
+def percent_of_first(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Difference of means over the mean of A, whose own error is left out, as studies print it.
+
+    For a ratio with the error of both sides see :func:`compare`.
+    """
+    found = welch(a, b, level)
+    if found is None:
+        return _estimate(None, None, level, min(len(a), len(b)), "welch over mean")
+    mean = float(np.mean(a))
+    return Estimate(
+        value=(found.difference.value or 0.0) / mean,
+        low=(found.difference.low or 0.0) / mean,
+        high=(found.difference.high or 0.0) / mean,
+        level=level,
+        n=found.difference.n,
+        method="welch over mean",
+    )
+
+
+def compare(
+    a: Sequence[float],
+    b: Sequence[float],
+    *,
+    margin: float = MARGIN,
+    level: float = LEVEL,
+    seed: int = 0,
+    permutations: int = PERMUTATIONS,
+) -> Comparison:
+    """Compare two lists of positive times, one a trial, that have no blocks in common.
+
+    Parameters
+    ----------
+    permutations : int
+        Permutations of labels drawn for ``permutation_p``; 0 leaves it out.
+
+    Raises
+    ------
+    ValueError
+        If a value is not above zero, or a list is empty.
+
+    Examples
+    --------
+    >>> found = compare([10.0, 10.1, 9.9, 10.0], [9.0, 9.1, 8.9, 9.0])
+    >>> found.verdict, round(found.change.value, 3)
+    ('faster', -0.1)
+    """
+    x, y = logs(a), logs(b)
+    tested = welch(x, y, level)
+    change = _ratio(x, y, tested, level)
+    sames = None if tested is None else equivalence(x, y, margin=margin)
+    verdict = judge(change, None if tested is None else tested.p, sames, margin)
+    unsure = verdict == "cannot tell" and tested is not None
+    return Comparison(
+        a=mean_of(a, level),
+        b=mean_of(b, level),
+        change=change,
+        p=None if tested is None else tested.p,
+        permutation_p=permutation(x, y, seed=seed, resamples=permutations),
+        g=hedges(x, y, level=level),
+        delta=cliff(a, b, level=level),
+        margin=margin,
+        same_p=sames,
+        verdict=verdict,
+        trials_needed=needed(math.log1p(margin), pooled_sd(x, y)) if unsure else None,
+    )
+
+
+def judge(change: Estimate, p: float | None, same_p: float | None, margin: float) -> Verdict:
+    """Say what the interval allows: a difference, sameness within the margin, or neither.
+
+    A difference that is certain but smaller than the margin is the same in practice.
+    """
+    if same_p is not None and same_p < ALPHA:
+        return "same"
+    if p is None or p >= ALPHA or change.value is None:
+        return "cannot tell"
+    return "faster" if change.value < 0 else "slower"
+
+
+def equivalence(a: Sequence[float], b: Sequence[float], *, margin: float) -> float:
+    """Test that two lists of logarithms differ by less than the margin (Schuirmann's TOST 1987).
+
+    Returns
+    -------
+    float
+        The larger p of the two one-sided tests.
+    """
+    found = welch(a, b)
+    if found is None or found.difference.value is None or found.difference.high is None:
+        return 1.0
+    critical = float(stats.t.ppf((1 + found.difference.level) / 2, found.df))
+    error = (found.difference.high - found.difference.value) / critical
+    bounds = math.log1p(-margin), math.log1p(margin)
+    if error == 0:
+        return 0.0 if bounds[0] < found.difference.value < bounds[1] else 1.0
+    lower = (found.difference.value - bounds[0]) / error
+    upper = (bounds[1] - found.difference.value) / error
+    return float(max(stats.t.sf(lower, found.df), stats.t.sf(upper, found.df)))
+
+
+def permutation(
+    a: Sequence[float], b: Sequence[float], *, seed: int, resamples: int = PERMUTATIONS
+) -> float | None:
+    """Two-sided p of the difference of means under exchange of labels; exact where few."""
+    if len(a) < 2 or len(b) < 2 or not resamples:
+        return None
+    found = stats.permutation_test(
+        (np.asarray(a), np.asarray(b)),
+        lambda x, y, axis: np.mean(y, axis=axis) - np.mean(x, axis=axis),
+        permutation_type="independent",
+        n_resamples=resamples,
+        vectorized=True,
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
+
+
+def hedges(a: Sequence[float], b: Sequence[float], *, level: float = LEVEL) -> Estimate:
+    """Hedges' g: difference of means over the pooled deviation, corrected for small samples.
+
+    The interval uses the normal approximation of Hedges and Olkin (1985).
+    """
+    n, m = len(a), len(b)
+    sd = pooled_sd(a, b)
+    if not sd:
+        return _estimate(None, None, level, min(n, m), "hedges g")
+    correction = 1 - 3 / (4 * (n + m) - 9)
+    g = correction * (float(np.mean(b)) - float(np.mean(a))) / sd
+    error = math.sqrt((n + m) / (n * m) + g * g / (2 * (n + m)))
+    half = float(stats.norm.ppf((1 + level) / 2)) * error
+    return _estimate(g, half, level, min(n, m), "hedges g")
+
+
+def cliff(a: Sequence[float], b: Sequence[float], *, level: float = LEVEL) -> Estimate:
+    """Cliff's delta with the asymmetric interval of Feng and Cliff (2004)."""
+    n, m = len(a), len(b)
+    signs = np.sign(np.asarray(b, float)[None, :] - np.asarray(a, float)[:, None])
+    delta = float(signs.mean())
+    if n < 2 or m < 2:
+        return _estimate(delta, None, level, min(n, m), "cliff delta")
+    rows, columns = signs.mean(axis=1) - delta, signs.mean(axis=0) - delta
+    total = float(((signs - delta) ** 2).sum())
+    variance = m**2 * float((rows**2).sum()) + n**2 * float((columns**2).sum()) - total
+    variance = max(variance / (n * m * (n - 1) * (m - 1)), (1 - delta**2) / (n * m - 1))
+    z = float(stats.norm.ppf((1 + level) / 2))
+    middle = delta - delta**3
+    half = z * math.sqrt(variance) * math.sqrt((1 - delta**2) ** 2 + z**2 * variance)
+    under = 1 - delta**2 + z**2 * variance
+    low, high = ((middle - half) / under, (middle + half) / under) if under else (delta, delta)
+    return Estimate(
+        value=delta,
+        low=max(-1.0, min(low, delta)),
+        high=min(1.0, max(high, delta)),
+        level=level,
+        n=min(n, m),
+        method="cliff delta",
+    )
+
+
+def pooled_sd(a: Sequence[float], b: Sequence[float]) -> float | None:
+    """Give the standard deviation within the two lists together; ``None`` below three values."""
+    freedom = len(a) + len(b) - 2
+    if freedom < 1 or not a or not b:
+        return None
+    squares = sum(float(np.var(one)) * len(one) for one in (a, b))
+    return math.sqrt(squares / freedom)
+
+
+def sd_of(variance: float, freedom: int, level: float = LEVEL) -> Estimate:
+    """Give the standard deviation with the interval of chi squared.
+
+    Examples
+    --------
+    >>> found = sd_of(0.01, 9)
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.1, 0.069, 0.183)
+    """
+    low, high = (float(stats.chi2.ppf(q, freedom)) for q in ((1 + level) / 2, (1 - level) / 2))
+    return Estimate(
+        value=math.sqrt(variance),
+        low=math.sqrt(variance * freedom / low),
+        high=math.sqrt(variance * freedom / high),
+        level=level,
+        n=freedom + 1,
+        method="chi2",
+    )
+
+
+def mean_of(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Give the mean with Student's interval; a single value has none.
+
+    Where no value is below 0, as no time is, neither is the interval.
+
+    Examples
+    --------
+    >>> mean_of([10.0, 14.0]).low, mean_of([-10.0, 14.0]).low < 0
+    (0.0, True)
+    """
+    found = student(values, level)
+    if found.low is not None and found.low < 0 <= min(values):
+        return found.model_copy(update={"low": 0.0})
+    return found
+
+
+def student(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """Give the mean of values of either sign, differences say, with Student's interval."""
+    n = len(values)
+    if n < 2:
+        return _estimate(float(values[0]) if n else None, None, level, n, "t")
+    error = float(np.std(values, ddof=1)) / math.sqrt(n)
+    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
+    return _estimate(float(np.mean(values)), half, level, n, "t")
+
+
+def geometric_mean_of(
+    values: Sequence[float], level: float = LEVEL, noise: tuple[float, int] | None = None
+) -> Estimate:
+    """Give the geometric mean with Student's interval of the logarithms.
+
+    Parameters
+    ----------
+    noise : (float, int), optional
+        Standard deviation of a logarithm and its degrees of freedom, where a model knows them
+        better than these values alone.
+
+    Examples
+    --------
+    >>> found = geometric_mean_of([1.0, 4.0, 2.0])
+    >>> round(found.value, 6), round(found.low, 3), found.n
+    (2.0, 0.357, 3)
+    """
+    found = student(logs(values), level)
+    if noise is not None and found.value is not None:
+        half = float(stats.t.ppf((1 + level) / 2, noise[1])) * noise[0] / math.sqrt(found.n)
+        found = _estimate(found.value, half, level, found.n, "model's noise")
+    ends = [None if one is None else math.exp(one) for one in (found.value, found.low, found.high)]
+    return Estimate(
+        value=ends[0], low=ends[1], high=ends[2], level=level, n=found.n,
+        method=f"{found.method} of logs",
+    )  # fmt: skip
+
+
+def _ratio(a: Sequence[float], b: Sequence[float], tested: Welch | None, level: float) -> Estimate:
+    n, method = min(len(a), len(b)), "welch of logs"
+    if tested is None:
+        value = math.expm1(float(np.mean(b)) - float(np.mean(a)))
+        return _estimate(value, None, level, n, method)
+    found = tested.difference
+    return Estimate(
+        value=None if found.value is None else math.expm1(found.value),
+        low=None if found.low is None else math.expm1(found.low),
+        high=None if found.high is None else math.expm1(found.high),
+        level=level,
+        n=n,
+        method=method,
+    )
+
+
+def logs(values: Sequence[float]) -> list[float]:
+    """Give the logarithms of positive values.
+
+    Raises
+    ------
+    ValueError
+        If one is not above zero or not finite, or there is none.
+    """
+    if not values:
+        raise ValueError("there is nothing to compare")
+    if any(not (math.isfinite(value) and value > 0) for value in values):
+        raise ValueError("times must be positive and finite")
+    return [math.log(value) for value in values]
+
+
+def _estimate(
+    value: float | None, half: float | None, level: float, n: int, method: str
+) -> Estimate:
+    known = value is not None and half is not None
+    return Estimate(
+        value=value,
+        low=value - half if known else None,  # type: ignore[operator]
+        high=value + half if known else None,  # type: ignore[operator]
+        level=level,
+        n=n,
+        method=method,
+    )

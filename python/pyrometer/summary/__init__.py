@@ -1,0 +1,1 @@
+"""Everything about one window of a run: the summary, its verdict, its terminal view."""

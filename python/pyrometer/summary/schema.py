@@ -1,0 +1,74 @@
+"""The whole of ``show --json`` and of ``ledger --json``."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from pyrometer.accounts.annotations import Account
+from pyrometer.accounts.hardware.schema import Hardware
+from pyrometer.accounts.jvm.schema import JvmWork
+from pyrometer.accounts.ledger.schema import Ledger
+from pyrometer.accounts.memory import Code, Memory
+from pyrometer.accounts.schema import (
+    App,
+    Cpu,
+    Failed,
+    Gc,
+    Instrument,
+    Io,
+    Iteration,
+    Sql,
+    Stage,
+    Totals,
+)
+from pyrometer.accounts.waits.schema import ExtendedStacks, IoLatency, Waits
+from pyrometer.attribution.schema import (
+    Category,
+    Helper,
+    HugeMethod,
+    Operator,
+    Python,
+    Told,
+    Unmapped,
+)
+from pyrometer.core.doubt import Doubt
+from pyrometer.window.windows import RunFacts, WindowFacts
+
+
+class Summary(BaseModel):
+    """Everything that ``pyrometer show`` knows about one window of a run."""
+
+    schema_name: str = Field(default="pyrometer/show/1", alias="schema")
+    run: RunFacts
+    window: WindowFacts
+    windows: list[str] = Field(default_factory=list)
+    verdict: str = ""
+    totals: Totals
+    failed: Failed
+    apps: list[App] = Field(default_factory=list)
+    iterations: list[Iteration] = Field(default_factory=list)
+    stages: list[Stage] = Field(default_factory=list)
+    sql: list[Sql] = Field(default_factory=list)
+    operators: list[Operator] = Field(default_factory=list)
+    unmapped: Unmapped = Field(default_factory=Unmapped)
+    helpers: list[Helper] = Field(default_factory=list)
+    told: Told = Field(default_factory=Told)
+    too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
+    categories: list[Category] = Field(default_factory=list)
+    cpu: Cpu = Field(default_factory=Cpu)
+    io: Io = Field(default_factory=Io)
+    io_latency: list[IoLatency] = Field(default_factory=list)
+    waits: Waits = Field(default_factory=Waits)
+    gc: Gc = Field(default_factory=Gc)
+    memory: Memory = Field(default_factory=Memory)
+    code: Code = Field(default_factory=Code)
+    jvm: JvmWork = Field(default_factory=JvmWork)
+    hardware: Hardware = Field(default_factory=Hardware)
+    python: Python = Field(default_factory=Python)
+    extended_stacks: ExtendedStacks = Field(default_factory=ExtendedStacks)
+    ledger: Ledger
+    account: Account | None = None
+    instruments: list[Instrument] = Field(default_factory=list)
+    doubts: list[Doubt] = Field(default_factory=list)
+
+    model_config = {"populate_by_name": True}

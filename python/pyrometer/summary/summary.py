@@ -1,0 +1,301 @@
+"""Everything about one window of a run, as one value.
+
+The ledger as rows of tables ``ledger_slot`` and ``ledger_core``, for whoever reads by SQL.
+
+One sentence for a newcomer: where the time went, with numbers, and nothing without evidence.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from pyrometer.accounts.cpu import cpu, instruments
+from pyrometer.accounts.hardware.hardware import hardware
+from pyrometer.accounts.io import io, io_latency
+from pyrometer.accounts.jvm.jvm import gc, jvm
+from pyrometer.accounts.ledger.report import ledger
+from pyrometer.accounts.ledger.schema import View
+from pyrometer.accounts.memory import code, memory
+from pyrometer.accounts.processes import account
+from pyrometer.accounts.schema import Failed
+from pyrometer.accounts.spark import apps, iterations, sql, stages, window_totals
+from pyrometer.accounts.waits.extended_stacks import doubts as extended_stack_doubts
+from pyrometer.accounts.waits.extended_stacks import extended_stacks
+from pyrometer.accounts.waits.off_cpu import waits
+from pyrometer.accounts.window import facts, open_scope
+from pyrometer.attribution.operators import (
+    across_executions,
+    categories,
+    helpers,
+    operators,
+    told,
+    too_large_to_compile,
+)
+from pyrometer.attribution.plan_match import unnumbered
+from pyrometer.attribution.python_workers import asked, python, with_python, with_workers
+from pyrometer.attribution.samples import attribution
+from pyrometer.core import schema, units
+from pyrometer.core.doubt import Doubt
+from pyrometer.store import Run
+from pyrometer.summary.schema import Summary
+from pyrometer.window.scope import Scope
+from pyrometer.window.windows import windows
+
+_KEPT = {"path", "parent", "value_ns", "low_ns", "high_ns", "n", "method", "source"}
+
+
+def ledger_tables(made: Summary) -> dict[str, list[dict[str, Any]]]:
+    """Give both views of a summary's window as rows.
+
+    The slot view is per application: where a run has several, it is theirs together and has no row.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    if len(made.apps) == 1:
+        found["ledger_slot"] = _rows(made.ledger.slot_view, app_index=made.apps[0].app_index)
+    host = made.run.host.get("hostname")
+    if host is not None:
+        found["ledger_core"] = _rows(made.ledger.core_view, host=host)
+    return {table: rows for table, rows in found.items() if rows}
+
+
+def _rows(view: View, **place: Any) -> list[dict[str, Any]]:
+    return [{**place, "window": view.window, **row.model_dump(include=_KEPT)} for row in view.rows]
+
+
+_DOMINANT = 0.05
+_NOTABLE = 0.1
+_WAITS = {
+    "task/run_queue": "waited for a CPU that other threads held",
+    "task/gc_pause": "stood still in GC pauses",
+    "task/waiting": "slept (I/O, locks, shuffle)",
+    "task/shuffle_fetch": "waited for shuffle data",
+}
+_IDLE_WORDS = {
+    "idle/driver": "no stage running (the driver's time)",
+    "idle/executor_startup": "executors starting up",
+    "idle/waiting_to_launch": "tasks waiting to be launched",
+    "idle/too_few_tasks": "fewer tasks than slots",
+    "idle/stage_tail": "waiting for the last tasks of a stage",
+}
+
+
+def verdict(summary: Summary) -> str:
+    """Say where the window's time went; a wrong result comes first."""
+    wrong = next((doubt for doubt in summary.doubts if doubt.code == "wrong_result"), None)
+    account = _account(summary)
+    return account if wrong is None else f"Wrong result: {wrong.message} {account}"
+
+
+def _account(summary: Summary) -> str:
+    if not (summary.totals.get("tasks_count") or summary.failed.totals.get("tasks_count")):
+        return "No task ended in this window." if summary.apps else _without_spark(summary)
+    accounts = (_cpu_part(summary), _waits_part(summary), _slots_part(summary))
+    parts = [text for text in accounts if text]
+    failed = summary.failed.totals.get("tasks_count") or 0
+    if failed:
+        done = summary.totals.get("tasks_count") or 0
+        parts.append(
+            f"{units.count(failed)} of {units.count(done + failed)} task attempts failed or were"
+            " killed"
+        )
+    if not parts:
+        return _little(summary)
+    sentence = "; ".join(parts)
+    return sentence[0].upper() + sentence[1:] + "."
+
+
+def _without_spark(summary: Summary) -> str:
+    inside = [it for it in summary.iterations if it.iteration in summary.window.iterations]
+    times = [it.elapsed_ns for it in inside if it.elapsed_ns]
+    if not times:
+        return "No Spark application was seen."
+    parts = [f"{len(times)} iteration(s) without Spark, {units.duration(median(times))} each"]
+    if summary.cpu.process_cpu_ns is not None and summary.window.length_ns:
+        used = summary.cpu.process_cpu_ns / summary.window.length_ns
+        parts.append(f"their processes were on a CPU for {_percent(used)} of that time")
+    latencies = {
+        name: median([it.counters[name] for it in inside if name in it.counters])
+        for name in inside[0].counters
+        if name.startswith("latency_") and name.endswith("_ns")
+    }
+    if latencies:
+        shown = ", ".join(
+            f"{name.removeprefix('latency_').removesuffix('_ns')} {units.duration(ns)}"
+            for name, ns in latencies.items()
+        )
+        parts.append(f"latency of one read or query: {shown}")
+    return f"{'; '.join(parts)} (medians)."
+
+
+def _little(summary: Summary) -> str:
+    tasks = summary.totals.get("tasks_count") or 0
+    run = units.duration(summary.totals.get("executor_run_time_ns"))
+    return f"{units.count(tasks)} tasks ran for {run} in all; this log tells no more."
+
+
+def _cpu_part(summary: Summary) -> str | None:
+    run, cpu = (
+        summary.totals.get("executor_run_time_ns"),
+        summary.totals.get("executor_cpu_time_ns"),
+    )
+    named = [o for o in across_executions(summary.operators) if o.share_of_task_cpu]
+    if named and (named[0].share_of_task_cpu or 0) >= _DOMINANT:
+        top = named[0]
+        text = f"{_percent(top.share_of_task_cpu)} of task CPU is {top.operator}"
+        if top.fused:
+            text += f" (fused: {', '.join(top.fused)})"
+        converting = [e for e in top.expressions if e.converting_share]
+        of_all = sum(e.converting_share for e in converting) * (top.share_of_task_cpu or 0)
+        if of_all >= _DOMINANT:
+            whats = ", ".join(unnumbered(e.expression) for e in converting)
+            return f"{text}, {_percent(of_all)} converting {_short(whats)}"
+        heavy = next((c for c in summary.categories if (c.share or 0) >= _DOMINANT), None)
+        if heavy and heavy.category != "unclassified":
+            text += f"; by kind of work, {_percent(heavy.share)} is {heavy.category}"
+        return text
+    if summary.categories:
+        heavy = summary.categories[0]
+        return f"{_percent(heavy.share)} of task CPU is {heavy.category}"
+    if run and cpu is not None:
+        return f"tasks were on the CPU for {_percent(min(1.0, cpu / run))} of their run time"
+    return None
+
+
+def _waits_part(summary: Summary) -> str | None:
+    rows = [r for r in summary.ledger.slot_view.rows if r.path in _WAITS and r.share]
+    worst = max(rows, key=lambda r: r.share or 0, default=None)
+    if worst is None or (worst.share or 0) < _NOTABLE:
+        return None
+    return f"tasks {_WAITS[worst.path]} for {_percent(worst.share)} of slot time"
+
+
+def _slots_part(summary: Summary) -> str | None:
+    rows = {r.path: r for r in summary.ledger.slot_view.rows}
+    idle = rows.get("idle")
+    if idle is None or idle.share is None:
+        return None
+    if idle.share < _NOTABLE:
+        return f"task slots were busy {_percent(1 - idle.share)} of the time"
+    causes = [r for path, r in rows.items() if path in _IDLE_WORDS and r.share]
+    if not causes:
+        return None
+    worst = max(causes, key=lambda r: r.share or 0)
+    return (
+        f"task slots were idle {_percent(idle.share)} of the time, mostly for"
+        f" {_IDLE_WORDS[worst.path]} ({_percent(worst.share)})"
+    )
+
+
+def _percent(share: float | None) -> str:
+    return f"{round((share or 0) * 100)} %"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 70 else text[:69] + "…"
+
+
+_FEW_SAMPLES = 100
+_OPEN_LEDGER = 0.05
+_PYTHON_SEEN = 0.8
+_PYTHON_WORTH_NS = 500_000_000
+
+
+def summary(run: Run, window: str | None = None) -> Summary:
+    """Account for one window of a run.
+
+    Parameters
+    ----------
+    run : Run
+        An open run.
+    window : str, optional
+        ``measured``, ``application`` or ``iteration/<n>``; unasked, all measured iterations
+        together, or the application where there are none.
+
+    Raises
+    ------
+    UsageError
+        If the run has no such window.
+    """
+    return summarise(open_scope(run, window))
+
+
+def summarise(scope: Scope) -> Summary:
+    """Account for the window of an open scope."""
+    run = scope.run
+    succeeded, failed = window_totals(scope)
+    used, unmapped = operators(scope)
+    used = with_python(scope, used)
+    workers = python(scope)
+    bytes_read, io_doubts = io(scope, succeeded, failed)
+    process = cpu(scope, succeeded, failed)
+    made = Summary(
+        run=facts(run),
+        window=scope.window.facts(),
+        windows=[w.name for w in windows(run)],
+        totals=succeeded,
+        failed=Failed(totals=failed),
+        apps=apps(scope),
+        iterations=iterations(scope),
+        stages=stages(scope),
+        sql=sql(scope, used),
+        operators=used,
+        unmapped=unmapped,
+        helpers=helpers(scope),
+        told=told(attribution(scope)),
+        too_large_to_compile=too_large_to_compile(scope),
+        categories=with_workers(categories(scope), workers.in_tasks_ns),
+        cpu=process,
+        io=bytes_read,
+        io_latency=io_latency(scope),
+        waits=waits(scope),
+        gc=gc(scope),
+        memory=memory(scope),
+        code=code(scope),
+        jvm=jvm(scope),
+        hardware=hardware(scope),
+        python=workers,
+        extended_stacks=extended_stacks(scope),
+        ledger=ledger(scope),
+        account=account(scope),
+        instruments=instruments(scope, process.process_cpu_ns),
+        doubts=[*run.doubts, *io_doubts],
+    )
+    made.doubts += own_doubts(scope, made)
+    made.verdict = verdict(made)
+    return made
+
+
+def own_doubts(scope: Scope, made: Summary) -> list[Doubt]:
+    """Doubts that only the analysis can raise."""
+    found = []
+    view = made.ledger.slot_view
+    if view.total_ns is None and scope.has("tasks"):
+        found.append(schema.doubt("slots_unknown", view.reason or ""))
+    if view.closure_ratio is not None and abs(view.closure_ratio) > _OPEN_LEDGER:
+        share = units.percent(view.closure_ratio, signed=True)
+        found.append(schema.doubt("ledger_open", f"slot view, {view.window}: closure {share}"))
+    core = made.ledger.core_view
+    if core.closure_ratio is not None and abs(core.closure_ratio) > _OPEN_LEDGER:
+        share = units.percent(core.closure_ratio, signed=True)
+        found.append(schema.doubt("ledger_open", f"core view, {core.window}: closure {share}"))
+    samples = sum(o.samples_count for o in made.operators)
+    if scope.has("samples") and made.account is None and samples < _FEW_SAMPLES:
+        message = f"{samples} CPU samples of operators in window {scope.window.name}"
+        found.append(schema.doubt("samples_few", message))
+    workers = made.python
+    if (
+        asked(scope)
+        and (workers.counted_ns or 0) > _PYTHON_WORTH_NS
+        and (workers.seen_ratio or 0) < _PYTHON_SEEN
+    ):
+        share = units.percent(workers.seen_ratio or 0)
+        counted = units.duration(workers.counted_ns)
+        message = f"stacks tell {share} of the {counted} of CPU that Python processes used"
+        found.append(schema.doubt("python_unseen", message))
+    found += extended_stack_doubts(made.extended_stacks)
+    if not scope.has("spans") and not scope.has("os_series"):
+        found.append(schema.doubt("event_log_only", "no plugin and no probe ran"))
+    elif not scope.has_mono:
+        found.append(schema.doubt("clocks_unjoined", f"window {scope.window.name}"))
+    return found

@@ -1,0 +1,313 @@
+"""A summary as text for a terminal: aligned, 80 columns or less, colours optional.
+
+The iterations of a run in the terminal: times, page cache, what the workload counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.padding import Padding
+from rich.text import Text
+
+from pyrometer.accounts.hardware.terminal import hardware_lines
+from pyrometer.accounts.jvm.terminal import jvm_lines
+from pyrometer.accounts.ledger.terminal import view_lines
+from pyrometer.accounts.schema import Iteration, Stage
+from pyrometer.accounts.terminal import account_lines, code_lines, memory_lines, thread_io_lines
+from pyrometer.accounts.waits.terminal import extended_stack_lines, latency_lines, wait_lines
+from pyrometer.attribution.terminal import category_lines, operator_lines, python_lines
+from pyrometer.core import units
+from pyrometer.summary.schema import Summary
+from pyrometer.terminal.drawing import (
+    Justify,
+    Look,
+    bar,
+    bars,
+    doubt_lines,
+    grid,
+    heading,
+    indented,
+    note,
+    put,
+    safe,
+    window_line,
+    words,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+
+def iteration_lines(iterations: Sequence[Iteration], look: Look) -> Iterator[RenderableType]:
+    """Draw all that is known of the iterations themselves."""
+    if len(iterations) > 1:
+        yield heading("Iterations")
+        yield _times(iterations, look)
+    yield from _cache_states(iterations)
+    if any(it.counters for it in iterations):
+        yield heading("What the workload counted")
+        yield _counters(iterations, look)
+
+
+def _times(iterations: Sequence[Iteration], look: Look) -> RenderableType:
+    columns: tuple[tuple[str, Justify], ...] = (
+        ("iteration", "left"), ("elapsed", "right"), ("task CPU", "right"), ("tasks", "right"),
+        ("result rows", "right"), ("status", "left"),
+    )  # fmt: skip
+    rows = [
+        [
+            _numbered(it),
+            units.duration(it.elapsed_ns),
+            units.duration(it.totals.get("executor_cpu_time_ns")),
+            units.count(it.totals.get("tasks_count")),
+            units.count(it.result_rows_count),
+            safe(it.status),
+        ]
+        for it in iterations
+    ]
+    return indented(grid(look, columns, rows, elastic=5))
+
+
+def _cache_states(iterations: Sequence[Iteration]) -> Iterator[RenderableType]:
+    asked = [it.cache for it in iterations if it.cache and it.cache.state]
+    if not asked:
+        return
+    shares = [cache.resident_ratio for cache in asked if cache.resident_ratio is not None]
+    reason = next((cache.reason for cache in asked if cache.reason), "not recorded")
+    text = f"resident share not known: {reason}"
+    if shares:
+        low, high = (f"{100 * end(shares):.1f}" for end in (min, max))
+        text = f"{low if low == high else f'{low} to {high}'} % resident before each iteration"
+    yield note(f"page cache: {asked[0].state}, {text}")
+
+
+def _counters(iterations: Sequence[Iteration], look: Look) -> RenderableType:
+    names = list(dict.fromkeys(name for it in iterations for name in it.counters))
+    rows = [
+        [_numbered(it), *(units.quantity(name, it.counters.get(name)) for name in names)]
+        for it in iterations
+    ]
+    columns: list[tuple[str, Justify]] = [("iteration", "left")]
+    return indented(grid(look, [*columns, *((words(name), "right") for name in names)], rows))
+
+
+def _numbered(it: Iteration) -> str:
+    return f"{it.iteration}{' (warm-up)' if it.warmup else ''}"
+
+
+MAX_STAGES = 10
+
+
+def show(console: Console, summary: Summary) -> None:
+    """Print a whole summary."""
+    put(console, _parts(summary, Look.of(console)))
+
+
+def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
+    yield from _header(s)
+    yield ""
+    yield Text.from_markup(f"[bold]{safe(s.verdict)}[/]")
+    if s.apps or s.totals.get("tasks_count"):
+        yield heading("Totals")
+        yield from _totals(s, look)
+    yield from iteration_lines(s.iterations, look)
+    if s.stages:
+        yield heading(f"Stages ({len(s.stages)})")
+        yield from _stages(s.stages, look)
+    yield from operator_lines(s.operators, s.unmapped, s.told, s.too_large_to_compile, look)
+    yield from category_lines(s.categories, look)
+    yield from code_lines(s.code, look)
+    yield from python_lines(s.python, look)
+    yield from extended_stack_lines(s.extended_stacks, look)
+    yield from _cpu(s, look)
+    yield from _io(s, look)
+    yield from latency_lines(s.io_latency, look)
+    yield from wait_lines(s.waits, look)
+    yield from _gc(s)
+    yield from jvm_lines(s.jvm, look)
+    yield from hardware_lines(s.hardware, look)
+    yield from memory_lines(s.memory)
+    yield from account_lines(s.account, look)
+    if s.account is None:
+        yield heading("Ledger: what the task slots' time went to")
+        yield from view_lines(s.ledger.slot_view, look)
+    if s.ledger.core_view.total_ns is not None:
+        yield heading("Ledger: what the host's CPU time went to")
+        yield from view_lines(s.ledger.core_view, look)
+    yield from _instruments(s)
+    yield from doubt_lines(s.doubts)
+
+
+def _header(s: Summary) -> Iterator[RenderableType]:
+    names = [app.app_name for app in s.apps if app.app_name]
+    what = s.run.workload or (" ".join(s.run.command) or " · ".join(names[:3]) or s.run.run_dir)
+    extras = [f"{k}={v}" for k, v in s.run.variant.items()]
+    for factor, level in s.run.treatment.items():
+        if factor not in s.run.variant:
+            own = (
+                " (the workload's own)" if s.run.treatment_origin.get(factor) == "workload" else ""
+            )
+            extras.append(f"{factor}={level}{own}")
+    if s.run.scale is not None:
+        extras.append(f"scale {s.run.scale}")
+    if s.run.spark_version:
+        extras.append(f"Spark {s.run.spark_version}")
+    if s.run.profile:
+        extras.append(f"profile {s.run.profile}")
+    if s.run.state:
+        code = "" if s.run.exit_code is None else f", exit code {s.run.exit_code}"
+        extras.append(f"{s.run.state}{code}")
+    yield Text.from_markup(f"[bold cyan]{safe(what, 300)}[/]")
+    if extras:
+        yield Text.from_markup(f"[dim]{safe(' · '.join(extras), 300)}[/]")
+    if len(s.apps) > 1:
+        yield Text.from_markup(f"[dim]{len(s.apps)} applications[/]")
+    yield window_line(s.window.name, s.window.iterations, s.window.length_ns)
+
+
+def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
+    failed = s.failed.totals
+    any_failed = bool(failed.get("tasks_count"))
+    columns: list[tuple[str, Justify]] = [("", "left"), ("succeeded", "right")]
+    if any_failed:
+        columns.append(("failed or killed", "right"))
+    rows, zeros, missing = [], [], []
+    for name, value in s.totals.items():
+        lost = failed.get(name)
+        if value is None and not lost:
+            missing.append(words(name))
+        elif value == 0 and not lost:
+            zeros.append(words(name))
+        else:
+            cells = [words(name), units.quantity(name, value)]
+            rows.append([*cells, *([units.quantity(name, lost)] if any_failed else [])])
+    yield indented(grid(look, columns, rows))
+    if zeros:
+        yield note("0: " + ", ".join(zeros))
+    if missing:
+        yield note("not in this log: " + ", ".join(missing))
+
+
+def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:
+    longest = sorted(stages, key=lambda x: -(x.duration_ns or 0))[:MAX_STAGES]
+    columns: tuple[tuple[str, Justify], ...] = (
+        ("stage", "left"), ("tasks", "right"), ("duration", "right"), ("CPU", "right"),
+        ("median task", "right"), ("longest", "right"), ("name", "left"),
+    )  # fmt: skip
+    rows = []
+    for x in longest:
+        attempt = f".{x.stage_attempt}" if x.stage_attempt else ""
+        lost = x.failed_tasks_count + x.killed_tasks_count
+        rows.append(
+            [
+                f"{x.stage_id}{attempt}",
+                f"{units.count(x.tasks_count)}{f' (−{lost})' if lost else ''}",
+                units.duration(x.duration_ns),
+                units.duration(x.totals.get("executor_cpu_time_ns")),
+                units.duration(x.task_time.median_ns),
+                units.duration(x.task_time.max_ns),
+                safe(x.name or "", 200),
+            ]
+        )
+    yield indented(grid(look, columns, rows, elastic=6))
+    if len(stages) > len(longest):
+        yield note(f"the {len(longest)} longest of {len(stages)}; --json has all")
+
+
+def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
+    cpu = s.cpu
+    if cpu.process_cpu_ns is None and not cpu.roles:
+        return
+    yield heading("CPU: the whole process beside what Spark counts")
+    spark = units.duration(cpu.executor_cpu_time_ns)
+    line = f"process {units.duration(cpu.process_cpu_ns)}, Spark {spark}"
+    if cpu.ratio is not None:
+        line += f": {units.digits(cpu.ratio)} times as much"
+    yield Padding(Text(line), (0, 0, 0, 2), expand=False)
+    if cpu.roles:
+        rows = bars(look, "run queue")
+        subtracted = False
+        for role in cpu.roles:
+            share = role.cpu_ns / cpu.process_cpu_ns if cpu.process_cpu_ns else None
+            name = safe(role.role)
+            if role.method == "by_complement":
+                name += " *"
+                subtracted = True
+            rows.add_row(
+                name,
+                bar(share, look.plain),
+                units.percent(share),
+                units.duration(role.cpu_ns),
+                units.duration(role.run_delay_ns),
+            )
+        yield indented(rows)
+        if subtracted:
+            yield note("* by subtraction: process total − its threads as read")
+    if cpu.reason:
+        yield note(cpu.reason)
+
+
+def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
+    io = s.io
+    sizes = (
+        ("Spark's input bytes", io.input_bytes),
+        ("process, by read calls", io.process_read_chars_bytes),
+        ("process, from the device", io.process_read_bytes),
+        ("size of the scan's files", io.scan_files_size_bytes),
+    )
+    if not any(value for _, value in sizes):
+        return
+    yield heading("Bytes read, three ways")
+    rows = bars(look)
+    most = max(value or 0 for _, value in sizes)
+    for name, value in sizes:
+        if value is not None:
+            rows.add_row(name, bar(value / most, look.plain), "", units.size(value))
+    yield indented(rows)
+    notes = []
+    if io.page_cache_ratio is not None:
+        line = f"{units.percent(io.page_cache_ratio)} came from the page cache"
+        notes.append(f"{line} ({io.page_cache.source})" if io.page_cache.source else line)
+    notes += thread_io_lines(io)
+    if io.mb_per_s_per_core is not None:
+        rate = f"{units.digits(io.mb_per_s_per_core)} MB/s per core"
+        notes.append(f"{rate}, from {io.bytes_source}")
+    for line in notes:
+        yield note(line)
+
+
+def _gc(s: Summary) -> Iterator[RenderableType]:
+    if s.gc.pauses_count is None:
+        return
+    yield heading("Garbage collection")
+    line = (
+        f"{units.count(s.gc.pauses_count)} pauses, {units.duration(s.gc.pause_total_ns)} in all,"
+        f" longest {units.duration(s.gc.pause_max_ns)}"
+    )
+    if s.gc.safepoints_count is not None:
+        line += (
+            f"; {units.count(s.gc.safepoints_count)} safepoints of any kind,"
+            f" {units.duration(s.gc.safepoint_total_ns)}"
+        )
+    yield Padding(Text(line), (0, 0, 0, 2), expand=False)
+    if len(s.gc.by_kind) > 1:
+        kinds = (
+            f"{k.kind}: {units.count(k.pauses_count)}, {units.duration(k.pause_total_ns)}"
+            for k in s.gc.by_kind
+        )
+        yield note("; ".join(kinds))
+
+
+def _instruments(s: Summary) -> Iterator[RenderableType]:
+    known = [i for i in s.instruments if i.cpu_ns is not None]
+    if not known:
+        return
+    parts = [
+        f"{i.name}{f' at {i.tier}' if i.tier else ''} {units.duration(i.cpu_ns)}"
+        f" ({units.percent(i.share_of_process_cpu)})"
+        for i in known
+    ]
+    yield heading("What measuring cost")
+    yield Padding(Text(", ".join(parts)), (0, 0, 0, 2), expand=False)

@@ -1,0 +1,1 @@
+"""What all terminal output shares: consoles, tables, bars, progress."""

@@ -1,0 +1,178 @@
+"""What every verb needs to print: human text to stderr or stdout, JSON as the last line.
+
+A part of the terminal (stderr) that is drawn anew; nothing where that is no terminal.
+
+How a run goes on, in one line on the terminal (stderr); nothing where that is no terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from pyrometer.trial.trial import Trial
+
+if TYPE_CHECKING:
+    from rich.console import Console as Console
+    from rich.console import RenderableType
+    from rich.live import Live
+
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON as the last line of stdout, for programs.")
+]
+
+
+@cache
+def err() -> Console:
+    """Return the console for human text beside a program's output (stderr)."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+@cache
+def out() -> Console:
+    """Return the console for human text that is the verb's result (stdout)."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def human(as_json: bool) -> Console:
+    """Where a reading verb writes its text: stdout, or stderr if JSON goes to stdout."""
+    return err() if as_json else out()
+
+
+def emit_json(value: Any) -> None:
+    """Write one line of JSON to stdout. Call it last.
+
+    Parameters
+    ----------
+    value : Any
+        A pydantic model or plain data; keys that end in a unit hold that unit.
+    """
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        value = dump(mode="json", by_alias=True)
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def say_error(message: str, remedy: str | None) -> None:
+    """Print an error: what is wrong, then what to do next."""
+    from rich.markup import escape
+
+    console = err()
+    console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+    if remedy:
+        console.print(f"  [bold]try:[/] {escape(remedy)}", soft_wrap=True)
+
+
+WORDS = {
+    "prepare": "getting ready",
+    "run": "running",
+    "close": "closing files",
+    "ingest": "making tables",
+    "summary": "adding up",
+    "report": "writing the report",
+}
+"""Phases of a trial, for people."""
+
+
+class LiveDisplay:
+    """Shows something from its beginning to its end, and then takes it away."""
+
+    def __init__(self) -> None:
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.live import Live
+
+            self._live = Live(console=err(), transient=True, auto_refresh=False)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    @property
+    def shows(self) -> bool:
+        """Whether anything that is drawn is seen."""
+        return self._live is not None and self._live.is_started
+
+    def draw(self, what: RenderableType) -> None:
+        """Draw it."""
+        if self._live is not None and self._live.is_started:
+            self._live.update(what, refresh=True)
+
+
+def made_so_far(what: str, done: int, total: int) -> str:
+    """Tell how far the making of data is.
+
+    Examples
+    --------
+    >>> made_so_far("web_sales", 3, 12), made_so_far("web_sales", 3, 0)
+    ('web_sales: 25 %', 'web_sales: 3')
+    """
+    return f"{what}: {100 * done / total:.0f} %" if total else f"{what}: {done}"
+
+
+class Progress(LiveDisplay):
+    """A :class:`pyrometer.collect.launch.observe.Watch` for people.
+
+    A command of the user's owns the terminal while it runs: then only notes are shown, so that
+    its own output stays as it is.
+
+    Parameters
+    ----------
+    trial : Trial
+        What runs.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__()
+        self._trial = trial
+        self._since = time.monotonic()
+        self._phase = ""
+
+    def phase(self, name: str) -> None:
+        """Show that a phase begins."""
+        self._phase, self._since = name, time.monotonic()
+        if self._live is not None and self._trial.name is None:
+            if name == "run":
+                self._live.stop()
+            elif name == "close":
+                self._live.start()
+        self._show(WORDS.get(name, name))
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Show how far the making of data is."""
+        self._show(made_so_far(what, done, total))
+
+    def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
+        """Show which iteration runs."""
+        if self._trial.name is None:
+            return
+        where = "starting Spark" if iteration is None else f"iteration {iteration}"
+        self._show(f"running {self._trial.name}: {where}{' (warm-up)' if warmup else ''}")
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+        err().print(text, markup=False)
+
+    def _show(self, text: str) -> None:
+        self.draw(f"{text}  {time.monotonic() - self._since:.0f} s")

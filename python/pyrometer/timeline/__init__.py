@@ -1,0 +1,1 @@
+"""The timeline of a run's page: tasks, pauses and series on one axis."""

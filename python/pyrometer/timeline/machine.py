@@ -1,0 +1,318 @@
+"""Tracks of the timeline about machine and JVM: CPU, memory, reads, heap.
+
+A track of the timeline: on which CPU each task thread was seen.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyrometer.pages.axis import Axis, Line, gauge_line, rate_line
+from pyrometer.pages.columns import Pack, floats, smallest_uint, texts
+from pyrometer.store.tables import Tables
+
+MAX_HOSTS = 4
+MAX_JVMS = 6
+CPU_PARTS = {
+    "user": ("cpu_user_ns", "cpu_nice_ns"),
+    "system": ("cpu_system_ns",),
+    "irq": ("cpu_irq_ns", "cpu_softirq_ns"),
+    "iowait": ("cpu_iowait_ns",),
+    "steal": ("cpu_steal_ns",),
+}
+Track = dict[str, Any]
+
+
+def host_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
+    """CPU, memory and reads of each host, from the OS probe."""
+    title, reason = "CPU, memory, reads", "The OS probe recorded nothing in this run."
+    if not tables.has("os_series"):
+        return [missing_track("cpu", title, reason)]
+    hosts = [row[0] for row in tables.query("SELECT DISTINCT host FROM os_series ORDER BY host")]
+    joined = [host for host in hosts if axis.offset(host) is not None]
+    if not joined:
+        why = reason if not hosts else "No reading joins the clocks of its host with Unix time."
+        return [missing_track("cpu", title, why)]
+    tracks: list[Track] = []
+    for number, host in enumerate(joined[:MAX_HOSTS]):
+        series = _series(tables, axis, host)
+        suffix = f" · {host}" if len(joined) > 1 else ""
+        tracks += [
+            _cpu(series, pack, axis, f"cpu{number}", suffix),
+            _memory(series, pack, axis, f"memory{number}", suffix),
+            _reads(series, pack, axis, f"disk{number}", suffix),
+        ]
+    if len(joined) > MAX_HOSTS:
+        tracks[-1]["note"] = f"{MAX_HOSTS} of {len(joined)} hosts are drawn"
+    return tracks
+
+
+Series = dict[tuple[str, str], tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
+
+
+def _series(tables: Tables, axis: Axis, host: str) -> Series:
+    found = tables.columns(
+        """
+        SELECT scope, name, t_mono_ns, value FROM os_series
+        WHERE host = ? AND (
+            (scope = 'host' AND (name LIKE 'cpu\\_%\\_ns' ESCAPE '\\' OR name IN
+                ('mem_total_bytes', 'mem_available_bytes', 'mem_cached_bytes', 'mem_anon_bytes')))
+            OR (scope LIKE 'disk/%' AND name IN ('read_bytes', 'written_bytes'))
+            OR (scope LIKE 'process/%' AND name IN ('rchar_bytes', 'read_bytes')))
+        ORDER BY scope, name, t_mono_ns
+        """,
+        [host],
+    )
+    return _split(axis, host, found, ("scope", "name"))
+
+
+def _split(
+    axis: Axis, host: str, found: dict[str, npt.NDArray[Any]], keys: tuple[str, str]
+) -> Series:
+    """Ordered rows to one (ms, value) pair of arrays per key."""
+    at = axis.from_mono(floats(found["t_mono_ns"]), host)
+    if at is None or not at.size:
+        return {}
+    values = floats(found["value"])
+    first, second = texts(found[keys[0]]), texts(found[keys[1]])
+    labels = list(zip(first, second, strict=True))
+    changes = [i for i in range(1, len(labels)) if labels[i] != labels[i - 1]]
+    bounds = [0, *changes, len(labels)]
+    return {labels[low]: (at[low:high], values[low:high]) for low, high in pairwise(bounds)}
+
+
+def _cpu(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Track:
+    columns = []
+    for part, sources in CPU_PARTS.items():
+        lines = [
+            rate_line(axis, *series["host", s])
+            for s in sources
+            if len(series.get(("host", s), [[]])[0]) > 1
+        ]
+        if lines:
+            # ns of CPU per second -> CPUs.
+            value = np.sum([line.value for line in lines], axis=0) / 1e9
+            columns.append(series_column(pack, f"{name}.{part}", part, Line(value)))
+    if not columns:
+        return missing_track(name, f"CPU{suffix}", "The probe read no CPU counters of this host.")
+    return {
+        "id": name,
+        "kind": "stack",
+        "title": f"CPU{suffix}",
+        "unit": "CPUs",
+        "help": (
+            "CPUs in use on the whole machine: programs (user), kernel (system, irq), waiting for "
+            "a disk while idle (iowait), taken by the hypervisor (steal). The rest is idle."
+        ),
+        "series": columns,
+        "max": _cpus(series),
+    }
+
+
+def _cpus(series: Series) -> float | None:
+    """CPUs of the host: all its CPU time, idle included, over the time between readings."""
+    parts = [
+        series[k]
+        for k in series
+        if k[0] == "host" and k[1].startswith("cpu_") and "guest" not in k[1]
+    ]
+    spans = [t[-1] - t[0] for t, _ in parts if t.size > 1]
+    if not spans or max(spans) <= 0:
+        return None
+    return float(round(sum(v[-1] - v[0] for _, v in parts) / 1e6 / max(spans)))
+
+
+def _memory(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Track:
+    total = series.get(("host", "mem_total_bytes"))
+    available = series.get(("host", "mem_available_bytes"))
+    if available is None:
+        return missing_track(
+            name, f"Memory{suffix}", "The probe read no memory figures of this host."
+        )
+    columns = []
+    if total is not None:
+        used = (available[0], total[1][-1] - available[1])
+        columns.append(series_column(pack, f"{name}.used", "used", gauge_line(axis, *used)))
+    for key, label in (("mem_available_bytes", "available"), ("mem_cached_bytes", "page cache")):
+        if ("host", key) in series:
+            line = gauge_line(axis, *series["host", key])
+            columns.append(series_column(pack, f"{name}.{label}", label, line))
+    return {
+        "id": name,
+        "kind": "series",
+        "title": f"Memory{suffix}",
+        "unit": "bytes",
+        "help": (
+            "Memory of the whole machine: used (total less available), what programs could still "
+            "get (available), and the page cache, most of which is available."
+        ),
+        "series": columns,
+        "max": float(total[1][-1]) if total is not None else None,
+    }
+
+
+def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Track:
+    def total(prefix: str, key: str) -> npt.NDArray[np.float64] | None:
+        lines = [
+            rate_line(axis, *pair).value
+            for (scope, metric), pair in series.items()
+            if scope.startswith(prefix) and metric == key and pair[0].size > 1
+        ]
+        if not lines:
+            return None
+        summed: npt.NDArray[np.float64] = np.nansum(lines, axis=0)
+        summed[np.isnan(lines).all(axis=0)] = np.nan
+        return summed
+
+    columns = []
+    for prefix, key, label in (
+        ("process/", "rchar_bytes", "read calls of the application"),
+        ("process/", "read_bytes", "fetched for it from disks"),
+        ("disk/", "read_bytes", "disk reads"),
+        ("disk/", "written_bytes", "disk writes"),
+    ):
+        value = total(prefix, key)
+        if value is not None:
+            columns.append(series_column(pack, f"{name}.{label}", label, Line(value)))
+    if not columns:
+        return missing_track(name, f"Reads{suffix}", "The probe read no I/O counters of this host.")
+    return {
+        "id": name,
+        "kind": "series",
+        "title": f"Reads and disk{suffix}",
+        "unit": "bytes/s",
+        "help": (
+            "What the application's processes asked for with read calls, beside what was fetched "
+            "for them and what all disks delivered. Reads above what was fetched came from the "
+            "page cache, from pipes or from sockets."
+        ),
+        "series": columns,
+    }
+
+
+def jvm_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
+    """Heap of each JVM, from the plugin."""
+    if not tables.has("jvm_series"):
+        return [missing_track("heap", "Heap", "The plugin recorded no readings of the JVM.")]
+    jvms = tables.query("SELECT DISTINCT host, pid FROM jvm_series ORDER BY host, pid")
+    columns, maxima = [], []
+    for host, pid in jvms[:MAX_JVMS]:
+        found = tables.columns(
+            """
+            SELECT 'jvm' AS scope, name, t_mono_ns, value FROM jvm_series
+            WHERE host = ? AND pid = ? AND name IN
+                ('heap_used_bytes', 'heap_committed_bytes', 'heap_max_bytes')
+            ORDER BY name, t_mono_ns
+            """,
+            [host, pid],
+        )
+        series = _split(axis, host, found, ("scope", "name"))
+        one = len(jvms) == 1
+        for key, label in (("heap_used_bytes", "used"), ("heap_committed_bytes", "committed")):
+            pair = series.get(("jvm", key))
+            if pair is not None and (one or key == "heap_used_bytes"):
+                shown = label if one else f"{label} · {pid}"
+                line = gauge_line(axis, *pair)
+                columns.append(series_column(pack, f"heap.{host}.{pid}.{label}", shown, line))
+        if ("jvm", "heap_max_bytes") in series:
+            maxima.append(float(series["jvm", "heap_max_bytes"][1].max()))
+    if not columns:
+        return [
+            missing_track(
+                "heap", "Heap", "The plugin recorded no heap readings that can be placed."
+            )
+        ]
+    return [
+        {
+            "id": "heap",
+            "kind": "series",
+            "title": "Heap",
+            "unit": "bytes",
+            "help": (
+                "Java heap: used (live objects and garbage not yet collected) and committed "
+                "by the JVM."
+            ),
+            "series": columns,
+            "max": max(maxima) if maxima else None,
+            "note": f"{MAX_JVMS} of {len(jvms)} JVMs are drawn" if len(jvms) > MAX_JVMS else None,
+        }
+    ]
+
+
+def series_column(pack: Pack, name: str, label: str, line: Line) -> dict[str, Any]:
+    """Put a line into the pack; return what the page needs to draw it."""
+    column: dict[str, Any] = {
+        "label": label,
+        "value": pack.add(f"{name}.value", line.value.astype(np.float32)),
+    }
+    if line.low is not None and line.high is not None:
+        column["low"] = pack.add(f"{name}.low", line.low.astype(np.float32))
+        column["high"] = pack.add(f"{name}.high", line.high.astype(np.float32))
+    return column
+
+
+def missing_track(name: str, title: str, reason: str) -> Track:
+    """Give the track that says why it is empty."""
+    return {"id": name, "kind": "missing", "title": title, "reason": reason}
+
+
+MAX_THREADS = 64
+MAX_POINTS = 60_000
+NAME, TITLE = "places", "CPU of each task thread"
+_HELP = (
+    "The CPU on which the probe last saw each task thread run, one point for a thread and a moment."
+    " A thread that stays in one row was left where it was; one that scatters was moved about, and"
+    " left its caches (and, across sockets, its memory) behind."
+)
+
+
+def place_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
+    """Points (time, CPU, thread), the last of each thread in each step of the axis."""
+    if not tables.has("thread_counters") or not tables.has("spans"):
+        return missing_track(NAME, TITLE, "It needs the plugin's task spans and the OS probe.")
+    threads = tables.query(
+        "SELECT c.host, c.pid, c.tid, count(*) FROM thread_counters c"
+        " JOIN (SELECT DISTINCT pid, tid FROM spans) s USING (pid, tid)"
+        " WHERE c.cpu >= 0 GROUP BY ALL ORDER BY 4 DESC, 1, 2, 3"
+    )
+    if not threads:
+        return missing_track(NAME, TITLE, "The probe read no CPU of a task thread.")
+    shown = sorted(threads[:MAX_THREADS])
+    step_ns = axis.step_ms * 1e6 * max(1.0, len(shown) * axis.count / MAX_POINTS)
+    at, cpu, thread = [], [], []
+    for number, (host, pid, tid, _) in enumerate(shown):
+        found = tables.columns(
+            "SELECT max(t_mono_ns) AS t, arg_max(cpu, t_mono_ns) AS cpu FROM thread_counters"
+            " WHERE host = ? AND pid = ? AND tid = ? AND cpu >= 0"
+            f" GROUP BY t_mono_ns // {max(1, round(step_ns))} ORDER BY 1",
+            [host, pid, tid],
+        )
+        times = axis.from_mono(floats(found["t"]), host)
+        if times is None:
+            continue
+        at.append(times)
+        cpu.append(floats(found["cpu"]).astype(np.uint32))
+        thread.append(np.full(times.size, number, dtype=np.uint32))
+    if not at:
+        return missing_track(NAME, TITLE, "No reading joins the clocks of its host with Unix time.")
+    cpus = np.concatenate(cpu)
+    more = f"{MAX_THREADS} of {len(threads)} threads are drawn"
+    return {
+        "id": NAME,
+        "kind": "places",
+        "title": TITLE,
+        "help": _HELP,
+        "cpus": sorted({int(one) for one in cpus}),
+        "threads": [{"host": host, "pid": pid, "tid": tid} for host, pid, tid, _ in shown],
+        "step_ms": step_ns / 1e6,
+        "columns": {
+            "time": pack.add("places.time", np.concatenate(at).astype(np.float64)),
+            "cpu": pack.add("places.cpu", smallest_uint(cpus)),
+            "thread": pack.add("places.thread", smallest_uint(np.concatenate(thread))),
+        },
+        "note": more if len(threads) > MAX_THREADS else None,
+    }

@@ -1,0 +1,388 @@
+"""The timeline of the page: tasks, pauses and series on one axis, bounded in size.
+
+The track of stages on the timeline of the page.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyrometer.pages.axis import Axis, Line, find_axis, occupancy
+from pyrometer.pages.columns import Pack, floats, integers, smallest_uint, texts
+from pyrometer.store.tables import Tables
+from pyrometer.timeline.jvm import work_tracks
+from pyrometer.timeline.latency_map import latency_map
+from pyrometer.timeline.machine import (
+    Track,
+    host_tracks,
+    jvm_tracks,
+    missing_track,
+    place_track,
+    series_column,
+)
+
+MAX_STAGES = 5_000
+MAX_STAGE_LANES = 16
+MAX_NAME = 200
+
+
+def stage_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
+    """Stage attempts from submission to completion; none where the event log has none."""
+    found = tables.columns(
+        f"""
+        SELECT app_index, stage_id, stage_attempt, left(name, {MAX_NAME}) AS name, status,
+               submit_wall_ns AS start, coalesce(complete_wall_ns, {axis.end_wall_ns}) AS finish
+        FROM stages WHERE submit_wall_ns IS NOT NULL ORDER BY start, stage_id, stage_attempt
+        """
+    )
+    start, end = axis.from_wall(floats(found["start"])), axis.from_wall(floats(found["finish"]))
+    if not start.size:
+        return []
+    end = np.maximum(end, start)
+    longest = np.argsort(start - end, kind="stable")[:MAX_STAGES]
+    keep = np.sort(longest)
+    lane = _stage_lanes(start[keep], end[keep])
+    lanes = int(lane.max()) + 1
+    keep, lane = keep[lane < MAX_STAGE_LANES], lane[lane < MAX_STAGE_LANES]
+    app, stage = integers(found["app_index"]), integers(found["stage_id"])
+    attempt, names, status = (
+        integers(found["stage_attempt"]),
+        texts(found["name"]),
+        texts(found["status"]),
+    )
+    several = np.unique(app).size > 1
+    notes = []
+    if start.size > MAX_STAGES:
+        notes.append(f"the longest {MAX_STAGES:,} of {start.size:,} are drawn")
+    if lanes > MAX_STAGE_LANES:
+        notes.append(f"{MAX_STAGE_LANES} of {lanes} lanes are drawn")
+    return [
+        {
+            "id": "stages",
+            "kind": "stages",
+            "title": "Stages",
+            "help": "One bar per stage attempt, from its submission to its completion.",
+            "lanes": min(lanes, MAX_STAGE_LANES),
+            "stages": [
+                {
+                    "stage_id": int(stage[i]),
+                    "label": stage_label(app[i], stage[i], attempt[i], several),
+                    "name": names[i] or None,
+                    "status": status[i] or None,
+                }
+                for i in keep.tolist()
+            ],
+            "columns": {
+                "start": pack.add("stages.start", start[keep]),
+                "length": pack.add("stages.length", (end[keep] - start[keep]).astype(np.float32)),
+                "lane": pack.add("stages.lane", smallest_uint(lane)),
+            },
+            "note": "; ".join(notes) or None,
+        }
+    ]
+
+
+def stage_label(app: int, stage: int, attempt: int, several: bool) -> str:
+    """Name of a stage attempt; ``several`` where there is more than one application."""
+    return (
+        (f"app {app} · " if several else "") + f"stage {stage}" + (f".{attempt}" if attempt else "")
+    )
+
+
+def _stage_lanes(
+    start: npt.NDArray[np.float64], end: npt.NDArray[np.float64]
+) -> npt.NDArray[np.int64]:
+    """Lowest lane that is free, in order of start."""
+    running: list[tuple[float, int]] = []
+    free: list[int] = []
+    used = 0
+    lane = np.zeros(start.size, np.int64)
+    for place, (begins, ends) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+        while running and running[0][0] <= begins:
+            heapq.heappush(free, heapq.heappop(running)[1])
+        if not free:
+            free.append(used)
+            used += 1
+        lane[place] = heapq.heappop(free)
+        heapq.heappush(running, (ends, int(lane[place])))
+    return lane
+
+
+MAX_TASKS = 30_000
+MAX_LANES = 64
+# Spark gives a slot to the next task before it has noted the end of the one before.
+MAX_OVERLAP_MS = 200.0
+OVERLAP_SHARE = 0.1
+MAX_PAUSES = 20_000
+
+STATUSES = ("success", "failed", "killed", "running")
+
+
+def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> dict[str, Any]:
+    """Everything with a time, in ms on one axis; columns go into ``pack``.
+
+    Returns
+    -------
+    dict
+        ``t0_wall_ns``, ``duration_ms``, ``step_ms``, ``marks`` (iterations), ``tracks`` and
+        ``latencies``. A track without data has a ``reason`` instead. ``{"reason": ...}`` if nothing
+        has a time.
+    """
+    axis = find_axis(tables, manifest)
+    if axis is None:
+        return {"reason": "Nothing in this run has a start and an end."}
+    tracks = stage_tracks(tables, axis, pack)
+    tracks += [*_tasks(tables, axis, pack), _pauses(tables, axis, pack)]
+    tracks += host_tracks(tables, axis, pack)
+    tracks += jvm_tracks(tables, axis, pack)
+    tracks += work_tracks(tables, axis, pack)
+    tracks.append(place_track(tables, axis, pack))
+    return {
+        "t0_wall_ns": axis.t0_wall_ns,
+        "duration_ms": axis.duration_ms,
+        "step_ms": axis.step_ms,
+        "count": axis.count,
+        "marks": _marks(tables, axis),
+        "tracks": tracks,
+        "latencies": latency_map(tables, axis, pack),
+    }
+
+
+def _marks(tables: Tables, axis: Axis) -> list[dict[str, Any]]:
+    if not tables.has("iterations"):
+        return []
+    rows = tables.query(
+        "SELECT iteration, warmup, start_wall_ns, end_wall_ns FROM iterations ORDER BY 3"
+    )
+    return [
+        {
+            "iteration": iteration,
+            "warmup": bool(warmup),
+            "start_ms": (start - axis.t0_wall_ns) / 1e6,
+            "end_ms": ((end or axis.end_wall_ns) - axis.t0_wall_ns) / 1e6,
+        }
+        for iteration, warmup, start, end in rows
+    ]
+
+
+def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
+    title = "Tasks"
+    if not tables.has("tasks"):
+        return [missing_track("tasks", title, "There is no event log, or no task in it.")]
+    found = tables.columns(
+        f"""
+        SELECT coalesce(executor_id, '?') AS executor, coalesce(host, '?') AS host,
+               app_index, stage_id, stage_attempt, task_attempt_id, status,
+               launch_wall_ns AS start, coalesce(finish_wall_ns, {axis.end_wall_ns}) AS finish
+        FROM tasks WHERE launch_wall_ns IS NOT NULL ORDER BY start, task_attempt_id
+        """
+    )
+    start, end = axis.from_wall(floats(found["start"])), axis.from_wall(floats(found["finish"]))
+    if not start.size:
+        return [missing_track("tasks", title, "No task of this application has a start time.")]
+    end = np.maximum(end, start)
+    running: Track = {
+        "id": "running",
+        "kind": "series",
+        "title": "Running tasks",
+        "unit": "count",
+        "help": (
+            "Mean number of task attempts running at once. Below the number of slots, cores wait "
+            "for work."
+        ),
+        "series": [
+            series_column(pack, "running", "running tasks", Line(occupancy(axis, start, end)))
+        ],
+    }
+    return [_lanes(found, start, end, pack), running]
+
+
+def _lanes(
+    found: dict[str, npt.NDArray[Any]],
+    start: npt.NDArray[np.float64],
+    end: npt.NDArray[np.float64],
+    pack: Pack,
+) -> Track:
+    total = start.size
+    keep = np.arange(total)
+    if total > MAX_TASKS:
+        keep = np.sort(np.argsort(start - end, kind="stable")[:MAX_TASKS])
+    executors = texts(found["executor"])
+    hosts = texts(found["host"])
+    lane_of, labels = _assign_lanes(keep, executors, hosts, start, end)
+    shown = lane_of < MAX_LANES
+    keep, lane_of = keep[shown], lane_of[shown]
+    app, stage = integers(found["app_index"]), integers(found["stage_id"])
+    attempt = integers(found["stage_attempt"])
+    stages = sorted({(int(app[i]), int(stage[i]), int(attempt[i])) for i in keep})
+    place = {key: n for n, key in enumerate(stages)}
+    index = np.array([place[(int(app[i]), int(stage[i]), int(attempt[i]))] for i in keep], np.int64)
+    status = np.array(
+        [STATUSES.index(s) if s in STATUSES else 3 for s in texts(found["status"])], np.uint8
+    )
+    several = len({key[0] for key in stages}) > 1
+    notes = []
+    if total > MAX_TASKS:
+        notes.append(f"the longest {MAX_TASKS:,} of {total:,} task attempts are drawn")
+    if len(labels) > MAX_LANES:
+        notes.append(f"{MAX_LANES} of {len(labels)} lanes are drawn")
+    return {
+        "id": "tasks",
+        "kind": "tasks",
+        "title": "Tasks",
+        "help": (
+            "One bar per task attempt, in as many lanes as ran at once on each executor; the "
+            "colour tells the stage. Times are the driver's, to 1 ms; Spark may hand a slot "
+            "on a moment before it notes the end of the task in it."
+        ),
+        "lanes": labels[:MAX_LANES],
+        "stages": [
+            {
+                "app_index": a,
+                "stage_id": s,
+                "stage_attempt": t,
+                "label": stage_label(a, s, t, several),
+            }
+            for a, s, t in stages
+        ],
+        "statuses": list(STATUSES),
+        "columns": {
+            "start": pack.add("tasks.start", start[keep]),
+            "length": pack.add("tasks.length", (end[keep] - start[keep]).astype(np.float32)),
+            "lane": pack.add("tasks.lane", smallest_uint(lane_of)),
+            "stage": pack.add("tasks.stage", smallest_uint(index)),
+            "status": pack.add("tasks.status", status[keep]),
+            "id": pack.add("tasks.id", integers(found["task_attempt_id"])[keep].astype(np.float64)),
+        },
+        "note": "; ".join(notes) or None,
+    }
+
+
+def _assign_lanes(
+    keep: npt.NDArray[np.int64],
+    executors: list[str],
+    hosts: list[str],
+    start: npt.NDArray[np.float64],
+    end: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.int64], list[dict[str, str]]]:
+    """Lowest free lane of the task's executor, tasks in order of start."""
+    free: dict[str, list[int]] = {}
+    busy: dict[str, list[tuple[float, int]]] = {}
+    used: dict[str, int] = {}
+    host_of: dict[str, str] = {}
+    local = np.zeros(keep.size, np.int64)
+    for place, i in enumerate(keep.tolist()):
+        name = executors[i]
+        running, idle = busy.setdefault(name, []), free.setdefault(name, [])
+        while running and running[0][0] <= start[i]:
+            heapq.heappush(idle, heapq.heappop(running)[1])
+        if idle:
+            lane = heapq.heappop(idle)
+        else:
+            lane = used.get(name, 0)
+            used[name] = lane + 1
+        early = min(MAX_OVERLAP_MS, OVERLAP_SHARE * float(end[i] - start[i]))
+        heapq.heappush(running, (float(end[i]) - early, lane))
+        local[place] = lane
+        host_of[name] = hosts[i]
+    first: dict[str, int] = {}
+    labels: list[dict[str, str]] = []
+    for name in sorted(used, key=lambda n: (len(n), n)):
+        first[name] = len(labels)
+        labels += [
+            {"executor": name, "host": host_of[name], "slot": str(slot)}
+            for slot in range(used[name])
+        ]
+    base = np.array([first[executors[i]] for i in keep.tolist()], np.int64)
+    return base + local, labels
+
+
+def _pauses(tables: Tables, axis: Axis, pack: Pack) -> Track:
+    parts: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[str], int]] = []
+    hosts = _hosts_by_pid(tables)
+    unplaced = 0
+    if tables.has("gc_pauses"):
+        found = tables.columns(
+            "SELECT pid, start_mono_ns, start_wall_ns, duration_ns, kind, cause "
+            "FROM gc_pauses ORDER BY pid, start_mono_ns"
+        )
+        at = _place(axis, found["pid"], found["start_mono_ns"], found["start_wall_ns"], hosts)
+        names = [
+            f"{kind} ({cause})" if cause else kind
+            for kind, cause in zip(texts(found["kind"]), texts(found["cause"]), strict=True)
+        ]
+        parts.append((at, floats(found["duration_ns"]) / 1e6, names, 0))
+    if tables.has("safepoints"):
+        found = tables.columns(
+            "SELECT pid, end_mono_ns - total_ns AS start, total_ns, operation "
+            "FROM safepoints ORDER BY pid, end_mono_ns"
+        )
+        at = _place(axis, found["pid"], found["start"], None, hosts)
+        parts.append((at, floats(found["total_ns"]) / 1e6, texts(found["operation"]), 1))
+    if not parts:
+        return missing_track("pauses", "Pauses", "The run has no GC or safepoint log.")
+    start = np.concatenate([p[0] for p in parts])
+    length = np.concatenate([p[1] for p in parts])
+    names = [name for p in parts for name in p[2]]
+    row = np.concatenate([np.full(p[0].size, p[3], np.int64) for p in parts])
+    keep = np.flatnonzero(~np.isnan(start))
+    unplaced = start.size - keep.size
+    if not keep.size:
+        why = "have no time that can be joined with the other clocks" if unplaced else "are none"
+        return missing_track("pauses", "Pauses", f"Pauses of this run {why}.")
+    notes = [f"{unplaced} pauses without a time that can be placed"] if unplaced else []
+    if keep.size > MAX_PAUSES:
+        notes.append(f"the longest {MAX_PAUSES:,} of {keep.size:,} are drawn")
+        keep = np.sort(keep[np.argsort(-length[keep], kind="stable")[:MAX_PAUSES]])
+    distinct = sorted({names[i] for i in keep})
+    place = {name: n for n, name in enumerate(distinct)}
+    return {
+        "id": "pauses",
+        "kind": "pauses",
+        "title": "GC and safepoints",
+        "help": (
+            "Moments in which all Java threads of a process stood still: pauses of the garbage "
+            "collector, and below them every safepoint of the JVM (collections among them)."
+        ),
+        "rows": ["GC pauses", "safepoints"],
+        "names": distinct,
+        "columns": {
+            "start": pack.add("pauses.start", start[keep]),
+            "length": pack.add("pauses.length", length[keep].astype(np.float32)),
+            "row": pack.add("pauses.row", row[keep].astype(np.uint8)),
+            "name": pack.add(
+                "pauses.name", smallest_uint(np.array([place[names[i]] for i in keep], np.int64))
+            ),
+        },
+        "note": "; ".join(notes) or None,
+    }
+
+
+def _hosts_by_pid(tables: Tables) -> dict[int, str]:
+    if not tables.has("processes"):
+        return {}
+    return {int(pid): host for pid, host in tables.query("SELECT pid, host FROM processes")}
+
+
+def _place(
+    axis: Axis,
+    pids: npt.NDArray[Any],
+    mono: npt.NDArray[Any],
+    wall: npt.NDArray[Any] | None,
+    hosts: dict[int, str],
+) -> npt.NDArray[np.float64]:
+    at = np.full(len(pids), np.nan)
+    stamps, pid = floats(mono), integers(pids)
+    for one in np.unique(pid):
+        placed = axis.from_mono(stamps[pid == one], hosts.get(int(one)))
+        if placed is not None:
+            at[pid == one] = placed
+    if wall is not None:
+        fallback = axis.from_wall(floats(wall))
+        at = np.where(np.isnan(at), fallback, at)
+    return at

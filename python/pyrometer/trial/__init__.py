@@ -1,0 +1,1 @@
+"""One launch of one treatment, as values: factors, levels, trials."""

@@ -1,0 +1,252 @@
+"""Factors and levels: what `--set factor=level` takes, checked against ``schema/conf.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.schema import schema_folder
+
+Level = str | int | float
+
+_SIZE = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One declaration of ``schema/conf.toml``; `doc`, `refused` and `needs` are for people."""
+
+    name: str
+    type: str
+    scope: str
+    restart: bool
+    doc: str
+    dear: bool = False
+    unit: str | None = None
+    range: tuple[float, float] | None = None
+    choices: tuple[str, ...] = ()
+    refused: str | None = None
+    pattern: str | None = None
+    example: str | None = None
+    file: str | None = None
+    needs: str | None = None
+
+    def matches(self, name: str) -> bool:
+        """Whether this declaration is about the factor `name`."""
+        if self.name.endswith("*"):
+            return name.startswith(self.name[:-1]) and len(name) >= len(self.name)
+        return name == self.name
+
+
+@cache
+def factors() -> tuple[Factor, ...]:
+    """Every declared factor; exact names stand before the families they belong to."""
+    text = (schema_folder() / "conf.toml").read_text(encoding="utf-8")
+    return tuple(
+        Factor(
+            **{
+                **body,
+                "range": tuple(body["range"]) if "range" in body else None,
+                "choices": tuple(body.get("choices", ())),
+            }
+        )
+        for body in tomllib.loads(text)["factor"]
+    )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """Nearest known word, as a question; ``None`` if nothing is near."""
+    near = _nearest(word, known)
+    return f"did you mean {near!r}?" if near else None
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
+
+
+def find_factor(name: str, own: Mapping[str, Iterable[str]] | None = None) -> Factor:
+    """Find the declaration of a factor.
+
+    Raises
+    ------
+    UsageError
+        If there is no such factor.
+    """
+    for factor in factors():
+        if factor.matches(name):
+            return factor
+    known = {f.name for f in factors() if not f.name.endswith("*")} | set(own or ())
+    remedy = did_you_mean(name, known | {word.rsplit(".", 1)[-1] for word in own or ()})
+    raise UsageError(
+        f"unknown factor {name!r}",
+        remedy or "known factors: " + ", ".join(sorted(known)) + ", spark.<any Spark setting>",
+    )
+
+
+def parse_treatment(
+    settings: Iterable[str], own: Mapping[str, Iterable[str]] | None = None
+) -> dict[str, Level]:
+    """Read ``factor=level`` settings into a treatment.
+
+    Parameters
+    ----------
+    settings : iterable of str
+        As given with ``--set``.
+    own : mapping, optional
+        Factors that a built-in workload declares, with their levels; the last word of such a
+        factor (``variant`` for ``workload.variant``) is enough.
+
+    Raises
+    ------
+    UsageError
+        Unknown factor or level, a factor given twice.
+    CapabilityError
+        A factor that this version cannot honour.
+
+    Examples
+    --------
+    >>> parse_treatment(["jvm.heap=2g", "layout.tasks=2", "spark.sql.adaptive.enabled=false"])
+    {'jvm.heap': 2147483648, 'layout.tasks': 2, 'spark.sql.adaptive.enabled': 'false'}
+    """
+    levels = {name: list(known) for name, known in (own or {}).items()}
+    short = {name.rsplit(".", 1)[-1]: name for name in levels}
+    treatment: dict[str, Level] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = short.get(name.strip(), name.strip())
+        if not equals or not name:
+            raise UsageError(
+                f"--set {setting!r} is not of the form factor=level",
+                "for example --set jvm.heap=2g",
+            )
+        if name in treatment:
+            raise UsageError(f"factor {name!r} is set twice", "give each factor once")
+        treatment[name] = _level(name, text.strip(), levels)
+    return treatment
+
+
+def _level(name: str, text: str, own: Mapping[str, list[str]]) -> Level:
+    if name in own:
+        # The workload knows its levels, integers among them: it says what is wrong with one.
+        return text
+    factor = find_factor(name, own)
+    if factor.refused:
+        _misspelt(factor, name)
+        raise CapabilityError(f"factor {name!r} cannot be set: {factor.refused}")
+    if factor.scope == "workload" and factor.name != "workload.scale":
+        known = f" (it has {', '.join(own)})" if own else ""
+        raise UsageError(
+            f"factor {name!r} is for workloads that declare it{known}",
+            "pyrometer workloads show NAME lists what a workload declares",
+        )
+    return parse_level(factor, name, text)
+
+
+def _misspelt(family: Factor, name: str) -> None:
+    # A family (cgroup.*) takes in every name of that beginning, slips of the pen among them.
+    if not family.name.endswith("*"):
+        return
+    front = family.name[:-1]
+    members = {f.name.removeprefix(front) for f in factors() if f.name.startswith(front)} - {"*"}
+    near = _nearest(name.removeprefix(front), members)
+    if near:
+        raise UsageError(f"unknown factor {name!r}", f"did you mean '{front}{near}'?")
+
+
+def parse_level(factor: Factor, name: str, text: str) -> Level:
+    """Read one level of a factor.
+
+    Raises
+    ------
+    UsageError
+        If the text is no level of this factor, with the levels it has.
+    """
+    if not text and factor.type != "text":
+        raise UsageError(f"factor {name!r} has no level", factor.doc)
+    if factor.choices and text not in factor.choices:
+        remedy = did_you_mean(text, factor.choices) or f"one of: {', '.join(factor.choices)}"
+        raise UsageError(f"{name} has no level {text!r}", remedy)
+    if factor.type in ("int", "float"):
+        return _in_range(factor, name, _number(factor, name, text), text)
+    if factor.type == "size":
+        return _in_range(factor, name, size_of(name, text), text)
+    if factor.type == "cpus":
+        parse_cpus(text)
+    if factor.pattern and not re.fullmatch(factor.pattern, text):
+        raise UsageError(f"{name} has no level {text!r}", f"for example {factor.example}")
+    return text
+
+
+def _number(factor: Factor, name: str, text: str) -> int | float:
+    try:
+        return int(text) if factor.type == "int" else float(text)
+    except ValueError:
+        raise UsageError(
+            f"{name}={text}: not a number of {factor.unit}",
+            f"for example --set {name}={factor.example or 2}",
+        ) from None
+
+
+def size_of(name: str, text: str) -> int:
+    """Read a size in bytes.
+
+    Examples
+    --------
+    >>> size_of("jvm.heap", "2g")
+    2147483648
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"{name}={text}: not a size", f"for example --set {name}=2g")
+    return int(match[1]) * _UNITS[match[2].lower()]
+
+
+def _in_range(factor: Factor, name: str, value: int | float, text: str) -> int | float:
+    if factor.range and not factor.range[0] <= value <= factor.range[1]:
+        low, high = factor.range
+        raise UsageError(
+            f"{name}={text}: out of range", f"from {low:g} to {high:g} {factor.unit or ''}".rstrip()
+        )
+    return value
+
+
+def parse_cpus(text: str) -> int | frozenset[int]:
+    """Read a number of CPUs or a set of them.
+
+    Examples
+    --------
+    >>> parse_cpus("2"), sorted(parse_cpus("0,2-3"))
+    (2, [0, 2, 3])
+
+    Raises
+    ------
+    UsageError
+        If it is neither.
+    """
+    wrong = UsageError(f"host.cpus={text}: neither a number nor a set of CPUs", "2, or 0,2-3")
+    if re.fullmatch(r"[0-9]{1,5}", text):
+        if int(text) == 0:
+            raise wrong
+        return int(text)
+    cpus: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", part)
+        if match is None:
+            raise wrong
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise wrong
+        cpus.update(range(first, last + 1))
+    return frozenset(cpus)

@@ -1,0 +1,95 @@
+"""A trial: one launch of one treatment, as a pure value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pyrometer.core.errors import UsageError
+from pyrometer.trial.factors import Level
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What to launch once.
+
+    Parameters
+    ----------
+    name : str or None
+        A built-in workload; ``None`` for a command.
+    command : tuple of str
+        The user's command; empty for a built-in workload.
+    treatment : mapping
+        Levels by factor, as :func:`pyrometer.trial.factors.parse_treatment` gives them.
+    profile : str
+        ``off``, ``light``, ``full`` or a list of event kinds.
+    iterations : int
+        Measured iterations (built-in workloads; a command is one).
+    warmup : int or "auto"
+        Iterations before the measured ones; ``"auto"`` is one.
+    scale : str
+        ``test``, ``default``, ``seed`` or a number.
+    run_dir : Path or None
+        Where to write; ``None``: a new folder under ``./pyrometer-runs``.
+    push : str or None
+        Address of a Pyroscope server that gets the profiles while the application runs.
+    tier : str or None
+        How well to look at threads, ``T0`` to ``T3``; ``None``: the best that the host allows.
+    timeout_s : float or None
+        Longest time of the application, in seconds; then it is ended. ``None``: none.
+    canaries : bool
+        Whether what the machine attains is measured before each iteration of a workload.
+    turns : tuple of (mapping, tuple of int)
+        Treatments that take turns in one JVM: levels of each on top of `treatment`, and the
+        positions of its iterations.
+    meeting : (str, int, int) or None
+        Folder in which it meets the trials that run at once with it; its side; how many they are.
+    overlap : (float, float) or None
+        How those that meet overlap: seconds after which this one, and the last one, begins what is
+        measured, all of it under load of the others. ``None``: their iterations are in step.
+    beside : tuple of str
+        Workloads that run at once with it, for the record.
+    """
+
+    name: str | None = None
+    command: tuple[str, ...] = ()
+    treatment: Mapping[str, Level] = field(default_factory=dict)
+    profile: str = "full"
+    iterations: int = 3
+    warmup: int | Literal["auto"] = "auto"
+    scale: str = "default"
+    run_dir: Path | None = None
+    push: str | None = None
+    tier: str | None = None
+    timeout_s: float | None = None
+    canaries: bool = False
+    turns: tuple[tuple[Mapping[str, str], tuple[int, ...]], ...] = ()
+    meeting: tuple[str, int, int] | None = None
+    overlap: tuple[float, float] | None = None
+    beside: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.name) == bool(self.command):
+            raise UsageError(
+                "give either the name of a workload or a command after --",
+                "pyrometer run parquet-scan   or   pyrometer run -- spark-submit my_app.py",
+            )
+        if self.iterations < 1:
+            raise UsageError(f"--iterations {self.iterations}: at least one is needed")
+        if self.warmup != "auto" and self.warmup < 0:
+            raise UsageError(f"--warmup {self.warmup}: not negative, or auto")
+
+    @property
+    def label(self) -> str:
+        """Short name for people and folders: the workload, or what the command starts."""
+        if self.name:
+            path = Path(self.name)
+            if path.suffix not in (".sql", ".yaml", ".yml"):
+                return self.name if self.name == path.name else path.absolute().name
+            return path.absolute().parent.name if path.stem == "workload" else path.stem
+        for word in self.command[1:]:
+            if word.endswith((".py", ".jar", ".sql", ".R")):
+                return Path(word).stem
+        return Path(self.command[0]).name

@@ -1,0 +1,152 @@
+"""YAML that people write: plain values, each with its line and column for messages.
+
+What the models of files that users write in YAML have in common.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError, WithJsonSchema
+
+from pyrometer.core.errors import UsageError
+from pyrometer.trial.factors import did_you_mean
+
+Model = TypeVar("Model", bound=BaseModel)
+Path = tuple[str | int, ...]
+
+
+class _Loader(yaml.SafeLoader):
+    """Every scalar is the text that stands there (`off`, `007`, `1:30`); nothing, or ~, is null.
+
+    What reads the value decides what is a number: YAML's own rules turn words into truth values.
+    """
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"~?\Z"), ["~", ""])
+
+
+@dataclass(frozen=True)
+class Document:
+    """A value and where its parts stand.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, for messages.
+    value : Any
+        Mappings, lists, text, null.
+    marks : mapping
+        Line and column (from 1) by path; of a mapping's item, those of its key.
+    """
+
+    name: str
+    value: Any
+    marks: Mapping[Path, tuple[int, int]]
+
+    def where(self, path: Iterable[str | int]) -> str:
+        """Name a place as ``file:line:column``; that of the nearest part that is there."""
+        steps = tuple(path)
+        while steps not in self.marks and steps:
+            steps = steps[:-1]
+        line, column = self.marks.get(steps, (1, 1))
+        return f"{self.name}:{line}:{column}"
+
+
+def parse(text: str, name: str) -> Document:
+    r"""Read one document.
+
+    Raises
+    ------
+    UsageError
+        If it is no YAML, has a key twice, or uses aliases; the message says where.
+
+    Examples
+    --------
+    >>> found = parse("a: 1\nb: [off, 2.5]", "x.yaml")
+    >>> found.value, found.where(["b", 1])
+    ({'a': '1', 'b': ['off', '2.5']}, 'x.yaml:2:10')
+    """
+    marks: dict[Path, tuple[int, int]] = {}
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is not None:
+            _mark(node, (), marks, name, set())
+        value = None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
+        raise UsageError(f"{where}: not YAML: {error.problem}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"{name}: not YAML: {error}") from error
+    return Document(name, value, marks)
+
+
+def validate(model: type[Model], document: Document) -> Model:
+    """Make `model` of a document.
+
+    Raises
+    ------
+    UsageError
+        With the first problem, its place, and for an unknown key the nearest known one.
+    """
+    try:
+        return model.model_validate(document.value)
+    except ValidationError as error:
+        found = error.errors()
+        first = next((e for e in found if e["type"] == "extra_forbidden"), found[0])
+        where = document.where(first["loc"])
+        if first["type"] == "extra_forbidden":
+            key = str(first["loc"][-1])
+            known = _known(model)
+            remedy = did_you_mean(key, known)
+            raise UsageError(f"{where}: unknown key {key!r}", remedy) from error
+        path = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{where}: {path + ': ' if path else ''}{first['msg']}") from error
+
+
+def _known(model: type[BaseModel]) -> set[str]:
+    schema = model.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return {key for part in parts for key in part.get("properties", {})}
+
+
+def _mark(
+    node: yaml.Node, path: Path, marks: dict[Path, tuple[int, int]], name: str, seen: set[int]
+) -> None:
+    line, column = node.start_mark.line + 1, node.start_mark.column + 1
+    if id(node) in seen:
+        raise UsageError(f"{name}:{line}:{column}: aliases (*name) are not used here")
+    seen.add(id(node))
+    marks.setdefault(path, (line, column))
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            place = (key.start_mark.line + 1, key.start_mark.column + 1)
+            where = f"{name}:{place[0]}:{place[1]}"
+            if not isinstance(key, yaml.ScalarNode):
+                raise UsageError(f"{where}: a key must be a word")
+            if (*path, key.value) in marks:
+                raise UsageError(f"{where}: {key.value!r} stands here twice")
+            marks[*path, key.value] = place
+            _mark(value, (*path, key.value), marks, name, seen)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _mark(value, (*path, index), marks, name, seen)
+
+
+Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
+"""Read as the text that stands there; editors that know YAML's own rules may see something else."""
+
+
+def empty_is_default(cls: type, value: Any) -> Any:
+    """Take a key with nothing after it, a null in YAML, as if it were not there."""
+    if isinstance(value, dict):
+        return {key: one for key, one in value.items() if one is not None}
+    return {} if value is None else value

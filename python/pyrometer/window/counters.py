@@ -1,0 +1,168 @@
+"""Growth of cumulative counters inside a window.
+
+A reading says what was added since the one before. A thread that slept is not read, so its
+addition belongs to the last sampling period before the reading, not to the whole gap; a process or
+host series is read before every change, so straight lines between its readings are right.
+"""
+
+from __future__ import annotations
+
+from pyrometer.store import tables
+from pyrometer.window.scope import Scope
+
+OTHER = tables.OTHER
+role_case = tables.role_case
+BUSY = ("cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns")
+"""Series of the host that add up to the time its CPUs worked."""
+_DEFAULT_PERIOD_NS = 50_000_000
+
+
+def period_ns(scope: Scope) -> int:
+    """Give the sampling period of the probe: the median time between its passes."""
+    found = scope.tables.scalar(
+        "SELECT median(gap)::BIGINT FROM (SELECT t - lag(t) OVER (ORDER BY t) AS gap FROM"
+        " (SELECT DISTINCT t_mono_ns AS t FROM os_series WHERE name = 'passes_count'))"
+    )
+    return int(found) if found else _DEFAULT_PERIOD_NS
+
+
+def define_threads(scope: Scope) -> None:
+    """Make ``w_threads``: what each thread used in the window, with its role.
+
+    Columns: pid, tid, comm, role, run_ns, run_delay_ns, readings_count. A thread is a task's where
+    the plugin's spans say so; else its name decides (``schema/roles.toml``).
+    """
+    define_steps(scope)
+    scope.tables.define("w_threads", _threads_sql())
+
+
+def define_steps(scope: Scope) -> None:
+    """Make ``thread_steps``: what each thread's counters grew by from one reading to the next.
+
+    Columns: pid, tid, comm, since, t, run, delay. The growth lies between ``since`` and ``t``.
+    """
+    if "thread_steps" not in scope.tables.defined:
+        scope.tables.define("thread_steps", _steps_sql(period_ns(scope)))
+
+
+def _steps_sql(period: int) -> str:
+    return f"""
+    WITH steps AS (
+      SELECT pid, tid, comm, t_mono_ns AS t, run_ns, run_delay_ns,
+        lag(t_mono_ns) OVER th AS t0, lag(run_ns) OVER th AS run0,
+        lag(run_delay_ns) OVER th AS delay0
+      FROM thread_counters WINDOW th AS (PARTITION BY pid, tid ORDER BY t_mono_ns)),
+    grown AS (
+      SELECT pid, tid, comm, t, t0,
+        run_ns - coalesce(run0, 0) AS run, run_delay_ns - coalesce(delay0, 0) AS delay
+      FROM steps WHERE t0 IS NULL OR run_ns >= run0)
+    SELECT pid, tid, comm, t, run, delay,
+      least(greatest(coalesce(t0, t - greatest({period}, run + delay)),
+        t - greatest({period}, run + delay)), t - 1) AS since
+    FROM grown WHERE run > 0 OR delay > 0 OR t0 IS NULL
+    """
+
+
+def _threads_sql() -> str:
+    return f"""
+    WITH cut AS (
+      SELECT s.pid, s.tid, s.comm, s.run, s.delay,
+        greatest(0, least(s.t, w.end_mono_ns) - greatest(s.since, w.start_mono_ns))::DOUBLE
+          / (s.t - s.since) AS inside
+      FROM thread_steps s JOIN w ON s.t > w.start_mono_ns AND s.since < w.end_mono_ns),
+    used AS (
+      SELECT pid, tid, last(comm) AS comm, sum(run * inside)::BIGINT AS run_ns,
+        sum(delay * inside)::BIGINT AS run_delay_ns, count(*) AS readings_count
+      FROM cut GROUP BY pid, tid)
+    SELECT u.*, coalesce(t.role, {role_case("u.comm")}) AS role
+    FROM used u LEFT JOIN (SELECT DISTINCT pid, tid, 'task' AS role FROM spans) t USING (pid, tid)
+    """
+
+
+def define_series(scope: Scope) -> None:
+    """Make ``w_series``: growth of cumulative host and process series in the window."""
+    _define_growth(scope, "w_series", "w")
+
+
+def define_busy_series(scope: Scope) -> None:
+    """Make ``b_series``: the same over those times of the window in which a stage was running."""
+    offset = scope.offset_ns or 0
+    scope.tables.define(
+        "b",
+        f"""
+        WITH cut AS (
+          SELECT greatest(s.submit_wall_ns - {offset}, w.start_mono_ns) AS since,
+            least(s.complete_wall_ns - {offset}, w.end_mono_ns) AS until
+          FROM stages s JOIN w ON s.submit_wall_ns < w.end_wall_ns
+            AND s.complete_wall_ns > w.start_wall_ns),
+        marked AS (
+          SELECT *, max(until) OVER (ORDER BY since, until
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+          FROM cut WHERE until > since),
+        islands AS (
+          SELECT *, sum(CASE WHEN before >= since THEN 0 ELSE 1 END)
+            OVER (ORDER BY since, until ROWS UNBOUNDED PRECEDING) AS island
+          FROM marked)
+        SELECT min(since) AS start_mono_ns, max(until) AS end_mono_ns FROM islands GROUP BY island
+        """,
+    )
+    _define_growth(scope, "b_series", "b")
+
+
+def _define_growth(scope: Scope, name: str, stretches: str) -> None:
+    scope.tables.define(
+        name,
+        f"""
+        WITH steps AS (
+          SELECT scope, name, t_mono_ns AS t, value,
+            lag(t_mono_ns) OVER s AS t0, lag(value) OVER s AS value0
+          FROM os_series
+          WHERE (scope = 'host' AND (name LIKE 'cpu_%' OR name LIKE 'swapped_%'))
+             OR (scope LIKE 'process/%' AND name IN ('cpu_ns', 'rchar_bytes', 'read_bytes',
+               'minor_faults_count', 'major_faults_count'))
+             OR (scope = 'probe' AND name = 'own_cpu_ns')
+             OR (scope LIKE 'kernel/%' AND name = 'cpu_ns')
+          WINDOW s AS (PARTITION BY scope, name ORDER BY t_mono_ns)),
+        first_reading AS (
+          -- What a process had used when it was first seen was used since it began.
+          SELECT s.scope, s.name, s.t, s.value,
+            least(coalesce(b.value, s.t - 1), s.t - 1) AS t0
+          FROM steps s JOIN os_series b ON b.scope = s.scope AND b.name = 'start_time_mono_ns'
+          WHERE s.t0 IS NULL AND s.scope LIKE 'process/%'),
+        grown AS (
+          SELECT scope, name, t0, t, value - value0 AS growth FROM steps
+          WHERE t0 IS NOT NULL AND value >= value0
+          UNION ALL SELECT scope, name, t0, t, value FROM first_reading),
+        waited_for AS (
+          -- The kernel adds the bytes of a child that was waited for to its parent's: they would
+          -- count twice. The parent's first step that can hold them does; in one pass of the probe
+          -- the parent may be read before its child.
+          SELECT p.scope, p.name, min(p.t) AS t, c.value
+          FROM (SELECT scope, name, max(t_mono_ns) AS ended, max(value) AS value FROM os_series
+            WHERE scope LIKE 'process/%' AND name IN ('rchar_bytes', 'read_bytes')
+            GROUP BY ALL HAVING max(value) > 0) c
+          JOIN os_series e ON e.scope = c.scope AND e.name = 'parent_pid'
+          JOIN grown p ON p.scope = 'process/' || e.value AND p.name = c.name
+            AND p.t > greatest(c.ended, e.t_mono_ns - {period_ns(scope)}) AND p.growth >= c.value
+          GROUP BY p.scope, p.name, c.scope, c.value),
+        own AS (
+          SELECT g.scope, g.name, g.t0, g.t,
+            greatest(0, g.growth - coalesce(sum(c.value), 0)) AS growth
+          FROM grown g LEFT JOIN waited_for c USING (scope, name, t)
+          GROUP BY g.scope, g.name, g.t0, g.t, g.growth)
+        SELECT g.scope, g.name,
+          sum(growth::DOUBLE
+            * greatest(0, least(t, w.end_mono_ns) - greatest(t0, w.start_mono_ns))
+            / greatest(t - t0, 1)::DOUBLE)::BIGINT AS growth
+        FROM own g JOIN {stretches} w ON g.t > w.start_mono_ns AND g.t0 < w.end_mono_ns
+        GROUP BY ALL
+        """,
+    )
+
+
+def growth(scope: Scope, where: str, table: str = "w_series") -> dict[str, int]:
+    """Sum of the growth of series by name, over the scopes that ``where`` keeps."""
+    rows = scope.tables.query(
+        f"SELECT name, sum(growth)::BIGINT FROM {table} WHERE {where} GROUP BY ALL"
+    )
+    return {name: int(value) for name, value in rows if value is not None}

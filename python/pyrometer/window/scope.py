@@ -1,0 +1,183 @@
+"""A run cut to a window: temporary views that every account reads.
+
+=============  =====================================================================
+``w``          stretches of time of the window, on both clocks
+``w_stages``   stage attempts of the window
+``w_tasks``    task attempts of the window, with iteration and SQL execution
+``run_tasks``  the same of the whole run
+``w_sql``      SQL executions of the window
+``w_samples``  profiler samples of the window, without their stacks
+``w_spans``    task spans that touch the window, cut to it
+=============  =====================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pyrometer.store import Run, Tables
+from pyrometer.window.windows import Window, clock_offset_ns
+
+
+@dataclass
+class Scope:
+    """A run and a window, with the temporary views in place."""
+
+    run: Run
+    window: Window
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _define(self.run.tables, self.window)
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of the run."""
+        return self.run.tables
+
+    @cached_property
+    def offset_ns(self) -> int | None:
+        """Unix time minus CLOCK_MONOTONIC."""
+        return clock_offset_ns(self.run)
+
+    @property
+    def has_mono(self) -> bool:
+        """Whether data on the monotonic clock can be cut to the window."""
+        return self.window.has_mono
+
+    def has(self, table: str) -> bool:
+        """Whether the run has rows of ``table`` at all."""
+        return self.tables.has(table)
+
+    @cached_property
+    def task_cpu_ns(self) -> int | None:
+        """CPU of tasks in the window: of spans where the plugin ran, else Spark's counter."""
+        spans = self.tables.scalar("SELECT sum(cpu_ns * inside)::BIGINT FROM w_spans")
+        if spans is not None:
+            return int(spans)
+        counter = self.tables.scalar("SELECT sum(executor_cpu_time_ns)::BIGINT FROM w_tasks")
+        return None if counter is None else int(counter)
+
+
+_APP_OF_PID = (
+    "SELECT p.pid, min(a.app_index) AS app_index FROM processes p"
+    " JOIN apps a USING (app_id) GROUP BY p.pid"
+)
+
+
+def _define(tables: Tables, window: Window) -> None:
+    rows = ", ".join(
+        f"({i.start_wall_ns}::BIGINT, {i.end_wall_ns}::BIGINT,"
+        f" {_sql(i.start_mono_ns)}, {_sql(i.end_mono_ns)})"
+        for i in window.intervals
+    )
+    names = "w(start_wall_ns, end_wall_ns, start_mono_ns, end_mono_ns)"
+    empty = "(SELECT 0::BIGINT, 0::BIGINT, NULL::BIGINT, NULL::BIGINT WHERE false)"
+    values = f"(VALUES {rows})" if rows else empty
+    tables.define("w", f"SELECT * FROM {values} AS {names}")
+    chosen = ", ".join(map(str, window.iterations))
+    only = f"WHERE s.iteration IN ({chosen})" if chosen else ""
+    if window.cut and window.intervals:
+        only = _touching(window, "s.submit_wall_ns", "s.complete_wall_ns")
+    tables.define("w_stages", f"SELECT * FROM stages s {only}")
+    if window.cut and window.intervals:
+        only = _touching(window, "s.launch_wall_ns", "s.finish_wall_ns")
+    _define_tasks(tables, only)
+    _define_sql(tables, chosen, window)
+    _define_samples(tables)
+    _define_spans(tables)
+
+
+def _touching(window: Window, start: str, end: str) -> str:
+    """Keep what touches the window; what has no end runs on."""
+    first, last = window.intervals[0].start_wall_ns, window.intervals[-1].end_wall_ns
+    return f"WHERE {start} < {last} AND coalesce({end}, {last}) > {first}"
+
+
+def _define_tasks(tables: Tables, only: str) -> None:
+    tables.connection.execute(
+        "CREATE OR REPLACE TEMP VIEW run_tasks AS SELECT t.*, s.iteration, s.sql_id"
+        " FROM tasks t LEFT JOIN stages s USING (app_index, stage_id, stage_attempt)"
+    )
+    tables.connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW w_tasks AS SELECT * FROM run_tasks s {only}"
+    )
+
+
+def _define_sql(tables: Tables, chosen: str, window: Window) -> None:
+    marks = (
+        "SELECT app_index, sql_id, iteration FROM stages"
+        " UNION ALL SELECT app_index, sql_id, iteration FROM jobs"
+    )
+    only = f"WHERE m.iteration IN ({chosen})" if chosen else ""
+    if window.cut and window.intervals:
+        only = _touching(window, "q.start_wall_ns", "q.end_wall_ns")
+    tables.define(
+        "w_sql",
+        "SELECT q.*, m.iteration FROM sql_executions q LEFT JOIN"
+        f" (SELECT app_index, sql_id, min(iteration) AS iteration FROM ({marks})"
+        "  WHERE sql_id IS NOT NULL GROUP BY ALL) m USING (app_index, sql_id)"
+        f" {only}",
+    )
+
+
+def _define_samples(tables: Tables) -> None:
+    # The frame of a generated stage nearest the leaf of each stack. A method that other classes
+    # call gets a second entry, whose name ends in $.
+    tables.define(
+        "generated_methods",
+        "SELECT s.stack_id, arg_max(f.frame, s.i) AS frame FROM"
+        " (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS i"
+        "  FROM stacks WHERE stack_id IN"
+        "   (SELECT java_stack FROM samples WHERE codegen_stage_id IS NOT NULL)) s"
+        " JOIN (SELECT frame_id, {'class_name': class_name, 'method': rtrim(method, '$'),"
+        "   'line': line} AS frame FROM frames WHERE class_name LIKE"
+        "  '%.GeneratedClass$GeneratedIteratorForCodegenStage%') f USING (frame_id)"
+        " GROUP BY s.stack_id",
+    )
+    tables.define(
+        "w_samples",
+        "SELECT coalesce(a.app_index, CASE WHEN (SELECT count(*) FROM apps) = 1"
+        "  THEN (SELECT min(app_index) FROM apps) END) AS app_index,"
+        " x.pid, x.tid, x.t_ns, x.event, x.weight, x.state, x.wait_class, x.category, x.role,"
+        " x.java_stack,"
+        " x.task_attempt_id, x.stage_id, x.sql_id, x.node_id, x.operator, x.codegen_stage_id,"
+        " g.frame.class_name AS generated_class, g.frame.method AS method, g.frame.line AS line,"
+        # A wall sample may stand for several ticks of one sleep: hits counts ticks.
+        " greatest(1, round(x.weight / (SELECT greatest(min(y.weight), 1) FROM samples y"
+        "  WHERE y.event = x.event AND y.source IS DISTINCT FROM 'python')))::BIGINT AS hits"
+        " FROM samples x JOIN w ON"
+        "  x.t_ns >= CASE x.clock WHEN 'wall' THEN w.start_wall_ns ELSE w.start_mono_ns END AND"
+        "  x.t_ns < CASE x.clock WHEN 'wall' THEN w.end_wall_ns ELSE w.end_mono_ns END"
+        f" LEFT JOIN ({_APP_OF_PID}) a USING (pid)"
+        " LEFT JOIN generated_methods g ON g.stack_id = x.java_stack"
+        # Samples of Python processes are weighed, not counted: attribution.python_workers.
+        " WHERE x.event IN ('cpu', 'wall') AND x.source IS DISTINCT FROM 'python'",
+    )
+
+
+def _define_spans(tables: Tables) -> None:
+    """Spans cut to the window; ``inside`` is the part of the span that lies in it."""
+    tables.define(
+        "w_spans",
+        "SELECT coalesce(a.app_index, CASE WHEN (SELECT count(*) FROM apps) = 1"
+        "  THEN (SELECT min(app_index) FROM apps) END) AS app_index,"
+        " s.pid, s.tid, s.stage_id, s.stage_attempt, s.task_attempt_id, s.sql_id,"
+        " s.iteration, s.cpu_ns, s.allocated_bytes,"
+        " s.start_mono_ns AS span_start_ns, s.stop AS span_end_ns,"
+        " greatest(s.start_mono_ns, w.start_mono_ns) AS start_ns,"
+        " least(s.stop, w.end_mono_ns) AS end_ns,"
+        " (least(s.stop, w.end_mono_ns) - greatest(s.start_mono_ns, w.start_mono_ns))::DOUBLE"
+        "  / greatest(s.stop - s.start_mono_ns, 1) AS inside"
+        " FROM (SELECT *, coalesce(spans.end_mono_ns,"
+        "   (SELECT p.end_mono_ns FROM processes p WHERE p.pid = spans.pid LIMIT 1),"
+        "   (SELECT max(end_mono_ns) FROM w)) AS stop FROM spans) s"
+        " JOIN w ON s.start_mono_ns < w.end_mono_ns AND s.stop > w.start_mono_ns"
+        f" LEFT JOIN ({_APP_OF_PID}) a USING (pid)",
+    )
+
+
+def _sql(value: int | None) -> str:
+    return "NULL::BIGINT" if value is None else f"{value}::BIGINT"

@@ -1,0 +1,183 @@
+"""Windows: what a number is about. Each iteration, all measured ones, or the application.
+
+What was run, and which window of it numbers are about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from pyrometer.core.errors import UsageError
+from pyrometer.store import Run
+
+
+class RunFacts(BaseModel):
+    """What ran, where and how it ended."""
+
+    run_dir: str
+    workload: str | None = None
+    command: list[str] = Field(default_factory=list)
+    variant: dict[str, Any] = Field(default_factory=dict)
+    treatment: dict[str, Any] = Field(default_factory=dict)
+    treatment_origin: dict[str, str] = Field(default_factory=dict)
+    scale: str | float | None = None
+    profile: str | None = None
+    state: str | None = None
+    exit_code: int | None = None
+    spark_version: str | None = None
+    started_wall_ns: int | None = None
+    host: dict[str, Any] = Field(default_factory=dict)
+    conf_overlay: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class WindowFacts(BaseModel):
+    """What the numbers are about. Several iterations: the gaps between them are left out."""
+
+    name: str
+    iterations: list[int] = Field(default_factory=list)
+    start_wall_ns: int | None = None
+    end_wall_ns: int | None = None
+    start_mono_ns: int | None = None
+    end_mono_ns: int | None = None
+    length_ns: int | None = None
+
+
+APPLICATION = "application"
+MEASURED = "measured"
+BESIDE = ("attach", "probe")
+"""Profiles of runs that observed what was running already."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A stretch of time on both clocks; the monotonic one only where clocks are joined."""
+
+    start_wall_ns: int
+    end_wall_ns: int
+    start_mono_ns: int | None = None
+    end_mono_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """A named window: its iterations (none: everything) and its stretches of time.
+
+    ``cut`` says that an event log knows more than was observed: tasks, stages and executions that
+    do not touch the window are left out.
+    """
+
+    name: str
+    iterations: tuple[int, ...] = ()
+    intervals: tuple[Interval, ...] = field(default_factory=tuple)
+    cut: bool = False
+
+    @property
+    def has_mono(self) -> bool:
+        """Whether data on the monotonic clock can be cut to this window."""
+        return bool(self.intervals) and all(i.start_mono_ns is not None for i in self.intervals)
+
+    @property
+    def length_ns(self) -> int:
+        """Time in the window."""
+        return sum(i.end_wall_ns - i.start_wall_ns for i in self.intervals)
+
+    def facts(self) -> WindowFacts:
+        """Give the window as it is reported."""
+        first, last = (self.intervals[0], self.intervals[-1]) if self.intervals else (None, None)
+        return WindowFacts(
+            name=self.name,
+            iterations=list(self.iterations),
+            start_wall_ns=first.start_wall_ns if first else None,
+            end_wall_ns=last.end_wall_ns if last else None,
+            start_mono_ns=first.start_mono_ns if first else None,
+            end_mono_ns=last.end_mono_ns if last else None,
+            length_ns=self.length_ns if self.intervals else None,
+        )
+
+
+def clock_offset_ns(run: Run) -> int | None:
+    """Unix time minus CLOCK_MONOTONIC: the median of all pairs of readings."""
+    pairs = [
+        wall - mono for mono, wall in run.tables.query("SELECT mono_ns, wall_ns FROM clock_pairs")
+    ]
+    if run.manifest:
+        pairs += [p.wall_ns - p.mono_ns for p in run.manifest.clock_pairs]
+    return sorted(pairs)[len(pairs) // 2] if pairs else None
+
+
+def windows(run: Run) -> list[Window]:
+    """All windows of a run, the one that is shown unasked first.
+
+    A bare command is one iteration, and its only window is the application.
+    """
+    application = Window(APPLICATION, (), _application(run), _beside(run))
+    done = [
+        row
+        for row in run.tables.records(
+            "SELECT iteration, warmup, start_mono_ns, end_mono_ns, start_wall_ns, end_wall_ns"
+            " FROM iterations WHERE end_mono_ns IS NOT NULL AND end_wall_ns IS NOT NULL"
+            " ORDER BY iteration"
+        )
+        if row["end_mono_ns"] > row["start_mono_ns"]
+    ]
+    each = {
+        row["iteration"]: Interval(
+            row["start_wall_ns"],
+            # Lengths come from the clock that is never set.
+            row["start_wall_ns"] + row["end_mono_ns"] - row["start_mono_ns"],
+            row["start_mono_ns"],
+            row["end_mono_ns"],
+        )
+        for row in done
+    }
+    counted = [row["iteration"] for row in done if not row["warmup"]]
+    found = [Window(f"iteration/{i}", (i,), (each[i],)) for i in each]
+    if not counted:
+        return [application, *found]
+    measured = Window(MEASURED, tuple(counted), tuple(each[i] for i in counted))
+    return [measured, application, *found]
+
+
+def choose(run: Run, name: str | None) -> Window:
+    """Give the window of that name, or the one shown unasked.
+
+    Raises
+    ------
+    UsageError
+        If the run has no such window.
+    """
+    known = windows(run)
+    if name is None:
+        return known[0]
+    wanted = f"iteration/{name}" if name.isdigit() else name
+    for window in known:
+        if window.name == wanted:
+            return window
+    raise UsageError(
+        f"no window {name!r} in this run",
+        "--window " + " | ".join(w.name for w in known),
+    )
+
+
+def _beside(run: Run) -> bool:
+    """Whether only a part of what ran was observed."""
+    return run.manifest is not None and run.manifest.profile in BESIDE
+
+
+def _application(run: Run) -> tuple[Interval, ...]:
+    row = run.tables.record(
+        "SELECT min(coalesce(start_wall_ns, first_event_wall_ns)) AS start,"
+        " max(coalesce(end_wall_ns, last_event_wall_ns)) AS stop FROM apps"
+    )
+    start, stop = row.get("start"), row.get("stop")
+    if run.manifest and (start is None or stop is None or _beside(run)):
+        start, stop = run.manifest.started_wall_ns, run.manifest.ended_wall_ns
+    if start is None or stop is None or stop < start:
+        return ()
+    offset = clock_offset_ns(run)
+    if offset is None:
+        return (Interval(start, stop),)
+    return (Interval(start, stop, start - offset, stop - offset),)

@@ -1,1 +1,0 @@
-"""Workloads: what runs. Contract, registry, data cache, launch specification, runner process."""

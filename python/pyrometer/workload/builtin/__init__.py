@@ -1,1 +1,0 @@
-"""Workloads that come with Pyrometer, one module each."""

@@ -1,1 +1,0 @@
-"""Makers of data: the only part of workloads that imports DuckDB, Arrow and NumPy."""

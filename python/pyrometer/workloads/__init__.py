@@ -1,0 +1,1 @@
+"""What runs: the contract of a workload, the catalogue, data, the runner."""

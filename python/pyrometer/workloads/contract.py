@@ -1,0 +1,305 @@
+"""The `Workload` contract: what someone writes to have a program run, verified and measured.
+
+Only the standard library is imported here, and a workload's own module must follow: the runner
+process loads both in whatever Python the observed Spark needs, where nothing of ours but the
+package itself may be installed. Libraries that make data are imported inside `Workload.prepare`.
+
+Workloads whose data are one generated dataset, and whose right answer is known from it.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.workloads.spark import workloads_jar
+from pyrometer.workloads.values import (
+    DataFile,
+    IterationResult,
+    Mismatch,
+    Needs,
+    Prepared,
+    Progress,
+    Truth,
+    Variant,
+    WorkloadSpec,
+    no_progress,
+)
+
+if TYPE_CHECKING:
+    from pyrometer.workloads.data_cache import DataCache
+
+
+SCALE_NAMES = ("test", "default", "seed")
+
+GROUPS = {
+    "catalogue": "Programs that are bound by something known",
+    "suite": "Suites of queries",
+    "truth": "Programs with a declared truth, to test measurements with",
+}
+"""Groups in which workloads are listed, in this order, each with its title."""
+
+
+class Workload(abc.ABC):
+    """A program that can be run by name, with data made for it and a result that is verified.
+
+    Instances carry no state of a run: one object may prepare, run and verify any specification.
+
+    Attributes
+    ----------
+    name : str
+        What users type.
+    group : str
+        Where it is listed: one of `GROUPS`.
+    engine : str
+        What runs it: ``spark``, or ``process`` where it starts other programs and no Spark;
+        `setup` and `run` get ``None`` for the session then.
+    summary : str
+        One line.
+    description : str
+        What it does and why it is worth measuring.
+    source : str
+        Where it comes from.
+    expectation : str
+        What a reader should expect to see.
+    variants : Mapping[str, Variant]
+        By factor name (``workload.variant``, ``data.codec``); users may type the last word only.
+    scales : Mapping[str, int]
+        Size for ``test``, ``default`` and ``seed``.
+    scale_unit : str
+        What a size counts, for example ``"rows of web_sales"``.
+    needs : Needs
+        What must be installed.
+    repeats : bool
+        Whether every iteration must give the checksum of the first: for programs of which no
+        right answer is known.
+    """
+
+    name: ClassVar[str]
+    group: ClassVar[str] = "catalogue"
+    engine: ClassVar[str] = "spark"
+    summary: ClassVar[str]
+    description: ClassVar[str]
+    source: ClassVar[str]
+    expectation: ClassVar[str]
+    variants: ClassVar[Mapping[str, Variant]] = {}
+    scales: ClassVar[Mapping[str, int]]
+    scale_unit: ClassVar[str]
+    needs: ClassVar[Needs] = Needs()
+    repeats: ClassVar[bool] = False
+
+    def annotation(self, spec: WorkloadSpec) -> str | None:
+        """Name what its processes say of themselves, as ``pyrometer probe --annotate`` takes it."""
+        return None
+
+    @abc.abstractmethod
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Make the data, or find it in the cache. Same specification, same bytes.
+
+        Raises
+        ------
+        CapabilityError
+            If the disk has too little room or a library is missing.
+        """
+
+    def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
+        """Spark settings without which it would not be this workload; the user's values win."""
+        return {}
+
+    def limits(self, spec: WorkloadSpec) -> dict[str, str | int | float]:
+        """Limits of the host (factors ``cgroup.*``, ``cpu.quota``) that make it this workload.
+
+        They are applied to the whole application; the user's levels win.
+
+        Raises
+        ------
+        CapabilityError
+            If this host lacks what they need.
+        """
+        return {}
+
+    def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:  # noqa: B027
+        """Do once per session, before the first iteration and outside of it (register views)."""
+
+    def teardown(self, prepared: Prepared, spec: WorkloadSpec) -> None:  # noqa: B027
+        """Do once at the end, however it came: stop what `setup` started, even half."""
+
+    def read_files(self, prepared: Prepared, spec: WorkloadSpec) -> Sequence[str]:
+        """Absolute paths of the files that `run` reads, once `setup` is done."""
+        return [f"{prepared.root}/{file.path}" for file in prepared.files]
+
+    @abc.abstractmethod
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Run one iteration on a ``SparkSession``."""
+
+    @abc.abstractmethod
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """Compare a result with what is known: ``None`` if it is right."""
+
+    def truth(self, spec: WorkloadSpec) -> Truth | None:
+        """Say what a run is known to show, where the program was made for that; else ``None``."""
+        return None
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Estimate of the disk that the data takes, in bytes; 0 if there is no data."""
+        return 0
+
+    def describe(self) -> dict[str, Any]:
+        """Everything a reader needs to know, as JSON values."""
+        return {
+            "name": self.name,
+            "group": self.group,
+            "summary": self.summary,
+            "description": self.description,
+            "source": self.source,
+            "expectation": self.expectation,
+            "variants": {name: asdict(variant) for name, variant in self.variants.items()},
+            "scales": dict(self.scales),
+            "scale_unit": self.scale_unit,
+            "needs": {word: list(names) for word, names in asdict(self.needs).items()},
+        }
+
+
+def load(entry: str) -> Workload:
+    """Instantiate the workload at ``module:class``.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be imported or is no workload.
+    """
+    module_name, _, attribute = entry.partition(":")
+    try:
+        workload = getattr(importlib.import_module(module_name), attribute)()
+    except PyrometerError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"workload {entry} cannot be loaded: {type(error).__name__}: {error}",
+            "its module may import only the standard library and pyspark",
+        ) from error
+    if not isinstance(workload, Workload):
+        raise UsageError(
+            f"{entry} is a {type(workload).__name__}, not a workload",
+            "derive the class from pyrometer.workloads.contract.Workload",
+        )
+    return workload
+
+
+def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
+    """Turn `Prepared` into JSON values."""
+    return asdict(prepared)
+
+
+def prepared_from_json(value: Mapping[str, Any]) -> Prepared:
+    """Make `Prepared` from what `prepared_to_json` gave."""
+    known = {f.name for f in fields(Prepared)}
+    files = tuple(DataFile(**file) for file in value.get("files", ()))
+    return Prepared(**{**{k: v for k, v in value.items() if k in known}, "files": files})
+
+
+def parse_scale(workload: Workload, scale: str) -> int:
+    """Size that `scale` stands for.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a known name nor a positive number.
+    """
+    if scale in workload.scales:
+        return workload.scales[scale]
+    try:
+        size = float(scale)
+    except ValueError:
+        size = 0.0
+    if not 1 <= size < 1e15:
+        raise UsageError(
+            f"{workload.name} has no scale {scale!r}",
+            f"use one of {', '.join(workload.scales)}, or a number (of {workload.scale_unit})",
+        )
+    return int(size)
+
+
+NEEDS = Needs(python=("pyarrow", "numpy"))
+NEEDS_JVM = replace(NEEDS, jars=(workloads_jar(),))
+"""The same, and the programs that run in the JVM."""
+ROOM = 1_000_000
+"""Bytes for what does not grow with the data."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """What can be made, or found in the cache.
+
+    Parameters
+    ----------
+    name : str
+        Readable part of its folder's name.
+    recipe : Mapping
+        All that determines its bytes.
+    build : callable
+        ``build(folder, progress)`` writes the files and returns the facts.
+    """
+
+    name: str
+    recipe: Mapping[str, Any]
+    build: Callable[[Path, Progress], Mapping[str, Any]]
+
+
+class GeneratedWorkload(Workload):
+    """A workload of one dataset.
+
+    Attributes
+    ----------
+    tables : Mapping[str, str]
+        File or folder of each table, relative to the dataset.
+    unit_bytes : int
+        At most this many bytes are written for each unit of the scale.
+    """
+
+    needs = NEEDS
+    tables: ClassVar[Mapping[str, str]]
+    unit_bytes: ClassVar[int] = 20
+
+    @abc.abstractmethod
+    def dataset(self, spec: WorkloadSpec) -> Dataset:
+        """Say how the data are made."""
+
+    def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset | None:
+        """Say how the right answer is found, if not while the data are written: facts alone."""
+        return None
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Estimate the room from what a unit takes."""
+        return spec.size * self.unit_bytes + ROOM
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Make the data and the answer, or find them: facts of both, paths of the data."""
+
+        def ensure(what: Dataset, room: int) -> Prepared:
+            return cache.ensure(
+                what.name, what.recipe, what.build, bytes_needed=room, progress=progress
+            )
+
+        prepared = ensure(self.dataset(spec), self.bytes_needed(spec))
+        prepared = prepared.with_paths(**self.tables)
+        answer = self.answer(spec, prepared)
+        if answer is None:
+            return prepared
+        found = ensure(answer, ROOM)
+        return replace(
+            prepared,
+            facts={**prepared.facts, **found.facts},
+            recipe=f"{prepared.recipe}+{found.recipe}",
+        )

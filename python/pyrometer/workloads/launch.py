@@ -1,0 +1,249 @@
+"""What to start so that a workload runs: the value that the launcher takes over."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.workloads.contract import Workload, load
+from pyrometer.workloads.data_cache import DataCache
+from pyrometer.workloads.iterations import Turn
+from pyrometer.workloads.registry import resolve
+from pyrometer.workloads.spark import find_spark, import_folder
+from pyrometer.workloads.values import Prepared, Progress, WorkloadSpec, no_progress
+
+SPEC_FILE = "workload.json"
+"""Name of the runner's input inside ``raw/``."""
+
+DEFAULT_CONF = {
+    "spark.master": "local[*]",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Spark settings where neither the workload nor the user says otherwise."""
+
+SESSION = "spark.sql."
+"""Beginning of settings that are a session's, not the context's."""
+
+AUTO_WARMUP = 1
+"""Iterations that ``warmup="auto"`` stands for: one, for class loading and the JIT compiler."""
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """How to start the runner process of one trial.
+
+    Parameters
+    ----------
+    argv : tuple of str
+        Command line.
+    env : Mapping[str, str]
+        Variables to set on top of the inherited environment.
+    spark_conf : Mapping[str, str]
+        Spark settings that the runner applies; for information, they stand in the file it reads.
+    workload : WorkloadSpec
+        What runs, for ``manifest.workload``, without the levels by which turns differ.
+    prepared : Prepared
+        The data it reads.
+    warmup : int
+        Iterations before the measured ones.
+    stdout, stderr : {"capture", "inherit"}
+        Whether the stream goes to ``raw/stdout``/``raw/stderr`` or is the caller's.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    spark_conf: Mapping[str, str]
+    workload: WorkloadSpec
+    prepared: Prepared
+    warmup: int
+    stdout: Literal["capture", "inherit"] = "capture"
+    stderr: Literal["capture", "inherit"] = "capture"
+
+
+def launch_spec(
+    name: str,
+    levels: Mapping[str, str] | None = None,
+    scale: str = "default",
+    iterations: int = 3,
+    warmup: int | Literal["auto"] = "auto",
+    *,
+    raw_dir: str | Path,
+    data_cache: DataCache | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    spark_home: str | Path | None = None,
+    cache_state: str | None = None,
+    canary: Sequence[str] = (),
+    turns: Sequence[tuple[Mapping[str, str], Sequence[int]]] = (),
+    meeting: Mapping[str, Any] | None = None,
+    progress: Progress = no_progress,
+) -> LaunchSpec:
+    """Resolve a workload, make its data if it is not there, and say how to start it.
+
+    Everything that can be wrong is found here, before anything is started. Written are only
+    data (below the cache) and ``workload.json`` in `raw_dir`.
+
+    Parameters
+    ----------
+    name : str
+        Registered workload.
+    levels : Mapping[str, str], optional
+        Levels of the workload's own variants, by factor (``workload.variant``) or its last word.
+    scale : str
+        ``test``, ``default``, ``seed`` or a number.
+    iterations : int
+        Measured iterations.
+    warmup : int or "auto"
+        Iterations before them; ``"auto"`` is `AUTO_WARMUP`.
+    raw_dir : path
+        Existing ``raw/`` of the run directory.
+    data_cache : DataCache, optional
+        Where data lives; the user's cache by default.
+    spark_conf : Mapping[str, str], optional
+        The user's Spark settings: they win over the workload's, those over `DEFAULT_CONF`.
+        Factor ``layout.tasks=4`` is ``spark.master=local[4]`` here, ``jvm.heap=4g`` is
+        ``spark.driver.memory=4g``.
+    spark_home : path, optional
+        Another Spark: its home, or a Python environment that holds pyspark.
+    cache_state : {"cold", "warm"}, optional
+        State of the page cache to bring the data into before each iteration.
+    canary : sequence of str
+        Command that measures what the machine attains, before each iteration; empty: none.
+    turns : sequence of (mapping, sequence of int)
+        Treatments that take turns in one JVM: on top of all else the levels of each (of the
+        workload's variants, ``spark.sql.`` settings, ``cache.state``), and its iterations.
+    meeting : mapping, optional
+        Where it meets those that run at once with it: see `pyrometer.workloads.barrier.meeting`.
+    progress : Progress
+        Told about the making of data.
+
+    Raises
+    ------
+    UsageError
+        Unknown workload, variant, level or scale; a number of iterations that makes no sense.
+    CapabilityError
+        No Spark, too little disk, a missing library.
+    """
+    spec = resolve(name, levels or {}, scale)
+    if iterations < 1:
+        raise UsageError(f"{iterations} iterations measure nothing", "use --iterations 1 or more")
+    warmups = AUTO_WARMUP if warmup == "auto" else warmup
+    if warmups < 0:
+        raise UsageError(f"--warmup {warmup} is negative", "use 0 or more, or auto")
+    workload = load(spec.entry)
+    missing = [jar for jar in workload.needs.jars if not Path(jar).is_file()]
+    if missing:
+        raise CapabilityError(f"{name} needs {missing[0]}, which is not there")
+    spark = find_spark(spark_home) if workload.engine == "spark" else None
+    if spark:
+        _check_packages(name, spark.python, workload.needs.spark_python)
+    cache = data_cache or DataCache()
+    own = workload.spark_conf(spec)
+    if not turns:
+        made = [Turn(spec, workload.prepare(spec, cache, progress), cache_state)]
+    else:
+        made = [
+            _turn(workload, spec, cache_state, *one, spark_conf or {}, cache, progress)
+            for one in turns
+        ]
+        shared = spec.levels.keys() - {name for levels, _ in turns for name in levels}
+        spec = replace(spec, levels={name: spec.levels[name] for name in sorted(shared)})
+        # Each session sets these for itself; what one has must not be there for the others.
+        own = {key: one for key, one in own.items() if not key.startswith(SESSION)}
+    conf = {}
+    if spark:
+        conf = {
+            **DEFAULT_CONF,
+            "spark.app.name": f"pyrometer {name}",
+            **({"spark.jars": ",".join(workload.needs.jars)} if workload.needs.jars else {}),
+            **own,
+            **(spark_conf or {}),
+        }
+    path = Path(raw_dir).absolute() / SPEC_FILE
+    path.write_text(
+        json.dumps(
+            {
+                "schema": "pyrometer/workload/1",
+                **made[0].to_json(),
+                "turns": [one.to_json() for one in made] if turns else [],
+                "meeting": meeting,
+                "spark_conf": conf,
+                "iterations": iterations,
+                "warmup": warmups,
+                "canary": list(canary),
+            },
+            indent=1,
+        )
+        + "\n",
+        encoding="utf-8",
+    )
+    python = spark.python if spark else sys.executable
+    of_spark = {"PYSPARK_PYTHON": python, "SPARK_HOME": str(spark.home)} if spark else {}
+    inherited = os.environ.get("PYTHONPATH")
+    imports = import_folder(cache.root, spec.entry.partition(":")[0])
+    python_path = [str(imports), *([inherited] if inherited else [])]
+    if spark:
+        python_path = [*spark.import_path, *python_path]
+    return LaunchSpec(
+        argv=(python, "-m", "pyrometer.workloads.runner", str(path)),
+        env={"PYTHONPATH": os.pathsep.join(python_path), **of_spark},
+        spark_conf=conf,
+        workload=spec,
+        prepared=made[0].prepared,
+        warmup=warmups,
+    )
+
+
+def _turn(
+    workload: Workload,
+    base: WorkloadSpec,
+    cache_state: str | None,
+    levels: Mapping[str, str],
+    positions: Sequence[int],
+    of_user: Mapping[str, str],
+    cache: DataCache,
+    progress: Progress,
+) -> Turn:
+    """Make one of several treatments that take turns."""
+    # A file's workload has its name and variants from the specification alone.
+    own = {name: level for name, level in levels.items() if name in base.levels}
+    spec = resolve(base.name, {**base.levels, **own}, base.scale)
+    of_session = {
+        **{key: one for key, one in workload.spark_conf(spec).items() if key not in of_user},
+        **levels,
+    }
+    return Turn(
+        spec=spec,
+        prepared=workload.prepare(spec, cache, progress),
+        cache_state=levels.get("cache.state", cache_state),
+        conf={key: one for key, one in of_session.items() if key.startswith(SESSION)},
+        levels=levels,
+        positions=positions,
+    )
+
+
+def _check_packages(name: str, python: str, packages: Sequence[str]) -> None:
+    """Raise `CapabilityError` if the Python of Spark's workers lacks what the program imports."""
+    if not packages:
+        return
+    lacking = (
+        "import sys, importlib.util as u; print(*(p for p in sys.argv[1:] if not u.find_spec(p)))"
+    )
+    done = subprocess.run(
+        [python, "-c", lacking, *packages], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise CapabilityError(f"{python} does not start: {done.stderr.strip()[-500:]}")
+    if missing := done.stdout.split():
+        raise CapabilityError(
+            f"{name} needs {' and '.join(missing)} in the Python that runs Spark, {python}",
+            f"{python} -m pip install {' '.join(missing)}",
+        )

@@ -1,0 +1,296 @@
+"""The process that runs a workload: ``python -m pyrometer.workloads.runner raw/workload.json``.
+
+It starts a Spark session (unless the workload's engine is another), runs the iterations and
+writes a line to ``iterations.ndjson`` at the start and the end of each, so that whatever ends it,
+what happened so far is known. Only the standard library, pyspark and the workload's own module
+are imported.
+
+Exit codes: 0 all iterations right; 1 the program failed; 2 the specification cannot be read;
+3 a wrong result; 128 + n ended by signal n.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pyrometer.core.errors import PyrometerError, UsageError, WorkloadError
+from pyrometer.workloads import canary, page_cache
+from pyrometer.workloads.barrier import Meeting, meeting
+from pyrometer.workloads.contract import Workload, load
+from pyrometer.workloads.iterations import (
+    ITERATIONS_FILE,
+    IterationLog,
+    Turn,
+    failures,
+    from_json,
+    say,
+    unlike,
+)
+
+ITERATION_PROPERTY = "pyrometer.iteration"
+WARMUP_PROPERTY = "pyrometer.warmup"
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_WRONG_RESULT = 3
+EXIT_SIGNAL = 128
+
+
+# A signal was heard; one that was not for so long is sent again.
+_HEARD = threading.Event()
+_PATIENCE_S = 0.5
+
+
+class Interrupted(BaseException):
+    """A signal asked to end; no `Exception`, so that nothing between swallows it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+class WrongResultError(Exception):
+    """An iteration gave a result other than the known one."""
+
+
+class Runner:
+    """Runs the iterations of one trial.
+
+    Parameters
+    ----------
+    workload : Workload
+        What runs.
+    turns : sequence of Turn
+        As what, on which data: one, or several that take turns.
+    log : IterationLog
+        Where starts and ends go.
+    canary_command : sequence of str
+        What measures the machine before each iteration; empty: nothing does.
+    met : Meeting or None
+        Where it meets those that run at once with it.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        turns: Sequence[Turn],
+        log: IterationLog,
+        canary_command: Sequence[str] = (),
+        met: Meeting | None = None,
+    ) -> None:
+        self._workload = workload
+        self._turns = turns
+        self._log = log
+        self._canary = canary_command
+        self._met = met
+
+    def run(self, spark: Any, iterations: int, warmup: int) -> None:
+        """Set up, then run `warmup` iterations and `iterations` measured ones, numbered from 0.
+
+        Raises
+        ------
+        WrongResultError
+            At the first iteration whose result is not the known one.
+        """
+        try:
+            for turn in self._turns:
+                turn.begin(self._workload, spark)
+            whose = {number: turn for turn in self._turns for number in turn.positions}
+            for number in range(warmup + iterations):
+                turn = whose.get(number, self._turns[0])
+                if self._met is not None and number == warmup:
+                    self._met.begin(lambda: self._load(self._turns[0]))
+                self._iterate(turn, number, warmup=number < warmup)
+            if self._met is not None:
+                self._met.end(lambda: self._load(self._turns[0]))
+        finally:
+            if self._met is not None:
+                self._met.leave()
+            for turn in self._turns:
+                self._workload.teardown(turn.prepared, turn.spec)
+
+    def _iterate(self, turn: Turn, number: int, *, warmup: bool) -> None:
+        spark = turn.session
+        _mark(spark, str(number), "true" if warmup else "false")
+        # It comes first: what it writes may push pages out.
+        seen: dict[str, Any] = {"canary": canary.measure(self._canary)} if self._canary else {}
+        if turn.levels:
+            seen["levels"] = dict(turn.levels)
+        cache = page_cache.bring(turn.cache_state, turn.files)
+        if self._met is not None:
+            self._met.wait(number)
+        self._log.write("start", number, warmup, cache=cache, **seen)
+        try:
+            result = self._workload.run(spark, turn.prepared, turn.spec)
+        except BaseException as error:
+            status = "interrupted" if isinstance(error, Interrupted) else "failed"
+            cause = f"{type(error).__name__}: {error}"
+            self._end(number, warmup, status=status, error=cause[:2000])
+            raise
+        ended = {"mono_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
+        _mark(spark, None, None)
+        mismatch = self._workload.verify(result, turn.prepared, turn.spec)
+        if mismatch is None and self._workload.repeats and not failures(result):
+            if turn.first is None:
+                turn.first = result
+            mismatch = unlike(turn.first, result)
+        failed = failures(result)
+        status = "failed" if failed else "wrong_result" if mismatch else "ok"
+        self._end(
+            number,
+            warmup,
+            rows=result.rows,
+            checksum=result.checksum,
+            status=status,
+            error="; ".join(str(what) for what in (failed, mismatch) if what) or None,
+            counters=dict(result.counters),
+            parts=[part.record() for part in result.parts],
+            **ended,
+        )
+        if mismatch:
+            raise WrongResultError(f"iteration {number}: {mismatch}")
+        if failed:
+            raise WorkloadError(failed)
+
+    def _load(self, turn: Turn) -> None:
+        """Do the work once, of no iteration."""
+        page_cache.bring(turn.cache_state, turn.files)
+        failed = failures(self._workload.run(turn.session, turn.prepared, turn.spec))
+        if failed:
+            raise WorkloadError(failed)
+
+    def _end(self, number: int, warmup: bool, **more: Any) -> None:
+        self._log.write("end", number, warmup, **{"rows": None, "checksum": None, **more})
+
+
+def _mark(spark: Any, iteration: str | None, warmup: str | None) -> None:
+    if spark is not None:
+        spark.sparkContext.setLocalProperty(ITERATION_PROPERTY, iteration)
+        spark.sparkContext.setLocalProperty(WARMUP_PROPERTY, warmup)
+
+
+def start_session(conf: dict[str, str]) -> Any:
+    """Start Spark in this process's own JVM with `conf`; ``SPARK_SUBMIT_OPTS`` reaches it."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    ours = _children()
+    try:
+        return builder.getOrCreate()
+    except BaseException:
+        _terminate(_children() - ours)
+        raise
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the specification file says; returns the exit code."""
+    _on_signals(_interrupt)
+    try:
+        path = Path(arguments[0]).absolute()
+        value = json.loads(path.read_text(encoding="utf-8"))
+        turns = [from_json(one) for one in value.get("turns") or [value]]
+        spec, canary_command = turns[0].spec, value.get("canary") or ()
+        met = meeting(value.get("meeting"))
+        conf, iterations, warmup = value["spark_conf"], value["iterations"], value["warmup"]
+        workload = load(spec.entry)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, UsageError) as error:
+        say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
+        return EXIT_USAGE
+    log = IterationLog(path.with_name(ITERATIONS_FILE))
+    runner = Runner(workload, turns, log, canary_command, met)
+    spark = None
+    try:
+        spark = start_session(conf) if workload.engine == "spark" else None
+        _on_signals(_interrupt)  # pyspark has set a handler of its own
+        runner.run(spark, iterations, warmup)
+    except Interrupted as interrupted:
+        say(f"ended by {interrupted}")
+        return EXIT_SIGNAL + interrupted.number
+    except WrongResultError as wrong:
+        say(f"WRONG RESULT of {spec.name}, {wrong}")
+        return EXIT_WRONG_RESULT
+    except PyrometerError as error:
+        say(f"{spec.name} failed: {error.message}" + (f"; {error.remedy}" * bool(error.remedy)))
+        return EXIT_FAILED
+    except Exception:
+        traceback.print_exc()
+        say(f"{spec.name} failed")
+        return EXIT_FAILED
+    finally:
+        _stop(spark)
+    return 0
+
+
+def _stop(spark: Any) -> None:
+    # A second signal while Spark stops means: now. The JVM ends with us, its stdin closes.
+    _on_signals(lambda number, frame: os._exit(EXIT_SIGNAL + number))
+    if spark is None:
+        return
+    try:
+        spark.stop()
+    except Exception as error:
+        say(f"Spark did not stop cleanly: {type(error).__name__}: {error}")
+
+
+def _children() -> set[int]:
+    """Return the processes that this thread began."""
+    try:
+        return {int(pid) for pid in Path("/proc/thread-self/children").read_text().split()}
+    except OSError:
+        return set()
+
+
+def _terminate(pids: set[int]) -> None:
+    """End a JVM that is given up as it begins: it does not look at its stdin yet."""
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def _on_signals(handler: Any) -> None:
+    signal.signal(signal.SIGINT, handler)
+    signal.signal(signal.SIGTERM, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _HEARD.set()
+    raise Interrupted(number)
+
+
+def insist() -> None:
+    """Have the main thread hear a signal that came the moment before it began to wait.
+
+    Python looks whether a signal came between its own instructions. One that comes as the thread
+    enters a system call, or that another thread takes, is heard when that call ends: of an answer
+    of Spark, after the job. The thread is signalled again, which ends its waiting.
+    """
+    heard_of, tell = os.pipe()
+    os.set_blocking(tell, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    main_thread = threading.main_thread().ident or 0
+
+    def signal_again() -> None:
+        while number := os.read(heard_of, 1):
+            time.sleep(_PATIENCE_S)
+            if number[0] in (signal.SIGINT, signal.SIGTERM) and not _HEARD.is_set():
+                signal.pthread_kill(main_thread, number[0])
+
+    threading.Thread(target=signal_again, name="pyrometer-signals", daemon=True).start()
+
+
+if __name__ == "__main__":
+    insist()
+    sys.exit(main(sys.argv[1:]))

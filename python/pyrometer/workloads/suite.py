@@ -1,0 +1,356 @@
+"""What suites of SQL queries have in common: running them in streams, and verifying each.
+
+Running queries: one, or many in concurrent streams.
+"""
+
+from __future__ import annotations
+
+import abc
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from pyrometer.core.errors import UsageError
+from pyrometer.workloads.contract import Workload
+from pyrometer.workloads.data.queries import check_answer, read_queries
+from pyrometer.workloads.results import checksum
+from pyrometer.workloads.values import (
+    IterationResult,
+    Mismatch,
+    PartResult,
+    Prepared,
+    Progress,
+    Variant,
+    WorkloadSpec,
+    no_progress,
+)
+
+if TYPE_CHECKING:
+    from pyrometer.workloads.data_cache import DataCache
+
+
+MOST_ERROR = 1000
+"""Characters kept of why a query failed."""
+
+
+def run_query(spark: Any, name: str, sql: str) -> PartResult:
+    """Run one query with its name as the description of its jobs, and collect its result."""
+    spark.sparkContext.setJobDescription(name)
+    started = time.monotonic_ns()
+    try:
+        rows = [tuple(row) for row in spark.sql(sql).collect()]
+    finally:
+        ended = time.monotonic_ns()
+        spark.sparkContext.setJobDescription(None)
+    # A float's last digits depend on the order of additions: the checksum leaves them out.
+    rounded = [[float(f"{v:.6g}") if isinstance(v, float) else v for v in row] for row in rows]
+    return PartResult(name, len(rows), checksum(rounded), started, ended, rows)
+
+
+def try_query(spark: Any, name: str, sql: str) -> PartResult:
+    """Run one query; if it fails while Spark lives, a result that says why.
+
+    Raises
+    ------
+    Exception
+        What the query raised, if Spark ended with it: no other query could run.
+    """
+    started = time.monotonic_ns()
+    try:
+        return run_query(spark, name, sql)
+    except Exception as error:
+        if not _lives(spark):
+            raise
+        why = f"{type(error).__name__}: {error}"[:MOST_ERROR]
+        return PartResult(name, 0, "", started, time.monotonic_ns(), error=why)
+
+
+def _lives(spark: Any) -> bool:
+    try:
+        return not spark.sparkContext._jsc.sc().isStopped()
+    except Exception:  # nobody answers: the JVM is gone
+        return False
+
+
+def stream_order(names: Sequence[str], stream: int) -> list[str]:
+    """Order in which a stream runs the queries: a permutation that its number decides.
+
+    Examples
+    --------
+    >>> sorted(stream_order(["q01", "q02", "q03"], 1))
+    ['q01', 'q02', 'q03']
+    """
+    order = list(names)
+    random.Random(stream).shuffle(order)  # noqa: S311 - an order, no secret
+    return order
+
+
+def run_streams(
+    new_session: Callable[[], Any], texts: Mapping[str, str], streams: int
+) -> list[PartResult]:
+    """Run all queries in each of several streams at once.
+
+    Parameters
+    ----------
+    new_session : callable
+        Makes the session of a stream.
+    texts : Mapping[str, str]
+        Queries by name.
+    streams : int
+        How many streams; each has an order of its own.
+
+    Returns
+    -------
+    list of PartResult
+        In the order in which they started.
+
+    Raises
+    ------
+    Exception
+        The first with which Spark ended; other streams stop after the query that they are at.
+    """
+    from pyspark import InheritableThread
+
+    done: list[PartResult] = []
+    failed: list[BaseException] = []
+
+    def stream(number: int) -> None:
+        try:
+            session = new_session()
+            for name in stream_order(list(texts), number):
+                if failed:
+                    return
+                done.append(try_query(session, name, texts[name]))
+        except BaseException as error:
+            failed.append(error)
+
+    # Threads that inherit the local properties: jobs keep the number of their iteration.
+    threads = [InheritableThread(target=stream, args=(n,), daemon=True) for n in range(streams)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+    return sorted(done, key=lambda part: part.started_mono_ns)
+
+
+MOST_STREAMS = 64
+CODECS = {
+    "snappy": "Spark's default",
+    "none": "uncompressed",
+    "zstd": "smaller, level 3",
+    "gzip": "smaller, slow to decompress, level 6",
+}
+
+
+def variants(queries: int) -> dict[str, Variant]:
+    """Variants of a suite of `queries` queries."""
+    names = {f"q{number:02d}": f"query {number} alone" for number in range(1, queries + 1)}
+    return {
+        "workload.query": Variant(
+            levels={"all": "every query", **names},
+            default="all",
+            doc="Which query runs, by name (q05) or number (5).",
+            integer=True,
+        ),
+        "workload.mode": Variant(
+            levels={
+                "power": "one stream, queries in the order of their numbers",
+                "throughput": "several streams at once, each in an order of its own",
+            },
+            default="power",
+            doc="Whether queries run one after the other or in concurrent streams.",
+        ),
+        "workload.streams": Variant(
+            levels={"2": "two streams", "4": "four streams"},
+            default="2",
+            doc="Streams of a throughput run; a power run has one, whatever is said here.",
+            integer=True,
+        ),
+        "data.source": Variant(
+            levels={
+                "files": "views on the Parquet files",
+                "catalog": "external tables of the session's catalog, with statistics",
+            },
+            default="files",
+            doc="How Spark knows the tables.",
+        ),
+        "data.codec": Variant(
+            levels=CODECS,
+            default="snappy",
+            doc="Compression codec of the Parquet files; no LZ4_RAW, in which Spark fails to look "
+            "up what a filter asks for (apache/parquet-java, issue 3478).",
+        ),
+    }
+
+
+class Tables(Protocol):
+    """What a module that makes the tables of a suite offers."""
+
+    def recipe(self, size: int, codec: str) -> dict[str, Any]:
+        """Say what determines the bytes."""
+
+    def write_tables(
+        self, folder: Path, progress: Progress, size: int, codec: str
+    ) -> dict[str, Any]:
+        """Write a folder of Parquet files for each table; returns facts about them."""
+
+
+class Suite(Workload):
+    """A suite of SQL queries on tables of Parquet files, each verified against another engine.
+
+    Attributes
+    ----------
+    tables : Sequence of str
+        Names of the tables, each a folder of the dataset.
+    bytes_a_unit, bytes_fixed : int
+        Disk that the data needs: for each unit of the size, and whatever the size.
+    """
+
+    group: ClassVar[str] = "suite"
+    tables: ClassVar[Sequence[str]]
+    bytes_a_unit: ClassVar[int]
+    bytes_fixed: ClassVar[int]
+
+    @property
+    def _database(self) -> str:
+        return f"pyrometer_{self.name}"
+
+    @abc.abstractmethod
+    def generator(self) -> Tables:
+        """Import the module that makes the tables."""
+
+    def bytes_needed(self, spec: WorkloadSpec) -> int:
+        """Tables in any codec, and the generator's while they are split."""
+        return spec.size * self.bytes_a_unit + self.bytes_fixed
+
+    def prepare(
+        self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
+    ) -> Prepared:
+        """Make the tables, then the answers by DuckDB.
+
+        Raises
+        ------
+        UsageError
+            If there is no such query, or there are too many streams.
+        """
+        self.query_names(spec)
+        if self.streams(spec) > MOST_STREAMS:
+            raise UsageError(
+                f"{self.streams(spec)} streams are too many", f"use at most {MOST_STREAMS}"
+            )
+        from pyrometer.workloads.data import queries
+
+        codec, made = spec.levels["data.codec"], self.generator()
+
+        def build(folder: Path, tell: Progress) -> dict[str, Any]:
+            facts = made.write_tables(folder, tell, spec.size, codec)
+            queries.write_answers(folder, tell, self.name, self.tables)
+            return facts
+
+        prepared = cache.ensure(
+            f"{self.name}-{spec.size}-{codec}",
+            {**made.recipe(spec.size, codec), **queries.recipe()},
+            build,
+            bytes_needed=self.bytes_needed(spec),
+            progress=progress,
+        )
+        return prepared.with_paths(**{table: table for table in self.tables})
+
+    def query_names(self, spec: WorkloadSpec) -> list[str]:
+        """Name the queries that this specification runs, in the order of their numbers.
+
+        Raises
+        ------
+        UsageError
+            If the suite has no such query.
+        """
+        known = [level for level in self.variants["workload.query"].levels if level != "all"]
+        wanted = spec.levels["workload.query"]
+        if wanted == "all":
+            return known
+        name = f"q{int(wanted):02d}" if wanted.isdecimal() else wanted
+        if name not in known:
+            raise UsageError(
+                f"{self.name} has no query {wanted}", f"use all or one of {known[0]} … {known[-1]}"
+            )
+        return [name]
+
+    def streams(self, spec: WorkloadSpec) -> int:
+        """Count the streams of this specification."""
+        power = spec.levels["workload.mode"] == "power"
+        return 1 if power else int(spec.levels["workload.streams"])
+
+    def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
+        """Register the tables."""
+        if spec.levels["data.source"] == "files":
+            self._views(spark, prepared)
+            return
+        # A database of its own: nobody's table of the same name is in the way, or lost.
+        database = self._database
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database} LOCATION '{prepared.root}/.catalog'")
+        for table in self.tables:
+            spark.catalog.dropTempView(table)
+            spark.sql(f"DROP TABLE IF EXISTS {database}.{table}")
+            path = prepared.paths[table]
+            spark.sql(f"CREATE TABLE {database}.{table} USING parquet LOCATION '{path}'")
+            spark.sql(f"ANALYZE TABLE {database}.{table} COMPUTE STATISTICS")
+        spark.catalog.setCurrentDatabase(database)
+
+    def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
+        """Run the queries, in one stream or several; one that fails does not keep others back."""
+        queries = read_queries(prepared)
+        texts = {name: queries[name]["sql"] for name in self.query_names(spec)}
+        if spec.levels["workload.mode"] == "power":
+            parts = [try_query(spark, name, text) for name, text in texts.items()]
+        else:
+            parts = run_streams(
+                lambda: self._session(spark, prepared, spec), texts, self.streams(spec)
+            )
+        return IterationResult(
+            rows=sum(part.rows for part in parts),
+            checksum=checksum((part.name, part.checksum) for part in parts),
+            counters={"streams_count": self.streams(spec), "queries_count": len(parts)},
+            parts=parts,
+        )
+
+    def verify(
+        self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
+    ) -> Mismatch | None:
+        """Compare every query's result with the answer that DuckDB gave on the same files.
+
+        Queries that failed have none; the runner tells of them.
+        """
+        queries = read_queries(prepared)
+        ended = [part for part in result.parts if part.error is None]
+        checked = [check_answer(part.name, queries[part.name], part.answer) for part in ended]
+        wrong = [mismatch for mismatch in checked if mismatch is not None]
+        if wrong:
+            count = f"{len(wrong)} of {len(ended)} queries are wrong; " * (len(wrong) > 1)
+            return replace(wrong[0], what=count + wrong[0].what)
+        if len(ended) < len(result.parts):
+            return None
+        rows = self.streams(spec) * sum(queries[n]["count"] for n in self.query_names(spec))
+        if result.rows != rows:
+            return Mismatch("rows of all queries", str(rows), str(result.rows))
+        return None
+
+    def _session(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> Any:
+        """Make a session of its own for a stream: tables and settings of the first one."""
+        session = spark.newSession()
+        for key in self.spark_conf(spec):
+            if session.conf.isModifiable(key):
+                session.conf.set(key, spark.conf.get(key))
+        if spec.levels["data.source"] == "files":
+            self._views(session, prepared)
+        else:
+            session.catalog.setCurrentDatabase(self._database)
+        return session
+
+    def _views(self, spark: Any, prepared: Prepared) -> None:
+        for table in self.tables:
+            spark.read.parquet(prepared.paths[table]).createOrReplaceTempView(table)

@@ -1,0 +1,162 @@
+"""Random schedules against a straightforward millisecond-by-millisecond count."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.tables import MS, WALL0, Rows, wall, write_tables
+
+from pyrometer.accounts.ledger.slot_view import CAUSES, slots
+from pyrometer.store import Run
+from pyrometer.window.scope import Scope
+from pyrometer.window.windows import Interval, Window, choose
+
+END = 60
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Rows:
+    """Executors that come and go, overlapping stages, attempts that fail or are speculative."""
+    rows: Rows = {"apps": [], "executors": [], "stages": [], "tasks": []}
+    rows["apps"].append(
+        {
+            "app_index": 0,
+            "app_id": "a",
+            "start_wall_ns": wall(0),
+            "end_wall_ns": wall(END),
+            "spark_conf": '{"spark.task.cpus": "2"}' if draw(st.booleans()) else "{}",
+            "source_files": "[]",
+            "events_count": 1,
+            "uncompressed_bytes": 1,
+        }
+    )
+    for number in range(draw(st.integers(1, 3))):
+        since = draw(st.integers(0, END - 1))
+        until = draw(st.none() | st.integers(since, END))
+        rows["executors"].append(
+            {
+                "app_index": 0,
+                "executor_id": str(number),
+                "cores_count": draw(st.integers(1, 4)),
+                "add_wall_ns": wall(since),
+                "remove_wall_ns": None if until is None else wall(until),
+            }
+        )
+    task = 0
+    for stage in range(draw(st.integers(0, 3))):
+        since = draw(st.integers(0, END - 1))
+        until = draw(st.integers(since, END))
+        planned = draw(st.integers(0, 6))
+        rows["stages"].append(
+            {
+                "app_index": 0,
+                "stage_id": stage,
+                "stage_attempt": 0,
+                "parent_ids": [],
+                "planned_tasks_count": planned,
+                "submit_wall_ns": wall(since),
+                "complete_wall_ns": wall(until),
+                "status": "succeeded",
+            }
+        )
+        for index in range(draw(st.integers(0, planned))):
+            launch = draw(st.integers(since, until))
+            finish = draw(st.integers(launch, END))
+            rows["tasks"].append(
+                {
+                    "app_index": 0,
+                    "stage_id": stage,
+                    "stage_attempt": 0,
+                    "task_attempt_id": task,
+                    "task_index": index,
+                    "executor_id": str(draw(st.integers(0, len(rows["executors"]) - 1))),
+                    "speculative": draw(st.booleans()),
+                    "status": draw(st.sampled_from(["success", "failed", "killed"])),
+                    "launch_wall_ns": wall(launch),
+                    "finish_wall_ns": wall(finish),
+                    "has_metrics": False,
+                }
+            )
+            task += 1
+    return rows
+
+
+def ms(value: int) -> int:
+    return (value - WALL0) // MS
+
+
+def naive(rows: Rows, start: int, end: int) -> dict[str, int]:
+    """Look at every millisecond by itself."""
+    cpus = 2 if "2" in rows["apps"][0]["spark_conf"] else 1
+    found = dict.fromkeys((*CAUSES, "total", "busy", "overlap"), 0)
+    for t in range(start, end):
+        registered = fresh = 0
+        for e in rows["executors"]:
+            until = END if e["remove_wall_ns"] is None else ms(e["remove_wall_ns"])
+            if not ms(e["add_wall_ns"]) <= t < until:
+                continue
+            n = e["cores_count"] // cpus
+            registered += n
+            launches = [
+                ms(x["launch_wall_ns"])
+                for x in rows["tasks"]
+                if x["executor_id"] == e["executor_id"]
+            ]
+            if not launches or t < min(launches):
+                fresh += n
+        running = sum(ms(x["launch_wall_ns"]) <= t < ms(x["finish_wall_ns"]) for x in rows["tasks"])
+        active = [
+            s for s in rows["stages"] if ms(s["submit_wall_ns"]) <= t < ms(s["complete_wall_ns"])
+        ]
+        planned = sum(s["planned_tasks_count"] for s in active)
+        pending = 0
+        for s in active:
+            mine = [
+                x for x in rows["tasks"] if x["stage_id"] == s["stage_id"] and not x["speculative"]
+            ]
+            launched = sum(ms(x["launch_wall_ns"]) <= t for x in mine)
+            back = sum(x["status"] != "success" and ms(x["finish_wall_ns"]) <= t for x in mine)
+            pending += s["planned_tasks_count"] - launched + back
+        idle = max(0, registered - running)
+        found["total"] += registered
+        found["busy"] += running
+        found["overlap"] += max(0, running - registered)
+        if not active:
+            found["driver"] += idle
+        elif pending > 0:
+            found["executor_startup"] += min(idle, fresh)
+            found["waiting_to_launch"] += idle - min(idle, fresh)
+        elif planned < registered:
+            found["too_few_tasks"] += idle
+        else:
+            found["stage_tail"] += idle
+    return found
+
+
+@given(schedules(), st.integers(0, END), st.integers(0, END))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_random_schedules_give_the_slot_time_of_a_naive_count(
+    rows: Rows, one: int, other: int
+) -> None:
+    start, end = sorted((one, other))
+    with tempfile.TemporaryDirectory() as folder, Run.open(_written(folder, rows)) as run:
+        window = Window("part", (), (Interval(wall(start), wall(end)),))
+        found = slots(Scope(run, window))
+        whole = slots(Scope(run, choose(run, "application")))
+    assert found is not None
+    assert whole is not None
+    for got, expected in ((found, naive(rows, start, end)), (whole, naive(rows, 0, END))):
+        assert {k: v / MS for k, v in got.idle_ns.items()} == {k: expected[k] for k in CAUSES}
+        assert got.total_ns == expected["total"] * MS
+        assert got.busy_ns == expected["busy"] * MS
+        assert got.overlap_ns == expected["overlap"] * MS
+        # Registered time is idle or busy, each once.
+        assert got.total_ns == sum(got.idle_ns.values()) + got.busy_ns - got.overlap_ns
+
+
+def _written(folder: str, rows: dict[str, list[dict[str, Any]]]) -> Path:
+    return write_tables(Path(folder), rows)

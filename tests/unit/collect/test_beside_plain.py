@@ -1,0 +1,106 @@
+"""Tasks by thread names, the part of a JVM in Spark, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyrometer.cli.probe import seconds
+from pyrometer.collect.attach import hotspot
+from pyrometer.collect.attach.hotspot import Jvm
+from pyrometer.collect.attach.observe import (
+    closed_name,
+    configured_log,
+    local_folder,
+    open_log,
+    part_of,
+)
+from pyrometer.collect.attach.polled_tasks import PolledTasks, Span, named_tasks, write_spans
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.orchestrator.attach import probe
+
+NAME = '"Executor task launch worker for task {0}.0 in stage {1}.0 (TID {2})"'
+
+
+def test_names_of_both_kinds_of_dumps():
+    old = NAME.format(1, 3, 45) + " #9 daemon prio=5 cpu=1ms tid=0x7f nid=0x1b5f runnable"
+    new = NAME.format(2, 3, 46) + " #9 [4711] daemon prio=5 tid=0x7f nid=4711 runnable"
+    idle = '"Executor task launch worker-0" #9 nid=0x10 waiting'
+    found = dict(named_tasks([old, "   at x.Y(Z.java:1)", idle, new]))
+    assert found == {7007: (1, 0, 3, 0, 45), 4711: (2, 0, 3, 0, 46)}
+
+
+def test_a_task_begins_and_ends_between_two_dumps(tmp_path):
+    polled = PolledTasks.__new__(PolledTasks)
+    polled.spans, polled._open, polled._last_ns = [], {}, None
+    for at, tasks in ((100, {}), (200, {7: 45}), (300, {7: 45}), (400, {7: 46}), (500, {7: 46})):
+        polled.take(at, [(tid, (0, 0, 3, 0, task)) for tid, task in tasks.items()])
+    assert [(span.task, span.before_ns, span.after_ns) for span in polled.spans] == [
+        (45, 100, 400),
+        (46, 300, None),
+    ]
+    file = tmp_path / "plugin-driver-driver-9.ndjson"
+    write_spans(file, {"pid": 9}, polled.spans, lambda tasks: {})
+    first, second, third = map(json.loads, file.read_text().splitlines())
+    assert (first["k"], first["pid"]) == ("process", 9)
+    assert (second["k"], second["start_ns"], second["end_ns"]) == ("task", 150, 350)
+    assert (third["k"], third["task"], third["start_ns"]) == ("task_start", 46, 350)
+
+
+def test_an_event_log_knows_better(tmp_path):
+    spans = [Span(7, 0, 0, 3, 0, 45, 100, 200, 300, 400)]
+    file = tmp_path / "plugin-x.ndjson"
+    write_spans(file, {}, spans, lambda tasks: {45: (120, 380)})
+    told = json.loads(file.read_text().splitlines()[1])
+    assert (told["start_ns"], told["end_ns"]) == (120, 380)
+
+
+def test_the_part_of_a_jvm_in_spark():
+    driver = part_of(["java", "org.apache.spark.deploy.SparkSubmit"], {"spark.master": "x"}, None)
+    assert driver.role == "driver"
+    named = part_of(["java", "Main"], {}, Path("/e/local-1795297171908.inprogress"))
+    assert (named.role, named.app_id) == ("driver", "local-1795297171908")
+    assert closed_name(Path("/e/local-1.inprogress")) == Path("/e/local-1")
+    assert configured_log({"spark.eventLog.enabled": "true"}) == "file:/tmp/spark-events"
+    assert configured_log({"spark.eventLog.dir": "/x"}) is None
+    assert local_folder("file:/a%20b") == Path("/a b")
+    assert local_folder("hdfs://n/a") is None
+
+
+def test_the_log_that_a_driver_writes_is_among_its_open_files(tmp_path):
+    log = tmp_path / "local-1795297171908.zstd.inprogress"
+    with log.open("w"):
+        assert open_log(os.getpid()) == log
+    rolling = tmp_path / "eventlog_v2_local-1" / "events_1_local-1"
+    rolling.parent.mkdir()
+    with rolling.open("w"):
+        assert open_log(os.getpid()) == rolling.parent
+    assert open_log(os.getpid()) is None
+
+
+def test_what_cannot_be_observed_is_refused_at_once(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match="there is no process"):
+        probe([2**22 + 1], run_dir=tmp_path / "r")
+    with pytest.raises(UsageError, match="no HotSpot JVM"):
+        Jvm(os.getpid())
+    sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
+    try:
+        monkeypatch.setattr(hotspot.os, "geteuid", lambda: os.getuid() + 1)
+        with pytest.raises(CapabilityError, match="belongs to user") as refused:
+            Jvm(sleeper.pid)
+        assert f"pyrometer attach {sleeper.pid}" in (refused.value.remedy or "")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("text", ["0", "-1s", "x", "5d", ""])
+def test_a_duration_that_is_none(text):
+    with pytest.raises(UsageError, match="--duration"):
+        seconds(text)

@@ -1,0 +1,196 @@
+"""The sampler inside Python processes, against what the kernel says that they used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrometer.collect.launch.environment import add_needs
+from pyrometer.collect.probes.base import Needs
+from pyrometer.collect.probes.profile import parse_profile
+from pyrometer.collect.probes.python_workers import HOOK, PythonProbe
+from pyrometer.store.paths import RunPaths
+
+# What the sampler knows of pyspark: a package of that name, and its task context.
+CONTEXT = """
+class TaskContext:
+    _taskContext = None
+    _taskAttemptId = None
+"""
+BURN = """
+import os, random, sys, time
+def burn(ms):
+    end = time.thread_time() + ms / 1000
+    while time.thread_time() < end:
+        sum(range(500))
+"""
+DAEMON = (
+    BURN
+    + """
+from pyspark.taskcontext import TaskContext
+if __name__ == "__main__":
+    if os.fork() == 0:
+        for task, ms in ((7, 900), (8, 450)):
+            TaskContext._taskContext = context = TaskContext()
+            context._taskAttemptId = task
+            burn(ms)
+            TaskContext._taskContext = None
+            time.sleep(0.5)
+        if os.fork() == 0:
+            burn(360)
+            time.sleep(0.5)
+            os._exit(0)
+        os.wait()
+        print("used", time.process_time_ns(), flush=True)
+        os._exit(0)
+    os.wait()
+    print("threads", len(os.listdir("/proc/self/task")), flush=True)
+"""
+)
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Path:
+    package = tmp_path / "lib" / "pyspark"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "taskcontext.py").write_text(CONTEXT)
+    (package / "daemon.py").write_text(DAEMON)
+    (tmp_path / "raw").mkdir()
+    return package.parent
+
+
+def run(spark: Path, *arguments: str, raw: str = "raw", **more: str) -> str:
+    needs = PythonProbe().needs(RunPaths(spark.parent))
+    folder = str(spark.parent / raw)
+    path = os.pathsep.join([*needs.python_path, str(spark)])
+    env = {**os.environ, **needs.environment, "PYTHONPATH": path, "PYROMETER_PYTHON_DIR": folder}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=env | more,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+def lines(spark: Path, kind: str) -> list[dict[str, Any]]:
+    files = list((spark.parent / "raw").glob("python-*.ndjson"))
+    return [r for f in files for r in map(json.loads, f.open()) if r["k"] == kind]
+
+
+def test_a_workers_samples_add_up_to_its_cpu_time_by_task(spark: Path) -> None:
+    # The daemon of Spark 4 is told the module of its workers, too.
+    words = run(spark, "-m", "pyspark.daemon", "pyspark.worker").splitlines()
+    printed = dict(line.split() for line in words)
+    assert printed["threads"] == "1"  # the daemon itself forks without a thread beside it
+    processes = lines(spark, "process")
+    assert {(p["kind"], p["jvm"]) for p in processes} == {("worker", os.getpid())}
+    worker, child = sorted({p["pid"] for p in processes})
+    told = {
+        pid: [
+            row
+            for r in lines(spark, "samples")
+            if r["pid"] == pid
+            for row in zip(r["cpu"], r["task"], r["stack"], strict=True)
+        ]
+        for pid in (worker, child)
+    }
+    # What the daemon used up to the fork is the worker's; what the worker used is not its child's.
+    assert [cpu > 0 for cpu, _, stack in told[worker] if stack == -3] == [True]
+    assert sum(cpu for cpu, *_ in told[child]) == pytest.approx(360e6, abs=150e6)
+    rows = [row for row in told[worker] if row[2] != -3]
+    by_task = {task: sum(cpu for cpu, t, _ in rows if t == task) for task in (7, 8)}
+    assert by_task[7] == pytest.approx(900e6, abs=200e6)
+    assert by_task[8] == pytest.approx(450e6, abs=150e6)
+    own = sum(r["own"] for r in lines(spark, "samples") if r["pid"] == worker)
+    total = sum(cpu for cpu, _, _ in rows)
+    assert total + own == pytest.approx(int(printed["used"]), rel=0.1)
+    assert own < 0.1 * total
+    known = (r for r in lines(spark, "stack") if r["pid"] == worker)
+    stacks = {r["id"]: [f["f"] for f in r["frames"]] for r in known}
+    burning = sum(cpu for cpu, _, stack in rows if "burn" in stacks.get(stack, ()))
+    assert burning > 0.8 * total
+
+
+def test_the_driver_is_sampled_once_it_imports_pyspark(spark: Path) -> None:
+    run(spark, "-c", BURN + "burn(100)")
+    assert not lines(spark, "process")
+    script = BURN + "import pyspark\nburn(200)\ntime.sleep(0.5)\nprint(random.Random(1).random())"
+    run(spark, "-c", "import random\nrandom.seed(1)\n" + script)
+    (process,) = lines(spark, "process")
+    assert process["kind"] == "driver"
+    assert sum(sum(r["cpu"]) for r in lines(spark, "samples")) > 150e6
+
+
+def test_the_application_does_not_notice(spark: Path) -> None:
+    script = (
+        "import random, threading\nrandom.seed(5)\nimport pyspark, time\ntime.sleep(0.2)\n"
+        "print(random.random(), threading.active_count(), len(threading.enumerate()))"
+    )
+    import random
+
+    assert run(spark, "-c", script).split() == [str(random.Random(5).random()), "1", "1"]
+    theirs = "import sys\nHIDDEN = 'by none'\nsys.path.append('/theirs')"
+    (spark / "sitecustomize.py").write_text(theirs)
+    script = "import pyspark, sys, sitecustomize as s; print(s.HIDDEN, sys.path[-1], sys.path[1])"
+    assert run(spark, "-c", script) == f"by none /theirs {HOOK}\n"
+    # Neither a folder that is not there nor one that cannot be written to is its problem.
+    assert run(spark, "-c", "import pyspark; print(1)", raw="away") == "1\n"
+    script = BURN + "import pyspark\nos.rmdir(os.environ['PYROMETER_PYTHON_DIR'])\nburn(700)"
+    (spark.parent / "gone").mkdir()
+    run(spark, "-c", script, raw="gone")
+
+
+def test_workers_of_limited_memory_are_left_alone(spark: Path) -> None:
+    run(spark, "-m", "pyspark.daemon", PYSPARK_EXECUTOR_MEMORY_MB="512")
+    assert not lines(spark, "samples")
+    (error,) = lines(spark, "error")
+    assert "spark.executor.pyspark.memory" in error["message"]
+    entry = PythonProbe().report(RunPaths(spark.parent))
+    assert entry.reason == error["message"]
+
+
+def test_the_probe_counts_what_came(spark: Path) -> None:
+    run(spark, "-m", "pyspark.daemon")
+    entry = PythonProbe("20ms").report(RunPaths(spark.parent))
+    samples = sum(len(r["t"]) for r in lines(spark, "samples"))
+    assert entry.got == f"{samples} samples in 1 file(s)"
+    assert entry.own_cpu_ns == sum(r["own"] for r in lines(spark, "samples"))
+    assert PythonProbe().check() == []
+    # An application without Python lacks nothing.
+    other = PythonProbe().report(RunPaths(spark.parent / "other"))
+    assert (other.got, other.reason) == ("no Python that uses pyspark", None)
+
+
+def test_the_users_own_path_stays_behind_ours() -> None:
+    needs = PythonProbe().needs(RunPaths(Path("/r")))
+    env = {"PYTHONPATH": "/theirs:/more"}
+    add_needs(env, needs)
+    assert env["PYTHONPATH"] == f"{HOOK}:/theirs:/more"
+    bare: dict[str, str] = {}
+    add_needs(bare, Needs())
+    assert bare == {}
+    add_needs(bare, needs)
+    assert bare["PYTHONPATH"] == str(HOOK)
+
+
+def test_python_may_be_left_out_or_asked_for_alone() -> None:
+    assert "python" in parse_profile("full").probes
+    assert "python" not in parse_profile("cpu,wall,alloc,lock").probes
+    alone = parse_profile("python=5ms")
+    assert (alone.python_period, alone.stack_events) == ("5ms", {})
+    assert "stacks" not in alone.probes
+    assert PythonProbe("5ms").needs(RunPaths(Path("/r"))).environment[
+        "PYROMETER_PYTHON_PERIOD_NS"
+    ] == str(5_000_000)
+    assert (HOOK / "sitecustomize.py").is_file()

@@ -1,0 +1,621 @@
+"""Experiments that are run: journal, resuming, censoring, reports; trials nap or are simulated."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from tests.support import cli, experiments
+from tests.support.experiments import CALM, HEAD, Machine, napping
+
+from pyrometer.cli.main import run_verb
+from pyrometer.collect.host.card import this_host
+from pyrometer.collect.launch.record import new_manifest
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.schema import doubt
+from pyrometer.experiments import journal
+from pyrometer.experiments.folder import Began, Ended, ExperimentPaths, Surroundings, read_plan
+from pyrometer.experiments.journal import opened_journal, read_journal
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.run import attempt, guard
+from pyrometer.experiments.run.attempt import Made
+from pyrometer.experiments.run.environment import Hands, Quiet
+from pyrometer.experiments.run.guard import Look, between, disturbances
+from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.experiments.run.planned import plan_of
+from pyrometer.store.manifest import Result, write_manifest
+from pyrometer.trial.trial import Trial
+
+NAMES = ("a", "b", "c")
+
+
+@pytest.fixture(autouse=True)
+def _a_short_look(monkeypatch):
+    monkeypatch.setattr(guard, "LOOK_S", 0.02)
+
+
+def simulated(root, seed=1, blocks=4, names=NAMES, effect=None, hands=None, **machine):
+    plan = experiments.plan(names, blocks, seed)
+    begin(root, plan)
+    if hands is None:
+        treatment = {one.number: one.treatment for one in plan.trials}
+        factors = effect or {}
+        made = Machine(
+            seed, len(plan.trials), lambda at: factors.get(treatment[at + 1], 1.0), **machine
+        )
+        hands = made.hands()
+    return plan, carry_out(root, hands=hands)
+
+
+def ending(how):
+    """Hands whose trials end as `how` says by treatment and number."""
+    calm = Look(0.0, [0] * 10, 0, 0.0, {})
+    count = iter(range(1, 1000))
+    return Hands(
+        make=lambda trial, watch: how(trial.run_dir.name, next(count)),
+        canaries=lambda: pytest.fail("not asked for"),
+        before=lambda limits, say: Surroundings(),
+        look=lambda: calm,
+        after=lambda first, limits, swap: Surroundings(),
+    )
+
+
+def lines(root):
+    text = ExperimentPaths(root).journal.read_bytes()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_an_experiment_naps_shows_and_is_not_run_twice(tmp_path, capsys):
+    path, root = napping(tmp_path), tmp_path / "out"
+    assert run_verb(["experiment", "run", str(path), "-o", str(root), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["done_count"] == found["trials_count"] == 6
+    short, long = (one["mean"]["value"] for one in found["treatments"])
+    # Each slept as long as its own level says, and longer as the machine pleases.
+    assert (short > 0.02, long > 0.04) == (True, True)
+    assert found["comparison"]["design"] == "blocks"
+    assert [one["k"] for one in lines(root)] == ["begin", "end"] * 6
+    assert all((root / "trials" / one["folder"] / "manifest.json").is_file() for one in lines(root))
+    before = ExperimentPaths(root).journal.read_bytes()
+    assert run_verb(["experiment", "resume", str(root)]) == 0
+    assert ExperimentPaths(root).journal.read_bytes() == before
+    assert run_verb(["experiment", "run", str(path), "-o", str(root)]) == 2
+    assert run_verb(["compare", str(root)]) == 0
+    assert "workload.time=long" in capsys.readouterr().out
+    assert run_verb(["compare", str(root), str(root)]) == 2
+    # A pilot tells what the next one takes and sees.
+    command = ["experiment", "plan", str(path), "--pilot", str(root), "--json"]
+    assert run_verb(command) == 0
+    forecast = json.loads(capsys.readouterr().out.splitlines()[-1])["forecast"]
+    assert forecast["trial_s"]["n"] == 6
+    assert forecast["noise_sd"]["value"] > 0
+    assert forecast["total_s"] == pytest.approx(6 * forecast["trial_s"]["value"])
+
+
+def test_time_that_is_up_censors_and_the_treatment_is_not_compared(tmp_path, capsys):
+    (tmp_path / "w").mkdir()
+    text = HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 1\ntimeout: 3s\n"
+    path = napping(tmp_path, text)
+    work = tmp_path / "workload.yaml"
+    work.write_text(work.read_text().replace('"0.04"', '"600"'))
+    root = tmp_path / "out"
+    assert run_verb(["experiment", "run", str(path), "-o", str(root), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    ends = {one["name"]: one["ends"] for one in found["treatments"]}
+    assert ends == {"workload.time=short": {"finished": 1}, "workload.time=long": {"timeout": 1}}
+    assert found["comparison"] is None
+    long = found["treatments"][1]
+    assert long["censored_s"] == [3.0]
+    assert not long["compared"]
+    (told,) = (one["message"] for one in found["doubts"] if one["code"] == "trials_censored")
+    assert "1 ran out of time after 3 s, it is not compared" in told
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_a_torn_last_line_is_cut_off_and_its_trial_made_again(tmp_path, cut):
+    root = tmp_path / "out"
+    simulated(root)
+    journal = ExperimentPaths(root).journal
+    whole = journal.read_bytes()
+    kept = len(whole.splitlines()[-1]) + 1
+    journal.write_bytes(whole[: -min(cut, kept - 1)])
+    entries = read_journal(root)
+    assert len(entries.ended) == 11
+    assert list(entries.open) == [12]
+    again = carry_out(root, hands=Machine(1, 12).hands())
+    assert sorted(again.ended) == list(range(1, 13))
+    assert again.ended[12].attempt == 2
+    assert again.ended[12].folder.endswith(".2")
+    assert not read_journal(root).torn_bytes
+
+
+def test_a_journal_that_was_edited_is_refused(tmp_path):
+    root = tmp_path / "out"
+    simulated(root, blocks=1)
+    journal = ExperimentPaths(root).journal
+    journal.write_bytes(b"{}\n" + journal.read_bytes())
+    with pytest.raises(UsageError, match=r"journal.ndjson:1: no record"):
+        read_journal(root)
+
+
+def test_an_experiment_of_another_machine_is_not_resumed(tmp_path):
+    root = tmp_path / "out"
+    plan = experiments.plan(["a", "b"], 1, 1)
+    plan.machine = {"cpu_model": "Z80", "cpus_count": 1}
+    begin(root, plan)
+    with pytest.raises(UsageError, match=r"another machine .Z80, 1 CPUs"):
+        carry_out(root, hands=Machine(1, 2).hands())
+
+
+def test_a_workload_that_changed_is_not_resumed(tmp_path):
+    path, root = napping(tmp_path), tmp_path / "out"
+    begin(root, plan_of(path, root))
+    workload = tmp_path / "workload.yaml"
+    workload.write_text(workload.read_text() + "# changed\n")
+    with pytest.raises(UsageError, match=r"workload.yaml has changed"):
+        carry_out(root, hands=Machine(1, 6).hands())
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
+    root = tmp_path / "out"
+    begin(root, experiments.plan(["a", "b"], 2, 1))
+    write, count = os.write, iter(range(100))
+
+    def full(descriptor, data):
+        # The fifth record is cut in the middle, then there is no room.
+        at = next(count)
+        if at == 5:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[:10] if at == 4 else data)
+
+    monkeypatch.setattr("pyrometer.experiments.journal.os.write", full)
+    with pytest.raises(CapabilityError, match="No space left"):
+        carry_out(root, hands=Machine(1, 4).hands())
+    monkeypatch.undo()
+    assert not read_journal(root).torn_bytes
+    assert list(read_journal(root).ended) == [1, 2]
+    assert len(carry_out(root, hands=Machine(1, 4).hands()).ended) == 4
+
+
+def test_only_one_process_runs_an_experiment(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "STRAGGLE_S", 0.0)
+    root = tmp_path / "out"
+    simulated(root, blocks=1)
+    with opened_journal(root), pytest.raises(UsageError, match="another process"):
+        carry_out(root, hands=Machine(1, 3).hands())
+
+
+def test_a_child_that_outlives_a_kill_by_a_moment_is_waited_for(tmp_path):
+    root = tmp_path / "out"
+    simulated(root, blocks=1)
+    with contextlib.ExitStack() as parent:
+        parent.enter_context(opened_journal(root))
+        child = os.fork()
+        if not child:
+            time.sleep(0.2)
+            os._exit(0)
+    try:
+        assert len(carry_out(root, hands=Machine(1, 4).hands()).ended) == 3
+    finally:
+        os.waitpid(child, 0)
+
+
+def test_a_kill_anywhere_in_the_journal_leads_to_the_same_end(tmp_path):
+    """Every prefix of the journal is what a kill may leave: each resumes to the same sequence."""
+    root = tmp_path / "whole"
+    plan, whole = simulated(root, blocks=2)
+    text = ExperimentPaths(root).journal.read_bytes()
+    sequence = [(one.trial, one.treatment, one.block) for one in whole.ended.values()]
+    for length in range(0, len(text), 97):
+        part = tmp_path / f"cut-{length}"
+        begin(part, plan)
+        ExperimentPaths(part).journal.write_bytes(text[:length])
+        before = dict(read_journal(part).ended)
+        again = carry_out(part, hands=Machine(1, 6).hands())
+        found = sorted(again.ended.values(), key=lambda one: one.trial)
+        assert [(one.trial, one.treatment, one.block) for one in found] == sequence
+        assert all(again.ended[number] == one for number, one in before.items())
+        ends = [one["trial"] for one in lines(part) if one["k"] == "end"]
+        assert ends == sorted(set(ends)) == list(range(1, 7))
+
+
+def test_a_trial_that_was_disturbed_is_repeated_and_kept(tmp_path):
+    calm = Look(0.0, [0] * 10, 0, 0.0, {})
+    seen = iter([["others use 90 % of the CPUs"], ["again"], ["still"], [], [], []])
+    hands = Hands(
+        make=lambda trial, watch: Made("finished", seconds=1.0),
+        before=lambda limits, say: Surroundings(),
+        look=lambda: calm,
+        after=lambda first, limits, swap: Surroundings(disturbed=next(seen)),
+    )
+    plan = experiments.plan(["a", "b"], 1, 3)
+    plan.guard, plan.canaries = {"policy": "repeat", "repeats": 2}, "none"
+    begin(tmp_path / "out", plan)
+    entries = carry_out(tmp_path / "out", hands=hands)
+    assert [one.attempt for one in entries.disturbed] == [1, 2]
+    assert [one.attempt for one in entries.ended.values()] == [3, 1]
+    found = experiment_report(read_plan(tmp_path / "out"), read_journal(tmp_path / "out"))
+    assert (found.repeated_count, found.disturbed_count) == (2, 1)
+    assert "trials_disturbed" in {one.code for one in found.doubts}
+
+
+def test_a_switch_that_a_whole_plot_could_not_put_back_is_told(tmp_path):
+    class Screen(Quiet):
+        def note(self, text):
+            told.append(text)
+
+    told, left = [], doubt("setting_left", "/proc/sys/vm/swappiness: Permission denied.")
+    hands = replace(Machine(1, 2).hands(), hold=lambda levels: contextlib.nullcontext([left]))
+    begin(tmp_path / "out", experiments.plan(["a", "b"], 1, 3))
+    carry_out(tmp_path / "out", hands=hands, screen=Screen())
+    assert told == [f"{left.message} {left.remedy}"]
+
+
+def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
+    from pyrometer.experiments.run.attempt import TrialFacts
+
+    plan = experiments.plan(NAMES, 4, 1)
+    plan.canaries = "none"
+    by_folder = {one.folder: one for one in plan.trials}
+    broken = [True]
+
+    def how(folder, number):
+        one = by_folder[folder.partition(".")[0]]
+        if one.treatment == "c" and broken[0]:
+            return Made("out_of_memory", censored_s=5.0, reason="killed")
+        if one.treatment == "b" and one.block == 2 and broken[0]:
+            return Made("failed", reason="exit code 9")
+        facts = TrialFacts((1.0,), 1.0, 7, "aa" if one.treatment == "a" else "bb", one.treatment)
+        return Made("finished", seconds=1.0 + number / 100, facts=facts)
+
+    root = tmp_path / "out"
+    begin(root, plan)
+    carry_out(root, hands=ending(how))
+    found = experiment_report(read_plan(root), read_journal(root))
+    assert [one.compared for one in found.treatments] == [True, True, False]
+    assert {one.n for one in (pair.change for pair in found.comparison.pairs)} == {3}
+    codes = {one.code for one in found.doubts}
+    wanted = {"trials_censored", "blocks_incomplete", "results_differ", "plan_changed"}
+    assert wanted <= codes
+    broken[0] = False
+    carry_out(root, hands=ending(how))
+    assert len(read_journal(root).ended) == 12
+    carry_out(root, hands=ending(how), retry=True)
+    found = experiment_report(read_plan(root), read_journal(root))
+    assert all(len(one.values) == 4 for one in found.treatments)
+    assert len([one for one in lines(root) if one["k"] == "end"]) == 12 + 5
+
+
+@pytest.mark.parametrize(
+    ("error", "cgroup", "signal_", "status"),
+    [
+        ("java.lang.OutOfMemoryError: Java heap space", None, None, "out_of_memory"),
+        (None, {"oom_kills_count": 1}, "SIGKILL", "out_of_memory"),
+        ("java.lang.IllegalStateException", None, None, "failed"),
+        (None, None, "SIGKILL", "failed"),
+    ],
+)
+def test_a_trial_that_ran_out_of_memory_is_told_from_one_that_failed(
+    tmp_path, error, cgroup, signal_, status
+):
+    manifest = new_manifest(Trial(name="parquet-scan"), this_host(), [], [])
+    manifest.state, manifest.cgroup = "failed", cgroup
+    manifest.exit.signal, manifest.exit.code = signal_, None if signal_ else 1
+    manifest.results = [Result(iteration=1, status="failed", error=error)] if error else []
+    manifest.started_mono_ns, manifest.ended_mono_ns = 10**9, 3 * 10**9
+    (tmp_path / "raw").mkdir()
+    write_manifest(tmp_path, manifest)
+    made = attempt.read(tmp_path)
+    assert made.status == status
+    assert made.censored_s == (2.0 if status == "out_of_memory" else None)
+    assert made.reason
+
+
+def test_of_many_pairs_those_with_a_verdict_are_listed(tmp_path, capsys):
+    names = [f"jvm.heap={size}m, data.codec=snappy" for size in range(200, 1000, 100)]
+    plan = experiments.plan(names, 12, 5)
+    plan.baseline = None
+    slower = {one.number: 2.0 if one.treatment == names[0] else 1.0 for one in plan.trials}
+    begin(tmp_path / "out", plan)
+    carry_out(tmp_path / "out", hands=Machine(5, 96, lambda at: slower[at + 1]).hands())
+    assert run_verb(["experiment", "show", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr().out
+    assert "of 28 pairs are listed" in shown
+    assert "cannot tell" not in shown
+    rows = [line.split() for line in shown.splitlines() if line.split()[-1:] == ["faster"]]
+    pairs = {tuple(map(int, row[:2])) for row in rows}
+    assert pairs >= {(1, other) for other in range(2, 9)}
+    assert run_verb(["experiment", "show", str(tmp_path / "out"), "--control", names[1]]) == 0
+    by_name = capsys.readouterr().out
+    assert "pairs are listed" not in by_name
+    assert run_verb(["experiment", "show", str(tmp_path / "out"), "--control", "2"]) == 0
+    assert capsys.readouterr().out == by_name
+    assert run_verb(["experiment", "show", str(tmp_path / "out"), "--control", "9"]) == 2
+    assert "its name or its number" in capsys.readouterr().err
+
+
+def test_a_matrix_is_told_factor_by_factor(tmp_path, capsys):
+    plan = experiments.plan(["a", "b", "c", "d"], 6, 5)
+    levels = [("1g", "x"), ("1g", "y"), ("2g", "x"), ("2g", "y")]
+    for one, (heap, codec) in zip(plan.treatments, levels, strict=True):
+        one.varied = {"heap": heap, "codec": codec}
+    slower = {one.number: 1.5 if one.treatment in "bd" else 1.0 for one in plan.trials}
+    begin(tmp_path / "out", plan)
+    carry_out(tmp_path / "out", hands=Machine(5, 24, lambda at: slower[at + 1]).hands())
+    assert run_verb(["experiment", "show", str(tmp_path / "out"), "--json"]) == 0
+    told = capsys.readouterr()
+    heap, codec, both = json.loads(told.out.splitlines()[-1])["factors"]["effects"]
+    assert codec["adjusted_p"] < 0.001
+    assert codec["levels"][0]["change"]["low"] < 0.5 < codec["levels"][0]["change"]["high"]
+    assert heap["adjusted_p"] > 0.05
+    assert both["factors"] == ["heap", "codec"]
+    assert "depending" in told.err
+
+
+def test_machines_read_csv_and_junit_and_the_exit_code(tmp_path, capsys):
+    root = tmp_path / "out"
+    simulated(root, blocks=8, effect={"b": 1.5, "c": 0.5})
+    out, table = tmp_path / "j.xml", tmp_path / "t.csv"
+    rule = ["--fail-if", "regression(wall) > 3%"]
+    command = ["experiment", "show", str(root), *rule, "--junit", str(out), "--csv", str(table)]
+    assert run_verb([*command, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["fail_if"] == {"rule": rule[1], "failed": ["b"], "cannot_tell": []}
+    suite = ElementTree.parse(out).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
+    assert suite.find("testcase[@name='b']/failure") is not None
+    assert suite.find("testcase[@name='c']/system-out") is not None
+    assert len(table.read_text().splitlines()) == 1 + 24
+    compare = ["compare", "--csv", str(table), "--value", "seconds", "--block", "block"]
+    assert run_verb([*compare, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out.splitlines()[-1])
+    of = {(one["a"], one["b"]): one["change"]["value"] for one in again["pairs"]}
+    mine = {(one["a"], one["b"]): one["change"]["value"] for one in found["comparison"]["pairs"]}
+    ratio = mine["a", "b"]
+    assert of.get(("a", "b"), 1 / (1 + of.get(("b", "a"), 0)) - 1) == pytest.approx(ratio)
+    assert run_verb(["experiment", "show", str(root), "--fail-if", "regression(heap) > 3%"]) == 2
+    assert run_verb(["compare", str(table), str(table)]) == 2
+    assert "--csv" in capsys.readouterr().err
+
+
+def test_canaries_explain_noise_of_the_machine_and_both_results_stand(tmp_path, capsys):
+    root = tmp_path / "out"
+    # Noise that one block does not share: neighbours are hardly alike.
+    simulated(root, blocks=15, effect={"b": 1.1}, correlation=0.0, drift=0.0, outliers=0.0)
+    found = experiment_report(read_plan(root), read_journal(root))
+    assert found.canaries.covariates == ["alu_ns"]
+    assert found.canaries.variance_ratio < 0.5
+    assert found.canaries.slopes["alu_ns"].low > 0.5
+    pair, plain = found.canaries.pairs[0], found.comparison.pairs[0]
+    assert (pair.a, pair.b) == (plain.a, plain.b) == ("a", "b")
+    assert pair.change.low < 0.1 < pair.change.high
+    width = pair.change.high - pair.change.low
+    assert width < 0.8 * (plain.change.high - plain.change.low)
+    assert run_verb(["experiment", "show", str(root)]) == 0
+    shown = capsys.readouterr().out
+    assert "% of the variance within blocks" in shown
+    assert "without: +" in shown
+
+
+def test_the_guard_waits_no_longer_than_it_may_and_says_so_once(monkeypatch):
+    ticks = iter(range(10**6))
+
+    def busy():
+        at = next(ticks)
+        return Look(at * 0.01, [at * 10] + [0] * 9, 0, 0.0, {})
+
+    now = [0.0]
+
+    def sleep(seconds):
+        now[0] += seconds
+
+    monkeypatch.setattr(guard, "look", busy)
+    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    said = []
+    found = guard.before_trial(Guard(policy="wait", wait=0.3), said.append)
+    assert 0.3 <= now[0] <= 0.35
+    assert found.disturbed
+    assert len(said) == 1
+    assert guard.before_trial(Guard(policy="flag"), said.append).disturbed
+    assert len(said) == 1
+
+
+def test_the_guard_tells_what_is_too_much():
+    before = Look(0.0, [0] * 10, 0, 0.0, {5: (0, "make")})
+    after = Look(1.0, [120, 0, 0, 60, 0, 0, 0, 20, 0, 0], 5000, 0.2, {5: (90, "make")})
+    found = between(before, after, load=3.0, free=0.01)
+    assert found.busy_ratio == pytest.approx(0.5)
+    assert disturbances(found, Guard(load=2.0), during=False) == [
+        "others use 50 % of the CPUs: make (5) 0.90 CPU",
+        "the hypervisor took 10 % of the CPU time",
+        "1.0 % of the memory is available",
+        "the load average is 3.00 a CPU",
+    ]
+    assert disturbances(found, Guard(), during=True)[-1] == "5000 pages were swapped"
+    assert not disturbances(found.model_copy(update={"swapped_pages_count": 9}), Guard(
+        busy=1.0, steal=1.0), during=True)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_finished(tmp_path):
+    path, root = napping(tmp_path), tmp_path / "out"
+    work = tmp_path / "workload.yaml"
+    work.write_text(work.read_text().replace('"0.04"', '"600"'))
+    process = cli.start(
+        "experiment", "run", path, "-o", root, "--seed", "2",
+        cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    order = [one.treatment.endswith("long") for one in experiments_plan(root).trials]
+    wait_for(lambda: len(begun(root)) > order.index(True))
+    wait_for(lambda: sleeping(root))
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert f"pyrometer experiment resume {root}" in told
+    assert len(read_journal(root).ended) == order.index(True)
+    assert list(read_journal(root).open) == [order.index(True) + 1]
+
+
+def experiments_plan(root):
+    wait_for(lambda: ExperimentPaths(root).plan.is_file())
+    return read_plan(root)
+
+
+def begun(root):
+    return (
+        [one for one in lines(root) if one["k"] == "begin"]
+        if ExperimentPaths(root).journal.is_file()
+        else []
+    )
+
+
+def sleeping(root):
+    from pyrometer.experiments.run.leftovers import of_run
+
+    return of_run(ExperimentPaths(root).trials)
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def whole_of(path, root):
+    """The sequence of an experiment that nobody kills."""
+    plan = plan_of(path, root)
+    return [(one.number, one.treatment, one.block) for one in plan.trials]
+
+
+def nothing_is_lost(root, sequence):
+    found = sorted(read_journal(root).ended.values(), key=lambda one: one.trial)
+    assert [(one.trial, one.treatment, one.block) for one in found] == sequence
+    ends = [one["trial"] for one in lines(root) if one["k"] == "end"]
+    assert ends == [number for number, _, _ in sequence]
+    folders = [one.folder for one in found]
+    assert len(set(folders)) == len(folders)
+    for folder in folders:
+        manifest = json.loads((root / "trials" / folder / "manifest.json").read_text())
+        assert manifest["state"] == "finished"
+    assert not sleeping(root)
+
+
+KILLED = HEAD + CALM + "matrix: {workload.time: [short, long]}\nblocks: 4\nseed: 11\n"
+
+
+@pytest.mark.slow
+def test_kills_of_the_command_line_lose_nothing_and_repeat_nothing(tmp_path):
+    import random
+
+    draw, killed = random.Random(1), 0
+    path, root = napping(tmp_path, KILLED), tmp_path / "out"
+    for _ in range(10):
+        there = ExperimentPaths(root).plan.is_file()
+        process = cli.start(
+            "experiment", *(["resume", root] if there else ["run", path, "-o", root]),
+            cwd=tmp_path, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(draw.uniform(0.5, 3.0))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += 1
+        process.wait()
+    verb = ["resume", root] if ExperimentPaths(root).plan.is_file() else ["run", path, "-o", root]
+    done = cli.pyrometer("experiment", *verb, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    assert killed >= 3
+    nothing_is_lost(root, whole_of(path, root))
+
+
+def forked(folder, text, seed, longest):
+    """Kill a forked experiment until it ends; how often it took a kill."""
+    path, root = napping(folder, text), folder / "out"
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.killed", *map(str, (path, root, seed, longest))],
+        cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    killed, code = map(int, done.stdout.split())
+    assert code == 0, (folder / "out.error").read_text()
+    nothing_is_lost(root, whole_of(path, root))
+    return killed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPUs are needed")
+def test_a_kill_of_two_side_by_side_ends_both_and_loses_nothing(tmp_path):
+    path = napping(tmp_path, KILLED.replace("blocks: 4", "blocks: 2\ndesign: {kind: duet}"))
+    work, root = tmp_path / "workload.yaml", tmp_path / "out"
+    work.write_text(work.read_text().replace('"0.02"', '"1"').replace('"0.04"', '"2"'))
+    process = cli.start(
+        "experiment", "run", path, "-o", root, cwd=tmp_path, start_new_session=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    experiments_plan(root)
+    wait_for(lambda: len(sleeping(root)) >= 2, 60)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # The sides have sessions of their own: they end because the process that made them has.
+    wait_for(lambda: not sleeping(root), 60)
+    assert list(read_journal(root).open) == [1, 2]
+    done = cli.pyrometer("experiment", "resume", root, cwd=tmp_path)
+    assert done.code == 0, done.stderr
+    nothing_is_lost(root, whole_of(path, root))
+    assert {one.attempt for one in read_journal(root).ended.values() if one.block == 1} == {2}
+
+
+KILLED_BY_DESIGN = {
+    "blocks": (KILLED, 100, 1.2),
+    "split plots": (
+        HEAD + CALM + "matrix: {workload.time: [short, long], jvm.heap: [256m, 512m]}\n"
+        "blocks: 2\nseed: 12\ndesign: {split: [jvm.heap]}\n",
+        50,
+        1.2,
+    ),
+    # Two at once take longer than one.
+    "duet": (KILLED.replace("blocks: 4", "blocks: 2\ndesign: {kind: duet}"), 20, 8.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("design", KILLED_BY_DESIGN)
+def test_kills_of_a_process_group_lose_nothing_and_repeat_nothing(tmp_path, design):
+    if design == "duet" and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a duet needs two CPUs")
+    text, kills, longest = KILLED_BY_DESIGN[design]
+    killed = experiments_made = 0
+    while killed < kills:
+        folder = tmp_path / str(experiments_made)
+        folder.mkdir()
+        killed += forked(folder, text, experiments_made, longest)
+        experiments_made += 1
+    print(f"{design}: {killed} kills of process groups in {experiments_made} experiments")
+
+
+def test_an_open_trial_whose_run_had_finished_is_taken_in(tmp_path):
+    path, root = napping(tmp_path), tmp_path / "out"
+    assert run_verb(["experiment", "run", str(path), "-o", str(root)]) == 0
+    journal = ExperimentPaths(root).journal
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    assert run_verb(["experiment", "resume", str(root)]) == 0
+    last = Ended.model_validate(lines(root)[-1])
+    assert last.adopted
+    assert last.status == "finished"
+    assert last.seconds > 0.01
+    assert len(list((root / "trials").iterdir())) == 6
+    assert Began.model_validate(lines(root)[0]).attempt == 1

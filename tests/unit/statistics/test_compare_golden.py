@@ -1,0 +1,146 @@
+"""Published figures, to their printed digits.
+
+Raw data and R output: "mm: multigenerational LRU: Apache Spark", Linux kernel mailing list,
+2021-11-01: wall times (s) of a sort, ten runs each of two kernels, two memory conditions (heap of
+52 and 62 GB of 64) and three concurrencies (tasks on 32 CPUs).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+
+from pyrometer.statistics.power import needed
+from pyrometer.statistics.treatments import Trial, account
+from pyrometer.statistics.two import percent_of_first, welch
+
+RUNS = {
+    ("baseline", 52, 32): [1034, 1036, 1036, 1037, 1037, 1037, 1038, 1038, 1038, 1040],
+    ("baseline", 52, 64): [1139, 1139, 1140, 1140, 1142, 1143, 1143, 1144, 1144, 1144],
+    ("baseline", 52, 96): [1236, 1237, 1238, 1238, 1238, 1239, 1240, 1241, 1243, 1243],
+    ("baseline", 62, 32): [1036, 1036, 1038, 1038, 1038, 1038, 1039, 1039, 1040, 1040],
+    ("baseline", 62, 64): [1266, 1277, 1284, 1296, 1299, 1302, 1311, 1313, 1314, 1317],
+    ("baseline", 62, 96): [1403, 1431, 1440, 1447, 1460, 1461, 1467, 1475, 1487, 1497],
+    ("patched", 52, 32): [1035, 1036, 1036, 1037, 1037, 1037, 1037, 1038, 1038, 1039],
+    ("patched", 52, 64): [1138, 1140, 1140, 1143, 1143, 1143, 1144, 1145, 1145, 1145],
+    ("patched", 52, 96): [1228, 1228, 1233, 1234, 1235, 1236, 1236, 1240, 1246, 1248],
+    ("patched", 62, 32): [1032, 1035, 1035, 1035, 1036, 1036, 1037, 1039, 1040, 1041],
+    ("patched", 62, 64): [1162, 1164, 1164, 1164, 1164, 1164, 1166, 1166, 1168, 1169],
+    ("patched", 62, 96): [1252, 1256, 1256, 1258, 1260, 1260, 1260, 1260, 1265, 1265],
+}
+
+# First and second group; t, df, p and interval of the first less the second, as R prints them; and
+# the interval in per cent of the first (of the second less the first), if it excludes 0.
+PUBLISHED = [
+    ("baseline", 52, 32, "patched", 52, 32, 0.16059, 16.4, 0.8744, -1.21749, 1.41749, None),
+    ("baseline", 52, 64, "patched", 52, 64, -0.78279, 17.565, 0.4442, -2.950923, 1.350923, None),
+    ("baseline", 52, 96, "patched", 52, 96, 1.2933, 11.303, 0.2217, -2.019103, 7.819103, None),
+    ("baseline", 62, 32, "patched", 62, 32, 1.6562, 13.458, 0.1208, -0.4799188, 3.6799188, None),
+    ("baseline", 62, 64, "patched", 62, 64, 24.096, 9.2733, 1.115e-09, 120.3881, 145.2119,
+     (-11.19, -9.28)),
+    ("baseline", 62, 96, "patched", 62, 96, 22.289, 9.3728, 1.944e-09, 177.6666, 217.5334,
+     (-14.93, -12.20)),
+    ("baseline", 52, 32, "baseline", 62, 32, -1.6398, 17.697, 0.1187, -2.5110734, 0.3110734, None),
+    ("baseline", 52, 64, "baseline", 62, 64, -28.33, 9.2646, 2.57e-10, -168.5106, -143.6894,
+     (12.58, 14.76)),
+    ("baseline", 52, 96, "baseline", 62, 96, -24.694, 9.1353, 1.12e-09, -237.3794, -197.6206,
+     (15.95, 19.15)),
+    ("patched", 52, 32, "patched", 62, 32, 0.42857, 12.15, 0.6757, -1.630775, 2.430775, None),
+    ("patched", 52, 64, "patched", 62, 64, -21.865, 17.646, 3.151e-14, -24.66501, -20.33499,
+     (1.78, 2.16)),
+    ("patched", 52, 96, "patched", 62, 96, -9.2738, 14.72, 1.561e-07, -28.04897, -17.55103,
+     (1.42, 2.27)),
+]  # fmt: skip
+
+
+def rounded(value: float, printed: float) -> float:
+    """Round as many digits as R printed, without trailing zeros."""
+    text = repr(printed)
+    if "e" in text:
+        return float(f"{value:.{len(text.split('e')[0].replace('.', '')) - 1}e}")
+    return round(value, len(text.split(".")[1]))
+
+
+@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: "-".join(map(str, row[:6])))
+def test_a_published_study_of_memory_reclaim(row):
+    first, second = RUNS[row[:3]], RUNS[row[3:6]]
+    t, df, p, low, high, percent = row[6:]
+    found = welch(second, first)
+    assert found is not None
+    assert rounded(found.t, t) == t
+    assert rounded(found.df, df) == df
+    assert rounded(found.p, p) == p
+    assert rounded(found.difference.low, low) == low
+    assert rounded(found.difference.high, high) == high
+    change = percent_of_first(first, second)
+    if percent is None:
+        assert change.low < 0 < change.high
+    else:
+        assert (round(100 * change.low, 2), round(100 * change.high, 2)) == percent
+
+
+# Runs of each treatment that Welch's test needs for a power of 0.8, by coefficient of variation
+# and true difference.
+NEEDED = {
+    (0.01, 0.05): [17, 6, 3, 2, 2],
+    (0.02, 0.05): [64, 17, 4, 3, 2],
+    (0.03, 0.05): [143, 37, 7, 3, 3],
+    (0.05, 0.05): [394, 100, 17, 6, 4],
+    (0.10, 0.05): [1571, 394, 64, 17, 9],
+    (0.03, 0.05 / 12): [250, 64, 13, 5, 4],
+    (0.05, 0.05 / 12): [690, 174, 30, 10, 6],
+}
+
+
+@pytest.mark.parametrize(("how", "runs"), NEEDED.items())
+def test_runs_that_are_needed(how, runs):
+    sd, alpha = how
+    assert [needed(d, sd, alpha) for d in (0.01, 0.02, 0.05, 0.10, 0.15)] == runs
+
+
+def test_what_is_seen_without_noise():
+    assert needed(0.05, 0.0) == 2
+    assert needed(0.05, None) is None
+    assert math.isclose(welch([1, 1], [1, 1]).p, 1)
+
+
+def corpus(name):
+    root = os.environ.get("PYROMETER_CORPUS")
+    if not root:
+        pytest.skip("PYROMETER_CORPUS is not set: the published measurements are not here")
+    return Path(root) / "measurements" / "cern" / name
+
+
+def test_five_builds_of_the_jdk_on_one_scan():
+    """Three runs of each of five JDKs, three iterations a run, in the same order every time."""
+    first, trials = {}, []
+    for number in (1, 2, 3):
+        text = corpus(f"test_spark350_20231124_{number}.txt").read_text()
+        for part in text.split("Testing with: ")[1:]:
+            name = part.split()[0].removeprefix("JDK/")
+            times = [float(x) for x in re.findall(r"\(elapsed time\) = ([\d.]+) sec", part)]
+            first.setdefault(name, []).append(times[0] / statistics.fmean(times[1:]))
+            trials.append(Trial(name, statistics.fmean(times[1:])))
+    made = account(trials, what="scan", unit="s", margin=0.02)
+    assert len(made.treatments) == 5
+    assert {one.mean.n for one in made.treatments} == {3}
+    verdicts = {(pair.a, pair.b): pair for pair in made.pairs}
+    seventeen = [one.name for one in made.treatments if one.name.startswith("jdk-17")]
+    eight = next(one.name for one in made.treatments if "8u" in one.name)
+    assert len(seventeen) == 2
+    assert verdicts[tuple(seventeen)].verdict == "cannot tell"
+    assert verdicts[eight, seventeen[0]].verdict == "faster"
+    assert "order_fixed" in [doubt.code for doubt in made.doubts]
+    # The first iteration of a JVM takes so much longer than the others.
+    assert {name: round(statistics.fmean(ratios), 2) for name, ratios in first.items()} == {
+        "jdk8u392-b08": 1.07,
+        "jdk-11.0.21+9": 1.12,
+        "jdk-17.0.9+9": 1.13,
+        "jdk-17.0.9": 1.12,
+        "graalvm-jdk-17.0.9+11.1": 1.33,
+    }

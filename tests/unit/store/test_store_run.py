@@ -1,0 +1,219 @@
+"""Opening runs: whole, half, broken, too new; and ingest that no source can stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.tables import StageSpec, World
+
+from pyrometer.core import schema
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
+
+
+def answer(**tables: int) -> str:
+    return json.dumps({"tables": tables, "doubts": [], "stats": {"bytes": 1}})
+
+
+def fake_core(**functions: Any) -> SimpleNamespace:
+    def nothing(*_: Any) -> str:
+        return answer()
+
+    names = ("eventlogs", "plugin", "gc", "jfr", "codegen", "probe")
+    return SimpleNamespace(**{f"ingest_{n}": functions.get(n, nothing) for n in names})
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    (folder / "raw" / "eventlog").mkdir(parents=True)
+    (folder / "raw" / "codegen").mkdir()
+    for name in (
+        "eventlog/local-1", "plugin-driver-driver-7.ndjson", "gc-7.log", "profile-driver-7.jfr",
+        "probe-lab-threads.arrows", "probe-lab-series.arrows",
+        "codegen/codegen-driver-driver-7.ndjson",
+    ):  # fmt: skip
+        (folder / "raw" / name).write_text("x")
+    return folder
+
+
+def test_a_source_that_fails_is_a_doubt_and_the_others_are_read(
+    raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def explode(*_: Any) -> str:
+        raise ValueError("page 3 is torn")
+
+    def remember(name: str) -> Any:
+        def read(*arguments: Any) -> str:
+            seen.append(name)
+            assert Path(arguments[-1] if name != "jfr" else arguments[2]).is_dir()
+            doubt = {
+                "code": "eventlog_truncated",
+                "severity": "warning",
+                "message": "cut at byte 9",
+            }
+            doubts = [doubt] if name == "gc" else []
+            return json.dumps({"tables": {"gc_pauses": 2}, "doubts": doubts, "stats": {}})
+
+        return read
+
+    core = fake_core(
+        eventlogs=explode, **{n: remember(n) for n in ("plugin", "gc", "jfr", "codegen", "probe")}
+    )
+    monkeypatch.setattr(ingest, "native", lambda: core)
+    report = ingest_run(raw)
+    assert seen == ["plugin", "gc", "jfr", "codegen", "probe"]
+    assert [d.code for d in report.doubts] == ["ingest_source_failed", "eventlog_truncated"]
+    assert "page 3 is torn" in report.doubts[0].message
+    with Run.open(raw) as run:
+        codes = [d.code for d in run.doubts]
+        assert codes == ["manifest_unreadable", "ingest_source_failed", "eventlog_truncated"]
+        assert all(d.remedy for d in run.doubts)
+
+
+def test_tables_are_made_once_and_anew_when_the_raw_streams_grew(
+    raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+
+    def count(*_: Any) -> str:
+        calls.append(1)
+        return answer()
+
+    monkeypatch.setattr(ingest, "native", lambda: fake_core(eventlogs=count))
+    for _ in range(2):
+        Run.open(raw).close()
+    assert len(calls) == 1
+    later = time.time_ns() + 5_000_000_000
+    os.utime(raw / "raw" / "eventlog" / "local-1", ns=(later, later))
+    Run.open(raw).close()
+    assert len(calls) == 2
+
+
+def test_iterations_are_read_and_bad_lines_are_doubts(
+    raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "native", fake_core)
+    lines = [
+        {"k": "start", "iteration": 0, "warmup": True, "mono_ns": 10, "wall_ns": 1010},
+        {"k": "end", "iteration": 0, "mono_ns": 20, "wall_ns": 1020, "status": "ok",
+         "rows": 5, "checksum": "c"},
+        {"k": "start", "iteration": 1, "warmup": False, "mono_ns": 30, "wall_ns": 1030},
+    ]  # fmt: skip
+    text = "\n".join(map(json.dumps, lines)) + '\n[1]\n{"iteration": 2}\n{"k": "st'
+    (raw / "raw" / "iterations.ndjson").write_text(text)
+    report = ingest_run(raw)
+    assert [d.code for d in report.doubts] == ["iteration_line_unreadable"] * 3
+    assert "line 4" in report.doubts[0].message
+    with Tables(raw / "tables") as tables:
+        found = tables.records("SELECT * FROM iterations ORDER BY iteration")
+    first, second = found[:2]
+    assert (first["warmup"], first["start_mono_ns"], first["end_mono_ns"]) == (True, 10, 20)
+    assert (first["result_rows_count"], first["result_checksum"]) == (5, "c")
+    assert first["status"] == "success"
+    assert (second["status"], second["end_mono_ns"], second["start_wall_ns"]) == (
+        "running", None, 1030,
+    )  # fmt: skip
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.binary(max_size=300))
+def test_any_bytes_as_iterations_never_break_the_ingest(content: bytes) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder)
+        (run / "raw").mkdir()
+        (run / "raw" / "iterations.ndjson").write_bytes(content)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ingest, "native", fake_core)
+            ingest_run(run)
+
+
+def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    World([StageSpec([10])]).write(tmp_path)
+    stamp = tmp_path / "tables" / ingest.STAMP
+    stamp.write_text(json.dumps({"schema_version": schema.schema_version() + 1}))
+    with pytest.raises(UsageError, match="schema version") as refused:
+        Run.open(tmp_path)
+    assert refused.value.remedy == "pip install --upgrade pyrometer"
+
+
+def test_a_newer_manifest_is_refused_and_a_half_one_is_a_doubt(tmp_path: Path) -> None:
+    World([StageSpec([10])]).write(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema_version": 99}')
+    with pytest.raises(UsageError, match="schema version 99"):
+        Run.open(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"schema": "pyrometer/mani')
+    with Run.open(tmp_path) as run:
+        assert run.manifest is None
+        assert [d.code for d in run.doubts] == ["manifest_unreadable"]
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        Run.open(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="neither a run directory nor an event log"):
+        Run.open(tmp_path / "empty")
+    with pytest.raises(UsageError, match="no such file"):
+        ingest_eventlogs([tmp_path / "nowhere"], tmp_path / "out")
+
+
+def test_a_file_that_is_no_event_log_is_refused_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "native", lambda: fake_core(eventlogs=lambda *_: answer(apps=0)))
+    log = tmp_path / "notes.txt"
+    log.write_text("hello")
+    with pytest.raises(UsageError, match="no Spark event log"):
+        ingest_eventlogs([log], tmp_path / "out")
+    assert not (tmp_path / "out" / "tables").exists()
+
+
+def test_a_torn_table_is_named_with_a_remedy(tmp_path: Path) -> None:
+    World([StageSpec([10])]).write(tmp_path)
+    path = tmp_path / "tables" / "tasks.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(UsageError, match=r"tasks\.parquet: not a readable table"):
+        Run.open(tmp_path)
+
+
+def test_missing_tables_and_columns_read_as_empty_and_null(tmp_path: Path) -> None:
+    tmp_path.joinpath("tables").mkdir()
+    write_rows(tmp_path / "tables", "jobs", [{"app_index": 0, "job_id": 1, "stage_ids": [1, 2]}])
+    with Tables(tmp_path / "tables") as tables:
+        assert tables.has("jobs")
+        assert not tables.has("tasks")
+        assert tables.query("SELECT count(*), sum(executor_run_time_ns) FROM tasks") == [(0, None)]
+        assert tables.query("SELECT stage_ids, sql_id FROM jobs") == [([1, 2], None)]
+        assert tables.columns("SELECT job_id FROM jobs")["job_id"].tolist() == [1]
+
+
+def test_a_read_only_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(UsageError, match="Permission denied"):
+        ingest.ingest_run(tmp_path)
+
+
+def test_a_missing_native_part_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(ingest, "import_module", absent)
+    with pytest.raises(CapabilityError, match="native part") as missing:
+        ingest.native()
+    assert missing.value.remedy

@@ -1,0 +1,125 @@
+"""The verbs show, ledger and ingest as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.tables import StageSpec, World
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    stages = [StageSpec([40, 30], iteration=0), StageSpec([40, 30, 20], iteration=1)]
+    return World(stages).write(tmp_path_factory.mktemp("run"))
+
+
+def call(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pyrometer", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **env},
+    )
+
+
+def test_show_json_is_the_last_line_of_stdout_and_documented(run_dir: Path) -> None:
+    done = call("show", str(run_dir), "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout.splitlines()[-1])
+    assert shown["schema"] == "pyrometer/show/1"
+    assert shown["totals"]["tasks_count"] == 3
+    for key in (
+        "run", "window", "verdict", "totals", "failed", "apps", "iterations", "stages", "sql",
+        "operators", "unmapped", "categories", "cpu", "io", "gc", "jvm", "hardware", "ledger",
+        "instruments", "doubts",
+    ):  # fmt: skip
+        assert key in shown
+    assert set(shown["ledger"]) == {"slot_view", "core_view", "checks"}
+
+
+def test_ledger_json_has_both_views_at_the_top(run_dir: Path) -> None:
+    done = call("ledger", str(run_dir), "--json", "--window", "application")
+    shown = json.loads(done.stdout)
+    assert shown["window"]["name"] == "application"
+    assert shown["slot_view"]["total_ns"] > 0
+    assert {"rows", "closure_ratio", "unclassified_ratio"} <= set(shown["slot_view"])
+    assert shown["checks"]
+
+
+def test_an_unknown_window_names_those_there_are(run_dir: Path) -> None:
+    done = call("show", str(run_dir), "--window", "iteration/9")
+    assert done.returncode == 2
+    assert "no window 'iteration/9'" in done.stderr
+    assert "iteration/1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_short_window_name_is_an_iteration(run_dir: Path) -> None:
+    done = call("show", str(run_dir), "--json", "--window", "0")
+    assert json.loads(done.stdout)["window"]["name"] == "iteration/0"
+
+
+def test_nothing_there_is_exit_code_2_and_one_message(tmp_path: Path) -> None:
+    for verb in ("show", "ledger", "ingest"):
+        done = call(verb, str(tmp_path / "nowhere"))
+        assert done.returncode == 2
+        assert "no such file or directory" in done.stderr
+        assert done.stdout == ""
+
+
+def test_an_empty_event_log_is_refused_and_one_with_a_line_is_shown(tmp_path: Path) -> None:
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    empty, begun = tmp_path / "local-1", tmp_path / "local-2"
+    empty.touch()
+    begun.write_text('{"Event":"SparkListenerLogStart","Spark Version":"4.0.0"}\n')
+    for verb in ("ingest", "show"):
+        done = call(verb, str(empty), **cache)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert f"{empty}: no event of Spark in it" in done.stderr
+        assert "try: Copy it again from spark.eventLog.dir" in done.stderr
+    assert not list(tmp_path.glob("cache/**/*.parquet"))
+    shown = call("show", str(begun), "--json", **cache)
+    assert shown.returncode == 0, shown.stderr
+    codes = {one["code"] for one in json.loads(shown.stdout)["doubts"]}
+    assert {"eventlog_no_application_start", "eventlog_no_application_end"} <= codes
+    # One of several that is empty does not stop the others.
+    both = call("ingest", str(empty), str(begun), "-o", str(tmp_path / "both"), "--json")
+    assert both.returncode == 0, both.stderr
+    doubts = {one["code"]: one["message"] for one in json.loads(both.stdout)["doubts"]}
+    assert doubts["eventlog_empty"] == f"{empty.name}: the event log holds no event"
+
+
+def test_text_goes_to_pipes_without_colour_and_within_80_columns(run_dir: Path) -> None:
+    done = call("show", str(run_dir), NO_COLOR="1")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "closure" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error(run_dir: Path) -> None:
+    command = f"{sys.executable} -m pyrometer show {run_dir} | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def test_units_read_as_people_write_them() -> None:
+    from pyrometer.core import units
+
+    assert [units.duration(n) for n in (1, 999, 999_600, 59_949_000_000, 3_600_000_000_000)] == [
+        "1.00 ns", "999 ns", "1.00 ms", "59.9 s", "1 h 00 min",
+    ]  # fmt: skip
+    assert units.duration(-1_500_000) == "−1.50 ms"
+    assert [units.size(n) for n in (0, 1023, 1048575, 1 << 50)] == [
+        "0 B", "1023 B", "1.00 MiB", "1.00 PiB",
+    ]  # fmt: skip
+    assert [units.percent(r) for r in (1.0, 0.09994, 0.9999, 1e-7)] == [
+        "100 %", "9.99 %", "100 %", "0.00 %",
+    ]  # fmt: skip

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.workloads import launch
+from pyrometer.workloads.data_cache import DataCache
+from pyrometer.workloads.launch import AUTO_WARMUP, launch_spec
+from pyrometer.workloads.spark import find_spark, import_folder
+
+
+def fake_home(path, python_api=True):
+    (path / "bin").mkdir(parents=True)
+    (path / "bin" / "spark-submit").write_text("")
+    (path / "jars").mkdir()
+    if python_api:
+        (path / "python" / "lib").mkdir(parents=True)
+        (path / "python" / "lib" / "pyspark.zip").write_text("")
+        (path / "python" / "lib" / "py4j-0.10.9.7-src.zip").write_text("")
+    return path
+
+
+@pytest.fixture
+def raw(tmp_path):
+    (tmp_path / "raw").mkdir()
+    return tmp_path / "raw"
+
+
+def spec(raw, tmp_path, **more):
+    options = {"scale": "50", "raw_dir": raw, "data_cache": DataCache(tmp_path / "cache"), **more}
+    return launch_spec("interval-join", **options)
+
+
+def test_specification_holds_all_that_the_runner_needs(raw, tmp_path):
+    home = fake_home(tmp_path / "spark")
+    made = spec(
+        raw,
+        tmp_path,
+        levels={"variant": "timestamp"},
+        iterations=2,
+        spark_home=home,
+        spark_conf={"spark.driver.memory": "3g"},
+    )
+    written = json.loads((raw / "workload.json").read_text())
+    assert made.argv[1:] == ("-m", "pyrometer.workloads.runner", str(raw / "workload.json"))
+    assert (written["iterations"], written["warmup"]) == (2, AUTO_WARMUP)
+    assert written["spec"]["levels"] == {"workload.variant": "timestamp"}
+    assert written["spark_conf"] == dict(made.spark_conf)
+    # The user's value, the workload's, and the default.
+    assert made.spark_conf["spark.driver.memory"] == "3g"
+    assert made.spark_conf["spark.sql.files.maxPartitionBytes"] == "4m"
+    assert made.spark_conf["spark.master"] == "local[*]"
+    assert made.prepared.facts["events"] == 50
+    path = made.env["PYTHONPATH"].split(os.pathsep)
+    assert path[0] == str(home / "python" / "lib" / "pyspark.zip")
+    assert path[1].endswith("py4j-0.10.9.7-src.zip")
+    assert made.env["SPARK_HOME"] == str(home)
+
+
+@pytest.mark.parametrize("wrong", [{"iterations": 0}, {"warmup": -1}])
+def test_senseless_numbers_of_iterations_are_refused(raw, tmp_path, wrong):
+    with pytest.raises(UsageError):
+        spec(raw, tmp_path, **wrong)
+    assert list(raw.iterdir()) == []
+
+
+def test_treatments_that_take_turns_may_be_parameters_of_a_file(raw, tmp_path):
+    """Of a file, name and parameters are known by its path alone; without theirs it has no data."""
+    file = tmp_path / "q.sql"
+    file.write_text("SELECT count(*) FROM range(:n)")
+    turns = [({"sql.n": "10"}, (0, 2)), ({"sql.n": "20", "spark.sql.ansi.enabled": "true"}, (1, 3))]
+    launch_spec(
+        str(file), raw_dir=raw, spark_home=fake_home(tmp_path / "spark"), turns=turns,
+        data_cache=DataCache(tmp_path / "cache"),
+    )  # fmt: skip
+    told = json.loads((raw / "workload.json").read_text())["turns"]
+    assert [one["prepared"]["facts"]["statements"][0]["arguments"]["n"] for one in told] == [10, 20]
+    assert [one["conf"] for one in told] == [{}, {"spark.sql.ansi.enabled": "true"}]
+
+
+def test_levels_that_take_turns_are_nobodys_of_the_whole(raw, tmp_path):
+    turns = [({"workload.variant": "decimal"}, (0,)), ({"workload.variant": "timestamp"}, (1,))]
+    home = fake_home(tmp_path / "spark")
+    alone = spec(raw, tmp_path, spark_home=home).workload.levels
+    made = spec(raw, tmp_path, spark_home=home, turns=turns).workload
+    assert made.levels == {k: v for k, v in alone.items() if k != "workload.variant"} != alone
+    told = json.loads((raw / "workload.json").read_text())["turns"]
+    assert [one["spec"]["levels"]["workload.variant"] for one in told] == ["decimal", "timestamp"]
+
+
+def test_missing_jar_is_named(raw, tmp_path, monkeypatch):
+    class WithJar(type(launch.load("pyrometer.workloads.catalogue.interval_join:IntervalJoin"))):
+        needs = launch_needs()
+
+    monkeypatch.setattr(launch, "load", lambda entry: WithJar())
+    with pytest.raises(CapabilityError, match=r"needs /nowhere/w\.jar"):
+        spec(raw, tmp_path)
+
+
+def launch_needs():
+    from pyrometer.workloads.values import Needs
+
+    return Needs(jars=("/nowhere/w.jar",))
+
+
+def test_spark_home_of_the_environment_is_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARK_HOME", str(fake_home(tmp_path / "spark")))
+    assert find_spark().home == tmp_path / "spark"
+
+
+def test_python_environment_may_stand_for_its_spark(tmp_path):
+    home = fake_home(tmp_path / "lib/python3.12/site-packages/pyspark")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").write_text("")
+    found = find_spark(tmp_path)
+    assert (found.home, found.python, found.import_path) == (home, str(tmp_path / "bin/python"), ())
+
+
+def test_folder_without_spark_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="neither a Spark home"):
+        find_spark(tmp_path)
+    with pytest.raises(UsageError, match="holds no Python API"):
+        find_spark(fake_home(tmp_path / "bare", python_api=False))
+
+
+def test_no_spark_at_all_says_how_to_get_one(monkeypatch):
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(CapabilityError) as caught:
+        find_spark()
+    assert "pip install 'pyrometer[spark]'" in caught.value.remedy
+
+
+def test_import_folder_holds_the_packages_and_nothing_else(tmp_path):
+    folder = import_folder(tmp_path, "json.decoder")
+    assert sorted(p.name for p in folder.iterdir()) == ["json", "pyrometer"]
+    assert (folder / "pyrometer" / "__init__.py").is_file()
+    assert import_folder(tmp_path, "json.decoder") == folder
+    assert sorted(p.name for p in folder.iterdir()) == ["json", "pyrometer"]
+    assert Path(os.readlink(folder / "json")).name == "json"

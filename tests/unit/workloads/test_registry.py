@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from pyrometer.core.errors import UsageError
+from pyrometer.workloads import registry
+from pyrometer.workloads.contract import load
+from pyrometer.workloads.registry import entries, get, resolve
+from pyrometer.workloads.values import Variant
+
+
+def test_defaults_are_filled_in():
+    spec = resolve("interval-join", {})
+    assert spec.levels == {"workload.variant": "decimal"}
+    assert (spec.scale, spec.size) == ("default", 400_000)
+
+
+@pytest.mark.parametrize("word", ["workload.variant", "variant"])
+def test_last_word_of_a_factor_suffices(word):
+    assert resolve("interval-join", {word: "timestamp"}).levels["workload.variant"] == "timestamp"
+
+
+@pytest.mark.parametrize(("scale", "size"), [("12", 12), ("2e6", 2_000_000), ("1.5e3", 1_500)])
+def test_scale_may_be_a_number(scale, size):
+    assert resolve("parquet-scan", {}, scale).size == size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "remedy"),
+    [
+        (("parquet-skan", {}), "did you mean 'parquet-scan'?", "interval-join"),
+        (("zzz", {}), "unknown workload 'zzz'", "parquet-scan"),
+        (("parquet-scan", {"data.codex": "none"}), "did you mean 'data.codec'?", "data.codec"),
+        (("parquet-scan", {"codec": "snapy"}), "did you mean 'snappy'?", "snappy, none, zstd"),
+        (("parquet-scan", {}, "big"), "has no scale 'big'", "rows of web_sales"),
+        (("parquet-scan", {}, "0"), "has no scale '0'", "test, default, seed"),
+        (("parquet-scan", {}, "-5"), "has no scale '-5'", "number"),
+        (("parquet-scan", {}, "nan"), "has no scale 'nan'", "number"),
+        (("parquet-scan", {}, "inf"), "has no scale 'inf'", "number"),
+    ],
+)  # fmt: skip
+def test_what_is_unknown_is_named_with_what_there_is(arguments, message, remedy):
+    with pytest.raises(UsageError) as caught:
+        resolve(*arguments)
+    assert message in caught.value.message
+    assert remedy in (caught.value.remedy or "")
+
+
+def test_other_packages_add_workloads_but_replace_none(monkeypatch):
+    points = [
+        EntryPoint("mine", "my_package:Mine", registry.GROUP),
+        EntryPoint("parquet-scan", "my_package:Impostor", registry.GROUP),
+    ]
+    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: points)
+    known = entries()
+    assert known["mine"] == "my_package:Mine"
+    assert known["parquet-scan"] == registry.BUILTIN["parquet-scan"]
+    with pytest.raises(UsageError, match="my_package:Mine cannot be loaded: ModuleNotFoundError"):
+        get("mine")
+
+
+@pytest.mark.parametrize("entry", ["json:loads", "json:nothing", "nowhere:Thing", "", "os"])
+def test_an_entry_that_is_no_workload_is_refused(entry):
+    with pytest.raises(UsageError):
+        load(entry)
+
+
+def test_integer_variant_takes_positive_integers_besides_its_levels():
+    variant = Variant(levels={"few": "8"}, default="few", doc="partitions", integer=True)
+    assert [variant.accepts(w) for w in ("few", "12", "0", "-1", "x", "")] == [
+        True, True, False, False, False, False,
+    ]  # fmt: skip
