@@ -2,7 +2,8 @@
 
 A deliberately small bundler. The modules of ``web/src`` keep to a subset of ES module syntax
 (named imports, ``export`` before a declaration), so that each becomes a function that returns its
-exports, in dependency order. Output depends on the input files alone.
+exports, in dependency order, without comments and indentation. Output depends on the input files
+alone.
 
 Standard library only: the build of the wheel runs this file before any dependency is installed
 (``python bundle.py WEB OUT``).
@@ -25,10 +26,11 @@ _EXPORT = re.compile(
     r"^export\s+((?:async\s+)?function\*?|const|let|class)\s+([A-Za-z_$][\w$]*)", re.MULTILINE
 )
 _LEFTOVER = re.compile(r"^(?:import\b(?!\()|export\b).*$", re.MULTILINE)
+_MARGIN = re.compile(r"^[ \t]+(?://.*)?|^//.*", re.MULTILINE)
 
 
 class BundleError(ValueError):
-    """A module uses syntax that the bundler does not take, or modules import in a ring."""
+    """A module uses syntax that the bundler does not support, or modules import in a circle."""
 
 
 def assemble(web: Path) -> str:
@@ -69,8 +71,8 @@ def assemble(web: Path) -> str:
 def bundle(web: Path, entry: str) -> str:
     """All modules that ``entry`` needs, as one script, dependencies first."""
     order: list[Path] = []
-    _visit((web / entry).resolve(), order, [])
     root = web.resolve()
+    _visit(root / entry, root, order, [])
     names = {path: f"m{number}" for number, path in enumerate(order)}
     parts = [_wrap(path, names, path.relative_to(root).as_posix()) for path in order]
     text = "\n".join(parts) + "\n"
@@ -79,15 +81,16 @@ def bundle(web: Path, entry: str) -> str:
     return text
 
 
-def _visit(path: Path, order: list[Path], stack: list[Path]) -> None:
+def _visit(path: Path, root: Path, order: list[Path], stack: list[Path]) -> None:
     if path in order:
         return
     if path in stack:
-        ring = " -> ".join(p.name for p in [*stack[stack.index(path) :], path])
-        raise BundleError(f"modules import each other in a ring: {ring}")
+        circle = [*stack[stack.index(path) :], path]
+        shown = " -> ".join(p.relative_to(root).as_posix() for p in circle)
+        raise BundleError(f"modules import each other in a circle: {shown}")
     stack.append(path)
     for match in _IMPORT.finditer(path.read_text(encoding="utf-8")):
-        _visit((path.parent / match[2]).resolve(), order, stack)
+        _visit((path.parent / match[2]).resolve(), root, order, stack)
     stack.pop()
     order.append(path)
 
@@ -102,11 +105,15 @@ def _wrap(path: Path, names: dict[Path, str], shown: str) -> str:
         # Line breaks are kept so that positions in the browser's console stay right.
         return f"const {{ {words} }} = {target};" + "\n" * match[0].count("\n")
 
-    body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(imported, source))
+    # The margin of a line is no part of the program, unless text in backquotes goes over it.
+    for line, text in enumerate(source.splitlines(), start=1):
+        if text.count("`") % 2:
+            raise BundleError(f"{shown}:{line}: text in backquotes goes over several lines")
+    body = _MARGIN.sub("", _EXPORT.sub(r"\1 \2", _IMPORT.sub(imported, source)))
     leftover = _LEFTOVER.search(body)
     if leftover:
         line = body.count("\n", 0, leftover.start()) + 1
-        raise BundleError(f"{shown}:{line}: the bundler does not take: {leftover[0].strip()}")
+        raise BundleError(f"{shown}:{line}: not supported by the bundler: {leftover[0].strip()}")
     head = f"// {shown}\nconst {names[path]} = (() => {{\n"
     return f"{head}{body}return {{ {', '.join(exports)} }};\n}})();"
 

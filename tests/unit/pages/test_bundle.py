@@ -52,9 +52,21 @@ def test_other_syntax_is_refused_with_its_place(tmp_path: Path, line: str) -> No
         bundle(tmp_path, "main.js")
 
 
-def test_rings_are_refused(tmp_path: Path) -> None:
-    write(tmp_path, a='import { b } from "./b.js";\n', b='import { a } from "./a.js";\n')
-    with pytest.raises(BundleError, match=r"a\.js -> b\.js -> a\.js"):
+def test_margins_go_and_lines_stay(tmp_path: Path) -> None:
+    write(tmp_path, main='// about\nconst a = 1; // a\n  // b\n  const b = "  // c";\n')
+    assert bundle(tmp_path, "main.js").splitlines()[2:6] == [
+        "", "const a = 1; // a", "", 'const b = "  // c";',
+    ]  # fmt: skip
+    write(tmp_path, main="const a = 1;\nconst b = `x\n  y`;\n")
+    with pytest.raises(BundleError, match=r"main\.js:2: text in backquotes"):
+        bundle(tmp_path, "main.js")
+
+
+def test_circles_are_refused_with_their_folders(tmp_path: Path) -> None:
+    (tmp_path / "ui").mkdir()
+    write(tmp_path, a='import { b } from "./ui/b.js";\n')
+    write(tmp_path / "ui", b='import { a } from "../a.js";\n')
+    with pytest.raises(BundleError, match=r"a\.js -> ui/b\.js -> a\.js"):
         bundle(tmp_path, "a.js")
 
 
