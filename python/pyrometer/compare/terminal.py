@@ -23,6 +23,7 @@ def show(console: Any, made: CompareReport) -> None:
     from rich.markup import escape
 
     show_comparison(console, made, made.what)
+    _show_welch(console, made)
     for doubt in made.doubts:
         console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
         if doubt.remedy:
@@ -54,7 +55,7 @@ def show_comparison(console: Any, made: CompareReport, what: str) -> None:
         pairs.add_column(
             title, justify="right" if right else "left", no_wrap=right, overflow="fold"
         )
-    shown = told_pairs(made.pairs)
+    shown = listed(made.pairs)
     for pair in shown:
         pairs.add_row(
             Text(str(numbers.get(pair.a, pair.a))), Text(str(numbers.get(pair.b, pair.b))),
@@ -74,7 +75,36 @@ def show_comparison(console: Any, made: CompareReport, what: str) -> None:
     )
 
 
-def told_pairs(pairs: Sequence[PairReport]) -> list[PairReport]:
+def _show_welch(console: Any, made: CompareReport) -> None:
+    """Print Welch's test of the values as given, of the pairs that are listed."""
+    from rich.table import Table
+    from rich.text import Text
+
+    numbers = _numbers([one.name for one in made.treatments])
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("A", "B", "A − B", "95 %", "95 %, % of A", "t", "df", "p"):
+        table.add_column(title, justify="left" if title in ("A", "B") else "right", overflow="fold")
+    for pair in listed(made.pairs):
+        found = pair.welch
+        if found is None or found.difference is None:
+            continue
+        cells = [f"{found.difference:.5g}", found.reason or "", "", "", "", ""]
+        if found.interval and found.percent_of_a:
+            cells[1:] = [
+                "{:.7g} … {:.7g}".format(*found.interval),
+                "{:.2f} … {:.2f}".format(*found.percent_of_a),
+                f"{found.t:.5g}", f"{found.df:.5g}", f"{found.p:.4g}",
+            ]  # fmt: skip
+        names = (Text(str(numbers.get(name, name))) for name in (pair.a, pair.b))
+        table.add_row(*names, *(cell.replace("-", "−") for cell in cells[:-1]), cells[-1])
+    if table.row_count:
+        unit = "" if made.unit == "as given" else f", in {made.unit}"
+        blocks = ", blocks ignored" if made.design == "blocks" else ""
+        console.print(f"\nWelch's test of the values as given{unit}{blocks}; p not adjusted:")
+        console.print(table)
+
+
+def listed(pairs: Sequence[PairReport]) -> list[PairReport]:
     """Give the pairs that are listed: of many only those with a verdict, the surest first."""
     if len(pairs) <= MANY_PAIRS:
         return list(pairs)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
+LEVEL = 0.95
+"""Confidence level of intervals, unless another is asked for."""
+
 
 class Estimate(BaseModel):
     """A value with its interval.

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from pyrometer.core.errors import PyrometerError, UsageError
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.corun.contention import Spent, advice, contention, spent
 from pyrometer.corun.schema import Advice, CorunReport, Encounter, PartyReport, Way
 from pyrometer.experiments.folder import Company, Ended, ExperimentPaths, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import ExperimentReport
+from pyrometer.statistics.power import ALPHA
 from pyrometer.statistics.treatments import PairReport
-from pyrometer.statistics.two import ALPHA, LEVEL, geometric_mean_of
+from pyrometer.statistics.two import geometric_mean_of
 from pyrometer.store import Run
 
 

@@ -18,8 +18,9 @@ from pyrometer.accounts.spark import window_totals
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.estimate import Estimate
 from pyrometer.corun.schema import Advice, Contention, Growth, RoleGrowth, Way, WayReport
+from pyrometer.statistics.power import ALPHA
 from pyrometer.statistics.treatments import PairReport, Trial, account
-from pyrometer.statistics.two import ALPHA, geometric_mean_of, student
+from pyrometer.statistics.two import geometric_mean_of, student
 from pyrometer.store import Run
 
 RESOURCES = {

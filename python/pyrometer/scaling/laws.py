@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.scaling.schema import LawReport, LevelReport, Prediction, Residual
 from pyrometer.statistics.scaling import forecast
 from pyrometer.statistics.scaling.forecast import FAR, POOLED, Model, Predictor
 from pyrometer.statistics.scaling.laws import DRAWN, TAILS, USL, Array, Fitted
 from pyrometer.statistics.scaling.levels import Kind, Level, cpus_used, worker_time
-from pyrometer.statistics.two import LEVEL, logs, welch
+from pyrometer.statistics.two import logs
+from pyrometer.statistics.welch import welch
 
 
 @dataclass(frozen=True)

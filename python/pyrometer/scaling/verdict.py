@@ -12,6 +12,7 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.schema import doubt
 from pyrometer.scaling.schema import LawReport
+from pyrometer.statistics.power import ALPHA
 from pyrometer.statistics.scaling.knee import Knee, flat_from
 from pyrometer.statistics.scaling.levels import (
     Level,
@@ -20,7 +21,8 @@ from pyrometer.statistics.scaling.levels import (
     nearest_below,
     worker_time,
 )
-from pyrometer.statistics.two import ALPHA, MARGIN, welch
+from pyrometer.statistics.two import MARGIN
+from pyrometer.statistics.welch import welch
 
 DEARER = 1.05
 """More workers share caches and memory: CPU time of a unit of work can only rise. A level that

@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from pyrometer.core.estimate import Estimate
-from pyrometer.statistics.power import needed
-from pyrometer.statistics.two import ALPHA, LEVEL, MARGIN, Verdict, judge, logs
+from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.power import ALPHA, needed
+from pyrometer.statistics.two import MARGIN, Verdict, judge, logs
 
 
 @dataclass(frozen=True)

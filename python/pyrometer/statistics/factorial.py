@@ -18,10 +18,9 @@ import numpy as np
 from pydantic import BaseModel, Field
 from scipy import stats
 
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.many import adjusted
 from pyrometer.statistics.regression import Fit, Matrix, coded, fits, products, squares
-from pyrometer.statistics.two import LEVEL
 
 UNSET = "–"
 

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from pyrometer.core.estimate import Estimate
-from pyrometer.statistics.two import LEVEL, logs
+from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.two import logs
 
 NODES = 96
 _REACH = 8.5

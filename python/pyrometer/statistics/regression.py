@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from pyrometer.core.estimate import Estimate
-from pyrometer.statistics.two import LEVEL, sd_of
+from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.two import sd_of
 
 FREEDOM = 3
 """Fewest degrees of freedom that must be left for the noise."""

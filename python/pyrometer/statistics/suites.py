@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from scipy import stats
 
 from pyrometer.core.errors import UsageError
-from pyrometer.core.estimate import Estimate
-from pyrometer.statistics.two import LEVEL, Verdict, logs
+from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.two import Verdict, logs
 
 RESAMPLES = 10_000
 

@@ -18,6 +18,7 @@ from pyrometer.statistics.blocks import autocorrelation, drift, order_fixed, pai
 from pyrometer.statistics.many import adjusted, all_pairs, beside_control
 from pyrometer.statistics.power import detectable
 from pyrometer.statistics.two import Verdict, compare, judge, logs, mean_of, pooled_sd
+from pyrometer.statistics.welch import WelchAsGiven, welch_as_given
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class PairReport(BaseModel):
     ``change`` is this pair's own interval; ``change_of_all`` one that holds for all pairs at once
     (Games and Howell, or Dunnett beside a control). The verdict uses ``adjusted_p`` (Holm).
     ``detectable`` is the smallest relative change that these trials find with a chance of 0.8.
+    ``welch`` is Welch's test of the values as given, A minus B, without blocks or logarithms.
     """
 
     a: str
@@ -61,6 +63,7 @@ class PairReport(BaseModel):
     g: Estimate | None = None
     delta: Estimate | None = None
     noise_within_blocks_ratio: float | None = None
+    welch: WelchAsGiven | None = None
 
 
 class Order(BaseModel):
@@ -188,14 +191,14 @@ def _pair(
             a=a, b=b, change=inside.change, p=inside.p, second_p=inside.signs_p,
             second_test="wilcoxon", same_p=inside.same_p, margin=margin, verdict=inside.verdict,
             trials_needed=inside.blocks_needed, detectable=detectable(len(x), within, blocks=True),
-            noise_within_blocks_ratio=inside.sd_ratio,
+            noise_within_blocks_ratio=inside.sd_ratio, welch=welch_as_given(x, y),
         )  # fmt: skip
     found = compare(x, y, margin=margin)
     return PairReport(
         a=a, b=b, change=found.change, p=found.p, second_p=found.permutation_p,
         second_test="permutation", same_p=found.same_p, margin=margin, verdict=found.verdict,
         trials_needed=found.trials_needed, detectable=detectable(min(len(x), len(y)), sd),
-        g=found.g, delta=found.delta,
+        g=found.g, delta=found.delta, welch=welch_as_given(x, y),
     )  # fmt: skip
 
 

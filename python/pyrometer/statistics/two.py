@@ -10,27 +10,16 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from pyrometer.core.estimate import Estimate
-from pyrometer.statistics.power import needed
+from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.power import ALPHA, needed
+from pyrometer.statistics.welch import Welch, equivalence, welch
 
 Verdict = Literal["faster", "slower", "same", "cannot tell"]
 
-LEVEL = 0.95
-ALPHA = 0.05
 MARGIN = 0.02
 """Relative difference below which two treatments are the same in practice, unless declared."""
 
 PERMUTATIONS = 9999
-
-
-@dataclass(frozen=True)
-class Welch:
-    """Welch's test of two lists, and the difference of their means (B minus A), in their unit."""
-
-    t: float
-    df: float
-    p: float
-    difference: Estimate
 
 
 @dataclass(frozen=True)
@@ -70,55 +59,6 @@ class Comparison:
     same_p: float | None
     verdict: Verdict
     trials_needed: int | None
-
-
-def welch(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Welch | None:
-    """Test two means with unequal variances (Welch 1947); ``None`` below two values on a side.
-
-    Examples
-    --------
-    >>> found = welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
-    >>> round(found.t, 4), found.df, round(found.difference.value, 6)
-    (1.2247, 4.0, 1.0)
-    """
-    if len(a) < 2 or len(b) < 2:
-        return None
-    x, y = np.asarray(a, float), np.asarray(b, float)
-    parts = x.var(ddof=1) / x.size, y.var(ddof=1) / y.size
-    error = math.sqrt(sum(parts))
-    difference = float(y.mean() - x.mean())
-    n = min(x.size, y.size)
-    if error == 0:
-        p = 1.0 if difference == 0 else 0.0
-        t = 0.0 if difference == 0 else math.copysign(math.inf, difference)
-        exact = _estimate(difference, 0.0, level, n, "welch")
-        return Welch(t, float(x.size + y.size - 2), p, exact)
-    df = sum(parts) ** 2 / sum(
-        part**2 / (size - 1) for part, size in zip(parts, (x.size, y.size), strict=True)
-    )
-    t = difference / error
-    half = float(stats.t.ppf((1 + level) / 2, df)) * error
-    p = float(2 * stats.t.sf(abs(t), df))
-    return Welch(t, float(df), p, _estimate(difference, half, level, n, "welch"))
-
-
-def percent_of_first(a: Sequence[float], b: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Difference of means over the mean of A, whose own error is left out, as studies print it.
-
-    For a ratio with the error of both sides see :func:`compare`.
-    """
-    found = welch(a, b, level)
-    if found is None:
-        return _estimate(None, None, level, min(len(a), len(b)), "welch over mean")
-    mean = float(np.mean(a))
-    return Estimate(
-        value=(found.difference.value or 0.0) / mean,
-        low=(found.difference.low or 0.0) / mean,
-        high=(found.difference.high or 0.0) / mean,
-        level=level,
-        n=found.difference.n,
-        method="welch over mean",
-    )
 
 
 def compare(
@@ -179,27 +119,6 @@ def judge(change: Estimate, p: float | None, same_p: float | None, margin: float
     if p is None or p >= ALPHA or change.value is None:
         return "cannot tell"
     return "faster" if change.value < 0 else "slower"
-
-
-def equivalence(a: Sequence[float], b: Sequence[float], *, margin: float) -> float:
-    """Test that two lists of logarithms differ by less than the margin (Schuirmann's TOST 1987).
-
-    Returns
-    -------
-    float
-        The larger p of the two one-sided tests.
-    """
-    found = welch(a, b)
-    if found is None or found.difference.value is None or found.difference.high is None:
-        return 1.0
-    critical = float(stats.t.ppf((1 + found.difference.level) / 2, found.df))
-    error = (found.difference.high - found.difference.value) / critical
-    bounds = math.log1p(-margin), math.log1p(margin)
-    if error == 0:
-        return 0.0 if bounds[0] < found.difference.value < bounds[1] else 1.0
-    lower = (found.difference.value - bounds[0]) / error
-    upper = (bounds[1] - found.difference.value) / error
-    return float(max(stats.t.sf(lower, found.df), stats.t.sf(upper, found.df)))
 
 
 def permutation(

@@ -16,7 +16,8 @@ from pyrometer.statistics.many import adjusted, all_pairs, beside_control
 from pyrometer.statistics.power import detectable, power
 from pyrometer.statistics.suites import geometric_mean
 from pyrometer.statistics.treatments import Trial, account
-from pyrometer.statistics.two import cliff, compare, hedges, welch
+from pyrometer.statistics.two import cliff, compare, hedges
+from pyrometer.statistics.welch import welch
 
 DRAW = np.random.default_rng(20_241_122)
 
@@ -174,6 +175,10 @@ def test_the_verb_compares_a_file(table, capsys):
     assert made["pairs"][0]["change"]["value"] == pytest.approx(-0.2, abs=0.001)
     assert [one["code"] for one in made["doubts"]] == ["order_fixed"]
     assert "faster" in err
+    welch = made["pairs"][0]["welch"]
+    assert welch["interval"] == pytest.approx([1.976940, 2.023060], abs=1e-6)
+    assert welch["percent_of_a"] == pytest.approx([19.7299, 20.1902], abs=1e-4)
+    assert "a b 2 1.97694 … 2.02306 19.73 … 20.19 200 8" in " ".join(err.split())
     assert run_verb([*words, "--block", "round", "--control", "a"]) == 0
     assert "within blocks" in capsys.readouterr().out
 

@@ -17,7 +17,7 @@ import pytest
 
 from pyrometer.statistics.power import needed
 from pyrometer.statistics.treatments import Trial, account
-from pyrometer.statistics.two import percent_of_first, welch
+from pyrometer.statistics.welch import welch, welch_as_given
 
 RUNS = {
     ("baseline", 52, 32): [1034, 1036, 1036, 1037, 1037, 1037, 1038, 1038, 1038, 1040],
@@ -35,26 +35,27 @@ RUNS = {
 }
 
 # First and second group; t, df, p and interval of the first less the second, as R prints them; and
-# the interval in per cent of the first (of the second less the first), if it excludes 0.
+# the interval of what the second takes less (negative: more) in per cent of the first, if it
+# excludes 0.
 PUBLISHED = [
     ("baseline", 52, 32, "patched", 52, 32, 0.16059, 16.4, 0.8744, -1.21749, 1.41749, None),
     ("baseline", 52, 64, "patched", 52, 64, -0.78279, 17.565, 0.4442, -2.950923, 1.350923, None),
     ("baseline", 52, 96, "patched", 52, 96, 1.2933, 11.303, 0.2217, -2.019103, 7.819103, None),
     ("baseline", 62, 32, "patched", 62, 32, 1.6562, 13.458, 0.1208, -0.4799188, 3.6799188, None),
     ("baseline", 62, 64, "patched", 62, 64, 24.096, 9.2733, 1.115e-09, 120.3881, 145.2119,
-     (-11.19, -9.28)),
+     (9.28, 11.19)),
     ("baseline", 62, 96, "patched", 62, 96, 22.289, 9.3728, 1.944e-09, 177.6666, 217.5334,
-     (-14.93, -12.20)),
+     (12.20, 14.93)),
     ("baseline", 52, 32, "baseline", 62, 32, -1.6398, 17.697, 0.1187, -2.5110734, 0.3110734, None),
     ("baseline", 52, 64, "baseline", 62, 64, -28.33, 9.2646, 2.57e-10, -168.5106, -143.6894,
-     (12.58, 14.76)),
+     (-14.76, -12.58)),
     ("baseline", 52, 96, "baseline", 62, 96, -24.694, 9.1353, 1.12e-09, -237.3794, -197.6206,
-     (15.95, 19.15)),
+     (-19.15, -15.95)),
     ("patched", 52, 32, "patched", 62, 32, 0.42857, 12.15, 0.6757, -1.630775, 2.430775, None),
     ("patched", 52, 64, "patched", 62, 64, -21.865, 17.646, 3.151e-14, -24.66501, -20.33499,
-     (1.78, 2.16)),
+     (-2.16, -1.78)),
     ("patched", 52, 96, "patched", 62, 96, -9.2738, 14.72, 1.561e-07, -28.04897, -17.55103,
-     (1.42, 2.27)),
+     (-2.27, -1.42)),
 ]  # fmt: skip
 
 
@@ -68,20 +69,60 @@ def rounded(value: float, printed: float) -> float:
 
 @pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: "-".join(map(str, row[:6])))
 def test_a_published_study_of_memory_reclaim(row):
-    first, second = RUNS[row[:3]], RUNS[row[3:6]]
     t, df, p, low, high, percent = row[6:]
-    found = welch(second, first)
+    trials = [Trial(str(key), value) for key in (row[:3], row[3:6]) for value in RUNS[key]]
+    found = account(trials, what="wall time", unit="as given", margin=0.02).pairs[0].welch
     assert found is not None
+    assert found.reason is None
     assert rounded(found.t, t) == t
     assert rounded(found.df, df) == df
     assert rounded(found.p, p) == p
-    assert rounded(found.difference.low, low) == low
-    assert rounded(found.difference.high, high) == high
-    change = percent_of_first(first, second)
+    assert tuple(map(rounded, found.interval, (low, high))) == (low, high)
+    assert found.interval[0] < found.difference < found.interval[1]
     if percent is None:
-        assert change.low < 0 < change.high
+        assert found.percent_of_a[0] < 0 < found.percent_of_a[1]
     else:
-        assert (round(100 * change.low, 2), round(100 * change.high, 2)) == percent
+        assert tuple(round(end, 2) for end in found.percent_of_a) == percent
+
+
+# Data sets that come with R, and what its `t.test` prints of them.
+SLEEP = (
+    [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0],
+    [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4],
+)
+MILES_BY_TRANSMISSION = (
+    [21.4, 18.7, 18.1, 14.3, 24.4, 22.8, 19.2, 17.8, 16.4, 17.3, 15.2, 10.4, 10.4, 14.7, 21.5,
+     15.5, 15.2, 13.3, 19.2],
+    [21.0, 21.0, 22.8, 32.4, 30.4, 33.9, 27.3, 26.0, 30.4, 15.8, 19.7, 15.0, 21.4],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lists", "printed"),
+    [
+        (SLEEP, (-1.8608, 17.776, 0.07939, -3.3654832, 0.2054832)),
+        (MILES_BY_TRANSMISSION, (-3.7671, 18.332, 0.001374, -11.280194, -3.209684)),
+    ],
+)
+def test_examples_of_r(lists, printed):
+    found = welch_as_given(*lists)
+    assert tuple(map(rounded, (found.t, found.df, found.p, *found.interval), printed)) == printed
+    means = [statistics.fmean(one) for one in lists]
+    assert found.difference == pytest.approx(means[0] - means[1])
+    assert found.difference_percent_of_a == pytest.approx(100 * (1 - means[1] / means[0]))
+
+
+def test_welch_says_why_there_is_none():
+    alone = welch_as_given([3.0], [1.0, 2.0])
+    assert (alone.difference, alone.t, alone.interval) == (1.5, None, None)
+    assert alone.reason == "fewer than two values"
+    # R: "data are essentially constant"; the second differs by rounding alone.
+    for other in ([2.0, 2.0], [2.0, 2.0 + 4e-16]):
+        flat = welch_as_given([3.0, 3.0], other)
+        assert (flat.t, flat.p, flat.percent_of_a) == (None, None, None)
+        assert flat.reason == "the values do not vary"
+    # One list may be constant.
+    assert welch_as_given([3.0, 3.0, 3.0], [1.0, 2.0, 1.5]).df == pytest.approx(2)
 
 
 # Runs of each treatment that Welch's test needs for a power of 0.8, by coefficient of variation

@@ -23,7 +23,7 @@ from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.shares import LEVEL
-from pyrometer.statistics.two import welch
+from pyrometer.statistics.welch import welch
 from pyrometer.window.scope import Scope
 
 

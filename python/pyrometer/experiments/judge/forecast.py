@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.experiments.folder import Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.schema import ESTIMANDS
 from pyrometer.statistics.power import ALPHA, POWER, detectable, needed
-from pyrometer.statistics.two import LEVEL, mean_of, sd_of
+from pyrometer.statistics.two import mean_of, sd_of
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from statistics import fmean, median
 from pydantic import BaseModel, Field
 from scipy import stats
 
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.experiments.folder import Canaries, Ended, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.forecast import Forecast, forecast, past_trials
 from pyrometer.experiments.judge.schema import ExperimentReport
 from pyrometer.statistics.blocks import residuals
 from pyrometer.statistics.factorial import UNSET
-from pyrometer.statistics.two import LEVEL, geometric_mean_of, mean_of
+from pyrometer.statistics.two import geometric_mean_of, mean_of
 
 
 class MatrixCell(BaseModel):

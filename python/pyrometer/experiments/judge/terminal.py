@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from pyrometer.compare.terminal import effect, percent, show_comparison, told_pairs
+from pyrometer.compare.terminal import effect, listed, percent, show_comparison
 from pyrometer.core import units
 from pyrometer.experiments.judge.schema import ESTIMANDS
 
@@ -251,7 +251,7 @@ def _canaries(console: Any, made: ExperimentReport) -> None:
         console.print(f"[dim]canaries explain nothing that is known: {found.reason}[/]")
         return
     assert made.comparison is not None
-    plain = {(pair.a, pair.b): pair.change for pair in told_pairs(made.comparison.pairs)}
+    plain = {(pair.a, pair.b): pair.change for pair in listed(made.comparison.pairs)}
     gone = 100 * (1 - found.variance_ratio)
     verb = f"explain {gone:.0f} % of" if gone > 0 else "explain nothing of"
     moved = f"; treatments move {', '.join(found.moved)}" if found.moved else ""

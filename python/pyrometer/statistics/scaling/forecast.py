@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.scaling.laws import (
     DRAWN,
     DRAWS,
@@ -24,7 +24,6 @@ from pyrometer.statistics.scaling.laws import (
     fit,
 )
 from pyrometer.statistics.scaling.levels import Kind, Level
-from pyrometer.statistics.two import LEVEL
 
 FAR = 2.0
 """Times the largest fitted level beyond which no single law can be relied on."""

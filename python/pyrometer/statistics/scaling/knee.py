@@ -9,10 +9,11 @@ import numpy as np
 from pydantic import BaseModel
 from scipy import stats
 
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.power import ALPHA
 from pyrometer.statistics.scaling.laws import Array
 from pyrometer.statistics.scaling.levels import Level
-from pyrometer.statistics.two import ALPHA, LEVEL, MARGIN
+from pyrometer.statistics.two import MARGIN
 
 GRID = 200
 COARSE = 40

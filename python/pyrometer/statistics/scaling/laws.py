@@ -37,9 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from pyrometer.core.estimate import Estimate
+from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.scaling.levels import Level
-from pyrometer.statistics.two import LEVEL
 
 Array = NDArray[np.float64]
 Space = Literal["time", "rate"]
