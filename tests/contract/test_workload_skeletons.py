@@ -83,8 +83,8 @@ def test_files_can_be_launched_as_they_stand(tmp_path, kind, path, levels):
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        ("My Query", "sql", "is no name"),
-        ("../x", "sql", "is no name"),
+        ("My Query", "sql", "is not a name"),
+        ("../x", "sql", "is not a name"),
         ("x", "scala", "no such kind"),
         ("x", "sql", "not an empty folder"),
     ],

@@ -355,7 +355,7 @@ def _undercounted(
         return None
     return (
         f"Spark counts {units.size(spark)} of input for {units.count(records)} records,"
-        f" the scan's files hold {units.size(files)}; no probe ran that could tell"
+        f" the scan's files hold {units.size(files)}; no probe ran that could show which is right"
     )
 
 

@@ -200,12 +200,12 @@ def _allocation(scope: Scope) -> Allocation:
         " sum(allocated_bytes * inside)::BIGINT FROM w_spans"
     )[0]
     if not told:
-        return Allocation(reason="no task of this window told what it allocated")
+        return Allocation(reason="no task of this window reported what it allocated")
     length = scope.window.length_ns
     return Allocation(
         allocated_bytes=int(amount),
         bytes_per_s=amount * 1e9 / length if length else None,
-        reason=f"without {silent} task(s) that did not tell" if silent else None,
+        reason=f"without {silent} task(s) that did not report it" if silent else None,
     )
 
 

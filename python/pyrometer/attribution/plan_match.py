@@ -51,7 +51,7 @@ class PlanNode:
 
     @property
     def operator(self) -> str:
-        """First word of the name: no table, no number."""
+        """First word of the name: no table, not a number."""
         return self.name.split(" ")[0]
 
 

@@ -19,7 +19,7 @@ CATEGORY = "python"
 OWN = "function"
 """Work in the application's own functions, and in what they call."""
 MAX_FUNCTIONS = 20
-_NOT_ASKED = "stacks of Python were not asked for (--profile full, or python in its list)"
+_NOT_ASKED = "Python stacks were not requested (--profile full, or python in its list)"
 _NONE = "no Python worker was sampled in this window"
 
 

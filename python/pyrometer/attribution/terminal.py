@@ -165,4 +165,4 @@ def python_lines(python: Python, look: Look) -> Iterator[RenderableType]:
         said = [f"{safe(f.function, 80)} {units.percent(f.share)}" for f in functions]
         yield note(f"in functions, with what they call: {', '.join(said)}")
     if python.seen_ratio is not None:
-        yield note(f"stacks tell {units.percent(python.seen_ratio)} of what the OS probe counted")
+        yield note(f"stacks show {units.percent(python.seen_ratio)} of what the OS probe counted")

@@ -116,7 +116,7 @@ def characterise(run: Run) -> Characterisation:
     if not executions:
         raise UsageError(
             f"{run.paths.root}: no SQL execution with a job in it",
-            "only Spark SQL can be told apart by query; pyrometer show tells what ran",
+            "only Spark SQL can be analysed by query; pyrometer show shows what ran",
         )
     nodes: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for node in run.tables.records(_NODES):
@@ -207,7 +207,7 @@ def _part(
     # Spark stamps executions by the millisecond: a shorter one is taken as one.
     found = detect([max(time, 1_000_000) for time in times])
     if found.steady_from is None:
-        reason = "too few iterations to tell" if found.shape == "too short" else "not steady"
+        reason = "too few iterations to say" if found.shape == "too short" else "not steady"
         doubts.append(f"may still be warming up: {reason}")
     steady = found.steady_from or 0
     operators: dict[str, int] = defaultdict(int)

@@ -18,7 +18,7 @@ AgainstOption = Annotated[
     typer.Option(
         AGAINST,
         metavar="RUN…",
-        help="Tell what changed from the runs before this word (A) to those behind it (B): the"
+        help="Show what changed from the runs before this option (A) to those after it (B): the"
         " largest changes here, with -o the differential flame graph as a page.",
         show_default=False,
     ),
@@ -53,14 +53,14 @@ class SeveralAgainst(TyperCommand):
         Raises
         ------
         UsageError
-            If a run stands behind ``--against`` and yet another option: on neither side.
+            If a run follows another option after ``--against``, so that its side is not known.
         """
         before = args[: args.index(AGAINST)] if AGAINST in args else args
         rest = super().parse_args(ctx, list(repeated(args, AGAINST)))
         for run in ctx.params.get("run") or ():
             if str(run) not in before and str(run) in args:
                 raise UsageError(
-                    f"{run}: on which side is it? It stands behind {AGAINST} and another option",
+                    f"{run}: put all side-B runs directly after {AGAINST}",
                     f"pyrometer {ctx.info_name} RUN… {AGAINST} RUN…",
                 )
         return rest

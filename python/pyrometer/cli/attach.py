@@ -29,8 +29,8 @@ def attach(
         str,
         typer.Option(
             "--event",
-            help="What stacks are sampled of: some of cpu, ctimer, itimer, wall, alloc, live,"
-            " lock, nativemem, each perhaps with =PERIOD.",
+            help="Events to sample stacks for: any of cpu, ctimer, itimer, wall, alloc, live,"
+            " lock, nativemem, each optionally with =PERIOD.",
         ),
     ] = "cpu,wall,alloc,lock",
     duration: DurationOption = None,

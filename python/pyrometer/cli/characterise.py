@@ -47,7 +47,7 @@ def print_breakdown(console: Any, made: Characterisation) -> None:
         return
     console.print("\n[bold]CPU of all threads by what ran, % of samples[/]")
     console.print(_table([(name, b.components) for name, b in found]))
-    console.print("\n[bold]The Java part by what it worked for, %[/]")
+    console.print("\n[bold]The Java part by kind of work, %[/]")
     console.print(_table([(name, b.java) for name, b in found]))
     widest = max(
         (row.share.high - row.share.low) / 2
@@ -119,16 +119,19 @@ def characterise(
     ],
     setting: Annotated[
         list[str],
-        typer.Option("--set", metavar="FACTOR=LEVEL", help="Vary something; may be repeated."),
+        typer.Option("--set", metavar="FACTOR=LEVEL", help="Set a factor's level; repeatable."),
     ] = [],  # noqa: B006
-    scale: Annotated[str, typer.Option(help="test, default, seed, or a number.")] = "default",
-    iterations: Annotated[int, typer.Option(help="Times that every query runs.")] = 6,
+    scale: Annotated[
+        str, typer.Option(help="Scale: test, default, seed, or a number.")
+    ] = "default",
+    iterations: Annotated[int, typer.Option(help="How often each query runs.")] = 6,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Run directory: new, or empty."),
+        typer.Option("-o", "--output", metavar="DIR", help="Run directory: new or empty."),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write the table there, too.")
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Also write the table to this file."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -138,7 +141,7 @@ def characterise(
     from pyrometer.workloads import custom, registry
 
     if table is not None and not table.absolute().parent.is_dir():
-        raise UsageError(f"{table}: there is no folder of that name", f"mkdir -p {table.parent}")
+        raise UsageError(f"{table}: no such folder", f"mkdir -p {table.parent}")
     # A name is a workload even where a folder is called so: ./tpch names the folder.
     path = Path(what)
     if what in registry.entries() or not path.exists() or custom.workload(what):

@@ -63,14 +63,15 @@ def _print(console: Any, made: AcrossReport, suite: str) -> None:
         )  # fmt: skip
     console.print(table)
     console.print(
-        f"\n{made.what} over {made.workloads_count} of column {suite}: hierarchical bootstrap;"
+        f"\n{made.what} over {made.workloads_count} values of column {suite}: hierarchical"
+        " bootstrap;"
         f" the same: within ± {100 * made.margin:g} %",
         style="dim", markup=False, soft_wrap=True,
     )  # fmt: skip
     ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in made.mean_ranks.items())
     console.print(f"mean ranks: {ranks}", markup=False, soft_wrap=True)
     told = [_tested(n, t) for n, t in (("Friedman", made.friedman), ("Quade", made.quade)) if t]
-    why = made.reason or "no workload tells the treatments apart"
+    why = made.reason or "no workload distinguishes the treatments"
     console.print("; ".join(told) or f"not tested: {why}", markup=False, soft_wrap=True)
     if any(pair.change.low is None for pair in made.pairs):
         console.print("no interval: it takes two trials of each treatment on each workload")
@@ -120,30 +121,40 @@ def compare(
     ] = None,
     table: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="FILE", help="Compare lists: one row a trial, in order."),
+        typer.Option(
+            "--csv",
+            metavar="FILE",
+            help="Compare lists of times: one row per trial, in the order they ran.",
+        ),
     ] = None,
-    value: Annotated[str, typer.Option(metavar="COLUMN", help="Its column of times.")] = "value",
+    value: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Column of times in the CSV file.")
+    ] = "value",
     treatment: Annotated[
         str,
-        typer.Option(metavar="COLUMN,…", help="Its columns that name the treatment."),
+        typer.Option(metavar="COLUMN,…", help="Columns that name the treatment."),
     ] = "treatment",
     block: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Its column that names the block of a trial."),
+        typer.Option(metavar="COLUMN", help="Column that names a trial's block."),
     ] = None,
     suite: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Its column of workloads: compare over all of them."),
+        typer.Option(metavar="COLUMN", help="Column of workloads: compare across all of them."),
     ] = None,
     control: Annotated[
         str | None,
-        typer.Option(metavar="TREATMENT", help="Compare the others with this one, not all pairs."),
+        typer.Option(
+            metavar="TREATMENT",
+            help="Control treatment: compare the others with it instead of all pairs.",
+        ),
     ] = None,
     margin: Annotated[
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="Differences below it count as none: 2%, or what an experiment says.",
+            help="Differences below this margin count as no difference. Default: 2%, or the"
+            " experiment's.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -153,10 +164,10 @@ def compare(
 
     least = parse_margin(margin or MARGIN)
     if table is not None and (run or against):
-        raise UsageError("runs or --csv, not both")
+        raise UsageError("give runs or --csv, not both")
     if suite is not None:
         if table is None or block is not None:
-            raise UsageError("--suite goes with --csv, and without --block")
+            raise UsageError("--suite needs --csv and excludes --block")
 
         compare_suites(table, value, columns_of(treatment), suite, control, least, as_json)
         return
@@ -199,7 +210,7 @@ def _of_experiment(
     folder = experiments[0]
     if len(given) > 1:
         raise UsageError(
-            f"{folder} is an experiment: its own treatments are compared, nothing beside it",
+            f"{folder} is an experiment: compare it alone, or give runs below its trials/",
             f"pyrometer compare {folder}, or give runs below its trials/",
         )
     made = experiment_report(
@@ -222,14 +233,14 @@ def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
     tables = [path for path in (*a, *b) if path.suffix == ".csv"]
     if tables:
         raise UsageError(
-            f"{tables[0]} is a CSV file: one row a trial, with a column that names the treatment",
+            f"{tables[0]} is a CSV file: one row per trial, with a column that names the treatment",
             f"pyrometer compare --csv {tables[0]} --value COLUMN --treatment COLUMN",
         )
     if not b and len(a) == 2:
         a, b = a[:1], a[1:]
     if not a or not b:
         raise UsageError(
-            "two sides are needed",
+            "give two sides to compare",
             "pyrometer compare RUN_A RUN_B, or RUN… --against RUN…, or --csv FILE",
         )
     sides = []

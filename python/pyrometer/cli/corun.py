@@ -34,7 +34,7 @@ Examples:
   pyrometer corun tpch@0-3 pagerank@4-7 --place own --offset pagerank:10
   pyrometer corun pagerank pagerank --scale test --dry-run
   pyrometer corun parquet-scan --neighbour disk
-  pyrometer corun pyrometer-runs/corun-tpch-svm        # tell it again
+  pyrometer corun pyrometer-runs/corun-tpch-svm        # report it again
 """
 
 
@@ -45,7 +45,7 @@ def corun(
         typer.Argument(
             metavar="WORKLOAD[@CPUS]…|DIR",
             help="Workloads, each with CPUs of its own if you like; or the folder of such an"
-            " experiment: told, not run.",
+            " experiment, which is reported without running.",
         ),
     ],
     neighbours: Annotated[
@@ -53,34 +53,40 @@ def corun(
         typer.Option(
             "--neighbour",
             metavar="cpu|memory|cache|disk",
-            help="Beside each workload, too: a level of factor co.run; repeatable.",
+            help="Also run each workload beside this neighbour (a level of co.run); repeatable.",
         ),
     ] = [],  # noqa: B006
     at_once: Annotated[
-        bool, typer.Option("--at-once", help="All of them together, instead of each pair.")
+        bool, typer.Option("--at-once", help="Run all workloads together instead of in pairs.")
     ] = False,
     place: Annotated[
         Literal["both", "shared", "own"],
-        typer.Option(help="All on the same CPUs, each on its own, or both."),
+        typer.Option(help="Where workloads run: all on the same CPUs, each on its own, or both."),
     ] = "both",
     offsets: Annotated[
         list[str],
-        typer.Option("--offset", metavar="WORKLOAD:SECONDS", help="Begin later; repeatable."),
+        typer.Option(
+            "--offset", metavar="WORKLOAD:SECONDS", help="Delay a workload's start; repeatable."
+        ),
     ] = [],  # noqa: B006
-    blocks: Annotated[int, typer.Option(min=1, help="Trials of each.")] = 3,
+    blocks: Annotated[int, typer.Option(min=1, help="Blocks: trials of each treatment.")] = 3,
     iterations: IterationsOption = 3,
-    warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 1,
+    warmup: Annotated[int, typer.Option(min=0, help="Warm-up iterations before them.")] = 1,
     settings: Annotated[
         list[str],
         typer.Option(
-            "--set", metavar="[WORKLOAD:]FACTOR=LEVEL", help="Of all, or of one; repeatable."
+            "--set",
+            metavar="[WORKLOAD:]FACTOR=LEVEL",
+            help="Set a factor's level, for all workloads or for one; repeatable.",
         ),
     ] = [],  # noqa: B006
     scale: ScaleOption = "default",
     profile: ProfileOption = "light",
     seed: SeedOption = None,
     guard: GuardOption = "wait",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; run nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan without running it.")
+    ] = False,
     output: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -77,7 +77,7 @@ def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
     found = cgroup.leftovers(cgroup.mounted() if folders is None else folders, below=True)
     if not found:
         return []
-    reason = f"left behind by runs that are gone: {cgroup.told(found)}"
+    reason = f"left behind by runs that have ended: {cgroup.told(found)}"
     return [Finding("cgroup_leftovers", None, False, reason, cgroup.removal(found))]
 
 

@@ -28,7 +28,9 @@ def calibrate(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML).")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="By default FILE-calibrated.yaml."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Output file. Default: FILE-calibrated.yaml."
+        ),
     ] = None,
     as_json: console.JsonOption = False,
 ) -> None:
@@ -46,12 +48,12 @@ def calibrate(
 
     target = output or file.with_name(f"{file.stem}-calibrated.yaml")
     if target.exists():
-        raise UsageError(f"{target} is there already", "give another file with -o")
+        raise UsageError(f"{target} already exists", "choose another file with -o")
     if target.parent.resolve() != file.parent.resolve():
         raise UsageError(f"{target}: it extends {file.name}", f"keep it in {file.parent}")
     folder = Path("pyrometer-runs") / f"calibrate-{file.stem}"
     if folder.exists():
-        raise UsageError(f"{folder} holds an earlier pilot", f"remove it: rm -r {folder}")
+        raise UsageError(f"{folder} already holds a pilot", f"remove it: rm -r {folder}")
 
     def say(text: str) -> None:
         console.err().print(text, markup=False, soft_wrap=True)
@@ -97,8 +99,12 @@ app = typer.Typer(help="Plan, run, resume and judge experiments.")
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML).")]
 DirArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of an experiment.")]
-SeedOption = Annotated[int | None, typer.Option(min=0, help="Of the order, instead of the file's.")]
-BlocksOption = Annotated[int | None, typer.Option(min=1, help="Blocks, instead of the file's.")]
+SeedOption = Annotated[
+    int | None, typer.Option(min=0, help="Seed of the random order (default: the file's).")
+]
+BlocksOption = Annotated[
+    int | None, typer.Option(min=1, help="Number of blocks (default: the file's).")
+]
 FailOption = Annotated[
     str | None,
     typer.Option("--fail-if", metavar="RULE", help='Exit code 1 if "regression(wall) > 3%".'),
@@ -113,7 +119,7 @@ ControlOption = Annotated[
     str | None,
     typer.Option(
         metavar="TREATMENT",
-        help="Compare the others with this one: its name, or its number among them.",
+        help="Control treatment, by name or number.",
     ),
 ]
 
@@ -126,9 +132,10 @@ def experiment() -> None:
 @app.command(no_args_is_help=True)
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the experiment.")],
-    workload: Annotated[str, typer.Option(help="What it runs.")] = "parquet-scan",
+    workload: Annotated[str, typer.Option(help="Workload of the experiment.")] = "parquet-scan",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="By default NAME.yaml.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Output file. Default: NAME.yaml."),
     ] = None,
 ) -> None:
     """Write a commented experiment file to begin with."""
@@ -170,7 +177,7 @@ def plan(
     file: FileArgument,
     pilot: Annotated[
         list[Path],
-        typer.Option(metavar="DIR", help="Run or experiment to forecast from; may be repeated."),
+        typer.Option(metavar="DIR", help="Run or experiment to forecast from; repeatable."),
     ] = [],  # noqa: B006
     seed: SeedOption = None,
     blocks: BlocksOption = None,
@@ -187,11 +194,11 @@ def run(
     file: FileArgument,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty."),
+        typer.Option("-o", "--output", metavar="DIR", help="Output folder: new or empty."),
     ] = None,
     pilot: Annotated[
         list[Path],
-        typer.Option(metavar="DIR", help="Run or experiment to forecast from; may be repeated."),
+        typer.Option(metavar="DIR", help="Run or experiment to forecast from; repeatable."),
     ] = [],  # noqa: B006
     seed: SeedOption = None,
     blocks: BlocksOption = None,
@@ -214,7 +221,9 @@ def run(
     root = output or Path("pyrometer-runs") / f"experiment-{file.stem}"
     made = plan_of(file, root, seed=seed, blocks=blocks)
     if rule is not None and made.baseline is None:
-        raise UsageError("--fail-if needs a baseline: in the file", "baseline: {FACTOR: LEVEL}")
+        raise UsageError(
+            "--fail-if needs a baseline in the experiment file", "baseline: {FACTOR: LEVEL}"
+        )
     found = forecast_of(made, pilot)
     begin(root, made)
     terminal.plan(err(), made, found, brief=True)
@@ -225,7 +234,7 @@ def run(
 def resume(
     folder: DirArgument,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Try again what ended otherwise than finished.")
+        bool, typer.Option("--retry", help="Retry failed and unfinished trials.")
     ] = False,
     fail_if: FailOption = None,
     junit: JunitOption = None,
@@ -331,7 +340,8 @@ def carry(root: Path, *, retry: bool) -> None:
             carry_out(root, screen=screen, retry=retry)
     except KeyboardInterrupt:
         err().print(
-            f"interrupted; what was finished is kept: pyrometer experiment resume {root}",
+            "interrupted; finished trials are kept. Continue with: pyrometer experiment resume"
+            f" {root}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
         raise typer.Exit(1) from None
@@ -353,7 +363,7 @@ def _out(
 
     rule = _rule(fail_if)
     if junit is not None and rule is None:
-        raise UsageError("--junit needs a rule", '--fail-if "regression(wall) > 3%"')
+        raise UsageError("--junit needs --fail-if", '--fail-if "regression(wall) > 3%"')
     pairs = judged(made, rule) if rule is not None else []
     console = human(as_json)
     terminal.report(console, made, folder)

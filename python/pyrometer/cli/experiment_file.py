@@ -18,21 +18,24 @@ if TYPE_CHECKING:
     from pyrometer.experiments.judge.schema import TrialsReport
 
 
-IterationsOption = Annotated[int, typer.Option(min=1, help="Measured iterations of a trial.")]
+IterationsOption = Annotated[int, typer.Option(min=1, help="Measured iterations per trial.")]
 SettingsOption = Annotated[
-    list[str], typer.Option("--set", metavar="FACTOR=LEVEL", help="Of all trials; repeatable.")
+    list[str],
+    typer.Option(
+        "--set", metavar="FACTOR=LEVEL", help="Set a factor's level for all trials; repeatable."
+    ),
 ]
 ScaleOption = Annotated[
-    str, typer.Option("--scale", help="Of the data: test, default, seed, or a number.")
+    str, typer.Option("--scale", help="Scale of the data: test, default, seed, or a number.")
 ]
-ProfileOption = Annotated[str, typer.Option(help="What is measured of each trial.")]
-SeedOption = Annotated[int | None, typer.Option(min=0, help="Of the order.")]
+ProfileOption = Annotated[str, typer.Option(help="Profile: what is measured in each trial.")]
+SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed of the random order.")]
 GuardOption = Annotated[
     Literal["wait", "flag", "repeat"],
-    typer.Option(help="While others use the machine: wait for calm, say so, or repeat."),
+    typer.Option(help="When other processes use the machine: wait, flag the trial, or repeat it."),
 ]
 FolderOption = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder: new, or empty.")
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Output folder: new or empty.")
 ]
 
 

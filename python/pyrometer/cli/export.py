@@ -28,7 +28,7 @@ def export(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Where to write. Unasked: RUN-EVENT.… here."
+            "-o", "--output", metavar="FILE", help="Output file. Default: RUN-EVENT.… here."
         ),
     ] = None,
     event: Annotated[
@@ -41,10 +41,10 @@ def export(
         str,
         typer.Option(
             metavar="DIMENSIONS",
-            help="What stands at the root of stacks, in this order: stage,operator,…",
+            help="What to group stacks by, from the root, in order: stage,operator,…",
         ),
     ] = "",
-    iteration: Annotated[int | None, typer.Option(help="Samples of this iteration only.")] = None,
+    iteration: Annotated[int | None, typer.Option(help="Only samples of this iteration.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the stacks of a run for another tool: one event, summed by stack."""
@@ -56,7 +56,9 @@ def export(
     chosen = kind or (format_of(output) if output is not None else None)
     if chosen is None:
         raise UsageError(
-            "which format?" if output is None else f"{output}: the name tells no format",
+            "which format?"
+            if output is None
+            else f"{output}: cannot tell the format from the file name",
             f"--format {'|'.join(FORMATS)}",
         )
     dimensions = [name.strip() for name in by.split(",") if name.strip()]

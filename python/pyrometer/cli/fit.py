@@ -27,32 +27,47 @@ Examples:
 
 @app.command(epilog=EXAMPLES, no_args_is_help=True)
 def fit(
-    file: Annotated[Path, typer.Argument(metavar="CSV", help="One row a run.")],
+    file: Annotated[Path, typer.Argument(metavar="CSV", help="CSV file, one row per run.")],
     workers: Annotated[str, typer.Option(metavar="COLUMN", help="Number of workers.")] = "p",
     value: Annotated[
         str, typer.Option(metavar="COLUMN", help="Elapsed time, or throughput.")
     ] = "value",
     kind: Annotated[
-        Literal["elapsed", "throughput"], typer.Option(help="Which of the two it is.")
+        Literal["elapsed", "throughput"],
+        typer.Option(help="Whether values are elapsed times or throughput."),
     ] = "elapsed",
     run: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Tells runs of a level apart; 'run' if there is one."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that distinguishes runs of a level; default: run, if present.",
+        ),
     ] = None,
     work: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Amount of work of a run, in any unit.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the amount of work, in any unit."),
     ] = None,
     cpu: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="CPU time of tasks, in the time's unit.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with the CPU time of tasks, in the time's unit."
+        ),
     ] = None,
     run_time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Run time of tasks, in the time's unit.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with the run time of tasks, in the time's unit."
+        ),
     ] = None,
     gc: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Garbage collection during tasks.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column with the time of garbage collection during tasks."
+        ),
     ] = None,
     bandwidth: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Memory throughput, in any unit.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column with the memory throughput, in any unit."),
     ] = None,
     beside: Annotated[
         Path | None,
@@ -66,18 +81,27 @@ def fit(
         ),
     ] = None,
     cpus: Annotated[float | None, typer.Option(min=0, help="CPUs that workers may use.")] = None,
-    cores: Annotated[float | None, typer.Option(min=0, help="Cores that these are.")] = None,
+    cores: Annotated[
+        float | None, typer.Option(min=0, help="How many cores these CPUs are.")
+    ] = None,
     up_to: Annotated[
         float | None,
-        typer.Option(metavar="P", help="Fit levels up to it; the others stand beside predictions."),
+        typer.Option(
+            metavar="P",
+            help="Fit only levels up to this one; the others are shown beside the predictions.",
+        ),
     ] = None,
     without: Annotated[
-        str | None, typer.Option(metavar="P,…", help="Levels that are not fitted.")
+        str | None, typer.Option(metavar="P,…", help="Levels to leave out of the fit.")
     ] = None,
-    predict: Annotated[str | None, typer.Option(metavar="P,…", help="Workers to predict.")] = None,
+    predict: Annotated[
+        str | None, typer.Option(metavar="P,…", help="Numbers of workers to predict.")
+    ] = None,
     predict_work: Annotated[
         float | None,
-        typer.Option(min=0, help="The work they do, in --work's unit; by default the largest."),
+        typer.Option(
+            min=0, help="Amount of work to predict for, in --work's unit. Default: the largest."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -132,7 +156,7 @@ def _observations(
         for row in rows
     ]  # fmt: skip
     if not made:
-        raise UsageError(f"{file}: it has no rows", "one row a run: p,value")
+        raise UsageError(f"{file} has no rows", "one row per run: p,value")
     if kind == "throughput" and "work" not in named and {"cpu", "run_time", "gc"} & named.keys():
         raise UsageError(
             f"{file}: sums over tasks are held against the time of a run, which throughput alone"
@@ -195,8 +219,10 @@ def numbers(option: str, text: str | None) -> list[float]:
     try:
         found = [float(word) for word in (text or "").split(",") if text]
     except ValueError:
-        raise UsageError(f"{option} {text}: not numbers with commas between", "16,32") from None
+        raise UsageError(
+            f"{option} {text}: expected numbers separated by commas", "16,32"
+        ) from None
     wrong = [one for one in found if not 0 < one < float("inf")]
     if wrong:
-        raise UsageError(f"{option} {text}: {wrong[0]:g} is not above zero")
+        raise UsageError(f"{option} {text}: {wrong[0]:g} must be above zero")
     return found

@@ -30,7 +30,7 @@ def flame(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write the page. Unasked: flame.html in the run directory.",
+            help="Output file. Default: flame.html in the run directory.",
             show_default=False,
         ),
     ] = None,
@@ -47,8 +47,8 @@ def flame(
         typer.Option(
             "--by",
             metavar="DIMENSION,…",
-            help="What stands above the stacks, in this order: stage, operator, expression, sql,"
-            " job, task, iteration, role, thread, executor, process, state, wait, what.",
+            help="What to group stacks by, from the root, in order: stage, operator, expression,"
+            " sql, job, task, iteration, role, thread, executor, process, state, wait, what.",
             show_default=False,
         ),
     ] = "",
@@ -56,7 +56,7 @@ def flame(
         str | None,
         typer.Option(
             "--iteration",
-            help="measured, all, or a number. Unasked: all measured iterations.",
+            help="Which iterations: measured (default), all, or a number.",
             show_default=False,
         ),
     ] = None,
@@ -67,14 +67,15 @@ def flame(
     if against:
         if event or by or iteration:
             raise UsageError(
-                "--event, --by and --iteration are about one run",
+                "--event, --by and --iteration take one run",
                 "leave them out: a difference shows CPU and wall time of all measured iterations",
             )
         print_difference(run, against, output, as_json)
         return
     if len(run) > 1:
         raise UsageError(
-            f"{len(run)} runs, of one there is a flame graph", "pyrometer flame RUN… --against RUN…"
+            "flame takes one run; use --against to compare two",
+            "pyrometer flame RUN… --against RUN…",
         )
     from pyrometer.flame.page import write_flame
     from pyrometer.flame.selection import Asked

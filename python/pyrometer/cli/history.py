@@ -32,7 +32,7 @@ def history(
         list[Path] | None,
         typer.Argument(
             metavar="[DIR]...",
-            help="Runs, experiments, or folders that hold them. Unasked: ./pyrometer-runs.",
+            help="Runs, experiments, or folders that hold them. Default: ./pyrometer-runs.",
             show_default=False,
         ),
     ] = None,
@@ -40,13 +40,13 @@ def history(
     scale: Annotated[str | None, typer.Option(help="Only this one.")] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="DATE", help="Only runs from then on, such as 2026-03-01 (UTC)."),
+        typer.Option(metavar="DATE", help="Only runs since this date, such as 2026-03-01 (UTC)."),
     ] = None,
     most: Annotated[
-        int, typer.Option(min=8, max=500, help="Newest runs of a series that are looked at.")
+        int, typer.Option(min=8, max=500, help="How many of a series' newest runs to analyse.")
     ] = 200,
     margin: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Levels that differ by less are the same.")
+        str, typer.Option(metavar="PERCENT", help="Levels that differ by less count as the same.")
     ] = "2%",
     fail_if: Annotated[
         str | None,
@@ -56,7 +56,7 @@ def history(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the page (HTML).")
     ] = None,
     table: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write a row a run.")
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write one row per run as CSV.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,7 +80,7 @@ def history(
     found = stored_runs(folders or [HOME], wanted, _track)
     if not found.runs:
         raise UsageError(
-            f"no finished run in {', '.join(map(str, folders or [HOME]))}",
+            f"there is no finished run in {', '.join(map(str, folders or [HOME]))}",
             "pyrometer run parquet-scan makes one; or other words for --workload, --scale, --since",
         )
     made = analysis.history(found.runs, margin=least, most=most, unread=found.unread)
@@ -124,7 +124,7 @@ def parse_date(text: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--since {text}: no date", "--since 2026-03-01") from error
+        raise UsageError(f"--since {text}: not a date", "--since 2026-03-01") from error
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return int(moment.timestamp()) * 10**9
 
@@ -184,7 +184,7 @@ def _print_changes(console: Any, series: Series) -> None:
         facts = "; ".join(f"{fact.name} {fact.before} → {fact.behind}" for fact in one.facts)
         table.add_row(
             f"{begun:%Y-%m-%d %H:%M}", _place(one), _change(one), f"{one.p:.2g}", one.verdict,
-            _percent(one.now.value), Text(facts or "nothing that is known"),
+            _percent(one.now.value), Text(facts or "nothing known"),
         )  # fmt: skip
     console.print(table)
 

@@ -33,17 +33,17 @@ def import_(
         str | None,
         typer.Option(
             "--format",
-            help="folded, perf-script, jfr, pprof, speedscope. Unasked: by the content.",
+            help="folded, perf-script, jfr, pprof or speedscope. Default: detected from content.",
             show_default=False,
         ),
     ] = None,
     event: Annotated[
         str | None,
-        typer.Option(help="What folded stacks are of: they do not tell. Unasked: cpu."),
+        typer.Option(help="Event of folded stacks, which do not name it. Default: cpu."),
     ] = None,
     unit: Annotated[
         str | None,
-        typer.Option(help="Unit of folded stacks: ns, bytes, … Unasked: samples."),
+        typer.Option(help="Unit of folded stacks: ns, bytes, … Default: samples."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

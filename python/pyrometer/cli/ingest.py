@@ -20,7 +20,7 @@ def ingest(
         typer.Argument(
             metavar="EVENTLOG...",
             help="Event log files and rolling directories (plain, lz4, lzf, snappy, zstd, gzip),"
-            " or one run directory whose tables are to be made anew.",
+            " or one run directory whose tables to rebuild.",
             show_default=False,
         ),
     ],
@@ -37,7 +37,7 @@ def ingest(
 
     if len(logs) == 1 and (logs[0] / "raw").is_dir():
         if out is not None:
-            raise UsageError("-o does not go with a run directory: its tables lie in it")
+            raise UsageError("-o cannot be used with a run directory: its tables belong inside it")
         folder = logs[0]
         report = ingest_run(folder)
     else:

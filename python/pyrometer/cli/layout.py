@@ -35,7 +35,7 @@ Examples:
   pyrometer layout parquet-scan --jvms 1,2 --places 2C --scale test
   pyrometer layout pagerank --jvms 1,2,4,8 --places NB,1B,2B,4B,4I --blocks 5
   pyrometer layout tpch --slots 48 --memory 192g --dry-run
-  pyrometer layout pyrometer-runs/layout-tpch            # tell it again
+  pyrometer layout pyrometer-runs/layout-tpch            # report it again
 """
 
 
@@ -45,25 +45,28 @@ def layout(
         str,
         typer.Argument(
             metavar="WORKLOAD|DIR",
-            help="A workload, or the folder of an experiment with layouts: told, not run.",
+            help="A workload, or the folder of a layout experiment: reported without running.",
         ),
     ],
     jvms: Annotated[
         str | None,
-        typer.Option(metavar="N,…", help="Executor JVMs; by default 1, 2, 4, 8 as slots allow."),
+        typer.Option(
+            metavar="N,…", help="Numbers of executor JVMs. Default: 1, 2, 4, 8 as slots allow."
+        ),
     ] = None,
     slots: Annotated[
-        int | None, typer.Option(min=1, help="Task slots of all JVMs; by default the CPUs.")
+        int | None,
+        typer.Option(min=1, help="Task slots of all JVMs together. Default: the number of CPUs."),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Heap of all JVMs; by default 1 GiB a slot."),
+        typer.Option(metavar="SIZE", help="Heap of all JVMs together. Default: 1 GiB per slot."),
     ] = None,
     places: Annotated[
         str | None,
         typer.Option(metavar="PLACE,…", help="NB: not bound; 2B, 2I: NUMA nodes; 2C: CPUs."),
     ] = None,
-    blocks: Annotated[int, typer.Option(min=1, help="Trials of each layout.")] = 3,
+    blocks: Annotated[int, typer.Option(min=1, help="Blocks: trials of each layout.")] = 3,
     iterations: IterationsOption = 3,
     settings: SettingsOption = [],  # noqa: B006
     scale: ScaleOption = "default",
@@ -71,7 +74,10 @@ def layout(
     seed: SeedOption = None,
     guard: GuardOption = "wait",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write the experiment's file, show its plan; no more.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Write the experiment file and show its plan without running it."
+        ),
     ] = False,
     output: FolderOption = None,
     as_json: JsonOption = False,

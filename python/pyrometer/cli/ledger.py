@@ -47,7 +47,7 @@ def ledger(
     ] = None,
     by: Annotated[
         Literal["iteration", "sql", "stage", "operator", "task"] | None,
-        typer.Option("--by", help="Tell these parts apart, those with most time first."),
+        typer.Option("--by", help="Break the window down by these parts, longest first."),
     ] = None,
     stage: Annotated[
         int | None, typer.Option("--stage", metavar="N", help="Only tasks of this stage.")
@@ -60,12 +60,15 @@ def ledger(
         typer.Option(
             "--task",
             metavar="ID|slowest",
-            help="One task beside the middle of its stage: why this one. Of --stage, or of the"
-            " stage with the worst straggler.",
+            help="Compare one task with the median task of its stage: a task ID, or slowest."
+            " Default stage: the one with the worst straggler.",
         ),
     ] = None,
     top: Annotated[
-        int, typer.Option("--top", metavar="N", min=1, help="Parts told apart; the rest is one.")
+        int,
+        typer.Option(
+            "--top", metavar="N", min=1, help="How many parts to show; the rest is summed."
+        ),
     ] = 20,
     depth: Annotated[
         int | None,
@@ -76,7 +79,7 @@ def ledger(
         typer.Option(
             "--against",
             metavar="RUN…",
-            help="The runs of side B: what changed from the first runs to these, per iteration.",
+            help="Side B: show what changed per iteration from the first runs to these.",
             show_default=False,
         ),
     ] = None,
@@ -88,13 +91,13 @@ def ledger(
 
     if against:
         if by or task or stage is not None or sql is not None:
-            raise UsageError("--against compares windows: without --by, --stage, --sql and --task")
+            raise UsageError("--against cannot be combined with --by, --stage, --sql or --task")
         with err().status("comparing ledgers"):
             made = ledger_against(run, against, window)
     else:
         if len(run) > 1:
             raise UsageError(
-                "one run, or two sides", "pyrometer ledger RUN… --against RUN… compares them"
+                "give one run, or two sides", "pyrometer ledger RUN… --against RUN… compares them"
             )
         asked = _asked(by, stage, sql, task, top)
         with Run.open(run[0]) as opened, err().status("adding up"):
@@ -118,7 +121,7 @@ def _asked(
     if task is None:
         return Asked(by=by, only=Only(stage_id=stage, sql_id=sql), most=top)
     if by or sql is not None:
-        raise UsageError("--task is one task: without --by and --sql")
+        raise UsageError("--task cannot be combined with --by or --sql")
     if task == SLOWEST:
         return Asked(only=Only(stage_id=stage), slowest=True)
     if not task.isdecimal():

@@ -155,7 +155,9 @@ def _other(error: Exception, arguments: list[str]) -> int:
     where = _keep_traceback(arguments)
     console.say_error(
         f"internal error: {type(error).__name__}: {error}",
-        f"please report it with the file {where}" if where else "PYTHONFAULTHANDLER=1 tells more",
+        f"please report it with the file {where}"
+        if where
+        else "set PYTHONFAULTHANDLER=1 for more detail",
     )
     return 4
 

@@ -28,17 +28,17 @@ DurationOption = Annotated[
     typer.Option(
         "--duration",
         metavar="TIME",
-        help="How long: 30, 30s, 5m. Unasked: until it ends, or Ctrl-C.",
+        help="How long: 30, 30s, 5m. Default: until it ends, or Ctrl-C.",
         show_default=False,
     ),
 ]
 OutputOption = Annotated[
     Path | None,
     typer.Option(
-        "-o", "--output", metavar="RUN", help="Run directory: new, or empty.", show_default=False
+        "-o", "--output", metavar="RUN", help="Run directory: new or empty.", show_default=False
     ),
 ]
-NoReportOption = Annotated[bool, typer.Option("--no-report", help="Make no report.html.")]
+NoReportOption = Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")]
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -64,7 +64,7 @@ def seconds(text: str | None) -> float | None:
     except ValueError:
         found = 0.0
     if not 0 < found < 1e9:
-        raise UsageError(f"--duration {text}: no time", "--duration 30s, 5m or 1h")
+        raise UsageError(f"--duration {text}: not a duration", "--duration 30s, 5m or 1h")
     return found
 
 
@@ -159,7 +159,7 @@ Examples:
 @app.command(epilog=EXAMPLES)
 def probe(
     pid: Annotated[
-        list[int], typer.Option("--pid", help="A process; may be repeated.", show_default=False)
+        list[int], typer.Option("--pid", help="Process to observe; repeatable.", show_default=False)
     ],
     more: Annotated[
         list[int] | None,
@@ -170,7 +170,7 @@ def probe(
         typer.Option(
             "--annotate",
             metavar="WORD",
-            help="The application's own word for what it does, read from its memory:"
+            help="A word in the process's memory that says what it is doing:"
             " postgres, or word@ADDRESS[:TYPE][=NAMES].",
             show_default=False,
         ),
@@ -193,9 +193,9 @@ def probe(
     from pyrometer.orchestrator.attach import probe as observe
 
     if not 0.1 <= hz <= 1000:
-        raise UsageError(f"--hz {hz:g}: not from 0.1 to 1000", "--hz 100")
+        raise UsageError(f"--hz {hz:g}: must be from 0.1 to 1000", "--hz 100")
     if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: there is no such tier", f"one of {', '.join(TIERS)}")
+        raise UsageError(f"--tier {tier}: unknown tier", f"one of {', '.join(TIERS)}")
     pids = list(dict.fromkeys([*pid, *(more or ())]))
     observe_and_tell(
         "probe",

@@ -34,26 +34,26 @@ def push(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="A run directory; it may still be growing.")
     ],
-    to: Annotated[str, typer.Option("--to", metavar="URL", help="Address of the server.")],
+    to: Annotated[str, typer.Option("--to", metavar="URL", help="URL of the Pyroscope server.")],
     follow: Annotated[
-        bool, typer.Option("--follow", help="Go on as long as the run does.")
+        bool, typer.Option("--follow", help="Keep sending until the run ends.")
     ] = False,
     label: Annotated[
         list[str],
         typer.Option(
             "--label", metavar="NAME=VALUE", envvar=LABELS,
-            help="Label of every profile; may be repeated. service_name=… in place of the"
+            help="Label for every profile; repeatable. service_name=… replaces the"
             " application's name.",
         ),
     ] = [],  # noqa: B006
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="Length of a period: 1s, 10s, 1m.")
+        str, typer.Option(metavar="TIME", help="Length of a profile: 1s, 10s, 1m.")
     ] = "10s",
     by: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
-            help="What tells samples apart: some of stage,operator,sql,thread_role,state.",
+            help="What to label samples with: any of stage,operator,sql,thread_role,state.",
         ),
     ] = "stage,operator,sql,thread_role,state",
     tenant: Annotated[
@@ -64,14 +64,14 @@ def push(
         str | None,
         typer.Option(
             metavar="NAME", envvar=USER,
-            help="Name that goes with the token as password.",
+            help="User name; the token is the password.",
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", envvar=TOKEN_FILE,
-            help="File that holds the token, which stands in no argument.",
+            help="File that holds the token, so that it is in no argument.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -152,10 +152,10 @@ def finish(summary: dict[str, Any], run: Path, as_json: bool) -> None:
     if summary["unreadable_chunks_count"]:
         missing.append(f"{summary['unreadable_chunks_count']} chunks unreadable")
     if summary["open_bytes"]:
-        console.print(f"{units.size(summary['open_bytes'])} lie in chunks that are not complete")
+        console.print(f"{units.size(summary['open_bytes'])} are in incomplete chunks")
     left = summary["left_bytes"]
     if left:
-        missing.append(f"{units.size(left)} of recordings not sent")
+        missing.append(f"{units.size(left)} of recordings were not sent")
     if missing:
         raise CapabilityError(
             f"{summary['to']}: {', '.join(missing)}"

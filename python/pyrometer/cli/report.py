@@ -31,14 +31,16 @@ def report(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where to write. Unasked: report.html in the run directory; for an event log"
+            help="Output file. Default: report.html in the run directory; for an event log"
             " LOG.report.html here.",
             show_default=False,
         ),
     ] = None,
     runs: Annotated[
         bool,
-        typer.Option("--runs", help="Of an experiment: first the reports of its finished trials."),
+        typer.Option(
+            "--runs", help="For an experiment: write the reports of its finished trials first."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -66,7 +68,7 @@ def _report_trials(folder: Path) -> None:
     from pyrometer.experiments.judge.page import unreported
 
     if not is_experiment(folder):
-        raise UsageError(f"--runs: {folder} is no folder of an experiment")
+        raise UsageError(f"--runs: {folder} is not an experiment's folder")
     wanted = track(
         unreported(folder), "reports of trials", console=err(), transient=True,
         disable=not err().is_terminal,

@@ -48,9 +48,9 @@ def run(
     ],
     setting: Annotated[
         list[str],
-        typer.Option("--set", metavar="FACTOR=LEVEL", help="Vary something; may be repeated."),
+        typer.Option("--set", metavar="FACTOR=LEVEL", help="Set a factor's level; repeatable."),
     ] = [],  # noqa: B006
-    iterations: Annotated[int, typer.Option(help="Measured iterations of a workload.")] = 3,
+    iterations: Annotated[int, typer.Option(help="How many iterations to measure.")] = 3,
     warmup: Annotated[
         str,
         typer.Option(
@@ -60,25 +60,27 @@ def run(
     profile: Annotated[
         str, typer.Option(help="off, light, full, or events such as cpu,wall,alloc,lock.")
     ] = "full",
-    scale: Annotated[str, typer.Option(help="test, default, seed, or a number.")] = "default",
+    scale: Annotated[
+        str, typer.Option(help="Scale: test, default, seed, or a number.")
+    ] = "default",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="Run directory: new, or empty."),
+        typer.Option("-o", "--output", metavar="DIR", help="Run directory: new or empty."),
     ] = None,
     push: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL", help="Send profiles to this Pyroscope server while the run goes on."
-        ),
+        typer.Option(metavar="URL", help="Send profiles to this Pyroscope server during the run."),
     ] = None,
     tier: Annotated[
         str,
         typer.Option(
-            help="How well to look at threads: T0 to T3, or auto, the best that this host allows."
+            help="Tier of the OS probe: T0 to T3, or auto (the best that this host allows)."
         ),
     ] = "auto",
     as_json: common.JsonOption = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Make no report.html.")] = False,
+    no_report: Annotated[
+        bool, typer.Option("--no-report", help="Do not write report.html.")
+    ] = False,
 ) -> None:
     """Run a workload or your own Spark command once, measured at every layer.
 
@@ -130,12 +132,12 @@ def make_trial(
 
     if not is_command and len(what) > 1:
         raise UsageError(
-            f"more than one workload: {' '.join(what)}",
+            f"give one workload, not {' '.join(what)}",
             f"to run a command, put -- before it: pyrometer run -- {' '.join(what)}",
         )
     parse_profile(profile)
     if tier not in TIERS:
-        raise UsageError(f"--tier {tier}: no such tier", f"one of {', '.join(TIERS)}")
+        raise UsageError(f"--tier {tier}: unknown tier", f"one of {', '.join(TIERS)}")
     own = {} if is_command else own_factors(what[0])
     once = not is_command and is_own_command(what[0])
     return Trial(
@@ -163,7 +165,7 @@ def parse_warmup(text: str) -> int | Literal["auto"]:
     if text == "auto":
         return "auto"
     if not text.isdecimal():
-        raise UsageError(f"--warmup {text}: neither a number nor auto", "--warmup 1")
+        raise UsageError(f"--warmup {text}: must be a number or auto", "--warmup 1")
     return int(text)
 
 

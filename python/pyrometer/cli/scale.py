@@ -34,7 +34,7 @@ Examples:
   pyrometer scale tpch --levels 1,2,4,6 --blocks 5 --predict 12,24
   pyrometer scale my_job.sql --over cpu.quota --set jvm.heap=4g
   pyrometer scale parquet-scan --over jvm.heap --levels 512m,1g,2g,4g
-  pyrometer scale pyrometer-runs/scale-parquet-scan      # tell it again
+  pyrometer scale pyrometer-runs/scale-parquet-scan      # report it again
 """
 
 
@@ -44,25 +44,30 @@ def scale(
         str,
         typer.Argument(
             metavar="WORKLOAD|DIR",
-            help="A workload, or the folder of an experiment with one factor: told, not run.",
+            help="A workload, or the folder of a one-factor experiment, which is reported without"
+            " running.",
         ),
     ],
     over: Annotated[
-        str, typer.Option(metavar="FACTOR", help="A factor with numbers, as of --set.")
+        str, typer.Option(metavar="FACTOR", help="The numeric factor to vary, as for --set.")
     ] = "layout.tasks",
     levels: Annotated[
         str | None,
-        typer.Option(metavar="LEVEL,…", help="Its levels; by default spaced for the laws."),
+        typer.Option(
+            metavar="LEVEL,…", help="Levels of the factor. Default: spaced to fit the scaling laws."
+        ),
     ] = None,
     dense: Annotated[bool, typer.Option("--dense", help="All levels.")] = False,
-    blocks: Annotated[int, typer.Option(min=1, help="Trials of each level.")] = 3,
+    blocks: Annotated[int, typer.Option(min=1, help="Blocks: trials of each level.")] = 3,
     iterations: IterationsOption = 3,
     settings: SettingsOption = [],  # noqa: B006
     scale: ScaleOption = "default",
     profile: ProfileOption = "light",
     seed: SeedOption = None,
     guard: GuardOption = "wait",
-    predict: Annotated[str | None, typer.Option(metavar="P,…", help="Workers to predict.")] = None,
+    predict: Annotated[
+        str | None, typer.Option(metavar="P,…", help="Numbers of workers to predict.")
+    ] = None,
     output: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -118,7 +123,9 @@ def _begin(
     named = [one.strip() for one in levels.split(",")] if levels else None
     chosen = named or default_levels(over, cpus, dense=dense)
     if len({level_number(over, one) for one in chosen}) < 2:
-        raise UsageError(f"{over}: {', '.join(chosen)}: a curve needs two levels", "--levels 1,2,4")
+        raise UsageError(
+            f"{over}: {', '.join(chosen)}: a curve needs at least two levels", "--levels 1,2,4"
+        )
     begin_written(root, scaling_file(workload, over, chosen, shared, **keys))
 
 

@@ -23,7 +23,7 @@ WindowOption = Annotated[
     str | None,
     typer.Option(
         "--window",
-        help="measured, application or iteration/N. Unasked: all measured iterations together,"
+        help="measured, application or iteration/N. Default: all measured iterations together,"
         " else the application.",
         show_default=False,
     ),
@@ -34,7 +34,7 @@ SourceOption = Annotated[
     bool,
     typer.Option(
         "--source",
-        help="Show generated code around the lines that task CPU went to, instead.",
+        help="Show the generated code around the lines where task CPU went, instead.",
     ),
 ]
 

@@ -39,7 +39,7 @@ def simulate(
         list[Path],
         typer.Argument(
             metavar="RUN…",
-            help="A run directory, or a Spark event log. Several: the sizes of a scaling"
+            help="A run directory, or a Spark event log. Several: the levels of a scaling"
             " experiment, each predicted from the others.",
             show_default=False,
         ),
@@ -48,16 +48,22 @@ def simulate(
     window: WindowOption = None,
     executors: Annotated[
         int | None,
-        typer.Option("--executors", metavar="N", min=1, max=10_000, help="Try so many executors."),
+        typer.Option(
+            "--executors", metavar="N", min=1, max=10_000, help="Number of executors to simulate."
+        ),
     ] = None,
     cores: Annotated[
         int | None,
-        typer.Option("--cores", metavar="N", min=1, max=10_000, help="… of so many cores each."),
+        typer.Option(
+            "--cores", metavar="N", min=1, max=10_000, help="Cores of each simulated executor."
+        ),
     ] = None,
     percent: Annotated[
         str | None,
         typer.Option(
-            "--percent", metavar="P,…", help="Sizes, of the measured slots. Unasked: 10 … 500."
+            "--percent",
+            metavar="P,…",
+            help="Sizes in per cent of the measured slots. Default: 10 … 500.",
         ),
     ] = None,
     tasks: Annotated[
@@ -66,7 +72,7 @@ def simulate(
             "--tasks",
             metavar="PERCENT",
             min=1,
-            help="So many tasks in each stage of several, drawn from the measured ones.",
+            help="Number of tasks in each stage with several, drawn from the measured ones.",
         ),
     ] = None,
     stretch: Annotated[
@@ -80,22 +86,26 @@ def simulate(
         typer.Option(
             "--contention",
             metavar="α,β",
-            help="Slow-down of tasks side by side on a host: a fitted universal law. Unasked: the"
-            " CPU shares of the ledger, where there are any.",
+            help="Slow-down of tasks side by side on a host: coefficients of a universal"
+            " scalability law. Default: the CPU shares of the ledger, where known.",
         ),
     ] = None,
     cpus: Annotated[
         float | None,
-        typer.Option("--cpus", metavar="N", min=0.01, help="CPUs of a host, with CPU shares."),
+        typer.Option("--cpus", metavar="N", min=0.01, help="CPUs of a simulated host."),
     ] = None,
     price: Annotated[
         Path | None,
-        typer.Option("--price", metavar="FILE", help="TOML: currency, core_hour, gb_hour."),
+        typer.Option(
+            "--price", metavar="FILE", help="TOML file with currency, core_hour, gb_hour."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random draws.")] = 0,
     application: Annotated[
         int | None,
-        typer.Option("--app", metavar="N", help="Application. Unasked: that with most task time."),
+        typer.Option(
+            "--app", metavar="N", help="Application ID. Default: the one with most task time."
+        ),
     ] = None,
 ) -> None:
     """Schedule the tasks of a run on other clusters: elapsed time, bounds, waste, cost, error."""
@@ -108,8 +118,8 @@ def simulate(
         asked = (executors, cores, percent, tasks, stretch, cpus, price, seed or None)
         if any(option not in (None, []) for option in asked):
             raise UsageError(
-                "several runs predict one another's size: with --contention, --window, --app alone",
-                "one run for all else",
+                "several runs predict each other; only --contention, --window and --app apply",
+                "give one run for the other options",
             )
         _levels(run, window, application, fit, as_json)
         return
@@ -213,10 +223,12 @@ def _fit(law: str, cpus: float | None) -> Contention:
     from pyrometer.simulation.contention import fitted
 
     if cpus is not None:
-        raise UsageError("--cpus goes with the CPU shares of the ledger, not with --contention")
+        raise UsageError("--cpus cannot be combined with --contention")
     numbers = _numbers("--contention", law, least=0.0)
     if len(numbers) != 2:
-        raise UsageError(f"--contention {law}: two numbers, α and β", "--contention 0.02,0.001")
+        raise UsageError(
+            f"--contention {law}: expected two numbers, α and β", "--contention 0.02,0.001"
+        )
     return fitted(*numbers)
 
 
@@ -244,5 +256,7 @@ def _stage_factor(text: str) -> tuple[int, float]:
     except ValueError:
         found = -1, -1.0
     if found[0] < 0 or not 0 <= found[1] <= 1e6:
-        raise UsageError(f"--stretch {text}: a stage's number and a factor", "--stretch 4=0.5")
+        raise UsageError(
+            f"--stretch {text}: expected a stage's number and a factor", "--stretch 4=0.5"
+        )
     return found

@@ -55,28 +55,34 @@ def list_(as_json: JsonOption = False) -> None:
 def run(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME|FILE", help="A study of the list, or a file that is one."),
+        typer.Argument(metavar="NAME|FILE", help="A listed study, or a study file."),
     ],
     scale: Annotated[
         str | None,
-        typer.Option(help="Instead of each run's own: test, default, seed, or a number."),
+        typer.Option(
+            help="Scale for all runs: test, default, seed, or a number. Default: each run's own."
+        ),
     ] = None,
     only: Annotated[
-        list[str], typer.Option("--only", metavar="RUN", help="This run; may be repeated.")
+        list[str], typer.Option("--only", metavar="RUN", help="Only this run; repeatable.")
     ] = [],  # noqa: B006
     setting: Annotated[
         list[str],
-        typer.Option("--set", metavar="RUN.FACTOR=LEVEL", help="Vary a run; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="RUN.FACTOR=LEVEL",
+            help="Set a factor's level for one run; repeatable.",
+        ),
     ] = [],  # noqa: B006
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="DIR", help="Folder of the runs."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Make only what is missing in the folder.")
+        bool, typer.Option("--resume", help="Only make the runs that are missing in the folder.")
     ] = False,
     blocks: Annotated[
-        int | None, typer.Option(min=1, help="Of its experiments, instead of their own.")
+        int | None, typer.Option(min=1, help="Blocks of its experiments (default: their own).")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

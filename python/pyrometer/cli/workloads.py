@@ -24,7 +24,7 @@ app.command(no_args_is_help=True)(characterise)
 FEW = 12
 """Levels that are listed one by one; of more, the first three and the last."""
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A workload of the list.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A listed workload.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -126,12 +126,16 @@ def prepare(
     name: NameArgument,
     setting: Annotated[
         list[str],
-        typer.Option("--set", metavar="VARIANT=LEVEL", help="A variant's level; repeatable."),
+        typer.Option("--set", metavar="VARIANT=LEVEL", help="Set a variant's level; repeatable."),
     ] = [],  # noqa: B006
-    scale: Annotated[str, typer.Option(help="test, default, seed, or a number.")] = "default",
+    scale: Annotated[
+        str, typer.Option(help="Scale: test, default, seed, or a number.")
+    ] = "default",
     verify_data: Annotated[
         bool,
-        typer.Option("--verify-data", help="Hash every file that is there; make anew if damaged."),
+        typer.Option(
+            "--verify-data", help="Verify the hash of every existing file; make damaged ones again."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -167,7 +171,9 @@ def new(
     kind: Annotated[str, typer.Option(help="python (a class), sql or yaml.")] = "python",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="New or empty folder; ./NAME."),
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Output folder: new or empty. Default: ./NAME."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

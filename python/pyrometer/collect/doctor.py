@@ -331,7 +331,10 @@ def page_cache(root: Path = Path("/sys")) -> Finding:
 
 
 def _pages_out(who: str, remedy: str) -> Finding:
-    reason = f"{who} pages out what nobody used for a while: warm files do not stay in memory"
+    reason = (
+        f"{who} pages out memory that has not been used for a while: warm files do not stay in"
+        " memory"
+    )
     return Finding("page_cache", None, False, reason, f"{remedy}   (as root)")
 
 

@@ -40,7 +40,7 @@ def times_of(run: Run) -> list[int]:
         found = [] if whole is None else [int(whole)]
     if not found:
         raise UsageError(
-            f"{run.paths.root}: no measured iteration succeeded, and no application ended",
+            f"{run.paths.root}: no measured iteration succeeded and no application ended",
             f"pyrometer show {run.paths.root}",
         )
     return found
@@ -93,7 +93,7 @@ def read_trials(
         try:
             number = float(row[value])
         except (TypeError, ValueError):
-            raise UsageError(f"{where}: {value} is {row[value]!r}, no number") from None
+            raise UsageError(f"{where}: {value} is {row[value]!r}, not a number") from None
         name = ", ".join(str(row[one]) for one in treatment)
         yield name, number, row[block] if block else None
 
@@ -123,7 +123,7 @@ def read_numbers(
         key = tuple(str(row[columns[name]]).strip() for name in unique)
         if unique and key in seen:
             told = ", ".join(f"{columns[n]} {k}" for n, k in zip(unique, key, strict=True))
-            raise UsageError(f"{where}: {told} stands in {seen[key]} already")
+            raise UsageError(f"{where}: {told} is already in {seen[key]}")
         seen[key] = where
         made = {}
         for name, column in columns.items():
@@ -146,7 +146,7 @@ def _number(what: str, text: str, *, zero: bool) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise UsageError(f"{what} is {text!r}, no number") from None
+        raise UsageError(f"{what} is {text!r}, not a number") from None
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         raise UsageError(f"{what} is {text}: it must be {'at least' if zero else 'above'} zero")
     return number

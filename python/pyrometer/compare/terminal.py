@@ -131,9 +131,9 @@ def _verdict(pair: PairReport) -> str:
         return pair.verdict
     words = "cannot tell"
     if pair.p is not None and pair.adjusted_p is not None and pair.p < ALPHA <= pair.adjusted_p:
-        return f"{words}: alone p = {pair.p:.2g}, but it is one of several pairs"
+        return f"{words}: p = {pair.p:.2g} on its own, but it is one of several pairs"
     if pair.detectable is not None:
-        words += f": below {effect(pair.detectable)} these trials see nothing"
+        words += f": below {effect(pair.detectable)} these trials can show nothing"
     if pair.trials_needed is not None:
         words += f", {100 * pair.margin:g} % takes {pair.trials_needed} trials each"
     return words

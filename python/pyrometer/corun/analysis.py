@@ -121,7 +121,7 @@ def corun_report(
     companies = {one.name: one.company for one in plan.treatments if one.company}
     if plan.kind != "corun" or not companies:
         raise UsageError(
-            f"{plan.name} is of one workload: it ran beside no other",
+            f"{plan.name} has one workload, so nothing ran together",
             "pyrometer experiment show DIR",
         )
     found = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]

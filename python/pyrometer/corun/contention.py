@@ -200,7 +200,7 @@ def _more(pairs: Pairs, name: str, asked: int) -> tuple[float, Estimate, bool]:
 def _told(found: Contention) -> str:
     sure = {one.name: one for one in found.grown if one.sure and (one.share or 0) >= NAMED}
     if not sure:
-        return "what they fight over cannot be told: no row of the ledger surely grew"
+        return "what they contend for is unknown: no row of the ledger certainly grew"
     told = [
         f"{one.what} ({one.share:.0%} of what grew)"
         for one in sorted(sure.values(), key=lambda one: -(one.share or 0))
@@ -316,7 +316,7 @@ def _described(best: Sequence[Way], pairs: Sequence[PairReport]) -> str:
     if all(pair.verdict == "same" for pair in among):
         return f"{either}: the same"
     needed = [pair.trials_needed for pair in among if pair.trials_needed is not None]
-    more = f"; {max(needed)} blocks would tell a difference of the margin" if needed else ""
+    more = f"; {max(needed)} blocks would resolve a difference of the margin" if needed else ""
     return f"cannot tell: {either}{more}"
 
 

@@ -90,7 +90,7 @@ def _placed(found: Sequence[Advice]) -> list[str]:
         return [f"{' and '.join(one.members)}: {one.told}." for one in found]
     best = Counter(WORDS[one.best[0]] if len(one.best) == 1 else "no one way" for one in found)
     told = ", ".join(f"{count} × {way}" for way, count in best.most_common())
-    return [f"The way to be done first, of {len(found)} that meet: {told}."]
+    return [f"Finished first, of {len(found)} combinations: {told}."]
 
 
 def _slowed(found: Sequence[Encounter]) -> str:
@@ -98,7 +98,7 @@ def _slowed(found: Sequence[Encounter]) -> str:
     told = ", ".join(f"{n} {name}" for name, n in counts.items())
     surely = [one for one in found if one.verdict == "slower"]
     if not surely:
-        return f"None is surely slower beside others ({told})."
+        return f"None is certainly slower beside others ({told})."
     most = max(surely, key=lambda one: one.slowdown.value or 0.0)
     ends = [units.digits(one) for one in (most.slowdown.low, most.slowdown.high) if one is not None]
     interval = f" (95 %: {' to '.join(ends)})" if ends else ""

@@ -104,7 +104,9 @@ def members_of(
     for text in workloads:
         match = _MEMBER.fullmatch(text)
         if match is None:
-            raise UsageError(f"{text!r} is no workload", "WORKLOAD, or WORKLOAD@CPUS: pagerank@0-1")
+            raise UsageError(
+                f"{text!r} is not a workload", "WORKLOAD, or WORKLOAD@CPUS: pagerank@0-1"
+            )
         label = Trial(name=match["workload"]).label
         seen[label] += 1
         name = label if seen[label] == 1 else f"{label}#{seen[label]}"
@@ -154,7 +156,8 @@ def parties(
     groups = [one for one in groups if len(one) > 1]
     if not groups and not neighbours:
         raise UsageError(
-            f"{members[0].name} runs with nobody", "name another workload, or --neighbour cpu"
+            f"{members[0].name} has nothing to run with",
+            "name another workload, or --neighbour cpu",
         )
     alone = [Party((one,)) for one in members]
     beside = [Party((one,), neighbour) for one in members for neighbour in neighbours]

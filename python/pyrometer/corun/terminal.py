@@ -43,7 +43,7 @@ def _matrix(console: Any, made: CorunReport) -> None:
         )  # fmt: skip
     console.print(grid)
     console.print(
-        "[dim]time beside them over time alone on all CPUs, with its 95 % interval; = the same;"
+        "[dim]time together over time alone on all CPUs, with its 95 % interval; = the same;"
         " ? cannot tell[/]\n"
     )
 
@@ -63,7 +63,7 @@ def _whole(console: Any, made: CorunReport) -> None:
         )  # fmt: skip
     console.print(grid)
     console.print(
-        "[dim]weighted speed-up: work done beside that of one after the other; fairness: smallest"
+        "[dim]weighted speed-up: work done together over work done in sequence; fairness: smallest"
         " over largest slowdown[/]\n"
     )
 

@@ -273,7 +273,7 @@ def read_plan(root: Path) -> Plan:
         text = path.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"{root} is no folder of an experiment: {path.name}: {error.strerror}",
+            f"{root} is not an experiment's folder: {path.name}: {error.strerror}",
             "give the folder that `pyrometer experiment run` was given with -o",
         ) from error
     cut = "it was cut or edited"

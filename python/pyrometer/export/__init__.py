@@ -74,7 +74,7 @@ def export_profile(
         written.
     """
     if kind not in FORMATS:
-        raise UsageError(f"there is no format {kind!r}", f"choose of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {kind!r}", f"choose of {', '.join(FORMATS)}")
     chosen = FORMATS[kind]
     with Run.open(run) as opened:
         stacks = Stacks(opened, event, by, iteration, chosen.labels)

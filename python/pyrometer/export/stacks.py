@@ -98,7 +98,7 @@ class Stacks:
         unknown = [name for name in self.by if name not in DIMENSIONS]
         if unknown:
             raise UsageError(
-                f"there is no dimension {unknown[0]!r}", f"choose of {', '.join(DIMENSIONS)}"
+                f"unknown dimension {unknown[0]!r}", f"choose of {', '.join(DIMENSIONS)}"
             )
         units = dict(self.run.tables.query("SELECT event, any_value(unit) FROM samples GROUP BY 1"))
         present = sorted(units, key=lambda e: (EVENTS.index(e) if e in EVENTS else 9, e))

@@ -244,7 +244,7 @@ def build_times(
     _define_moments(tables, axis)
     most = max(MAX_ENTRIES, fact_rows.size)
     if not tables.scalar(f"SELECT count(first) FROM {_MOMENTS}"):
-        return {"reason": "No sample has a time within the run that its clocks tell."}
+        return {"reason": "No sample has a time within the run, by its clocks."}
     for width in WIDTHS_MS:
         by = width // WIDTHS_MS[0]
         count = int(np.ceil(axis.duration_ms / width))

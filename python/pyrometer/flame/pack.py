@@ -299,7 +299,7 @@ def _note(facts: dict[str, Any]) -> str | None:
     told = []
     if facts["given_up"]:
         told.append(
-            f"Samples are too many to be told apart by {', '.join(facts['given_up'])}, too: "
+            f"There are too many samples to distinguish by {', '.join(facts['given_up'])}, too: "
             "a view of fewer iterations or a shorter run has these."
         )
     if (facts["stack"] == -2).any():

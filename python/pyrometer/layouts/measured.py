@@ -14,7 +14,7 @@ from pyrometer.store import Run
 from pyrometer.window.scope import Scope
 
 MEASURES = {
-    "gc_share": "task threads stand still for collections, of slots × time",
+    "gc_share": "task threads are stopped for collections, of slots × time",
     "lock_share": "task threads sleep for a lock, of slots × time",
     "spin_share": "task threads spin on a CPU for a lock, of slots × time",
     "migrations_per_s": "moves of task threads from CPU to CPU",
@@ -55,7 +55,8 @@ def measured(run: Run) -> Measured:
         "migrations_per_s": (moves.per_s, moves.reason),
         "remote_share": (
             None if local is None else 1 - local,
-            "no counter here tells local from remote: pyrometer doctor says which would",
+            "no counter here distinguishes local from remote accesses: pyrometer doctor shows"
+            " which would",
         ),
     }
     return Measured(

@@ -109,7 +109,7 @@ def split(place: str) -> tuple[int, str]:
     if place == UNBOUND:
         return 0, UNBOUND
     raise UsageError(
-        f"{place!r} is no place",
+        f"{place!r} is not a known place",
         "NB (not bound), 2B (bound to two NUMA nodes), 2I (interleaved), 2C (two CPUs)",
     )
 

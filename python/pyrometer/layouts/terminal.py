@@ -63,7 +63,7 @@ def _executors(one: LayoutResult) -> str:
     """Executors of the last trial, with where they were let run."""
     last = one.trials[-1]
     if not last.executors:
-        return f"trial {last.trial}: no executor told where it ran"
+        return f"trial {last.trial}: no executor reported where it ran"
     shown = [
         f"pid {place.pid} on CPUs {place.cpus or '?'}"
         + (f", memory {place.memory}" if place.memory not in (None, "default") else "")

@@ -32,7 +32,7 @@ class Question:
     up_to : float or None
         Fit the levels up to so many workers; the others are only compared with predictions.
     without : sequence of float
-        Levels that are not fitted.
+        Levels to leave out of the fit.
     cpus, cores : float or None
         Logical CPUs, and cores, that the workers may use.
     limit, limit_sd : float or None

@@ -42,7 +42,7 @@ MEASURES = {
     "cpu_time_s": "CPU time of tasks (Spark)",
     "process_cpu_s": "CPU time of all threads of the application",
     "run_queue_s": "task threads wait for a CPU",
-    "gc_s": "task threads stand still for collections",
+    "gc_s": "task threads are stopped for collections",
     "read_bytes": "bytes read by system calls",
     "disk_bytes": "bytes read from disk",
     "ipc": "instructions per cycle",
@@ -223,7 +223,7 @@ def curve_report(
     Parameters
     ----------
     predict : sequence of float
-        Workers to predict.
+        Numbers of workers to predict.
     cores : float, optional
         Cores of this machine.
     reading : callable

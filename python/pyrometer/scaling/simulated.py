@@ -89,7 +89,7 @@ def simulated(
     for p in dict.fromkeys([*ready, *asked]):
         size = ready[p].size if p in ready else _size(ready, p, factor)
         if size is None or (factor not in SLOTS and size[1] is None):
-            return "the ledger does not tell how tasks share CPUs"
+            return "the ledger does not show how tasks share CPUs"
         others = {level: run for level, run in ready.items() if level != p}
         nearest[p] = min(others, key=lambda level: (distance(size, others[level].size), level))
         for level, run in others.items():

@@ -109,7 +109,7 @@ def _predictions(console: Any, made: FitReport) -> None:
     console.print(grid)
     error = made.error_at_twice_ratio
     missed = (
-        "too few levels tell what they miss"
+        "too few levels to predict the others"
         if error is None
         else f"with what they missed, {_percent(error, '')} at twice the levels of a smaller fit"
     )
@@ -224,7 +224,7 @@ def _ledger(console: Any, made: CurveReport) -> None:
     console.print(grid)
     console.print(
         f"[dim]slots × time of an iteration, by the ledger's rows, at each {made.factor}; the"
-        " second number: more than where slots spent least in all[/]"
+        " second number: increase over the level where slots spent least[/]"
     )
 
 

@@ -204,7 +204,7 @@ def _cause(levels: Sequence[Level], found: Knee, limit: float | None) -> list[st
     used = [(one.p, busy) for one in levels if (busy := cpus_used(one)) is not None]
     known = cpu_of_work(levels)
     if not known:
-        return ["Its cause is not told: there is no column of CPU time."]
+        return ["Its cause is unknown: there is no column of CPU time."]
     flat = flat_from(used)
     start = nearest_below([one for one, _ in known], found.at.value or levels[0].p)
     last, most = known[-1]
@@ -260,7 +260,7 @@ def _peak(usl: LawReport, fewest: float) -> str:
     if usl.reason is not None:
         return f"USL: {usl.reason}."
     if usl.parameters["beta"].low is None:
-        return "Whether there is a peak cannot be told: USL has as many parameters as levels."
+        return "Whether there is a peak is unknown: USL has as many parameters as levels."
     if usl.peak is None:
         return "No evidence of a peak (USL: β may be 0)."
     if (usl.peak.value or 0.0) < fewest:

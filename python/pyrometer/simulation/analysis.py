@@ -166,7 +166,7 @@ class Question:
     stretch : dict of int to float
         By stage: what its tasks' time is multiplied by.
     seed : int
-        Of all that is drawn.
+        Seed of the random draws.
     """
 
     percents: Sequence[float] = PERCENTS

@@ -274,7 +274,7 @@ def of_ledger(
         if made is not None and group.stage_id is not None:
             times[group.stage_id, group.stage_attempt or 0] = made
     if not times:
-        return None, "the ledger does not tell how long tasks waited for a CPU"
+        return None, "the ledger does not show how long tasks waited for a CPU"
     asked = cpus if asked_cpus is None else asked_cpus
     words = f"CPU shares of the ledger on {asked:g} CPUs, measured on {cpus:g}"
     beside = dict(run.tables.query(SIDE_BY_SIDE, [measured.app_index]))

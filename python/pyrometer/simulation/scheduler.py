@@ -312,7 +312,7 @@ def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
 
 
 def no_contention(reason: str) -> Doubt:
-    """Doubt that tasks take as long beside any number of others."""
+    """Doubt that tasks take as long whatever runs beside them."""
     return schema.doubt("simulation_contention", f"tasks take as long beside any: {reason}")
 
 

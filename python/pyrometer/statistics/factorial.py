@@ -115,7 +115,7 @@ def factorial(
     levels = {name: _levels(cells, name, (first or {}).get(name)) for name in names}
     names = [name for name in names if len(levels[name]) > 1]
     if len(names) < 2:
-        return Factorial(reason="fewer than two factors vary: the pairs tell it all")
+        return Factorial(reason="fewer than two factors vary: the pairs say it all")
     terms: list[Term] = [(name,) for name in names] + list(combinations(names, 2))
     whole = [name for name in names if name in split]
     if not whole:
@@ -129,7 +129,9 @@ def factorial(
         frozenset(tuple(o.levels.get(n, UNSET) for n in rest) for o in p) for p in plots.values()
     }
     if len(held) > 1:
-        return Factorial(reason="whole plots hold different treatments: the pairs are told alone")
+        return Factorial(
+            reason="whole plots hold different treatments: only the pairs are reported"
+        )
     means = [
         Cell(
             dict(zip(whole, key[1:], strict=True)),
@@ -181,10 +183,10 @@ def _stratum(
     }
     reason = None
     if not fits(base, terms.values()):
-        reason = "too few trials, or too few combinations, to tell pairs"
+        reason = "too few trials, or too few combinations, for pairs"
         terms = {term: matrix for term, matrix in terms.items() if len(term) == 1}
         if not terms or not fits(base, terms.values()):
-            return Factorial(reason="too few trials, or combinations that cannot be told apart")
+            return Factorial(reason="too few trials, or combinations that cannot be distinguished")
     fit = Fit(np.hstack([base, *terms.values()]), y)
     if fit.variance < NO_NOISE:
         return Factorial(reason="the trials do not vary: there is no noise to test against")

@@ -176,7 +176,7 @@ def across(
     for one in trials:
         if not (math.isfinite(one.value) and one.value > 0):
             raise UsageError(
-                f"{one.treatment}, {one.workload}: {one.value:g} is no positive number",
+                f"{one.treatment}, {one.workload}: {one.value:g} is not a positive number",
                 "leave such rows out",
             )
     cells: dict[str, dict[str, list[float]]] = {}

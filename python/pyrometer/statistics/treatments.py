@@ -151,7 +151,9 @@ def _check(values: Mapping[str, Sequence[float]], control: str | None) -> None:
     for name, one in values.items():
         wrong = [value for value in one if not (math.isfinite(value) and value > 0)]
         if wrong:
-            raise UsageError(f"{name}: {wrong[0]:g} is no positive number", "leave such rows out")
+            raise UsageError(
+                f"{name}: {wrong[0]:g} is not a positive number", "leave such rows out"
+            )
 
 
 def _sides(names: list[str], control: str | None) -> list[tuple[str, str]]:

@@ -41,7 +41,7 @@ def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any
                 told = str(error).replace(copy, file.source)
                 raise UsageError(
                     told if file.source in told else f"{file.source}: {told}",
-                    f"it was taken for {file.format}: make it anew, or import it with --format",
+                    f"it was read as {file.format}: record it again, or import it with --format",
                 ) from error
             parts.append((part, answer))
         tables = _join([part for part, _ in parts], out)

@@ -155,7 +155,7 @@ def import_profiles(
     """
     sources = [Path(file) for file in files]
     if kind is not None and kind not in FORMATS:
-        raise UsageError(f"there is no format {kind!r}", f"choose of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {kind!r}", f"choose of {', '.join(FORMATS)}")
     formats = [kind or detect(source) for source in sources]
     root = Path(run_dir)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
@@ -203,7 +203,7 @@ def _make(
         why = next((doubt.message for doubt in report.doubts), "no sample in it")
         raise UsageError(
             f"{', '.join(map(str, sources[:3]))}: nothing to import ({why})",
-            "name the --format if it was taken for another, or make it anew",
+            "name the --format if it was taken for another, or record it again",
         )
     started, ended = _times(report)
     if started is not None:

@@ -84,7 +84,7 @@ class Tables:
         except duckdb.Error as error:
             raise UsageError(
                 f"{path}: not a readable table ({str(error).splitlines()[0]})",
-                f"delete {self.folder} and run the command again: tables are made anew from raw/",
+                f"delete {self.folder} and run the command again: tables are rebuilt from raw/",
             ) from error
         columns = ", ".join(
             f'"{c.name}"::{c.sql_type} AS "{c.name}"'

@@ -185,7 +185,7 @@ def _reason(scope: Scope) -> str:
         )
     if not scope.has("samples"):
         return "the profiler took no samples"
-    return "no sample lies on a line of generated code whose source is known"
+    return "no sample is on a line of generated code whose source is known"
 
 
 _MAX_EXECUTIONS = 5

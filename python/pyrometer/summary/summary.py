@@ -131,7 +131,7 @@ def _without_spark(summary: Summary) -> str:
 def _little(summary: Summary) -> str:
     tasks = summary.totals.get("tasks_count") or 0
     run = units.duration(summary.totals.get("executor_run_time_ns"))
-    return f"{units.count(tasks)} tasks ran for {run} in all; this log tells no more."
+    return f"{units.count(tasks)} tasks ran for {run} in all; this log says no more."
 
 
 def _cpu_part(summary: Summary) -> str | None:
@@ -291,7 +291,7 @@ def own_doubts(scope: Scope, made: Summary) -> list[Doubt]:
     ):
         share = units.percent(workers.seen_ratio or 0)
         counted = units.duration(workers.counted_ns)
-        message = f"stacks tell {share} of the {counted} of CPU that Python processes used"
+        message = f"stacks show {share} of the {counted} of CPU that Python processes used"
         found.append(schema.doubt("python_unseen", message))
     found += extended_stack_doubts(made.extended_stacks)
     if not scope.has("spans") and not scope.has("os_series"):

@@ -220,7 +220,7 @@ def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
     cpu = s.cpu
     if cpu.process_cpu_ns is None and not cpu.roles:
         return
-    yield heading("CPU: the whole process beside what Spark counts")
+    yield heading("CPU: the whole process, and what Spark counts")
     spark = units.duration(cpu.executor_cpu_time_ns)
     line = f"process {units.duration(cpu.process_cpu_ns)}, Spark {spark}"
     if cpu.ratio is not None:

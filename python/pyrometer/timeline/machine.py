@@ -186,7 +186,7 @@ def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Tr
         "title": f"Reads and disk{suffix}",
         "unit": "bytes/s",
         "help": (
-            "What the application's processes asked for with read calls, beside what was fetched "
+            "What the application's processes requested with read calls, what was fetched "
             "for them and what all disks delivered. Reads above what was fetched came from the "
             "page cache, from pipes or from sockets."
         ),

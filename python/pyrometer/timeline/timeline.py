@@ -237,7 +237,7 @@ def _lanes(
         "title": "Tasks",
         "help": (
             "One bar per task attempt, in as many lanes as ran at once on each executor; the "
-            "colour tells the stage. Times are the driver's, to 1 ms; Spark may hand a slot "
+            "colour shows the stage. Times are the driver's, to 1 ms; Spark may hand a slot "
             "on a moment before it notes the end of the task in it."
         ),
         "lanes": labels[:MAX_LANES],

@@ -133,7 +133,7 @@ def _mark(
             if not isinstance(key, yaml.ScalarNode):
                 raise UsageError(f"{where}: a key must be a word")
             if (*path, key.value) in marks:
-                raise UsageError(f"{where}: {key.value!r} stands here twice")
+                raise UsageError(f"{where}: {key.value!r} is given twice")
             marks[*path, key.value] = place
             _mark(value, (*path, key.value), marks, name, seen)
     elif isinstance(node, yaml.SequenceNode):

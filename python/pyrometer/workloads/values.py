@@ -23,7 +23,7 @@ class Variant:
     levels : Mapping[str, str]
         Each level with a line on what it is.
     default : str
-        The level when none is asked for.
+        The default level.
     doc : str
         What is varied.
     integer : bool

@@ -256,7 +256,7 @@ def test_our_death_leaves_the_application_running_to_its_end(tmp_path: Path) -> 
         (("run", "--set", "jvm.hep=1g", "--", "true"), 2, "did you mean 'jvm.heap'"),
         (("run", "--set", "numa.nodes=900", "--", "true"), 3, "lscpu"),
         (("run", "--profile", "ful", "--", "true"), 2, "did you mean 'full'"),
-        (("run", "--warmup", "x", "--", "true"), 2, "neither a number nor auto"),
+        (("run", "--warmup", "x", "--", "true"), 2, "must be a number or auto"),
         (("run", "--iterations", "0", "--", "true"), 2, "at least one"),
         (("run", "spark-submit", "app.py"), 2, "pyrometer run -- spark-submit app.py"),
         (("run", "--iteration", "2", "x"), 2, "--iterations"),

@@ -41,7 +41,7 @@ def test_allocation_of_tasks_is_added_up_and_silent_tasks_are_told(world, tmp_pa
         span["allocated_bytes"] = 8 * MIB
     found = shown(world, tmp_path / "all").memory.allocation
     assert found.allocated_bytes == 24 * MIB
-    assert found.reason == "without 1 task(s) that did not tell"
+    assert found.reason == "without 1 task(s) that did not report it"
     first = shown(world, tmp_path / "first", "iteration/0")
     assert first.memory.allocation.allocated_bytes == 16 * MIB
     assert first.memory.allocation.bytes_per_s == 16 * MIB * 1e9 / first.window.length_ns
@@ -77,7 +77,7 @@ def test_swap_is_the_most_at_once(world, tmp_path):
 
 def test_what_was_not_read_has_a_reason(world, tmp_path):
     found = shown(world, tmp_path / "unread")
-    assert found.memory.allocation.reason == "no task of this window told what it allocated"
+    assert found.memory.allocation.reason == "no task of this window reported what it allocated"
     assert found.memory.faults.reason == "the kernel did not give the probe minor_faults_count"
     assert found.memory.swap.reason == "the kernel did not give the probe swap_bytes"
     assert "no stack" in str(found.code.reason)

@@ -164,7 +164,7 @@ def test_a_run_without_sql_is_said_so(tmp_path):
     ("words", "message"),
     [
         (["parquet-scam"], "did you mean 'parquet-scan'?"),
-        (["{run}", "--csv", "{run}/none/out.csv"], "there is no folder of that name"),
+        (["{run}", "--csv", "{run}/none/out.csv"], "no such folder"),
     ],
 )
 def test_bad_words_are_one_message(suite, capsys, words, message):

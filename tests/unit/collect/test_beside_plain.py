@@ -86,7 +86,7 @@ def test_the_log_that_a_driver_writes_is_among_its_open_files(tmp_path):
 def test_what_cannot_be_observed_is_refused_at_once(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="there is no process"):
         probe([2**22 + 1], run_dir=tmp_path / "r")
-    with pytest.raises(UsageError, match="no HotSpot JVM"):
+    with pytest.raises(UsageError, match="not a HotSpot JVM"):
         Jvm(os.getpid())
     sleeper = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
     try:

@@ -53,7 +53,7 @@ def test_a_dead_probe_is_named_with_the_command(host: Path, records: Path) -> No
     [
         ("1\n", "only its record is left"),
         ("0\n2\n", "no longer as a dead run set it"),
-        ("", "does not tell what it was"),
+        ("", "does not say what it was"),
     ],
 )
 def test_what_is_nobodys_change_any_more_stays(

@@ -184,7 +184,7 @@ def test_an_experiment_with_one_workload_has_no_company(root, tmp_path, capsys):
     plan = experiments.plan(["a", "b"], 1, 0)
     begin(tmp_path / "one", plan)
     assert run_verb(["corun", str(tmp_path / "one")]) == 2
-    assert "it ran beside no other" in capsys.readouterr().err
+    assert "nothing ran together" in capsys.readouterr().err
     assert run_verb(["experiment", "show", str(root)]) == 2
     assert "pyrometer corun DIR" in capsys.readouterr().err
 
@@ -309,7 +309,7 @@ def test_cpu_time_that_grows_is_explained_by_counters_or_not_at_all():
     assert "did not surely fall" in grown("cpu_time", 1.0, (2.0, 2.0)).told
     assert grown("disk", 2.0).told == "tasks waiting for a disk (100% of what grew)"
     assert "collectors did more or waited for something is not separable" in grown("gc", 1.0).told
-    assert grown("gc", 0.0).told.startswith("what they fight over cannot be told")
+    assert grown("gc", 0.0).told.startswith("what they contend for is unknown")
 
 
 def test_the_driver_works_more_or_waits_for_a_cpu():
@@ -334,7 +334,7 @@ def test_without_a_probe_what_they_fight_over_is_not_told():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["parquet-scan"], "parquet-scan runs with nobody"),
+        (["parquet-scan"], "parquet-scan has nothing to run with"),
         (["parquet-scan", "pagerang"], "pagerang"),
         (["parquet-scan", "pagerank", "--neighbour", "gpu"], "co.run has no level 'gpu'"),
         (["parquet-scan", "pagerank", "--offset", "5"], "not of the form WORKLOAD:SECONDS"),

@@ -118,7 +118,7 @@ def test_a_cell_whose_trials_did_not_finish_says_why(root: Path) -> None:
 def test_many_pieces_of_advice_are_counted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corun, "IN_WORDS", 0)
     assert verdict(told(root)).startswith(
-        "The way to be done first, of 1 that meet: 1 × together on the same CPUs. Of 6 slowdowns"
+        "Finished first, of 1 combinations: 1 × together on the same CPUs. Of 6 slowdowns"
     )
 
 
@@ -126,5 +126,5 @@ def test_a_report_of_one_workload_is_not_of_company(tmp_path: Path) -> None:
     from tests.support import experiments
 
     begin(tmp_path / "one", experiments.plan(["a", "b"], 1, 0))
-    with pytest.raises(UsageError, match="it ran beside no other"):
+    with pytest.raises(UsageError, match="nothing ran together"):
         write_corun(tmp_path / "one")

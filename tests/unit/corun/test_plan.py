@@ -123,7 +123,7 @@ def test_what_there_are_too_few_cpus_for_is_left_out(tmp_path, cpus):
 @pytest.mark.parametrize(
     ("workloads", "options", "message"),
     [
-        (["parquet-scan"], {}, "parquet-scan runs with nobody"),
+        (["parquet-scan"], {}, "parquet-scan has nothing to run with"),
         (["parquet-scan@0", "pagerank"], {}, "pagerank has no CPUs of its own"),
         (["parquet-scan@0", "pagerank@0-1"], {}, "CPUs 0 are given twice"),
         (["parquet-scan", "pagerang"], {}, "pagerang"),

@@ -73,7 +73,7 @@ def test_the_published_schema_is_that_of_the_model_and_takes_a_skeleton(tmp_path
         ),
         (
             HEAD + "matrix: {jvm.heap: [1g]}\ndesign: {split: [jvm.gc]}\n",
-            ":5:18: 'jvm.gc' is no factor of the matrix",
+            ":5:18: 'jvm.gc' is not a factor of the matrix",
             "",
         ),
         (

@@ -222,7 +222,7 @@ def test_reports_of_trials_are_found_beside_the_page(made: Path, tmp_path: Path)
 
 def test_reports_of_trials_are_for_experiments(tmp_path: Path, capsys: Any) -> None:
     assert run_verb(["report", str(tmp_path), "--runs"]) == 2
-    assert "no folder of an experiment" in capsys.readouterr().err
+    assert "is not an experiment's folder" in capsys.readouterr().err
     with pytest.raises(UsageError, match="no treatment is called x"):
         write_experiment(folder(tmp_path / "out"), control="x")
 

@@ -69,7 +69,7 @@ def test_the_published_schema_is_that_of_the_model():
         (HEAD + "runs: {warm: {workloud: x}}\n", ":4:15: unknown key 'workloud'"),
         (HEAD + RUN + "valeus: []\n", ":5:1: unknown key 'valeus'"),
         (HEAD + "runs: {}\n", "a study has runs, experiments, or both"),
-        (HEAD + "runs: {../x: {workload: y}}\n", ":4:8: '../x' is no name of a run"),
+        (HEAD + "runs: {../x: {workload: y}}\n", ":4:8: '../x' is not the name of a run"),
         (
             HEAD + RUN + "values:\n  - {what: w, place: p, published: 1, ours: wram.io.x}\n",
             ":6:39: no run 'wram'",
@@ -359,7 +359,7 @@ def test_who_stops_a_run_stops_the_experiments(tmp_path):
     facts, judged = make_experiments(
         read_study(str(path)), path, tmp_path / "out", stopped=True, screen=nullcontext
     )
-    assert [one.reason for one in facts] == ["not made: the study was interrupted"]
+    assert [one.reason for one in facts] == ["not run: the study was interrupted"]
     assert not judged
     assert not (tmp_path / "out").exists()
 

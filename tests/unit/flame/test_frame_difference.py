@@ -200,8 +200,8 @@ def test_options_about_one_run_do_not_go_with_a_difference(tmp_path, capsys):
     run = str(world().write(tmp_path / "a"))
     assert run_verb(["flame", run, "--against", run, "--by", "stage"]) == 2
     assert run_verb(["flame", run, run]) == 2
-    assert "of one there is a flame graph" in capsys.readouterr().err
+    assert "flame takes one run" in capsys.readouterr().err
     assert run_verb(["flame", run, "--against", run, "-o", "page", f"{run}/x"]) == 2
     said = capsys.readouterr().err
-    assert "on which side is it?" in said
+    assert "directly after --against" in said
     assert "pyrometer flame RUN… --against" in said

@@ -126,19 +126,19 @@ def test_a_level_that_did_other_work_can_be_left_out(lab9, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("p,value\n1,10\n2,fast\n", [], "{file}:3: value is 'fast', no number"),
+        ("p,value\n1,10\n2,fast\n", [], "{file}:3: value is 'fast', not a number"),
         ("p,value\n1,10\n0,5\n", [], "{file}:3: p is 0: it must be above zero"),
         ("p,value\n1,10\n2,-5\n", [], "{file}:3: value is -5: it must be above zero"),
-        ("p,value\n1,10\n2,\n", [], "{file}:3: value is '', no number"),
+        ("p,value\n1,10\n2,\n", [], "{file}:3: value is '', not a number"),
         ("p,value\n1,inf\n", [], "{file}:2: value is inf: it must be above zero"),
         ("n,value\n1,10\n", [], "{file}: no column p"),
-        ("p,value,run\n1,10,1\n1,11,1\n", [], "{file}:3: p 1, run 1 stands in {file}:2 already"),
-        ("p,value,cpu\n1,10,9\n2,5,x\n", ["--cpu", "cpu"], "{file}:3: cpu is 'x', no number"),
-        ("p,value\n", [], "{file}: it has no rows"),
+        ("p,value,run\n1,10,1\n1,11,1\n", [], "{file}:3: p 1, run 1 is already in {file}:2"),
+        ("p,value,cpu\n1,10,9\n2,5,x\n", ["--cpu", "cpu"], "{file}:3: cpu is 'x', not a number"),
+        ("p,value\n", [], "{file} has no rows"),
         ("p,value\n1,10\n", [], "two levels are needed to fit, there are 1"),
         ("p,value\n" + "".join(f"{p},1\n" for p in range(1, 502)), [], "501 levels, at most 500"),
         ("p,value\n1,10\n2,6\n", ["--without", "3"], "no level 3 to leave out"),
-        ("p,value\n1,10\n2,6\n", ["--predict", "4;8"], "--predict 4;8: not numbers"),
+        ("p,value\n1,10\n2,6\n", ["--predict", "4;8"], "--predict 4;8: expected numbers"),
         ("p,value\n1,10\n2,6\n", ["--limit", "9"], "--limit needs the memory throughput"),
         (
             "p,value,GB\n1,10,1\n2,6,1\n",
@@ -192,7 +192,7 @@ def test_three_levels_cannot_tell_a_peak(tmp_path, capsys):
     path = tmp_path / "three.csv"
     path.write_text("p,value\n1,10\n2,6\n4,5\n")
     report, _ = fit(capsys, path)
-    assert any("Whether there is a peak cannot be told" in one for one in report["verdict"])
+    assert any("Whether there is a peak is unknown" in one for one in report["verdict"])
 
 
 def test_times_that_only_rise_have_no_peak_beyond_the_first_level(tmp_path, capsys):

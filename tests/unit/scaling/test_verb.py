@@ -79,10 +79,10 @@ def test_a_factor_without_workers_is_told_without_laws(naps, capsys):
         (["--over", "jvm.heap"], "jvm.heap: which levels?"),
         (["--over", "jvm.gc", "--levels", "g1,z"], "jvm.gc=g1: no number"),
         (["--over", "layout.taks"], "unknown factor 'layout.taks'"),
-        (["--levels", "2,2"], "a curve needs two levels"),
+        (["--levels", "2,2"], "a curve needs at least two levels"),
         (["--levels", "2,x"], "not a number of slots"),
         (["--set", "jvm.heap"], "is not of the form factor=level"),
-        (["--predict", "-1"], "--predict -1: -1 is not above zero"),
+        (["--predict", "-1"], "--predict -1: -1 must be above zero"),
     ],
 )
 def test_mistakes_are_refused_before_anything_runs(naps, capsys, options, message):

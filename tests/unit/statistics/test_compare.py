@@ -194,14 +194,14 @@ def test_a_pair_that_is_sure_only_by_itself_is_told_so(tmp_path, capsys):
     path.write_text("treatment,value\n" + "\n".join(rows) + "\n")
     assert run_verb(["compare", "--csv", str(path)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "0.13 cannot tell: alone p = 0.043, but it is one of several pairs" in shown
+    assert "0.13 cannot tell: p = 0.043 on its own, but it is one of several pairs" in shown
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--value", "x"], "no column x"),
-        (["--value", "what"], "times.csv:2: what is 'a', no number"),
+        (["--value", "what"], "times.csv:2: what is 'a', not a number"),
         (["--treatment", "round", "--control", "9"], "no treatment is called 9"),
         (["--margin", "200%"], "above 0 and below 50"),
     ],
@@ -214,7 +214,7 @@ def test_bad_input_is_told_with_its_place(table, words, said, capsys):
 
 def test_two_sides_are_needed(capsys):
     assert run_verb(["compare"]) == 2
-    assert "two sides are needed" in capsys.readouterr().err
+    assert "give two sides to compare" in capsys.readouterr().err
 
 
 def test_no_variation_is_no_division_by_zero():
@@ -273,6 +273,6 @@ def test_a_matrix_with_holes_says_what_it_cannot_tell():
     assert [one.factors for one in found.effects] == [["heap"], ["codec"]]
     assert "too few combinations" in found.reason
     diagonal = [o for o in whole if (o.levels["heap"] == "1g") == (o.levels["codec"] == "none")]
-    assert "cannot be told apart" in factorial([
+    assert "cannot be distinguished" in factorial([
         o for o in diagonal if o.levels["heap"] != "4g"]).reason  # fmt: skip
     assert "fewer than two" in factorial([o for o in whole if o.levels["heap"] == "1g"]).reason

@@ -101,7 +101,7 @@ def test_workloads_that_one_treatment_lacks_are_told() -> None:
         across(trials, what="t", margin=0.02, control="x")
     with pytest.raises(UsageError, match="no workload"):
         across([Measured("q", "a", 1), Measured("r", "b", 1)], what="t", margin=0.02)
-    with pytest.raises(UsageError, match="b, q: 0 is no positive number"):
+    with pytest.raises(UsageError, match="b, q: 0 is not a positive number"):
         across([Measured("q", "a", 1), Measured("q", "b", 0)], what="t", margin=0.02)
 
 

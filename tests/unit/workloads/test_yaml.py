@@ -152,7 +152,7 @@ def test_sql_takes_tables_settings_parameters_and_the_right_result(write, tmp_pa
         ("{data.words}", "{data.word}", "3:38", "{data.word} means nothing"),
         ('"{mode}"', '"--m={mode}"', "3:54", "must be a word of its own"),
         ('"{mode}"', '"x"', "15:9", "no word of the command is {mode}"),
-        ("default: fast", "default: quick", "10:5", "'quick' is no level of mode"),
+        ("default: fast", "default: quick", "10:5", "'quick' is not a level of mode"),
         ("rows: 2", "rows: two", "18:10", "verify.rows"),
         ("spark.ui.enabled", "sparkui", "6:41", "conf.sparkui"),
         (', output: "{run}/out"', "", "18:1", "whose rows"),

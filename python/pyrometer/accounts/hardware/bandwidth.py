@@ -16,9 +16,9 @@ FOLLOWED = "the followed processes"
 LINE_BYTES = 64
 NO_SOURCE = (
     "no memory controller, resctrl group or cache-miss counter was read in this window;"
-    " pyrometer doctor tells which of them can be had"
+    " pyrometer doctor shows which of them can be had"
 )
-STOOD_STILL = "the counter is there but stands still: the hypervisor does not feed it"
+STOOD_STILL = "the counter exists but never advances: the hypervisor does not feed it"
 Scopes = dict[str, Sums]
 
 
@@ -94,7 +94,7 @@ def _of(by: Scopes, source: str, of: str) -> Bandwidth:
     both = total("memory_read_bytes", "memory_written_bytes", "memory_bytes")
     reason = None
     if read is None or written is None:
-        reason = "the controllers of this CPU do not tell reads from writes"
+        reason = "the controllers of this CPU do not distinguish reads from writes"
     return Bandwidth(
         source=source,
         of=of,

@@ -15,7 +15,7 @@ _MIB = 1 << 20
 # A difference of two numbers, each rounded to a multiple of r, errs with variance r²/6.
 _ROUNDED_VARIANCE = 1 / 6
 
-_AFTER_ONLY = "this collector frees memory while the application runs: its log does not tell"
+_AFTER_ONLY = "this collector frees memory while the application runs: its log does not say"
 
 
 def collections(scope: Scope) -> Collections:

@@ -68,7 +68,7 @@ def _heap(gc: Collections) -> Iterator[str]:
     if gc.concurrent:
         phase = gc.concurrent[0]
         yield (
-            f"longest phase beside the application: {phase.phase}, {units.count(phase.count)}"
+            f"longest concurrent phase: {phase.phase}, {units.count(phase.count)}"
             f" times, {units.duration(phase.total_ns)}"
         )
 

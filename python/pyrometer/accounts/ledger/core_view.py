@@ -137,7 +137,7 @@ _ROLES = {
     "jit": "JIT compiler threads",
     "vm": "other threads of the JVM itself",
     "python": "Python processes",
-    OTHER: "threads whose name tells no role",
+    OTHER: "threads whose name shows no role",
 }
 
 

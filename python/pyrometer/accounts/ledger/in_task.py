@@ -136,7 +136,7 @@ def from_spans(found: Sums) -> list[Row]:
     if asleep:
         return [*rows, *asleep]
     known = (cpu or 0) + sum(o.value_ns or 0 for o in (delay, stolen, pause) if o is not None)
-    why = "task − the rows above; wall-clock samples would tell what it waited for"
+    why = "task − the rows above; wall-clock samples would show what it waited for"
     rows.append(
         Row(path="task/off_cpu", parent="task", value_ns=wall - known, n=n,
             method="by_complement", source=why)

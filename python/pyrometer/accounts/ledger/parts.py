@@ -54,7 +54,7 @@ def parts(
     only : Only
         Task attempts to look at; unasked, all.
     most : int
-        Parts told apart; the rest is one.
+        How many parts to show; the rest is summed.
     operators_most : int
         Operators told apart within each part; unasked, none.
 
@@ -124,7 +124,7 @@ def _operator(scope: Scope, found: Sums, names: set[str | None]) -> View:
         rows += _tree("on_cpu", cpu, wanted, sum(found.counts.on_cpu.values()), CPU_SAMPLES)
     rows += classes(found, "waiting", names, with_whole=True)
     if not rows:
-        return View(window=scope.window.name, reason="no samples tell operators apart")
+        return View(window=scope.window.name, reason="no samples distinguish operators")
     total_ns = sum(row.value_ns or 0 for row in rows if row.parent is None)
     view = close(scope.window.name, total_ns, rows, [], None)
     view.closure_ratio, view.reason = None, SHARES

@@ -183,7 +183,7 @@ class SlowestTask(BaseModel):
     ended_by : list of RowDifference
         The same of time asleep by who ended it (tier T0).
     facts : list of Fact
-        What the event log tells of both.
+        From the event log of both.
     why : list of str
         The largest differences in words.
     """

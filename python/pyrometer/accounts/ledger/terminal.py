@@ -104,7 +104,7 @@ def task_lines(report: LedgerReport, look: Look, depth: int | None) -> Iterator[
         facts = [
             [safe(f.name), _fact(f.middle, f.unit), _fact(f.task, f.unit)] for f in found.facts
         ]
-        yield heading("What the event log tells")
+        yield heading("From the event log")
         yield indented(grid(look, [("", "left"), ("middle", "right"), ("task", "right")], facts))
     view = found.task.view
     figures = f"the task's own ledger: closure {units.percent(view.closure_ratio, signed=True)}"
@@ -145,7 +145,9 @@ def difference_lines(
     if found.reason:
         yield note(found.reason)
     if found.unit == "window":
-        yield note("intervals are those of samples and readings: one window a side tells no more")
+        yield note(
+            "intervals are those of samples and readings: one window on each side shows no more"
+        )
     yield from doubt_lines(report.doubts)
 
 

@@ -37,7 +37,7 @@ class Jvm:
     Raises
     ------
     UsageError
-        If there is no such process, or it is no HotSpot JVM.
+        If there is no such process, or it is not a HotSpot JVM.
     CapabilityError
         If it is another user's, or was started so that nobody can attach.
     """
@@ -54,7 +54,7 @@ class Jvm:
         require_owner(pid, "attach")
         if not self._has_libjvm():
             raise UsageError(
-                f"process {pid} ({status['Name']}) is no HotSpot JVM",
+                f"process {pid} ({status['Name']}) is not a HotSpot JVM",
                 f"pyrometer probe --pid {pid}",
             )
         options = [*self.arguments, *_environment_options(self._proc)]
@@ -200,7 +200,7 @@ def require_process(pid: int) -> int:
     """
     born = start_ticks(pid)
     if born is None:
-        raise UsageError(f"there is no process {pid}", "ps -e tells which there are")
+        raise UsageError(f"there is no process {pid}", "list processes with ps -e")
     return born
 
 
@@ -271,7 +271,7 @@ def _status(pid: int) -> dict[str, str]:
     try:
         text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UsageError(f"there is no process {pid}", "ps -e tells which there are") from error
+        raise UsageError(f"there is no process {pid}", "list processes with ps -e") from error
     return {k: v.strip() for k, _, v in (line.partition(":") for line in text.splitlines())}
 
 

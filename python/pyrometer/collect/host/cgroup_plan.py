@@ -160,7 +160,7 @@ def plan(
         mine = {f.rpartition(".")[2]: v for f, v in asked.items() if CONTROLLER[f] == controller}
         if controller == "io" and device is None:
             raise CapabilityError(
-                "the data lies on no block device, whose reading or writing could be limited",
+                "the data is not on a block device whose reads or writes could be limited",
                 "set PYROMETER_CACHE to a folder on a local disk",
             )
         folder = f"{host.folder}/{name}"

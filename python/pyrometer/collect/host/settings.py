@@ -180,7 +180,7 @@ def _recorded(switch: Switch, records: Path) -> Path | None:
         asked = f"{switch.factor}={switch.level}"
         if record in others:
             raise CapabilityError(
-                f"{asked}: somebody changed {switch.file} to {found} while we held it",
+                f"{asked}: another process changed {switch.file} to {found} while we held it",
                 "let nothing else set it meanwhile",
             )
         raise CapabilityError(

@@ -55,7 +55,10 @@ class Left:
         """What is left, in words."""
         value = "not readable" if self.now is None else self.now
         if not self.found:
-            return f"{self.setting} is {value}; the record of a dead run does not tell what it was"
+            return (
+                f"{self.setting} is {value}; the record left by an earlier run does not say what it"
+                " was"
+            )
         if self.is_changed:
             return f"{self.setting} is {value}, left by a dead probe or run; it was {self.found}"
         return f"{self.setting} is {value}, no longer as a dead run set it: only its record is left"

@@ -91,7 +91,9 @@ def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
     if ending.interrupted_by:
         return f"ended by {ending.interrupted_by} to Pyrometer"
     if ending.signal == "SIGKILL":
-        return "killed by SIGKILL: by someone, or by the kernel for want of memory (dmesg tells)"
+        return (
+            "killed by SIGKILL: by another process, or by the kernel for lack of memory (see dmesg)"
+        )
     if ending.signal in ("SIGABRT", "SIGSEGV", "SIGBUS"):
         return (
             f"crashed with {ending.signal}; a JVM leaves hs_err_pid<pid>.log where it was started"

@@ -93,7 +93,7 @@ def parse_profile(text: str) -> Profile:
         units = "k|m|g" if kind in _BYTE_EVENTS else "ns|us|ms|s"
         if equals and not re.fullmatch(rf"[1-9][0-9]*({units})?", period):
             raise UsageError(
-                f"--profile {text}: {period!r} is no period of {kind}",
+                f"--profile {text}: {period!r} is not a period of {kind}",
                 f"a number and a unit, as {kind}={_PERIODS[kind]}",
             )
         periods[kind] = period or _PERIODS[kind]

@@ -26,7 +26,7 @@ class PushProbe(Probe):
     Parameters
     ----------
     url : str
-        Address of the server.
+        URL of the Pyroscope server.
 
     Raises
     ------
@@ -85,7 +85,7 @@ class PushProbe(Probe):
         if lost or found["left_bytes"]:
             reasons.append(
                 f"{fates['refused']} refused, {fates['unsure']} unsure, "
-                f"{found['left_bytes']} bytes of recordings not sent: {found['last_error']}"
+                f"{found['left_bytes']} bytes of recordings were not sent: {found['last_error']}"
             )
         return ProbeEntry(
             name=self.name,

@@ -146,7 +146,7 @@ def history(
     margin : float
         Relative difference below which two levels are the same.
     most : int
-        Newest runs of a series that are looked at.
+        How many of a series' newest runs to analyse.
     unread : mapping of str to str
         What could not be read, and why: kept in the report.
     """

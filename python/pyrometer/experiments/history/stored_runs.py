@@ -168,7 +168,7 @@ def stored_runs(
 
 def _runs_in(folder: Path, made: Found) -> Iterator[Path]:
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", "give runs, experiments, or what holds them")
+        raise UsageError(f"{folder} is not a folder", "give runs, experiments, or what holds them")
     if is_experiment(folder):
         try:
             plan, ended = read_plan(folder), read_journal(folder).ended.values()

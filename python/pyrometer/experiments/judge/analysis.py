@@ -156,7 +156,7 @@ def experiment_report(
     """
     if plan.kind == "corun":
         raise UsageError(
-            f"{plan.name} is of workloads that run together", "pyrometer corun DIR tells of them"
+            f"{plan.name} is of workloads that run together", "pyrometer corun DIR reports them"
         )
     ended = [entries.ended[one.number] for one in plan.trials if one.number in entries.ended]
     treatments = [treatment_report(one.name, one.levels, ended) for one in plan.treatments]

@@ -74,7 +74,7 @@ def outdated(
         return None
     return (
         f"This is of {told['done_count']} finished trials, there are {finished} now:"
-        f" pyrometer {verb} {folder} tells it again."
+        f" pyrometer {verb} {folder} reports it again."
     )
 
 
@@ -115,9 +115,7 @@ def parse_rule(text: str) -> Rule:
     """
     match = _RULE.fullmatch(text)
     if match is None or match["what"] != "regression" or match["metric"] != "wall":
-        raise UsageError(
-            f"--fail-if {text!r} is no rule that is known", 'such as "regression(wall) > 3%"'
-        )
+        raise UsageError(f"unknown --fail-if rule: {text!r}", 'such as "regression(wall) > 3%"')
     return Rule(text.strip(), float(match["limit"]) / 100)
 
 

@@ -124,11 +124,11 @@ def forecast(
     reason = None
     if others and not past:
         reason = f"nothing like it has run here as {kind or 'trials of their own'}: a pilot of two"
-        reason += " blocks would tell"
+        reason += " blocks would suffice"
     elif not past:
         reason = "nothing like it has run here: run a pilot of two blocks, or name one by --pilot"
     elif noise.value is None:
-        reason = "no treatment has two trials: a pilot of two blocks would tell the noise"
+        reason = "no treatment has two trials: a pilot of two blocks would measure the noise"
     return Forecast(
         trial_s=length,
         total_s=None if length.value is None else length.value * trials,

@@ -106,7 +106,7 @@ def verdict(report: ExperimentReport) -> str:
     counts = Counter(one.verdict for one in pairs)
     told = ", ".join(f"{n} {name}" for name, n in counts.items())
     if not surely:
-        return f"No pair of treatments surely differs ({told})."
+        return f"No pair of treatments certainly differs ({told})."
     most = max(surely, key=lambda one: abs(math.log1p(one.change.value or 0.0)))
     change = most.change
     ends = [units.percent(one, True) for one in (change.low, change.high) if one is not None]

@@ -248,7 +248,7 @@ def _canaries(console: Any, made: ExperimentReport) -> None:
     if found is None:
         return
     if found.variance_ratio is None:
-        console.print(f"[dim]canaries explain nothing that is known: {found.reason}[/]")
+        console.print(f"[dim]canaries explain nothing known: {found.reason}[/]")
         return
     assert made.comparison is not None
     plain = {(pair.a, pair.b): pair.change for pair in listed(made.comparison.pairs)}

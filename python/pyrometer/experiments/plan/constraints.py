@@ -248,11 +248,11 @@ def _constant(value: Value) -> Part:
 
 def _number(value: Value, text: str) -> float:
     if isinstance(value, bool | str) or not math.isfinite(value):
-        raise UsageError(f"{text!r}: {value!r} is no number that can be compared")
+        raise UsageError(f"{text!r}: {value!r} is not a number that can be compared")
     return value
 
 
 def _truth(value: Value, text: str) -> bool:
     if not isinstance(value, bool):
-        raise UsageError(f"{text!r} is no condition: it gives {value!r}", "compare it: <= 2g")
+        raise UsageError(f"{text!r} is not a condition: it gives {value!r}", "compare it: <= 2g")
     return value

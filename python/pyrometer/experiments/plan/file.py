@@ -23,14 +23,14 @@ _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 def _duration(value: Any) -> Any:
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if isinstance(value, str) and match is None:
-        raise ValueError(f"{value!r} is no time, such as 90s, 20m or 1h")
+        raise ValueError(f"{value!r} is not a duration such as 90s, 20m or 1h")
     return value if match is None else float(match[1]) * _SECONDS[match[2]]
 
 
 def _ratio(value: Any) -> Any:
     match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     if isinstance(value, str) and match is None:
-        raise ValueError(f"{value!r} is no percentage, such as 2%")
+        raise ValueError(f"{value!r} is not a percentage such as 2%")
     return value if match is None else float(match[1]) / 100
 
 
@@ -156,10 +156,10 @@ class Experiment(_Part):
         Levels | None, Field(description="Levels of the treatment that others are compared with.")
     ] = None
     blocks: Annotated[int, Field(ge=1, le=10_000, description="Trials of each treatment.")] = 5
-    iterations: Annotated[int, Field(ge=1, description="Measured iterations of a trial.")] = 3
+    iterations: Annotated[int, Field(ge=1, description="Measured iterations per trial.")] = 3
     warmup: Annotated[
         str,
-        Field(pattern=r"^(auto|[0-9]+)$", description="Iterations before them."),
+        Field(pattern=r"^(auto|[0-9]+)$", description="Warm-up iterations before them."),
         WithJsonSchema({"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 0}]}),
     ] = "auto"
     seed: Annotated[

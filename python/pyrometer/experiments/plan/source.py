@@ -186,14 +186,14 @@ def write_skeleton(name: str, workload: str, path: Path) -> Path:
         If the name is none, the file is there, or cannot be written.
     """
     if _NAME.fullmatch(name) is None:
-        raise UsageError(f"{name!r} is no name", "letters, digits, dot, _ and -: heap-and-codec")
+        raise UsageError(f"{name!r} is not a name", "letters, digits, dot, _ and -: heap-and-codec")
     matrix = "  jvm.heap: [1g, 2g]"
     text = _TEXT.substitute(name=name, workload=workload, matrix=matrix)
     try:
         with path.open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise UsageError(f"{path} is there already", "give another file with -o") from None
+        raise UsageError(f"{path} is there already", "choose another file with -o") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}", "-o FILE") from error
     return path

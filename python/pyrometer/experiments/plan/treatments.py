@@ -114,7 +114,7 @@ def _product(source: Source, own: Own) -> list[dict[str, str]]:
     if len(full) < len(factors):
         where = source.document.where(("matrix",))
         raise UsageError(
-            f"{where}: a factor stands here by two names", f"leaving {', '.join(full)}"
+            f"{where}: factor given twice, under two names", f"leaving {', '.join(full)}"
         )
     size = 1
     for levels in factors.values():
@@ -185,12 +185,12 @@ def _check_named(source: Source, own: Own) -> None:
         if factor not in varied:
             remedy = did_you_mean(factor, varied) or f"one of: {', '.join(sorted(varied))}"
             where = document.where(("design", "split", at))
-            raise UsageError(f"{where}: {factor!r} is no factor of the matrix", remedy)
+            raise UsageError(f"{where}: {factor!r} is not a factor of the matrix", remedy)
     for factor in short_names(experiment.baseline or {}, own):
         if factor not in varied:
             remedy = did_you_mean(factor, varied) or f"one of: {', '.join(sorted(varied))}"
             where = document.where(("baseline", factor))
-            raise UsageError(f"{where}: {factor!r} is no factor of the matrix", remedy)
+            raise UsageError(f"{where}: {factor!r} is not a factor of the matrix", remedy)
 
 
 def _constraints(

@@ -89,12 +89,12 @@ def carry_out(
     if plan.machine and plan.machine != (here := this_machine()):
         raise UsageError(
             f"{root} was planned on another machine ({_words(plan.machine)}; here {_words(here)})",
-            "times of two machines cannot be mixed: run the file anew",
+            "times of two machines cannot be mixed: run the file again",
         )
     if plan.workload_sha256 and plan.workload_sha256 != digest_of(*plan.workloads):
         raise UsageError(
             f"{plan.workload} has changed since {root} was planned",
-            "restore it, or run the experiment anew in another folder",
+            "restore it, or run the experiment again in another folder",
         )
     screen, hands = screen or Quiet(), hands or Hands()
     with opened_journal(root) as journal:

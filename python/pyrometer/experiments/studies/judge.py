@@ -244,7 +244,7 @@ def compare_value(value: Value, documents: Documents) -> Comparison:
     agreed = agrees(value, ours)
     compared = value.within is not None and value.published is not None
     wide = agreed is None and compared and ours.value is not None
-    reason = "cannot tell: our interval is too wide, more iterations narrow it" if wide else None
+    reason = "cannot tell: our interval is too wide; more iterations narrow it" if wide else None
     return made.model_copy(update={"ours": ours, "agrees": agreed, "reason": reason})
 
 

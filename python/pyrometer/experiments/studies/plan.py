@@ -222,7 +222,7 @@ def _check(study: Study, document: Document) -> None:
         for name in getattr(study, part):
             if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
                 raise UsageError(
-                    f"{document.where((part, name))}: {name!r} is no name of a run",
+                    f"{document.where((part, name))}: {name!r} is not the name of a run",
                     "small letters, digits and -: it names a folder",
                 )
     for index, effect in enumerate(study.effects):

@@ -94,7 +94,7 @@ def make_experiments(
     for name, declared in _wanted(study, only):
         fact, root = StudyExperimentFacts(name=name, file=declared.file), folder / name
         if stopped:
-            fact.reason = "not made: the study was interrupted"
+            fact.reason = "not run: the study was interrupted"
         else:
             try:
                 _make_plan(beside.parent / declared.file, root, scale, blocks)
@@ -263,7 +263,7 @@ def run_study(
         finished = there.get(order.name)
         if finished is None and stopped:
             # Who stops a run stops the study; what is finished is still read.
-            order = replace(order, trial=None, reason="not made: the study was interrupted")
+            order = replace(order, trial=None, reason="not run: the study was interrupted")
         fact, document = _made(order, finished, watch)
         stopped = stopped or (fact.reason or "").startswith("interrupted")
         facts.append(fact)

@@ -102,7 +102,7 @@ def roofline(levels: Sequence[Level], limit: float, limit_sd: float = 0.0) -> Mo
     """
     moved = [one.unit_time * mean for one in levels if (mean := one.mean("bandwidth")) is not None]
     if not moved:
-        return "no level tells its memory throughput"
+        return "no level has its memory throughput"
     mean = statistics.fmean(moved)
     spread = statistics.stdev(moved) / mean if len(moved) > 1 else 0.0
     ceiling = Ceiling(mean / limit, mean / limit * float(np.hypot(spread, limit_sd / limit)))

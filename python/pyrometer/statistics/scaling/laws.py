@@ -262,7 +262,7 @@ def fit(law: Law, levels: Sequence[Level]) -> Fitted | str:
     unit = float(np.exp(np.log(times).mean()))
     rows, counts = law.design(p, work), np.array([one.n for one in levels], float)
     if np.linalg.matrix_rank(rows) < law.size:
-        return "the levels do not tell its coefficients apart"
+        return "the levels do not determine its coefficients"
     # A weight of one stands for a level of a mean number of runs.
     counts, times = counts / counts.mean(), times / unit
     wanted = times if law.linear == "time" else 1 / times

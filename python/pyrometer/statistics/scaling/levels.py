@@ -126,7 +126,7 @@ class WorkerTime(BaseModel):
     cpu : float or None
         On a CPU, in tasks.
     gc : float or None
-        Garbage collection during tasks.
+        Column with the time of garbage collection during tasks.
     wait : float or None
         Rest of tasks' run time: waiting for a CPU, input, output, locks.
     idle : float or None

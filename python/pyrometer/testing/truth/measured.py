@@ -57,7 +57,7 @@ def measured(truth: Truth, shown: Mapping[str, Any]) -> Measured:
     if whole.value is None:
         return whole
     if whole.value <= 0:
-        return Measured(None, f"{truth.of} is {whole.value:g}: there is no share of it")
+        return Measured(None, f"{truth.of} is {whole.value:g}: it has no share")
     return Measured(part.value / whole.value)
 
 
@@ -89,7 +89,7 @@ def look_up(shown: Mapping[str, Any], path: str) -> Measured:
         if found is None:
             return Measured(None, f"{path}: {_why(within) or f'the run has no {name}'}")
     if isinstance(found, bool) or not isinstance(found, int | float):
-        return Measured(None, f"{path} is no number")
+        return Measured(None, f"{path} is not a number")
     return Measured(float(found))
 
 

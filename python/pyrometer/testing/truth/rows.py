@@ -123,7 +123,7 @@ class NumberedRows(Workload):
     """Base of the programs: rows are numbers, mostly with a method in Java called for each."""
 
     group = "truth"
-    source = "Pyrometer: a program made to have this cause"
+    source = "Pyrometer: a program built to have this cause"
     scales: ClassVar = {"test": 20, "default": 1_000, "seed": 10_000}
     scale_unit = "rows"
     needs = Needs(jars=(workloads_jar(),))

@@ -87,7 +87,7 @@ class Svm(LinearClassifier):
     """Linear support vector machine, by OWL-QN on the hinge loss."""
 
     name = "svm"
-    summary = "Tell two classes of points apart with MLlib's linear support vector machine"
+    summary = "Classify points into two classes with MLlib's linear support vector machine"
     description = (
         "The points of logistic-regression, with the hinge loss and a little regularisation "
         "(0.01). OWL-QN looks for the least loss, a pass over the input for each evaluation; then "
@@ -131,7 +131,7 @@ class LogisticRegression(LinearClassifier):
     """Logistic regression without regularisation, by L-BFGS."""
 
     name = "logistic-regression"
-    summary = "Tell two classes of points apart with MLlib's logistic regression"
+    summary = "Classify points into two classes with MLlib's logistic regression"
     description = (
         "Points on both sides of a plane, some on the wrong side, so that a likeliest plane "
         "exists without regularisation. L-BFGS looks for it, a pass over the input for each "

@@ -197,7 +197,7 @@ def _user() -> pwd.struct_passwd | None:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
     raise CapabilityError(
-        "PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody",
+        "PostgreSQL refuses to run as root, and there is neither a user postgres nor a user nobody",
         "run as another user",
     )
 

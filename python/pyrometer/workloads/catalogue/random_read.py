@@ -104,7 +104,7 @@ class RandomRead(Workload):
                 "64": "64 blocks: as many requests of fio in flight, or rows of one statement",
             },
             default="1",
-            doc="How many blocks are asked for at once.",
+            doc="How many blocks are requested at once.",
         ),
         "workload.passes": Variant(
             levels={

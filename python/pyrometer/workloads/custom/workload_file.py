@@ -51,7 +51,7 @@ class Level(_Part):
     doc: Annotated[str, Field(description="What the level is, in a line.")]
     argv: Annotated[
         tuple[Text, ...],
-        Field(description="Words of the command that stand where {VARIANT} stood."),
+        Field(description="Words of the command that replace {VARIANT}."),
     ] = ()
     conf: Annotated[dict[Setting, Text], Field(description="Spark settings.")] = {}
     env: Annotated[dict[Variable, Text], Field(description="Variables of a command.")] = {}
@@ -61,7 +61,7 @@ class OwnVariant(_Part):
     """Something that can be varied: ``--set NAME=LEVEL``."""
 
     doc: Annotated[str, Field(description="What is varied, in a line.")]
-    default: Annotated[Text, Field(description="The level when none is asked for.")]
+    default: Annotated[Text, Field(description="The default level.")]
     levels: Annotated[dict[Text, Level], Field(min_length=1)]
 
 
@@ -233,7 +233,7 @@ def _check(made: WorkloadFile, document: Document) -> None:
         if variant.default not in variant.levels:
             refuse(
                 ("variants", name, "default"),
-                f"{variant.default!r} is no level of {name}",
+                f"{variant.default!r} is not a level of {name}",
                 "use one of: " + ", ".join(variant.levels),
             )
         for word, level in variant.levels.items():
