@@ -45,7 +45,7 @@ export function advice(list) {
   return section("advice", "Placement", text, list.map((one) => {
     const name = one.members.join(" and ");
     return [
-      el("h3", null, bdi(name)), el("p", { class: "told" }, bdi(one.told)),
+      el("h3", null, bdi(name)), el("p", { class: "summary" }, bdi(one.told)),
       intervalPlot(`Ways to run ${name}`, "Time until all are done, with its 95 % interval.", one.ways.map((way) => ({ name: way.way, estimate: way.makespan_s, remark: one.best.length === 1 && one.best[0] === way.way ? " ✓" : "" })), { show: seconds }),
       one.pairs.length > 0 && changePlot(one),
     ];
@@ -86,7 +86,7 @@ function contentionPlot({ treatment, encounter }, choose) {
   return el("div", { class: "series" },
     el("h3", null, bdi(treatment)),
     reason ? missing(`Unknown: ${reason}.`) : [
-      el("p", { class: "told" }, bdi(summary)),
+      el("p", { class: "summary" }, bdi(summary)),
       ipc && el("p", { class: "aside" }, `Instructions per cycle, relative to alone: ${within(ipc, ratio)}`),
       rows.length ? intervalPlot(treatment, "Additional seconds of slot time, by row of the ledger.", rows, { show: signed, from: 0, bars: true }) : missing("Its ledger has no rows."),
     ]);
