@@ -61,7 +61,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
             "Bytes processed",
             _trusted_bytes(io),
             "bytes",
-            "Bytes of input, by the source that can be trusted most in this run.",
+            "Bytes of input, from the most reliable source in this run.",
             note=_bytes_note(io),
             reason=io.get("reason") or "No task reported input.",
         ),
@@ -69,7 +69,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
             "Throughput per core",
             io.get("mb_per_s_per_core"),
             "MB/s",
-            "Bytes processed over the run time of tasks: what one busy slot gets through.",
+            "Bytes processed divided by the run time of tasks: the throughput of one busy slot.",
             reason=io.get("reason") or "Needs input bytes and task run time.",
         ),
         _figure(
@@ -113,8 +113,8 @@ def _elapsed(summary: Mapping[str, Any]) -> Figure:
             reason="No stage of the window ended.",
         )
     text = (
-        "Wall time of one measured iteration. The interval speaks of iterations inside this one "
-        "launch; how launches differ needs an experiment."
+        "Wall time of one measured iteration. The interval covers iterations of this launch; the "
+        "variation between launches needs an experiment."
     )
     measured = [
         float(i["elapsed_ns"])

@@ -51,7 +51,7 @@ def _jvms(tables: Tables, table: str) -> list[tuple[int | None, str | None]]:
 def _heap(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     titles = {"collections": "Heap at collections", "heapflow": "Allocated and promoted"}
     if not tables.has("gc_pauses"):
-        why = "The run has no GC log, or nothing was collected."
+        why = "The run has no GC log, or no collections."
         return [missing_track(name, title, why) for name, title in titles.items()]
     jvms = _jvms(tables, "gc_pauses")
     heap, flow = [], []
@@ -78,7 +78,7 @@ def _heap(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
             heap.append(series_column(pack, f"collections.{pid}.old", f"old{tail}", line))
         flow += _flows(axis, pack, found, start, f"{pid}", tail)
     note = f"{MAX_JVMS} of {len(jvms)} JVMs are drawn" if len(jvms) > MAX_JVMS else None
-    why = "Fewer than two collections say how full the heap was."
+    why = "Fewer than two collections report heap usage."
     return [
         _track("collections", titles["collections"], "bytes", _HEAP_HELP, heap, why, note=note),
         _track("heapflow", titles["heapflow"], "bytes/s", _FLOW_HELP, flow, why, note=note),
@@ -112,14 +112,14 @@ def _compilations(tables: Tables, axis: Axis, pack: Pack) -> Track:
         if at.size:
             name = f"tier {level} ({'C2' if level == LAST_TIER else 'C1'})"
             series.append(series_column(pack, f"jit.{level}", name, Line(_per_second(axis, at))))
-    why = "No compilation of this run has a time that can be placed."
+    why = "The compilations of this run have no usable time."
     return _track("jit", title, "/s", _JIT_HELP, series, why, kind="stack")
 
 
 def _given_up(tables: Tables, axis: Axis, pack: Pack) -> Track:
-    title = "Code given up"
+    title = "Deoptimisations"
     if not tables.has("deoptimisations"):
-        why = "No code was given up." if tables.has("jit") else NO_JIT
+        why = "There were no deoptimisations." if tables.has("jit") else NO_JIT
         return missing_track("deoptimisations", title, why)
     series = []
     for name, where in (
@@ -131,8 +131,8 @@ def _given_up(tables: Tables, axis: Axis, pack: Pack) -> Track:
         if at.size:
             line = Line(_per_second(axis, at))
             series.append(series_column(pack, f"deoptimisations.{name}", name, line))
-    why = "Nothing of it has a time that can be placed."
-    return _track("deoptimisations", title, "/s", _GIVEN_UP_HELP, series, why)
+    why = "The deoptimisations of this run have no usable time."
+    return _track("deoptimisations", title, "/s", _DEOPTIMISED_HELP, series, why)
 
 
 def _code_cache(tables: Tables, axis: Axis, pack: Pack) -> Track:
@@ -163,8 +163,8 @@ def _code_cache(tables: Tables, axis: Axis, pack: Pack) -> Track:
     others = tables.scalar(
         "SELECT count(DISTINCT pid) - 1 FROM jvm_series WHERE name LIKE 'pool_used_bytes/Code%'"
     )
-    note = f"of JVM {pid}, which used most; {others} others are not drawn" if others else None
-    why = "No reading of the code cache can be placed."
+    note = f"JVM {pid}, the largest; {others} others are not drawn" if others else None
+    why = "The readings of the code cache have no usable time."
     return _track(name, title, "bytes", _CACHE_HELP, series, why, kind="stack", note=note)
 
 
@@ -210,20 +210,19 @@ def _track(
 
 
 _HEAP_HELP = (
-    "Java heap in use before and after each pause of the collector, by its log: the fall is what a "
-    "pause freed; and the old generation after it. The band is the range within one point of the "
+    "Java heap in use before and after each GC pause, from the GC log (the drop is what the pause "
+    "freed), and the old generation after it. The band is the range within one point of the "
     "drawing."
 )
 _FLOW_HELP = (
-    "By the GC log: what the heap grew by between two pauses (allocated), and what young pauses "
-    "moved to the old generation (promoted). In whole MiB, or regions, of G1."
+    "From the GC log: growth of the heap between pauses (allocated), and what young pauses moved "
+    "to the old generation (promoted); in whole MiB or, with G1, regions."
 )
 _JIT_HELP = (
-    "Compilations begun per second, by tier: 1 to 3 by the quick compiler, with counters in 2 and "
-    "3; 4 by the optimising one."
+    "Compilations started per second, by tier: 1 to 3 by C1 (2 and 3 with profiling), 4 by C2."
 )
-_GIVEN_UP_HELP = (
-    "Compiled code made not entrant, per second. Optimised code is given up where what the "
-    "compiler had assumed turned out wrong; that of lower tiers mostly for better code."
+_DEOPTIMISED_HELP = (
+    "Compiled code made not entrant, per second. Optimised code is discarded when an assumption "
+    "of the compiler turns out wrong, code of lower tiers mostly for better code."
 )
-_CACHE_HELP = "Compiled code in use by part of the code cache, as the plugin reads it."
+_CACHE_HELP = "Code cache in use, by segment, as read by the plugin."

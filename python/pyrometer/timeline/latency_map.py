@@ -65,7 +65,7 @@ def latency_map(tables: Tables, axis: Axis, pack: Pack) -> dict[str, Any]:
             steps = [step] * 4
             parts.append(tables.columns(_CELLS, [*steps, shift, shift, host, count - 1]))
     if not any(len(part["series"]) for part in parts):
-        return {"reason": "No request, or no reading that joins its host's clock with Unix time."}
+        return {"reason": "No requests, or no reading that links the host's clock to Unix time."}
     cells = {
         name: np.concatenate([integers(part[name]) for part in parts])
         for name in ("series", "process", "cell", "bucket")

@@ -35,7 +35,7 @@ def host_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     hosts = [row[0] for row in tables.query("SELECT DISTINCT host FROM os_series ORDER BY host")]
     joined = [host for host in hosts if axis.offset(host) is not None]
     if not joined:
-        why = reason if not hosts else "No reading joins the clocks of its host with Unix time."
+        why = reason if not hosts else "No reading links the host's clock to Unix time."
         return [missing_track("cpu", title, why)]
     tracks: list[Track] = []
     for number, host in enumerate(joined[:MAX_HOSTS]):
@@ -171,7 +171,7 @@ def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Tr
     columns = []
     for prefix, key, label in (
         ("process/", "rchar_bytes", "read calls of the application"),
-        ("process/", "read_bytes", "fetched for it from disks"),
+        ("process/", "read_bytes", "read from disk for it"),
         ("disk/", "read_bytes", "disk reads"),
         ("disk/", "written_bytes", "disk writes"),
     ):
@@ -186,9 +186,9 @@ def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Tr
         "title": f"Reads and disk{suffix}",
         "unit": "bytes/s",
         "help": (
-            "What the application's processes requested with read calls, what was fetched "
-            "for them and what all disks delivered. Reads above what was fetched came from the "
-            "page cache, from pipes or from sockets."
+            "Bytes that the application's processes read with system calls, the part of them that "
+            "came from disk, and bytes that all disks delivered. The rest came from the page "
+            "cache, pipes or sockets."
         ),
         "series": columns,
     }
@@ -222,9 +222,7 @@ def jvm_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
             maxima.append(float(series["jvm", "heap_max_bytes"][1].max()))
     if not columns:
         return [
-            missing_track(
-                "heap", "Heap", "The plugin recorded no heap readings that can be placed."
-            )
+            missing_track("heap", "Heap", "The heap readings of the plugin have no usable time.")
         ]
     return [
         {
@@ -264,23 +262,23 @@ MAX_THREADS = 64
 MAX_POINTS = 60_000
 NAME, TITLE = "places", "CPU of each task thread"
 _HELP = (
-    "The CPU on which the probe last saw each task thread run, one point for a thread and a moment."
-    " A thread that stays in one row was left where it was; one that scatters was moved about, and"
-    " left its caches (and, across sockets, its memory) behind."
+    "The CPU on which the probe last saw each task thread, one point per thread and reading. A"
+    " thread that stays in one row was not migrated; one that scatters over rows was, and lost its"
+    " caches (and, across sockets, its local memory)."
 )
 
 
 def place_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
     """Points (time, CPU, thread), the last of each thread in each step of the axis."""
     if not tables.has("thread_counters") or not tables.has("spans"):
-        return missing_track(NAME, TITLE, "It needs the plugin's task spans and the OS probe.")
+        return missing_track(NAME, TITLE, "Needs the plugin's task spans and the OS probe.")
     threads = tables.query(
         "SELECT c.host, c.pid, c.tid, count(*) FROM thread_counters c"
         " JOIN (SELECT DISTINCT pid, tid FROM spans) s USING (pid, tid)"
         " WHERE c.cpu >= 0 GROUP BY ALL ORDER BY 4 DESC, 1, 2, 3"
     )
     if not threads:
-        return missing_track(NAME, TITLE, "The probe read no CPU of a task thread.")
+        return missing_track(NAME, TITLE, "The probe recorded no CPU of any task thread.")
     shown = sorted(threads[:MAX_THREADS])
     step_ns = axis.step_ms * 1e6 * max(1.0, len(shown) * axis.count / MAX_POINTS)
     at, cpu, thread = [], [], []
@@ -298,7 +296,7 @@ def place_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
         cpu.append(floats(found["cpu"]).astype(np.uint32))
         thread.append(np.full(times.size, number, dtype=np.uint32))
     if not at:
-        return missing_track(NAME, TITLE, "No reading joins the clocks of its host with Unix time.")
+        return missing_track(NAME, TITLE, "No reading links the host's clock to Unix time.")
     cpus = np.concatenate(cpu)
     more = f"{MAX_THREADS} of {len(threads)} threads are drawn"
     return {

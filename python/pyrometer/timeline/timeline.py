@@ -173,7 +173,7 @@ def _marks(tables: Tables, axis: Axis) -> list[dict[str, Any]]:
 def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     title = "Tasks"
     if not tables.has("tasks"):
-        return [missing_track("tasks", title, "There is no event log, or no task in it.")]
+        return [missing_track("tasks", title, "There is no event log, or it has no tasks.")]
     found = tables.columns(
         f"""
         SELECT coalesce(executor_id, '?') AS executor, coalesce(host, '?') AS host,
@@ -236,9 +236,9 @@ def _lanes(
         "kind": "tasks",
         "title": "Tasks",
         "help": (
-            "One bar per task attempt, in as many lanes as ran at once on each executor; the "
-            "colour shows the stage. Times are the driver's, to 1 ms; Spark may hand a slot "
-            "on a moment before it notes the end of the task in it."
+            "One bar per task attempt, in as many lanes as ran at once on each executor, coloured "
+            "by stage. Times are the driver's, in whole milliseconds; Spark may reuse a slot "
+            "slightly before it records the end of the task in it."
         ),
         "lanes": labels[:MAX_LANES],
         "stages": [
@@ -333,9 +333,9 @@ def _pauses(tables: Tables, axis: Axis, pack: Pack) -> Track:
     keep = np.flatnonzero(~np.isnan(start))
     unplaced = start.size - keep.size
     if not keep.size:
-        why = "have no time that can be joined with the other clocks" if unplaced else "are none"
-        return missing_track("pauses", "Pauses", f"Pauses of this run {why}.")
-    notes = [f"{unplaced} pauses without a time that can be placed"] if unplaced else []
+        why = "The pauses of this run have no usable time." if unplaced else "There were no pauses."
+        return missing_track("pauses", "Pauses", why)
+    notes = [f"{unplaced} pauses without a usable time"] if unplaced else []
     if keep.size > MAX_PAUSES:
         notes.append(f"the longest {MAX_PAUSES:,} of {keep.size:,} are drawn")
         keep = np.sort(keep[np.argsort(-length[keep], kind="stable")[:MAX_PAUSES]])
@@ -346,8 +346,8 @@ def _pauses(tables: Tables, axis: Axis, pack: Pack) -> Track:
         "kind": "pauses",
         "title": "GC and safepoints",
         "help": (
-            "Moments in which all Java threads of a process stood still: pauses of the garbage "
-            "collector, and below them every safepoint of the JVM (collections among them)."
+            "Times at which all Java threads of a process were stopped: pauses of the garbage "
+            "collector and, below, all safepoints of the JVM (collections included)."
         ),
         "rows": ["GC pauses", "safepoints"],
         "names": distinct,

@@ -124,8 +124,8 @@ def test_unjoined_clocks_are_told(tmp_path: Path) -> None:
     write_tables(tmp_path, {k: v for k, v in ROWS.items() if k != "clock_pairs"})
     with Tables(tmp_path) as tables:
         made = build(summary(), manifest() | {"clock_pairs": []}, tables)
-    assert "clocks" in track(made, "cpu")["reason"]
-    assert "joined" in track(made, "pauses")["reason"]
+    assert "clock to Unix time" in track(made, "cpu")["reason"]
+    assert "no usable time" in track(made, "pauses")["reason"]
 
 
 # --- tasks ---
