@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from pyrometer.testing.workloads import WorkloadContract
+from pyrometer.workloads.answers import QUERIES_FILE
 from pyrometer.workloads.catalogue.tpc import Tpcds, Tpch
-from pyrometer.workloads.data.queries import QUERIES_FILE
 
 
 class SuiteContract(WorkloadContract):

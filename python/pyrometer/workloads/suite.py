@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pyrometer.core.errors import UsageError
+from pyrometer.workloads.answers import check_answer, read_queries
 from pyrometer.workloads.contract import Workload
-from pyrometer.workloads.data.queries import check_answer, read_queries
 from pyrometer.workloads.results import checksum
 from pyrometer.workloads.values import (
     IterationResult,

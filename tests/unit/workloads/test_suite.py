@@ -13,9 +13,9 @@ import pytest
 
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.workloads import suite
+from pyrometer.workloads.answers import QUERIES_FILE, check_answer, decode
 from pyrometer.workloads.catalogue.tpc import Tpch
 from pyrometer.workloads.data import queries
-from pyrometer.workloads.data.queries import QUERIES_FILE, check_answer, decode
 from pyrometer.workloads.data_cache import DataCache
 from pyrometer.workloads.iterations import failures
 from pyrometer.workloads.suite import stream_order

@@ -1,13 +1,10 @@
-"""Texts and answers of the TPC suites, by DuckDB: what a dataset's ``queries.json`` holds.
-
-Texts and answers of a suite's queries, as a dataset keeps them, and results beside them.
-"""
+"""Texts and answers of the TPC suites, by DuckDB: what a dataset's ``queries.json`` holds."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -16,44 +13,8 @@ from typing import Any
 import duckdb
 
 from pyrometer.core.errors import CapabilityError
-from pyrometer.workloads.results import differences, equal_rows
-from pyrometer.workloads.values import Mismatch, Prepared, Progress
-
-QUERIES_FILE = "queries.json"
-RELATIVE, ABSOLUTE = 1e-9, 2e-6
-"""Tolerance for numbers that are a float in one engine: Spark keeps six decimals of a quotient."""
-
-
-def read_queries(prepared: Prepared) -> dict[str, Any]:
-    """Read text and answer of each query by name, in the order of names."""
-    text = (Path(prepared.root) / QUERIES_FILE).read_text(encoding="utf-8")
-    value: dict[str, Any] = json.loads(text)
-    return dict(sorted(value.items()))
-
-
-def decode(value: Any) -> Any:
-    """Read a value of ``queries.json``."""
-    if isinstance(value, dict):
-        ((kind, text),) = value.items()
-        return Decimal(text) if kind == "decimal" else date.fromisoformat(text)
-    return value
-
-
-def check_answer(
-    name: str, answer: Mapping[str, Any], got: Sequence[Sequence[Any]]
-) -> Mismatch | None:
-    """Compare a query's result with its answer; what differs is named with the query.
-
-    Rows tied at a LIMIT are accepted in any choice, those above the tie must all be there.
-    """
-    sure, tied = ([tuple(map(decode, row)) for row in answer[k]] for k in ("rows", "tied"))
-    if tied:
-        chosen = equal_rows(tied, got, relative=RELATIVE, absolute=ABSOLUTE)
-        order = sorted(range(len(tied)), key=lambda number: number not in chosen)
-        tied = [tied[number] for number in order[: answer["count"] - len(sure)]]
-    mismatch = differences([*sure, *tied], got, relative=RELATIVE, absolute=ABSOLUTE)
-    return mismatch and Mismatch(f"{name}, {mismatch.what}", mismatch.expected, mismatch.got)
-
+from pyrometer.workloads.answers import QUERIES_FILE
+from pyrometer.workloads.values import Progress
 
 Row = tuple[Any, ...]
 
@@ -178,7 +139,7 @@ def _keys(text: str, names: list[str]) -> list[int]:
 
 
 def encode(value: Any) -> Any:
-    """Write a value as JSON; `pyrometer.workloads.data.queries.decode` reads it."""
+    """Write a value as JSON; `pyrometer.workloads.answers.decode` reads it."""
     if isinstance(value, Decimal):
         return {"decimal": str(value)}
     if isinstance(value, date):
