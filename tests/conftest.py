@@ -1,10 +1,17 @@
-"""What holds for all tests: Ctrl-C reaches what they start, and a slow machine fails none."""
+"""What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, and where
+everything is required a tool that is missing fails those that need it.
+"""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Generator
+from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from tests.support import needs
 
 # A stall of the machine is no defect of what is tested: only the whole test has a limit of time.
 settings.register_profile("pyrometer", deadline=None)
@@ -13,3 +20,17 @@ settings.load_profile("pyrometer")
 # A shell that began them may ignore it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a skip that an installation would have avoided, where everything is required."""
+    report = yield
+    if report.skipped and call.excinfo is not None and needs.everything_required():
+        reason = str(call.excinfo.value)
+        if not reason.startswith(needs.LACKS):
+            report.outcome = "failed"
+            report.longrepr = f"skipped, and PYROMETER_REQUIRE_ALL is set: {reason}"
+    return report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from tests.support import needs
 
 from pyrometer.pages.page import ReportData, write_page
 
@@ -92,9 +92,7 @@ class Browser:
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not chromedriver:
-        pytest.skip("no chromium and chromedriver here: apt-get install chromium chromium-driver")
+    chromium, chromedriver = needs.tool("chromium"), needs.tool("chromedriver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):

@@ -82,10 +82,10 @@ def test_a_frame_stands_between_its_callers_and_callees(flame: Browser) -> None:
 
 def test_a_colour_of_the_legend_highlights_its_boxes(flame: Browser) -> None:
     choose(flame, "colour", "kind of code")
-    for key in flame.driver.find_elements(By.CSS_SELECTOR, ".legend .key"):
-        if key.text == "kernel":
-            key.click()
-            assert key.get_attribute("aria-pressed") == "true"
+    keys = flame.driver.find_elements(By.CSS_SELECTOR, ".legend .key")
+    (key,) = [key for key in keys if key.text == "kernel"]
+    key.click()
+    assert key.get_attribute("aria-pressed") == "true"
     share = flame.text("#flame-share")
     assert share.endswith("% highlighted")
     assert 0 < float(share.split()[0]) < 20

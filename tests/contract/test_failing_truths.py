@@ -68,7 +68,9 @@ class OnExecutors(WorkloadContract):
     @pytest.mark.spark
     def test_result_is_right_at_every_level(self, outcomes):
         """Every level gives the right result, after as many failures as are declared."""
-        for spec in self.specifications():
+        specifications = self.specifications()
+        assert specifications
+        for spec in specifications:
             ours = [o for o in outcomes if o[:2] == [spec.name, spec.levels]]
             assert len(ours) == 1
             _, _, rows, known, failed = ours[0]

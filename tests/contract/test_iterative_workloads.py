@@ -7,10 +7,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.support import needs
 
 from pyrometer.testing.workloads import WorkloadContract
 from pyrometer.workloads.catalogue.classifiers import LogisticRegression, Svm
@@ -18,8 +18,6 @@ from pyrometer.workloads.catalogue.kmeans import KMeans
 from pyrometer.workloads.catalogue.learning import STORAGE, storage_level
 from pyrometer.workloads.catalogue.pagerank import PageRank
 from pyrometer.workloads.catalogue.svdpp import SvdPlusPlus
-
-SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
 
 
 class IterativeContract(WorkloadContract):
@@ -151,9 +149,7 @@ class TestSvdPlusPlus(IterativeContract):
 @pytest.mark.slow
 def test_they_run_on_the_older_spark(tmp_path):
     """One jar is for both, though Scala and Spark's own classes differ between them."""
-    packages = next(iter(SPARK35.glob("lib/python3*/site-packages")), None)
-    if packages is None:
-        pytest.skip("the environment with Spark 3.5 is not set up (make setup-test)")
+    (packages,) = needs.spark35().glob("lib/python3*/site-packages")
     for name in ("pyspark", "py4j"):
         (tmp_path / name).symlink_to(packages / name)
     run = [sys.executable, "-c", "import pyspark; print(pyspark.__version__)"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.testing.workloads import WorkloadContract
@@ -19,31 +18,12 @@ from pyrometer.workloads.catalogue.random_read import RandomRead
 from pyrometer.workloads.data_cache import DataCache
 
 
-def _missing(root):
-    if shutil.which("fio") is None:
-        return "fio is not installed"
-    try:
-        postgres.check(root)
-    except CapabilityError as error:
-        return error.message
-    return None
-
-
 @contextmanager
 def open_folder():
     """Make a folder that PostgreSQL's own user can pass: pytest's are their owner's alone."""
     with tempfile.TemporaryDirectory(prefix="pyrometer-random-read-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
-
-
-@pytest.fixture(autouse=True)
-def needed(cache):
-    reason = _missing(cache.root)
-    if reason and os.environ.get("PYROMETER_REQUIRE_RANDOM_READ"):
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
 
 
 class TestRandomRead(WorkloadContract):
@@ -62,7 +42,13 @@ class TestRandomRead(WorkloadContract):
     @pytest.fixture(scope="class")
     @classmethod
     def cache(cls):
+        """Make an empty cache; what its data are made and read with is there."""
+        needs.tool("fio")
         with open_folder() as folder:
+            try:
+                postgres.check(folder)
+            except CapabilityError as error:
+                needs.missing(error.message, error.remedy)
             yield DataCache(folder)
 
     @pytest.fixture(scope="class")
@@ -76,7 +62,9 @@ class TestRandomRead(WorkloadContract):
 
     def test_same_specification_same_bytes(self, cache):
         with open_folder() as folder:
-            for spec in self.specifications():
+            specifications = self.specifications()
+            assert specifications
+            for spec in specifications:
                 here = self.workload().prepare(spec, cache)
                 there = self.workload().prepare(spec, DataCache(folder))
                 assert (here.files, here.facts) == (there.files, there.facts)

@@ -6,6 +6,7 @@ import importlib.util
 from dataclasses import replace
 
 import pytest
+from tests.support import needs
 
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.testing.truth import engine, shuffles, tasks
@@ -97,7 +98,7 @@ class TestPandasUdf(WorkloadContract):
 
     def run_once(self, spark, cache, spec):
         if importlib.util.find_spec("pandas") is None:
-            pytest.skip("pandas is not installed; what is said then is tested below")
+            needs.missing("pandas (what is said then is tested below)", "pip install pandas")
         return super().run_once(spark, cache, spec)
 
 

@@ -95,7 +95,9 @@ class TestIntervalJoin(WorkloadContract):
     workload = IntervalJoin
 
     def test_answer_is_that_of_another_engine(self, cache):
-        for spec in self.specifications():
+        specifications = self.specifications()
+        assert len(specifications) == 2
+        for spec in specifications:
             prepared = self.workload().prepare(spec, cache)
             sql = query(spec.levels["workload.variant"])
             for column in ("starttime", "endtime"):
@@ -140,7 +142,9 @@ class TestBucketJoin(WorkloadContract):
 
     @pytest.mark.spark
     def test_levels_compile_what_they_say(self, spark, cache):
-        for spec in self.specifications():
+        specifications = self.specifications()
+        assert {spec.levels["workload.codegen"] for spec in specifications} >= {"whole", "none"}
+        for spec in specifications:
             self.run_once(spark, cache, spec)
             frame = spark.sql(bucket_join.QUERY)
             level = spec.levels["workload.codegen"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from tests.support import needs
 from tests.support.cli import environment, opened, pyrometer
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -85,7 +86,7 @@ os._exit(5)
 
 def python(version: str) -> Path:
     if not PYTHONS[version].exists():
-        pytest.skip(f"the environment with Spark {version} is not set up (make setup-test)")
+        needs.missing(f"the environment with Spark {version}", "make setup-test")
     return PYTHONS[version]
 
 
@@ -231,7 +232,7 @@ def test_a_killed_jvm_leaves_its_slots_readable_and_the_run_removes_them(tmp_pat
     assert sorted(told) == [(0, 0), (1, 0)]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a full /dev/shm")
+@pytest.mark.skipif(os.geteuid() != 0, reason=f"{needs.LACKS}root, to mount a full /dev/shm")
 def test_where_no_memory_can_be_had_the_application_goes_on(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         "from pyspark.sql import SparkSession\n"

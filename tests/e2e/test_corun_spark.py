@@ -6,7 +6,7 @@ import json
 import os
 
 import pytest
-from tests.support import cli
+from tests.support import cli, needs
 
 from pyrometer.experiments.folder import ExperimentPaths, read_plan
 from pyrometer.experiments.journal import read_journal
@@ -16,7 +16,7 @@ from pyrometer.store.manifest import read_manifest
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPUs are needed"),
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason=f"{needs.LACKS}two CPUs"),
 ]
 TWO = ("parquet-scan", "pagerank")
 

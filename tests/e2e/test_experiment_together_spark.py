@@ -6,7 +6,7 @@ import json
 import os
 
 import pytest
-from tests.support import cli
+from tests.support import cli, needs
 
 from pyrometer.experiments.journal import read_journal
 
@@ -56,7 +56,7 @@ def test_codecs_and_settings_take_turns_in_one_jvm(tmp_path):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPUs are needed")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason=f"{needs.LACKS}two CPUs")
 def test_two_run_side_by_side_with_their_iterations_in_step(tmp_path):
     path, root = tmp_path / "duet.yaml", tmp_path / "out"
     path.write_text(HEAD + "matrix: {data.codec: [snappy, none]}\ndesign: {kind: duet}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 from tests.support.cli import pyrometer
 
 from pyrometer.store import Run
@@ -12,7 +13,6 @@ from pyrometer.workloads.spark import find_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
 
 APP = """
 import sys, time
@@ -52,9 +52,7 @@ SLOW_NS, QUICK_NS, RDD_NS = 1_600_000_000, 640_000_000, 600_000_000
     ("spark", "master"), [("4.x", "local-cluster[2,1,1024]"), ("3.5", "local[2]")]
 )
 def test_workers_cpu_is_at_their_operators(spark: str, master: str, tmp_path: Path) -> None:
-    if spark == "3.5" and not SPARK35.is_dir():
-        pytest.skip("the environment with Spark 3.5 is not set up (make setup-test)")
-    install = find_spark(SPARK35 if spark == "3.5" else None)
+    install = find_spark(needs.spark35() if spark == "3.5" else None)
     (tmp_path / "app.py").write_text(APP)
     words = ("run", "--json", "--no-report", "-o", "run", "--", install.python, "app.py", master)
     done = pyrometer(*words, cwd=tmp_path)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import needs
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
 from pyrometer.collect.launch import record
@@ -22,7 +23,6 @@ from pyrometer.workloads.spark import SparkInstall, find_spark
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
-SPARK35 = ROOT / ".venv-spark35"
 
 # What spark-submit's scripts add for Java 17, needed where `java` starts Spark by itself.
 OPENED = [
@@ -87,9 +87,7 @@ sys.exit(7)
 def install(request: pytest.FixtureRequest) -> SparkInstall:
     if request.param == "4.x":
         return find_spark()
-    if not SPARK35.is_dir():
-        pytest.skip("the environment with Spark 3.5 is not set up (make setup-test)")
-    return find_spark(SPARK35)
+    return find_spark(needs.spark35())
 
 
 @pytest.fixture(scope="module")

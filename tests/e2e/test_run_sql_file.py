@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
+from tests.support import needs
 from tests.support.cli import opened, pyrometer
 
 pytestmark = pytest.mark.spark
 
-SPARK35 = Path(__file__).parents[2] / ".venv-spark35"
 CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</script>', re.DOTALL)
 
 
 @pytest.mark.parametrize("version", [pytest.param("3.5", marks=pytest.mark.slow), "4"])
 def test_a_sql_file_runs_with_its_parameter_and_is_shown_by_statement(tmp_path, version):
-    if version == "3.5" and not SPARK35.is_dir():
-        pytest.fail("no .venv-spark35: make setup-test")
     (tmp_path / "q.sql").write_text(
         "create or replace temporary view t as select id, id % 3 as k from range(100); -- ;\n"
         "select k, count(*) from t where id < :n group by k"
     )
-    other = ["--set", f"spark.home={SPARK35}"] if version == "3.5" else []
+    other = ["--set", f"spark.home={needs.spark35()}"] if version == "3.5" else []
     words = ["--set", "sql.n=30", "--set", "layout.tasks=2", "--set", "cache.state=cold", *other]
     few = ["--iterations", "2", "--warmup", "0", "--profile", "off", "-o", "out", "--json"]
     done = pyrometer("run", "q.sql", *words, *few, cwd=tmp_path)

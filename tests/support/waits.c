@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -97,6 +98,18 @@ static void sync_file(long long until)
 	close(fd);
 }
 
+/* Waits, not to be interrupted, for a child that sleeps. */
+static void wait_for_child(void)
+{
+	pid_t child = vfork();
+	if (child == 0) {
+		struct timespec time = {WALL_NS / 1000000000LL, WALL_NS % 1000000000LL};
+		syscall(SYS_nanosleep, &time, 0);
+		_exit(0);
+	}
+	waitpid(child, 0, 0);
+}
+
 static void *work(void *name_of)
 {
 	const char *name = name_of;
@@ -116,6 +129,8 @@ static void *work(void *name_of)
 	} else if (strcmp(name, "lock") == 0) {
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
+	} else if (strcmp(name, "vfork") == 0) {
+		wait_for_child();
 	} else if (strcmp(name, "fsync") == 0) {
 		sync_file(begin.mono + WALL_NS);
 	} else {
@@ -131,7 +146,7 @@ static void *work(void *name_of)
 
 int main(int count, char **arguments)
 {
-	static const char *names[] = {"burn", "queue1", "queue2", "sleep", "pipe", "lock", "fsync"};
+	static const char *names[] = {"burn", "queue1", "queue2", "sleep", "pipe", "lock", "vfork", "fsync"};
 	enum { THREADS = sizeof(names) / sizeof(names[0]) };
 	pthread_t threads[THREADS];
 	if (count != 2) {

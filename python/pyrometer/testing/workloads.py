@@ -116,7 +116,8 @@ class WorkloadContract:
         assert described["group"] in GROUPS
 
     def test_variants_have_documented_levels(self) -> None:
-        """Defaults are levels, and factor and levels are explained."""
+        """Defaults are levels, factor and levels are explained, and some of them are tested."""
+        assert self.specifications()
         for name, variant in self.workload.variants.items():
             assert "." in name, f"{name} needs a prefix, for example workload.{name}"
             assert variant.accepts(variant.default), f"default of {name} is not one of its levels"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support import needs
 
 from pyrometer.cli.doctor import left_settings
 from pyrometer.collect.host.settings_restore import present
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 def _writable(path: Path) -> None:
     if not os.access(path, os.W_OK):
-        pytest.skip(f"{path} may not be written here")
+        needs.machine_lacks(f"the right to write {path}")
 
 
 def _run(folder: Path, *words: str) -> dict[str, Any]:
@@ -46,9 +47,8 @@ def test_a_standalone_cluster_with_bound_executors_and_a_neighbour(tmp_path: Pat
     before = present(THP.read_text())
     other = "never" if before != "never" else "madvise"
     huge_pages = ["--set", f"os.thp={other}"] if os.access(THP, os.W_OK) else []
+    needs.cpus(2)
     cpus = sorted(os.sched_getaffinity(0))
-    if len(cpus) < 2:
-        pytest.skip("two executors need two CPUs")
     run = tmp_path / "run"
     manifest = _run(
         run, "parquet-scan", "--scale", "test", "--iterations", "1", "--warmup", "0",

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tests.support import needs
 
 from pyrometer import _artifacts, _core
 from pyrometer.workloads.spark import SparkInstall, find_spark
@@ -22,7 +23,6 @@ from pyrometer.workloads.spark import SparkInstall, find_spark
 pytestmark = pytest.mark.spark
 
 STANDALONE = "spark://127.0.0.1:17077"
-SPARK35 = Path(__file__).parents[3] / ".venv-spark35"
 
 PLUGIN = """
 import java.nio.file.*;
@@ -166,9 +166,7 @@ def ingest(raw: Path, out: Path) -> tuple[dict[str, list[dict[str, Any]]], list[
 def spark(version: str) -> SparkInstall:
     if version == "4.x":
         return find_spark()
-    if not SPARK35.is_dir():
-        pytest.skip("the environment with Spark 3.5 is not set up (make setup-test)")
-    return find_spark(SPARK35)
+    return find_spark(needs.spark35())
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +232,7 @@ def test_output_and_exit_code_are_the_applications_own(measured: Measured) -> No
     assert measured.code == 7
     # Spark's own log names the plugins and class paths it loads; nothing else speaks of us.
     ours = [line for line in measured.err.splitlines() if re.search("(?i)pyrometer|profil", line)]
+    assert ours
     assert all(re.match(r"\d\d/\d\d/\d\d |Using Spark's default log4j", line) for line in ours)
 
 
@@ -288,13 +287,16 @@ def test_spans_are_the_tasks_of_the_event_log(measured: Measured) -> None:
 
 
 def test_series_grow_as_counters_do(measured: Measured) -> None:
-    for pid in {row["pid"] for row in measured.tables["processes"]}:
+    pids = {row["pid"] for row in measured.tables["processes"]}
+    assert len(pids) == (3 if measured.cluster else 1)
+    for pid in pids:
         rows = [row for row in measured.tables["jvm_series"] if row["pid"] == pid]
         for name in ("process_cpu_ns", "jit_time_ns", "pyrometer_cpu_ns"):
             values = [row["value"] for row in rows if row["name"] == name]
             assert len(values) >= 3
             assert values == sorted(values)
         heap = [row["value"] for row in rows if row["name"] == "heap_used_bytes"]
+        assert len(heap) >= 3
         assert all(0 < value < 2 << 30 for value in heap)
 
 
@@ -309,6 +311,7 @@ def test_generated_code_is_kept_in_every_jvm(measured: Measured) -> None:
         assert [record["n"] for record in sources] == list(range(len(sources)))
         assert len({record["body"] for record in sources}) == len(sources)
         stages = [record for record in sources if "codegenStageId" in str(record["comments"])]
+        assert stages
         said = [text for record in stages for text in record["comments"].values()]
         for words in ("PRODUCE: HashAggregate", "PRODUCE: Range", "CONSUME: HashAggregate"):
             assert any(words in text for text in said), words

@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
+from tests.support import needs
 
 from pyrometer import _artifacts, _core
 from pyrometer.collect.probes.base import read_object
@@ -113,6 +114,7 @@ def test_cpu_of_a_process_is_the_kernels(burned: tuple[RunPaths, int, dict[str, 
 
 def test_cpu_of_threads_is_the_kernels(burned: tuple[RunPaths, int, dict[str, Any]]) -> None:
     paths, pid, charged = burned
+    assert len(charged["helpers_ns"]) == 2
     for tid, helper_ns in charged["helpers_ns"].items():
         rows = query(
             paths,
@@ -334,7 +336,7 @@ def test_a_full_disk_stops_the_streams_not_the_probe(
     small.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(small)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("needs the right to mount a small tmpfs")
+        needs.machine_lacks("the right to mount a small file system")
     try:
         paths = RunPaths(small)
         paths.raw.mkdir()

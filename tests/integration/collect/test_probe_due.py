@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from tests.support import needs
 
 from pyrometer import _core
 from pyrometer.collect.probes.base import read_object
@@ -60,7 +61,7 @@ def test_a_server_is_seen_asleep_as_long_as_it_sleeps(tmp_path: Path) -> None:
     assert report is not None
     assert report["urgency"] in {"real_time", "short_turns", "ordinary"}
     if report["urgency"] == "ordinary":
-        pytest.skip("no way to go first here: needs CAP_SYS_NICE or Linux 6.12")
+        needs.machine_lacks("a way to go first: CAP_SYS_NICE or Linux 6.12")
     streams = [str(path) for path in paths.probe_streams()]
     assert json.loads(_core.ingest_probe(streams, str(paths.tables)))["doubts"] == []
     (server,) = [p["pid"] for p in report["processes"] if p["pid"] != process.pid]
@@ -68,7 +69,6 @@ def test_a_server_is_seen_asleep_as_long_as_it_sleeps(tmp_path: Path) -> None:
         for table in ("thread_counters", "thread_states"):
             connection.execute(f"CREATE VIEW {table} AS FROM '{paths.tables}/{table}.parquet'")
         run, queued, span, asleep = connection.execute(_SEEN, [server]).fetchall()[0]
-    if run < 0.4 * span:
-        pytest.skip(f"others had the CPUs: the server got {run / span:.0%} of the time")
+    assert run > 0
     # Of readings by chance 0.02; more by where the scheduler put the reader (0.05 in eight runs).
     assert asleep / span == pytest.approx(1 - (run + queued) / span, abs=0.2)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 
 from pyrometer.cli.doctor import left_groups
 from pyrometer.collect.host import cgroup
@@ -36,7 +37,7 @@ def here(levels: dict[str, float], tmp_path: Path) -> cgroup.Plan:
         with cgroup.applied(planned):
             return planned
     except CapabilityError as error:
-        pytest.skip(f"no control groups here: {error.message}")
+        needs.machine_lacks(f"control groups: {error.message}")
 
 
 def test_a_memory_limit_kills_and_leaves_nothing(tmp_path: Path) -> None:

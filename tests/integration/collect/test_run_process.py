@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
 from pyrometer.collect.host.facts import descendants
@@ -112,13 +113,10 @@ def test_a_cold_cache_holds_none_of_the_files(tmp_path: Path) -> None:
 
 def cached_bytes(file: Path) -> int:
     """Bytes of a file that are in the page cache."""
-    try:
-        found = subprocess.run(
-            ["fincore", "--bytes", "--noheadings", "--output", "RES", file],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-    except FileNotFoundError:
-        pytest.skip("fincore (util-linux) is not installed")
+    found = subprocess.run(
+        [needs.tool("fincore"), "--bytes", "--noheadings", "--output", "RES", file],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
     return int(found.stdout)
 
 
@@ -313,13 +311,13 @@ def test_python_without_pyspark_is_told(tmp_path: Path) -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 512 KiB."""
     if os.geteuid() != 0:
-        pytest.skip("mounting a small file system needs root")
+        needs.machine_lacks("the right to mount a small file system")
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "pyrometer-test", str(folder)]
     made = subprocess.run(mount, capture_output=True, text=True, check=False)
     if made.returncode:
-        pytest.skip(f"a small file system cannot be mounted here: {made.stderr.strip()}")
+        needs.machine_lacks(f"the right to mount a small file system: {made.stderr.strip()}")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 

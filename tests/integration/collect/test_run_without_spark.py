@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 from tests.support.cli import codes, environment, opened, pyrometer
 
 from pyrometer.workloads import registry
@@ -18,8 +18,8 @@ def test_a_level_of_spark_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_a_run_has_no_event_log_and_no_doubt_for_that(tmp_path: Path) -> None:
+    needs.tool("fio")
     # So many blocks that what fio reads of itself, the page cache dropped, is little beside them.
     reads = registry.get("random-read").scales["test"]
     done = pyrometer(

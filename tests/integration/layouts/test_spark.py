@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from tests.support import needs
 from tests.support.cli import pyrometer
 
 from pyrometer.trial.factors import parse_cpus
@@ -18,9 +19,8 @@ def cpus_of(text: str) -> set[int]:
 
 
 def test_one_and_two_jvms_are_bound_to_cpus_of_their_own(tmp_path):
+    needs.cpus(2)
     mine = sorted(os.sched_getaffinity(0))
-    if len(mine) < 2:
-        pytest.skip("two executors need two CPUs")
     done = pyrometer(
         "layout", "parquet-scan", "--scale", "test", "--slots", str(len(mine)), "--jvms", "1,2",
         "--places", "2C", "--blocks", "1", "--iterations", "2", "--guard", "flag", "--json",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.integration.store.test_jfr_live import JAVAS, burn
+from tests.support import needs
 from tests.support.exported import read_exported
 
 from pyrometer.export import export_profile
@@ -16,7 +16,6 @@ from pyrometer.store import Run
 from pyrometer.store.imported import import_profiles
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "jfr" / "profile-burn-20632.jfr"
-GO = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
 
 
 @pytest.mark.slow
@@ -43,9 +42,9 @@ def test_a_recording_of_the_jdk_has_its_hot_method_on_top(java: Path, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(GO is None, reason="needs go tool pprof")
 @pytest.mark.parametrize("event", ["cpu", "wall", "alloc"])
 def test_pprof_of_go_adds_up_as_we_do(tmp_path: Path, event: str) -> None:
+    go = needs.tool("go")
     import_profiles([FIXTURE], tmp_path / "run")
     export_profile(tmp_path / "run", "pprof", tmp_path / "out.pb.gz", event)
     truth: dict[str, tuple[int, int]] = {}
@@ -56,7 +55,7 @@ def test_pprof_of_go_adds_up_as_we_do(tmp_path: Path, event: str) -> None:
     options = ["-top", "-nodecount=100000", "-nodefraction=0", "-edgefraction=0"]
     unit = "B" if event == "alloc" else "ns"
     done = subprocess.run(
-        [str(GO), "tool", "pprof", *options, f"-unit={unit}", str(tmp_path / "out.pb.gz")],
+        [go, "tool", "pprof", *options, f"-unit={unit}", str(tmp_path / "out.pb.gz")],
         capture_output=True,
         text=True,
         check=True,

@@ -46,6 +46,7 @@ def test_sums_of_weights_are_what_the_program_counted(tmp_path: Path) -> None:
     out.mkdir()
     report = json.loads(_core.ingest_jfr([str(recording)], [], str(out), "box"))
     assert "jfr_unreadable" not in {doubt["code"] for doubt in report["doubts"]}
+    assert set(said) == set(MINE)
     for event, counted in said.items():
         total, square, n, units = duckdb.sql(
             f"""

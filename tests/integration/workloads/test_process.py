@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 
 from pyrometer.core.liveness import runs
 from pyrometer.workloads import registry
@@ -19,7 +20,6 @@ from pyrometer.workloads.launch import launch_spec
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[3]
-SPARK35 = ROOT / ".venv-spark35"
 
 
 def start(made, raw, **env):
@@ -37,9 +37,7 @@ def lines(raw):
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["environment", "home"])
 def test_another_spark_runs_it_and_marks_its_jobs(tmp_path, form):
-    if not SPARK35.is_dir():
-        pytest.skip("Spark 3.5 is not set up: make setup-test")
-    (home,) = SPARK35.glob("lib/python3*/site-packages/pyspark")
+    (home,) = needs.spark35().glob("lib/python3*/site-packages/pyspark")
     (tmp_path / "log").mkdir()
     made = launch_spec(
         "interval-join",
@@ -49,7 +47,7 @@ def test_another_spark_runs_it_and_marks_its_jobs(tmp_path, form):
         warmup=1,
         raw_dir=tmp_path,
         data_cache=DataCache(tmp_path / "cache"),
-        spark_home=SPARK35 if form == "environment" else home,
+        spark_home=needs.SPARK35 if form == "environment" else home,
         spark_conf={
             "spark.master": "local[2]",
             "spark.driver.memory": "1g",

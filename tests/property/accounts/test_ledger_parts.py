@@ -100,11 +100,13 @@ def test_tasks_add_up_to_the_window() -> None:
 
 def test_children_stay_within_their_parents() -> None:
     _, made = base()
+    assert made.groups
     for view in (made.slot_view, *(group.view for group in made.groups)):
         children: dict[str, int] = {}
         for one in view.rows:
             if one.parent is not None:
                 children[one.parent] = children.get(one.parent, 0) + (one.value_ns or 0)
+        assert "task" in children
         # The task row's parts are counted by themselves: their sum is what closure is about.
         for parent, sum_ns in children.items():
             slack = 20 if parent != "task" else 5 * MS * len(made.groups) + gap_ns(view)
@@ -137,6 +139,7 @@ def test_losing_a_fifth_of_the_gc_threads_moves_the_core_view_by_their_cpu() -> 
 
 def test_with_scheduler_events_tasks_close_exactly() -> None:
     world, whole = base(events=True)
+    assert len(whole.groups) == 15
     assert all(abs(gap_ns(group.view)) <= 50 for group in whole.groups)
     view = whole.slot_view
     off = sum(r["off_ns"] - r["run_queue_ns"] for r in world.rows["off_cpu"])
@@ -171,6 +174,7 @@ def test_sums_over_a_second_leave_open_what_they_cannot_tell() -> None:
     add_events(world, by_second=True)
     made = account(world.rows, Asked(by="task"))
     by_task = {g.task_attempt_id: row(g.view, "task/waiting") for g in made.groups}
+    assert len(by_task) == len(world.rows["off_cpu"]) == 6
     for number, event in enumerate(world.rows["off_cpu"]):
         found = by_task[number]
         assert found.method == "apportioned"
@@ -227,6 +231,7 @@ def test_the_grid_of_readings_is_told_and_holds_the_truth(every: int) -> None:
         for r in world.rows["spans"]
     }
     widths = 0
+    assert len(made.groups) == 6
     for group in made.groups:
         assert group.task_attempt_id is not None
         found = row(group.view, "task/run_queue")
@@ -285,6 +290,7 @@ def test_the_page_leads_from_stages_by_operators_to_tasks(tmp_path: Path) -> Non
     with Run.open(write_tables(tmp_path, base(events=True)[0].rows)) as run:
         walked = walk(open_scope(run, None))
     packed = ledger_walk(walked)
+    assert [len(below.tasks) for below in walked.below] == [10, 5]
     for below, shown in zip(walked.below, packed["below"], strict=True):
         known = {group.label for group in below.operators}
         for task, drawn in zip(below.tasks, shown["tasks"], strict=True):

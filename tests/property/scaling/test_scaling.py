@@ -48,6 +48,7 @@ def test_planted_parameters_are_found_in_any_unit(law, serial, cost, scale):
     times, parameters = planted(law, serial, cost, scale)
     found = fit(law, levels(times))
     got = found.parameters()
+    assert parameters.keys() == got.keys()
     for name, value in parameters.items():
         assert got[name].value == pytest.approx(value, rel=1e-5, abs=1e-7 * abs(value) + 1e-12)
 

@@ -433,8 +433,37 @@ def test_any_tree_is_read_and_its_positions_are_those_of_its_nodes(parts: list[s
     st.text(alphabet="Project [a#1,b#2L]( AS c#3)", max_size=60),
 )
 def test_any_expression_is_said_without_a_fault(expression: str, text: str) -> None:
-    conversion_of(expression, [text])
+    conversion = conversion_of(expression, [text])
+    assert conversion is None or (conversion in expression and conversion.endswith(")"))
     node = PlanNode(2, "Project", 1, text, frozenset(), 1)
     child = PlanNode(3, "Project", 1, text, frozenset(), 2)
     said = PlanColumns([node, child], {}).named(expression, node)
     assert said == expression or said in text
+
+
+COLUMNS = ("a#1", "b#2L", "c#3")
+FORMS = ("cast({} as date)", "({} + 1)", "length({})")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, len(COLUMNS) - 1),
+            st.sampled_from(["int", "string", "decimal(18,6)"]),
+            st.sampled_from(FORMS),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_numbered_columns_are_named_exactly_where_the_operators_text_holds_the_result(
+    parts: list[tuple[int, str, str]], held: bool
+) -> None:
+    numbered = " AND ".join(form.format(f"input[{n}, {kind}, true]") for n, kind, form in parts)
+    meant = " AND ".join(form.format(COLUMNS[n]) for n, _, form in parts)
+    text = f"Filter ({meant} > 2)" if held else "Filter (isnotnull(x#9))"
+    node = PlanNode(2, "Filter", 1, text, frozenset(), 1)
+    child = PlanNode(3, "Project", 1, f"Project [{', '.join(COLUMNS)}]", frozenset(), 2)
+    said = PlanColumns([node, child], {}).named(numbered, node)
+    assert said == (meant if held else numbered)

@@ -175,8 +175,10 @@ def test_iterations_of_one_plan_are_added_up() -> None:
 
 @given(st.text(max_size=200))
 def test_casts_and_names_survive_any_text(text: str) -> None:
-    plain(text)
+    assert isinstance(plain(text), str)
     assert all(c in text and c.endswith(")") for c in casts(text))
+    one = f"cast({text.replace('(', '').replace(')', '')})"
+    assert casts(f"f({one} + {one})") == [one]
 
 
 def test_casts_are_found_once_each_and_nested_ones_within() -> None:

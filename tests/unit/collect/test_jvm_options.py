@@ -88,6 +88,7 @@ def test_published_sets_are_levels_and_every_word_has_a_meaning() -> None:
     assert tuple(option_sets()) == declared.choices
     baseline = {word.word for word in option_sets()["tpch-1"]}
     for name, words in option_sets().items():
+        assert words, name
         assert all(word.options or word.why for word in words)
         differing = baseline ^ {word.word for word in words}
         assert len(differing) == (0 if name == "tpch-1" else 1), name

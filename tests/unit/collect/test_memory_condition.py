@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support import needs
 
 from pyrometer.collect.host.ballast import READY
 from pyrometer.collect.host.memory import (
@@ -118,7 +119,7 @@ def test_a_ballast_is_locked_until_it_is_ended(tmp_path: Path) -> None:
         try:
             companions.hold("ballast", ballast_command(3 << 20), tmp_path / "log", READY)
         except CapabilityError as error:
-            pytest.skip(f"memory cannot be locked here: {error.message}")
+            needs.machine_lacks(f"the right to lock memory: {error.message}")
         (pid,) = companions.pids
         status = Path(f"/proc/{pid}/status").read_text()
         locked = next(line for line in status.splitlines() if line.startswith("VmLck"))

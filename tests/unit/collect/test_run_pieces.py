@@ -273,6 +273,7 @@ def test_all_problems_are_reported_at_once() -> None:
 def test_every_profile_prints_what_it_asks_for(profile: str, paths: RunPaths) -> None:
     probes = make_probes(parse_profile(profile))
     needs = merge_needs(probes, paths)
+    assert probes
     assert all(probe.asked() for probe in probes)
     assert needs.agent["force.spark.eventLog.enabled"] == "true"
     assert needs.agent["plugin"] == ("off" if profile == "off" else "on")

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
-from tests.support import cli, experiments
+from tests.support import cli, experiments, needs
 from tests.support.experiments import CALM, HEAD, Machine, napping
 
 from pyrometer.cli.main import run_verb
@@ -217,6 +217,8 @@ def test_a_kill_anywhere_in_the_journal_leads_to_the_same_end(tmp_path):
     plan, whole = simulated(root, blocks=2)
     text = ExperimentPaths(root).journal.read_bytes()
     sequence = [(one.trial, one.treatment, one.block) for one in whole.ended.values()]
+    assert len(sequence) == 6
+    assert len(text) > 5 * 97
     for length in range(0, len(text), 97):
         part = tmp_path / f"cut-{length}"
         begin(part, plan)
@@ -556,7 +558,7 @@ def forked(folder, text, seed, longest):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPUs are needed")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason=f"{needs.LACKS}two CPUs")
 def test_a_kill_of_two_side_by_side_ends_both_and_loses_nothing(tmp_path):
     path = napping(tmp_path, KILLED.replace("blocks: 4", "blocks: 2\ndesign: {kind: duet}"))
     work, root = tmp_path / "workload.yaml", tmp_path / "out"
@@ -595,8 +597,8 @@ KILLED_BY_DESIGN = {
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("design", KILLED_BY_DESIGN)
 def test_kills_of_a_process_group_lose_nothing_and_repeat_nothing(tmp_path, design):
-    if design == "duet" and len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("a duet needs two CPUs")
+    if design == "duet":
+        needs.cpus(2)
     text, kills, longest = KILLED_BY_DESIGN[design]
     killed = experiments_made = 0
     while killed < kills:
@@ -605,6 +607,7 @@ def test_kills_of_a_process_group_lose_nothing_and_repeat_nothing(tmp_path, desi
         killed += forked(folder, text, experiments_made, longest)
         experiments_made += 1
     print(f"{design}: {killed} kills of process groups in {experiments_made} experiments")
+    assert killed >= kills
 
 
 def test_an_open_trial_whose_run_had_finished_is_taken_in(tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support import experiments
+from tests.support import experiments, needs
 from tests.support.experiments import CALM, HEAD, Machine, napping
 
 from pyrometer.cli.main import run_verb
@@ -70,6 +70,7 @@ def test_sides_are_swapped_and_the_seed_decides(pairs, seed):
     assert made == side_by_side(("a", "b"), 2 * pairs, seed)
     for name in "ab":
         sides = [one.side for one in made if one.treatment == name]
+        assert len(sides) == 2 * pairs
         assert all(
             first + second == 1 for first, second in zip(sides[::2], sides[1::2], strict=True)
         )
@@ -227,6 +228,7 @@ def test_a_kill_within_a_launch_of_several_leads_to_the_same_end(tmp_path):
     plan = read_plan(root)
     whole = [(one.number, one.treatment, one.block) for one in plan.trials]
     ends = [at + 1 for at, byte in enumerate(text) if byte == 10]
+    assert len(ends) >= 4
     for length in {*ends[:4], *(at - 7 for at in ends[:4])}:
         part = tmp_path / f"cut-{length}"
         begin(part, plan)
@@ -238,6 +240,7 @@ def test_a_kill_within_a_launch_of_several_leads_to_the_same_end(tmp_path):
         for one in found:
             by_block.setdefault(one.block, set()).add((one.folder, one.attempt))
         # Those of a block are always of one launch.
+        assert by_block
         assert all(len(of) == 1 for of in by_block.values())
 
 
@@ -342,7 +345,7 @@ def test_who_meets_waits_for_the_other_or_hears_that_it_has_ended(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPUs are needed")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason=f"{needs.LACKS}two CPUs")
 def test_a_duet_naps_side_by_side_and_is_resumed(tmp_path, monkeypatch, capsys):
     monkeypatch.undo()
     path, root = (

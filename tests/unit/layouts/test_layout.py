@@ -66,6 +66,7 @@ def test_layouts_of_recorded_machines_are_placed_on_their_nodes(
     assert default_places(host) == places
     assert sum(host.nodes.values()) == len(every)
     made, _ = layouts(host, places, None, host.cpus, host.cpus * GIB)
+    assert {one.place for one in made} == set(places)
     seen = {}
     for one in made:
         levels = treatment(host, one)

@@ -127,7 +127,9 @@ def test_light_stages_become_other(recording: Recording, tmp_path: Path) -> None
 def test_without_labels_samples_of_a_stack_are_one(recording: Recording, tmp_path: Path) -> None:
     found = made(recording, tmp_path / "out", Settings(by=()))
     assert totals(found) == sums(recording)
+    assert found
     for _, profile in found:
+        assert profile.samples
         stacks = [tuple(stack) for stack, _, _ in profile.samples]
         assert len(set(stacks)) == len(stacks)
         assert all(not labels for _, _, labels in profile.samples)

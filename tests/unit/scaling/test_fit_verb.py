@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import pytest
-from tests.support import golden
+from tests.support import golden, needs
 
 from pyrometer.cli.main import run_verb
 from pyrometer.scaling.analysis import Question, account
@@ -93,10 +91,7 @@ def test_memory_throughput_gives_a_ceiling(lab9, tmp_path, capsys):
 
 @pytest.mark.parametrize("up_to", [8, 40])
 def test_the_published_measurements(up_to, lab9, capsys):
-    root = os.environ.get("PYROMETER_CORPUS")
-    if not root:
-        pytest.skip("PYROMETER_CORPUS is not set: the published measurements are not here")
-    cern = Path(root) / "measurements" / "cern"
+    cern = needs.corpus() / "measurements" / "cern"
     report, text = fit(
         capsys, cern / "test_Spark_CPU_memory_sparkmeasure_RAC55_1_40.csv", *CERN,
         "--beside", cern / "memory_throughput_RAC55.csv", "--up-to", up_to,

@@ -8,12 +8,11 @@ Raw data and R output: "mm: multigenerational LRU: Apache Spark", Linux kernel m
 from __future__ import annotations
 
 import math
-import os
 import re
 import statistics
-from pathlib import Path
 
 import pytest
+from tests.support import needs
 
 from pyrometer.statistics.power import needed
 from pyrometer.statistics.treatments import Trial, account
@@ -151,10 +150,7 @@ def test_what_is_seen_without_noise():
 
 
 def corpus(name):
-    root = os.environ.get("PYROMETER_CORPUS")
-    if not root:
-        pytest.skip("PYROMETER_CORPUS is not set: the published measurements are not here")
-    return Path(root) / "measurements" / "cern" / name
+    return needs.corpus() / "measurements" / "cern" / name
 
 
 def test_five_builds_of_the_jdk_on_one_scan():

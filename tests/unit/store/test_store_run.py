@@ -137,7 +137,11 @@ def test_any_bytes_as_iterations_never_break_the_ingest(content: bytes) -> None:
         (run / "raw" / "iterations.ndjson").write_bytes(content)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ingest, "native", fake_core)
-            ingest_run(run)
+            report = ingest_run(run)
+    # No bytes are an iteration by chance: each line is a doubt, and none is lost.
+    told = [doubt for doubt in report.doubts if doubt.code == "iteration_line_unreadable"]
+    assert len(told) == sum(bool(line.strip()) for line in content.split(b"\n"))
+    assert report.tables["iterations"] == 0
 
 
 def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
