@@ -14,7 +14,7 @@ from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest, run_rows, write_tables
 
 from pyrometer.flame.page import write_flame
-from pyrometer.flame.selection import Asked
+from pyrometer.flame.selection import Selection
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +24,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("run")
     write_tables(run / "tables", run_rows())
     (run / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))
-    write_flame(run, run / "flame.html", Asked("both", ("state",), "measured"))
+    write_flame(run, run / "flame.html", Selection("both", ("state",), "measured"))
     return run / "flame.html"
 
 

@@ -15,8 +15,8 @@ from pyrometer.experiments.folder import (
     PlannedTrial,
     Surroundings,
 )
-from pyrometer.experiments.run.attempt import Made, TrialFacts
-from pyrometer.experiments.run.environment import Hands
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.experiments.run.environment import Actions
 from pyrometer.experiments.run.guard import Look
 from pyrometer.trial.trial import Trial
 
@@ -103,10 +103,10 @@ class Machine:
         self.effect = effect
         self.at = -1
 
-    def hands(self) -> Hands:
+    def hands(self) -> Actions:
         """What simulates instead of touching the machine."""
         idle = Look(0.0, [0] * 10, 0, 0.0, {})
-        return Hands(
+        return Actions(
             make=self.make,
             canaries=self.canaries,
             before=lambda guard, say: Surroundings(),
@@ -118,7 +118,7 @@ class Machine:
         self.at += 1
         return Canaries(alu_ns=1e6 * math.exp(self.speed[self.at] + self.seen[self.at]))
 
-    def make(self, trial: Trial, watch: object) -> Made:
+    def make(self, trial: Trial, watch: object) -> Attempt:
         seconds = self.effect(self.at) * 10 * math.exp(self.speed[self.at] + self.own[self.at])
         facts = TrialFacts((seconds,), seconds, 1, "00", "plan")
-        return Made("finished", seconds=seconds, facts=facts)
+        return Attempt("finished", seconds=seconds, facts=facts)

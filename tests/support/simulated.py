@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.tables import MS, Rows, wall, write_tables
 
-from pyrometer.simulation.analysis import Question, account
+from pyrometer.simulation.analysis import Question, analyse
 from pyrometer.simulation.measured import Measured, measured_of
 from pyrometer.simulation.schema import SimulationReport
 from pyrometer.store import Run
@@ -106,7 +106,7 @@ def simulated(folder: Path, **asked: Any) -> SimulationReport:
     """Simulate a run."""
     with Run.open(folder) as run:
         window = choose(run, None)
-        return account(measured_of(run, window), window, "", Question(**asked))
+        return analyse(measured_of(run, window), window, "", Question(**asked))
 
 
 def ms(ns: float | None) -> float | None:

@@ -45,7 +45,7 @@ def io_latency(scope: Scope) -> list[IoLatency]:
     )
     buckets, processes = _buckets(scope), _processes(scope)
     return [
-        _made(key, total, moved, buckets[key], processes)
+        _rows_of_io(key, total, moved, buckets[key], processes)
         for *names, total, moved in rows
         if (key := (names[0], names[1], names[2])) in buckets
     ]
@@ -106,7 +106,7 @@ def _processes(scope: Scope) -> dict[_Key, list[LatencyProcess]]:
     return found
 
 
-def _made(
+def _rows_of_io(
     key: _Key,
     total: int,
     moved: int | None,

@@ -61,7 +61,7 @@ def operators(scope: Scope) -> tuple[list[Operator], Unmapped]:
     return made, Unmapped(on_cpu_ns=None if parent is None else round(ratio * parent), ratio=ratio)
 
 
-def told(seen: Attribution) -> Told:
+def attribution_shares(seen: Attribution) -> Told:
     """Shares of task CPU by how its operator was told."""
     if not seen.total:
         return Told()

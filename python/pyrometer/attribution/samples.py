@@ -340,7 +340,7 @@ _TYPES = dict.fromkeys(("operator", "method", "told", "expression"), "VARCHAR") 
 }
 
 
-def define_told(scope: Scope) -> None:
+def define_stack_labels(scope: Scope) -> None:
     """Define ``told``: operator and expression of each stack of task threads, by `KEY`.
 
     ``operator`` is named as in `pyrometer.attribution.operators`, without the node's number;

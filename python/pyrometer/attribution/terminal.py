@@ -61,7 +61,7 @@ def operator_lines(
             units.duration(unmapped.on_cpu_ns),
         )
     yield indented(rows)
-    yield from _told(attributed)
+    yield from _attribution_lines(attributed)
     yield from _huge(too_large_to_compile)
 
 
@@ -110,7 +110,7 @@ def _expression(rows: Table, e: Expression, whole: float) -> None:
     )
 
 
-def _told(told: Told) -> Iterator[RenderableType]:
+def _attribution_lines(told: Told) -> Iterator[RenderableType]:
     ways = (
         ("the line of generated code", told.line_ratio),
         ("a generated method's name", told.method_ratio),

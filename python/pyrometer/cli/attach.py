@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.probe import DurationOption, NoReportOption, OutputOption, observe_and_tell
+from pyrometer.cli.probe import DurationOption, NoReportOption, OutputOption, observe_and_print
 from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()
@@ -45,7 +45,7 @@ def attach(
     """
     from pyrometer.orchestrator.attach import attach as observe
 
-    observe_and_tell(
+    observe_and_print(
         "attach",
         f"measuring process {pid}",
         partial(observe, pid, events=event),

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from pyrometer.store.ingest import IngestReport
 
 
-def tell_made(report: IngestReport, schema: str, run_dir: Path, verb: str, as_json: bool) -> None:
+def print_ingested(
+    report: IngestReport, schema: str, run_dir: Path, verb: str, as_json: bool
+) -> None:
     """Print what was made, or as data.
 
     Parameters

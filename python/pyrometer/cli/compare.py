@@ -160,7 +160,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare runs, groups of runs, an experiment or lists of times: change and verdict."""
-    from pyrometer.statistics.treatments import account
+    from pyrometer.statistics.treatments import analyse
 
     least = parse_margin(margin or MARGIN)
     if table is not None and (run or against):
@@ -176,7 +176,7 @@ def compare(
         from pyrometer.statistics.treatments import Trial
 
         rows = read_trials(table, value=value, treatment=columns_of(treatment), block=block)
-        made = account(
+        made = analyse(
             [Trial(*row) for row in rows],
             what=f"{value} of {table.name}", unit="as given", margin=least, control=control,
         )  # fmt: skip
@@ -227,7 +227,7 @@ def _of_experiment(
 
 def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
     from pyrometer.compare.lists import times_of, trials_of
-    from pyrometer.statistics.treatments import account
+    from pyrometer.statistics.treatments import analyse
     from pyrometer.store import Run
 
     tables = [path for path in (*a, *b) if path.suffix == ".csv"]
@@ -251,7 +251,7 @@ def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
                 times.append(times_of(opened))
         sides.append(times)
     trials, doubts = trials_of(*sides)
-    made = account(trials, what="time of an iteration", unit="s", margin=margin)
+    made = analyse(trials, what="time of an iteration", unit="s", margin=margin)
     # Runs of two sides are given side by side: their order in time is not known.
     made.order.fixed = False
     made.doubts = [*doubts, *(one for one in made.doubts if one.code == "few_trials")]

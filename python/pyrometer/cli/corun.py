@@ -15,8 +15,8 @@ from pyrometer.cli.experiment_file import (
     ScaleOption,
     SeedOption,
     check_new,
+    print_report,
     reading_trials,
-    tell,
 )
 from pyrometer.terminal.console import JsonOption, err
 
@@ -117,12 +117,12 @@ def corun(
         begin(root, made)
         judge_terminal.plan(err(), made, forecast_of(made, []), brief=True)
         carry(root, retry=False)
-    told = _told(root)
+    told = _report(root)
 
     def page() -> Path:
         return write_corun(root, report=told)
 
-    tell(root, told, terminal.show, page, anything=bool(told.encounters), as_json=as_json)
+    print_report(root, told, terminal.show, page, anything=bool(told.encounters), as_json=as_json)
 
 
 def _plan(
@@ -156,7 +156,7 @@ def _plan(
     return corun_plan(found, rest, output or Path("pyrometer-runs"))
 
 
-def _told(root: Path) -> CorunReport:
+def _report(root: Path) -> CorunReport:
     from pyrometer.corun.analysis import corun_report
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal

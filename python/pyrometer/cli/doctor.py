@@ -47,7 +47,7 @@ def doctor(
     """
     from pyrometer.collect import doctor as examiner
 
-    findings = [*examiner.examine(Path.cwd(), os.environ), *left_groups(), *left_settings()]
+    findings = [*examiner.examine(Path.cwd(), os.environ), *leftover_groups(), *leftover_settings()]
     show(findings, common.human(as_json))
     data = examiner.as_data(findings)
     if card:
@@ -63,7 +63,7 @@ def doctor(
         raise typer.Exit(3)
 
 
-def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
+def leftover_groups(folders: Sequence[str] | None = None) -> list[Finding]:
     """Find control groups that dead runs left behind; none is no finding.
 
     Parameters
@@ -77,11 +77,11 @@ def left_groups(folders: Sequence[str] | None = None) -> list[Finding]:
     found = cgroup.leftovers(cgroup.mounted() if folders is None else folders, below=True)
     if not found:
         return []
-    reason = f"left behind by runs that have ended: {cgroup.told(found)}"
+    reason = f"left behind by runs that have ended: {cgroup.described(found)}"
     return [Finding("cgroup_leftovers", None, False, reason, cgroup.removal(found))]
 
 
-def left_settings(records: Path | None = None, root: Path = Path("/")) -> list[Finding]:
+def leftover_settings(records: Path | None = None, root: Path = Path("/")) -> list[Finding]:
     """Find settings of the kernel that dead probes or runs left changed; none is no finding.
 
     Parameters

@@ -46,7 +46,7 @@ def reading_trials() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, of: status.update(f"reading trials: {done} of {of}")
 
 
-def tell(
+def print_report(
     root: Path,
     made: TrialsReport,
     show: Callable[[Any, Any], None],

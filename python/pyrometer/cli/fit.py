@@ -106,7 +106,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Fit Amdahl, Gustafson, USL and Ernest side by side; find the knee; predict with intervals."""
-    from pyrometer.scaling.analysis import Question, account
+    from pyrometer.scaling.analysis import Question, analyse
     from pyrometer.scaling.terminal import show
 
     columns = {
@@ -117,7 +117,7 @@ def fit(
     if beside is not None:
         rows = _joined(rows, beside, bandwidth)
     attainable, error = _limit(limit, bandwidth)
-    made = account(
+    made = analyse(
         rows,
         kind,
         Question(

@@ -78,11 +78,11 @@ def flame(
             "pyrometer flame RUN… --against RUN…",
         )
     from pyrometer.flame.page import write_flame
-    from pyrometer.flame.selection import Asked
+    from pyrometer.flame.selection import Selection
     from pyrometer.flame.terminal import show_flame
 
     names = tuple(name.strip() for name in by.split(",") if name.strip())
-    made = write_flame(run[0], output, Asked(event, names, iteration))
+    made = write_flame(run[0], output, Selection(event, names, iteration))
     show_flame(human(as_json), made)
     if as_json:
         emit_json(made)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import tell_made
+from pyrometer.cli.common import print_ingested
 from pyrometer.terminal.console import JsonOption, err
 
 app = typer.Typer()
@@ -52,4 +52,4 @@ def import_(
 
     with err().status("reading profiles"):
         report = import_profiles(files, output, kind, event, unit)
-    tell_made(report, "pyrometer/import/1", output, "flame", as_json)
+    print_ingested(report, "pyrometer/import/1", output, "flame", as_json)

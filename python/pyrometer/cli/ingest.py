@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import tell_made
+from pyrometer.cli.common import print_ingested
 from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()
@@ -45,4 +45,4 @@ def ingest(
             raise UsageError("several event logs need a folder", "pyrometer ingest LOG… -o DIR")
         folder = out or cache_folder(logs[0])
         report = ingest_eventlogs(logs, folder)
-    tell_made(report, "pyrometer/ingest/1", folder, "show", as_json)
+    print_ingested(report, "pyrometer/ingest/1", folder, "show", as_json)

@@ -16,8 +16,8 @@ from pyrometer.cli.experiment_file import (
     ScaleOption,
     SeedOption,
     SettingsOption,
+    print_report,
     reading_trials,
-    tell,
 )
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, err
@@ -107,13 +107,13 @@ def layout(
         if dry_run:
             return
         carry(root, retry=False)
-    made = _told(root)
+    made = _report(root)
 
     def page() -> Path:
         keep_layouts(root, made)
         return write_experiment(root)
 
-    tell(root, made, terminal.show, page, anything=bool(made.layouts), as_json=as_json)
+    print_report(root, made, terminal.show, page, anything=bool(made.layouts), as_json=as_json)
 
 
 def _file(
@@ -129,7 +129,7 @@ def _file(
     from pyrometer.cli.experiment_file import setting
     from pyrometer.experiments.plan.source import experiment_text
     from pyrometer.experiments.run.planned import host_facts
-    from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_places, layouts, treatment
+    from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_placements, layouts, treatment
 
     host = _this_host()
     whole = slots or host.cpus
@@ -137,7 +137,9 @@ def _file(
     heap = _size(memory) if memory else SLOT_HEAP * whole
     if memory is None and total:
         heap = min(heap, int(HEAP_SHARE * total))
-    wanted = [one.strip().upper() for one in places.split(",")] if places else default_places(host)
+    wanted = (
+        [one.strip().upper() for one in places.split(",")] if places else default_placements(host)
+    )
     made, out = layouts(host, wanted, _counts(jvms), whole, heap)
     for one in out:
         err().print(f"left out: {one}", markup=False, soft_wrap=True)
@@ -178,7 +180,7 @@ def _size(text: str) -> int:
         raise UsageError(error.message, "--memory 4g") from None
 
 
-def _told(root: Path) -> LayoutReport:
+def _report(root: Path) -> LayoutReport:
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal
     from pyrometer.layouts.analysis import layout_report

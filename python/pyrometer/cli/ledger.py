@@ -13,7 +13,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
-    from pyrometer.accounts.ledger.report import Asked
+    from pyrometer.accounts.ledger.report import Request
 
 
 app = typer.Typer()
@@ -99,7 +99,7 @@ def ledger(
             raise UsageError(
                 "give one run, or two sides", "pyrometer ledger RUN… --against RUN… compares them"
             )
-        asked = _asked(by, stage, sql, task, top)
+        asked = _request(by, stage, sql, task, top)
         with Run.open(run[0]) as opened, err().status("adding up"):
             made = ledger_report(opened, window, asked)
     if as_json:
@@ -108,22 +108,22 @@ def ledger(
         terminal.ledger(human(as_json), made, view=view, depth=depth)
 
 
-def _asked(
+def _request(
     by: Literal["iteration", "sql", "stage", "operator", "task"] | None,
     stage: int | None,
     sql: int | None,
     task: str | None,
     top: int,
-) -> Asked:
-    from pyrometer.accounts.ledger.report import Asked
+) -> Request:
+    from pyrometer.accounts.ledger.report import Request
     from pyrometer.accounts.ledger.sums import Only
 
     if task is None:
-        return Asked(by=by, only=Only(stage_id=stage, sql_id=sql), most=top)
+        return Request(by=by, only=Only(stage_id=stage, sql_id=sql), most=top)
     if by or sql is not None:
         raise UsageError("--task cannot be combined with --by or --sql")
     if task == SLOWEST:
-        return Asked(only=Only(stage_id=stage), slowest=True)
+        return Request(only=Only(stage_id=stage), slowest=True)
     if not task.isdecimal():
         raise UsageError(f"--task {task}: neither a task ID nor {SLOWEST}")
-    return Asked(only=Only(stage_id=stage, task_attempt_id=int(task)), slowest=True)
+    return Request(only=Only(stage_id=stage, task_attempt_id=int(task)), slowest=True)

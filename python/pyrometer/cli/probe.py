@@ -87,7 +87,7 @@ def ticking(what: str) -> Iterator[Callable[[float], None]]:
         yield lambda gone: status.update(f"{what} for {gone:.0f} s; Ctrl-C ends it")
 
 
-def observe_and_tell(
+def observe_and_print(
     verb: str,
     what: str,
     observe: Callable[..., Observed],
@@ -115,10 +115,10 @@ def observe_and_tell(
         observed = observe(
             seconds=length, run_dir=output, tick=tick, watch=Notes(), report=not no_report
         )
-    tell(observed, f"pyrometer/{verb}/1", as_json)
+    print_observed(observed, f"pyrometer/{verb}/1", as_json)
 
 
-def tell(observed: Observed, schema: str, as_json: bool) -> None:
+def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
     """Print what came, and where it is."""
     from pyrometer.summary import terminal
 
@@ -197,7 +197,7 @@ def probe(
     if tier not in TIERS:
         raise UsageError(f"--tier {tier}: unknown tier", f"one of {', '.join(TIERS)}")
     pids = list(dict.fromkeys([*pid, *(more or ())]))
-    observe_and_tell(
+    observe_and_print(
         "probe",
         f"observing process {', '.join(map(str, pids))}",
         partial(observe, pids, annotation=annotate, hz=hz, tier=None if tier == "auto" else tier),

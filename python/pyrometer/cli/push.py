@@ -84,7 +84,7 @@ def push(
     from pyrometer.push.delivery import Delivery, Patience
     from pyrometer.push.follower import Follower, Names
     from pyrometer.push.options import make_server, read_settings
-    from pyrometer.push.sent import Account
+    from pyrometer.push.sent import Sent
     from pyrometer.store.manifest import read_manifest
     from pyrometer.store.paths import RunPaths
 
@@ -92,7 +92,7 @@ def push(
     settings = read_settings(label, every, by)
     manifest = read_manifest(run)
     paths = RunPaths(run)
-    account = Account(paths.raw, server.address, tenant)
+    account = Sent(paths.raw, server.address, tenant)
     delivery = Delivery(server, account, Patience(), say)
     workload = manifest.workload.name or (manifest.workload.command or ["spark"])[0]
     names = Names(manifest.run_id, Path(workload).name)

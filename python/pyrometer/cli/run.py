@@ -124,7 +124,7 @@ def make_trial(
     UsageError
         Unknown workload, factor, level, profile, scale or tier.
     """
-    from pyrometer.collect.launch.launch import is_own_command, own_factors
+    from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
     from pyrometer.collect.probes.os import TIERS
     from pyrometer.collect.probes.profile import parse_profile
     from pyrometer.trial.factors import parse_treatment
@@ -138,8 +138,8 @@ def make_trial(
     parse_profile(profile)
     if tier not in TIERS:
         raise UsageError(f"--tier {tier}: unknown tier", f"one of {', '.join(TIERS)}")
-    own = {} if is_command else own_factors(what[0])
-    once = not is_command and is_own_command(what[0])
+    own = {} if is_command else factors_of_workload(what[0])
+    once = not is_command and is_workload_command(what[0])
     return Trial(
         name=None if is_command else what[0],
         command=tuple(what) if is_command else (),

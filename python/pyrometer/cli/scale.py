@@ -16,8 +16,8 @@ from pyrometer.cli.experiment_file import (
     ScaleOption,
     SeedOption,
     SettingsOption,
+    print_report,
     reading_trials,
-    tell,
 )
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption
@@ -93,13 +93,13 @@ def scale(
              "iterations": iterations, "seed": seed, "guard": {"policy": guard}},
         )  # fmt: skip
         carry(root, retry=False)
-    made = _told(root, wanted)
+    made = _report(root, wanted)
 
     def page() -> Path:
         keep_curve(root, made)
         return write_experiment(root)
 
-    tell(root, made, terminal.show_curve, page, anything=bool(made.levels), as_json=as_json)
+    print_report(root, made, terminal.show_curve, page, anything=bool(made.levels), as_json=as_json)
 
 
 def _begin(
@@ -129,7 +129,7 @@ def _begin(
     begin_written(root, scaling_file(workload, over, chosen, shared, **keys))
 
 
-def _told(root: Path, predict: list[float]) -> CurveReport:
+def _report(root: Path, predict: list[float]) -> CurveReport:
     from pyrometer.collect.host.card import threads_per_core
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal

@@ -110,7 +110,7 @@ def simulate(
 ) -> None:
     """Schedule the tasks of a run on other clusters: elapsed time, bounds, waste, cost, error."""
     from pyrometer.simulation import terminal
-    from pyrometer.simulation.analysis import PERCENTS, Question, account, read_prices
+    from pyrometer.simulation.analysis import PERCENTS, Question, analyse, read_prices
     from pyrometer.store import Run
 
     fit = None if contention is None else _fit(contention, cpus)
@@ -136,7 +136,7 @@ def simulate(
         chosen, measured = _measured(run[0], opened, window, application)
         _know_stages(measured, ask.stretch)
         law, doubts = _contention(opened, measured, chosen.name, fit, cpus)
-        made = account(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
+        made = analyse(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
     if as_json:
         emit_json(made)
     else:

@@ -19,7 +19,7 @@ from pyrometer.accounts.window import open_scope
 from pyrometer.core.estimate import Estimate
 from pyrometer.corun.schema import Advice, Contention, Growth, RoleGrowth, Way, WayReport
 from pyrometer.statistics.power import ALPHA
-from pyrometer.statistics.treatments import PairReport, Trial, account
+from pyrometer.statistics.treatments import PairReport, Trial, analyse
 from pyrometer.statistics.two import geometric_mean_of, student
 from pyrometer.store import Run
 
@@ -162,7 +162,7 @@ def contention(alone: Sequence[Spent], beside: Sequence[Spent], slower: bool) ->
         ipc=geometric_mean_of(ratios) if len(ratios) == len(pairs) else None,
         ipc_reason=next((one.ipc_reason for pair in pairs for one in pair if not one.ipc), None),
     )
-    made.told = _told(made) if slower else "not surely slower: there is nothing to explain"
+    made.told = _sentence(made) if slower else "not surely slower: there is nothing to explain"
     return made
 
 
@@ -197,7 +197,7 @@ def _more(pairs: Pairs, name: str, asked: int) -> tuple[float, Estimate, bool]:
     return alone, student(more), careful.low is not None and careful.low > 0
 
 
-def _told(found: Contention) -> str:
+def _sentence(found: Contention) -> str:
     sure = {one.name: one for one in found.grown if one.sure and (one.share or 0) >= NAMED}
     if not sure:
         return "what they contend for is unknown: no row of the ledger certainly grew"
@@ -290,7 +290,7 @@ def advice(members: Sequence[str], times: Times, margin: float) -> Advice:
         for block, found in enumerate(zip(*spans.values(), strict=True))
         for way, span in zip(spans, found, strict=True)
     ]
-    pairs = account(trials, what="makespan", unit="s", margin=margin, names=list(spans)).pairs
+    pairs = analyse(trials, what="makespan", unit="s", margin=margin, names=list(spans)).pairs
     beaten = {pair.a if pair.verdict == "faster" else pair.b for pair in pairs if _sure(pair)}
     best = [way for way in spans if way not in beaten]
     return Advice(

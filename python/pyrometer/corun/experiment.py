@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyrometer import __version__
 from pyrometer.collect.host.facts import written
-from pyrometer.collect.launch.launch import is_own_command, own_factors
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.corun.plan import Member, Party
@@ -104,7 +104,7 @@ def _check(workloads: Sequence[str], experiment: Experiment) -> None:
     parse_profile(experiment.profile)
     for one in workloads:
         parse_scale(registry.get(one), experiment.scale)
-        if is_own_command(one):
+        if is_workload_command(one):
             raise UsageError(f"{one} is a command: it has no iterations that could be repeated")
 
 
@@ -112,11 +112,11 @@ def _treatments(party: Party, folder: Path) -> list[tuple[PlannedTreatment, str 
     """Make what each member of a party goes through, and on which CPUs of its own."""
     return [
         (_treatment(party, member, cpus, folder), cpus)
-        for member, cpus in zip(party.members, _places(party), strict=True)
+        for member, cpus in zip(party.members, _cpu_sets(party), strict=True)
     ]
 
 
-def _places(party: Party) -> list[str | None]:
+def _cpu_sets(party: Party) -> list[str | None]:
     """Give each member its CPUs, where they have their own."""
     if not party.own_cpus:
         return [None] * len(party.members)
@@ -146,7 +146,9 @@ def _treatment(party: Party, member: Member, cpus: str | None, folder: Path) -> 
     if party.neighbour:
         levels["co.run"] = party.neighbour
     asked = {**levels, **({"host.cpus": cpus} if cpus else {})}
-    parsed = parse_treatment([f"{k}={v}" for k, v in asked.items()], own_factors(member.workload))
+    parsed = parse_treatment(
+        [f"{k}={v}" for k, v in asked.items()], factors_of_workload(member.workload)
+    )
     company = Company(
         member=member.name,
         workload=member.workload,

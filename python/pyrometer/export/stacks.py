@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from pyrometer.attribution.samples import define_told
+from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.core.errors import UsageError
 from pyrometer.flame.facts import DIMENSIONS, EVENTS, NUMBERS, SAMPLES, define_samples
 from pyrometer.store import Run
@@ -115,7 +115,7 @@ class Stacks:
             )
         self.unit = units[self.event]
         if {*self.by, *self.labels} & _TOLD and self.run.tables.has("plan_nodes"):
-            define_told(Scope(self.run, choose(self.run, APPLICATION)))
+            define_stack_labels(Scope(self.run, choose(self.run, APPLICATION)))
         define_samples(self.run.tables)
         self._define_chosen()
 

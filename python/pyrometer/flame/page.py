@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from pyrometer.attribution.samples import define_told
+from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.flame.facts import FOLDED
 from pyrometer.flame.pack import Folded, fold, pack_flame
-from pyrometer.flame.selection import Asked, Chosen
+from pyrometer.flame.selection import Chosen, Selection
 from pyrometer.flame.tree import Ints
 from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
@@ -246,7 +246,7 @@ MAX_FACTS = 1_000_000
 
 
 def write_flame(
-    run: str | Path, path: str | Path | None = None, asked: Asked | None = None
+    run: str | Path, path: str | Path | None = None, asked: Selection | None = None
 ) -> FlameView:
     """Write the page, and add up what it opens with.
 
@@ -266,7 +266,7 @@ def write_flame(
         file cannot be written.
     """
     target = Path(path) if path is not None else Path(run) / "flame.html"
-    asked = asked or Asked()
+    asked = asked or Selection()
     with Run.open(run) as opened:
         tables = opened.tables
         none = UsageError(
@@ -277,14 +277,14 @@ def write_flame(
             raise none
         window = next((w for w in windows(opened) if w.name == MEASURED), None)
         measured = window.iterations if window else ()
-        define_told(Scope(opened, choose(opened, APPLICATION)))
+        define_stack_labels(Scope(opened, choose(opened, APPLICATION)))
         pack, deep = Pack(), Pack()
         folded = fold(tables, MAX_FACTS)
         if folded is None:
             raise none
         flame = pack_flame(tables, folded, pack, find_axis(tables, opened.facts()), deep)
         chosen = asked.settled(tables, measured)
-        if asked != Asked():
+        if asked != Selection():
             flame["opening"] = chosen.link(measured)
         made = view_of(tables, folded, chosen, str(run), flame["note"])
         apps = tables.records("SELECT app_name, spark_version FROM apps")

@@ -24,7 +24,7 @@ _BOTH = "(event = 'cpu' OR (event = '{off}' AND state IS DISTINCT FROM 'running'
 
 
 @dataclass(frozen=True)
-class Asked:
+class Selection:
     """Which samples, and in which order of dimensions.
 
     Attributes

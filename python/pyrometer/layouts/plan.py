@@ -114,7 +114,7 @@ def split(place: str) -> tuple[int, str]:
     )
 
 
-def default_places(host: Host) -> list[str]:
+def default_placements(host: Host) -> list[str]:
     """Give the places to compare: nodes where there are several, else parts of the CPUs.
 
     With one node, ``1B`` is among them: the plan says what this host lacks for it.

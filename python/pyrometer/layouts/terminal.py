@@ -31,7 +31,7 @@ def show(console: Any, made: LayoutReport) -> None:
     headline(console, made.workload, made)
     if made.layouts:
         _layouts(console, made)
-        _places(console, made)
+        _placements(console, made)
         _changes(console, made)
     left_out(console, made.left_out)
     doubts(console, made.doubts)
@@ -72,7 +72,7 @@ def _executors(one: LayoutResult) -> str:
     return f"trial {last.trial}: {'; '.join(shown)}"
 
 
-def _places(console: Any, made: LayoutReport) -> None:
+def _placements(console: Any, made: LayoutReport) -> None:
     for one in made.places:
         console.print(_best(one), markup=False, soft_wrap=True)
     console.print()

@@ -16,7 +16,7 @@ from pyrometer.collect.attach.observe import (
     closed_name,
     configured_log,
     local_folder,
-    observe_beside,
+    observe_running,
     open_log,
     open_record,
     part_of,
@@ -92,7 +92,7 @@ def probe(
             # A child may have it: that is told at the end.
             watch.note(f"not in process {pids[0]} itself: {reasons[0]}")
     record = open_record(pids, "probe", run_dir, [os_probe], notes)
-    reason = observe_beside(record, [os_probe], pids, seconds, tick)
+    reason = observe_running(record, [os_probe], pids, seconds, tick)
     for entry in record.manifest.probes:
         if "was never read" in (entry.reason or ""):
             record.doubt("annotation_unread", f"{entry.reason}.")
@@ -136,7 +136,7 @@ def attach(
     record.manifest.versions.update(
         java=properties.get("java.version"), jvm=properties.get("java.vm.version")
     )
-    reason = observe_beside(record, probes, [pid], seconds, tick)
+    reason = observe_running(record, probes, [pid], seconds, tick)
     logs = _event_logs(record, part, properties, log)
     polled = next((probe for probe in probes if isinstance(probe, PolledTasks)), None)
     if polled is not None:

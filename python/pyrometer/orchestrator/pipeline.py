@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.launch import (
     Launch,
-    is_own_command,
+    is_workload_command,
     launch_command,
-    launch_own,
     launch_workload,
+    launch_workload_command,
 )
 from pyrometer.collect.launch.observe import Silent, Watch, observe
 from pyrometer.collect.launch.process import Ending
@@ -156,8 +156,8 @@ def prepare(trial: Trial, probes: Sequence[Probe], record: Record, watch: Watch)
     with record.phase("prepare"):
         if trial.name is None:
             return launch_command(trial, needs, record.paths)
-        if is_own_command(trial.name):
-            return launch_own(trial, needs, record.paths)
+        if is_workload_command(trial.name):
+            return launch_workload_command(trial, needs, record.paths)
         return launch_workload(trial, needs, record.paths, watch.progress)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyrometer.push.profiles import Profile
-from pyrometer.push.sent import Account, Progress
+from pyrometer.push.sent import Progress, Sent
 from pyrometer.push.server import Answer, Server, message
 
 __all__ = ["Delivery", "Note", "Patience"]
@@ -69,7 +69,7 @@ class Delivery:
         It did not; nothing more is sent.
     """
 
-    def __init__(self, server: Server, account: Account, patience: Patience, note: Note) -> None:
+    def __init__(self, server: Server, account: Sent, patience: Patience, note: Note) -> None:
         self.server, self.account, self.patience, self.note = server, account, patience, note
         self.stop = threading.Event()
         self.gave_up = False

@@ -19,7 +19,7 @@ from pyrometer.push.delivery import Delivery
 from pyrometer.push.options import Settings, Window
 from pyrometer.push.profiles import Profile, profiles
 from pyrometer.push.recording import Chunk, Recording, TaskLog
-from pyrometer.push.sent import Account, Progress
+from pyrometer.push.sent import Progress, Sent
 from pyrometer.store.manifest import Launcher, keeper_alive
 from pyrometer.store.paths import RunPaths
 
@@ -94,7 +94,7 @@ class Follower:
         self._seen: dict[str, tuple[int, float]] = {}
 
     @property
-    def account(self) -> Account:
+    def account(self) -> Sent:
         """What was sent."""
         return self.delivery.account
 

@@ -211,7 +211,7 @@ def _label(tables: Tables, window: Window, settings: Settings) -> None:
     )
     for name in ("stage", "operator", "sql"):
         if name in settings.by:
-            _bound(tables, name, settings.limit(name))
+            _limited(tables, name, settings.limit(name))
     tables.define(
         "labelled",
         "SELECT event, slice, unit, java_stack, sum(weight)::BIGINT AS weight, count(*) AS n"
@@ -219,7 +219,7 @@ def _label(tables: Tables, window: Window, settings: Settings) -> None:
     )
 
 
-def _bound(tables: Tables, name: str, limit: int) -> None:
+def _limited(tables: Tables, name: str, limit: int) -> None:
     tables.define(
         "told_next",
         f"WITH sums AS (SELECT event, slice, {name}, sum(weight) AS weight FROM told"

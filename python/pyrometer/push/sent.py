@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from pyrometer.core.errors import UsageError
 
-__all__ = ["Account", "Progress"]
+__all__ = ["Progress", "Sent"]
 
 SCHEMA = "pyrometer/push/1"
 # Delays that are kept for their median, the latest.
@@ -59,7 +59,7 @@ class Progress:
         self.done = []
 
 
-class Account:
+class Sent:
     """Progress and sums of all that was sent from one run to one server.
 
     Parameters

@@ -255,7 +255,7 @@ def build(
         Ledgers of stages and what is below them (`pyrometer.accounts.ledger.parts.ledger_walk`).
     """
     cuts: list[str] = []
-    shown = _bound(summary, cuts)
+    shown = _truncated(summary, cuts)
     timeline_pack, flame_pack = Pack(), Pack()
     if tables is None:
         timeline: dict[str, Any] = {"reason": "The tables of this run cannot be read."}
@@ -270,7 +270,7 @@ def build(
         "figures": key_figures(summary),
         "summary": shown,
         "ledger_walk": _cut_texts(walked),
-        "characterisation": _bound_queries(characterisation, cuts),
+        "characterisation": _truncated_queries(characterisation, cuts),
         "manifest": _environment(manifest),
         "timeline": timeline | {"columns": timeline_pack.directory},
         "flame": flame | {"columns": flame_pack.directory},
@@ -281,7 +281,7 @@ def build(
     return ReportData(title, clean, packs)
 
 
-def _bound(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
+def _truncated(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
     shown = dict(summary)
     stages = list(summary.get("stages") or [])
     if len(stages) > MAX_STAGES:
@@ -289,7 +289,7 @@ def _bound(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
         stages = sorted(stages, key=_task_time, reverse=True)[:MAX_STAGES]
         stages.sort(key=lambda s: (s.get("app_index") or 0, s.get("stage_id") or 0))
     shown["stages"] = stages
-    shown["sql"] = _bound_sql(list(summary.get("sql") or []), cuts)
+    shown["sql"] = _truncated_sql(list(summary.get("sql") or []), cuts)
     for key, value in shown.items():
         if isinstance(value, list) and len(value) > MAX_LIST:
             cuts.append(f"{key}: the first {MAX_LIST:,} of {len(value):,}")
@@ -297,7 +297,7 @@ def _bound(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
     return {key: _cut_texts(value) for key, value in shown.items()}
 
 
-def _bound_queries(found: Mapping[str, Any] | None, cuts: list[str]) -> Any:
+def _truncated_queries(found: Mapping[str, Any] | None, cuts: list[str]) -> Any:
     parts = list((found or {}).get("parts") or [])
     if len(parts) > MAX_STAGES:
         cuts.append(f"queries: the first {MAX_STAGES:,} of {len(parts):,}")
@@ -310,7 +310,7 @@ def _task_time(stage: Mapping[str, Any]) -> int:
     )
 
 
-def _bound_sql(executions: list[dict[str, Any]], cuts: list[str]) -> list[dict[str, Any]]:
+def _truncated_sql(executions: list[dict[str, Any]], cuts: list[str]) -> list[dict[str, Any]]:
     """Plans of the longest executions; the others keep their row without a plan."""
     heaviest = sorted(
         range(len(executions)), key=lambda i: -(executions[i].get("duration_ns") or 0)

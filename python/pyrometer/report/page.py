@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrometer.accounts.ledger.parts import ledger_walk, walk
 from pyrometer.accounts.window import open_scope
-from pyrometer.attribution.samples import define_told
+from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.characterise.queries import characterise
 from pyrometer.core.errors import UsageError
 from pyrometer.pages.page import ReportData, write_page
@@ -33,7 +33,7 @@ def page_data(scope: Scope, made: Summary) -> ReportData:
     run = scope.run
     shown = made.model_dump(mode="json", by_alias=True)
     walked = ledger_walk(walk(scope))
-    define_told(Scope(run, choose(run, APPLICATION)))
+    define_stack_labels(Scope(run, choose(run, APPLICATION)))
     return build(shown, run.facts(), run.tables, _queries(run), walked)
 
 

@@ -49,7 +49,7 @@ class Question:
     limit_sd: float = 0.0
 
 
-def account(
+def analyse(
     observations: Sequence[Observation],
     kind: Kind,
     ask: Question,

@@ -27,7 +27,7 @@ from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import Measures, TrialsReport, in_none
-from pyrometer.scaling.analysis import Question, account
+from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.scaling.plan import SLOTS, WORKERS, level_number
 from pyrometer.scaling.schema import FitReport
 from pyrometer.scaling.simulated import simulated, sized
@@ -260,7 +260,7 @@ def curve_report(
     else:
         rows = [_observation(factor, varied[one.treatment], one, its) for one, its in trials]
         simulator = simulated(ready, factor, predict)
-        made.fit = account(
+        made.fit = analyse(
             rows, "elapsed", _question(plan, trials, predict, cores),
             source=plan.name, workers=factor, what="s",
             beside={"simulator": simulator},

@@ -178,7 +178,7 @@ class Question:
     seed: int = 0
 
 
-def account(
+def analyse(
     measured: Measured,
     window: Window,
     run_dir: str,
@@ -191,7 +191,7 @@ def account(
     made = calibrate(measured, contention)
     drawn = draw_errors(made.measured_ns, made.simulated_ns, len(made.graph.after), ask.seed)
     shapes = [Shape(percent / 100) for percent in ask.percents]
-    shapes += _asked(measured, ask)
+    shapes += _requested(measured, ask)
     found = _schedules(made, shapes, ask, drawn, contention)
     levels = [_level(made, *one, ask.prices) for one in zip(shapes, found, strict=True)]
     bounds = _bounds(made)
@@ -216,7 +216,7 @@ def account(
     )
 
 
-def _asked(measured: Measured, ask: Question) -> list[Shape]:
+def _requested(measured: Measured, ask: Question) -> list[Shape]:
     if ask.executors is None and ask.cores is None:
         return []
     most = most_slots(measured.executors)

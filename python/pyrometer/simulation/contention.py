@@ -28,7 +28,7 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
-from pyrometer.accounts.ledger.report import Asked, ledger_report
+from pyrometer.accounts.ledger.report import Request, ledger_report
 from pyrometer.accounts.ledger.sums import Only
 from pyrometer.simulation.measured import Floats, Measured
 from pyrometer.simulation.queries import SIDE_BY_SIDE
@@ -265,7 +265,7 @@ def of_ledger(
     if cpus is None:
         return None, "the CPUs of the host are not known: only an event log"
     stages = ledger_report(
-        run, window, Asked(by="stage", only=Only(), most=max(1, len(measured.stages)))
+        run, window, Request(by="stage", only=Only(), most=max(1, len(measured.stages)))
     )
     times: dict[tuple[int, int], StageTime] = {}
     for group in stages.groups:

@@ -34,9 +34,9 @@ from pyrometer.simulation.scheduler import (
     Calibrated,
     calibrate,
     doubts_of,
+    graph_doubts,
     of_runs,
     schedules,
-    told,
     without_runs,
 )
 from pyrometer.simulation.schema import LeftOut, LeftOutReport
@@ -168,12 +168,12 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
         If no run is left, or all are of one level.
     """
     if not runs:
-        raise UsageError(f"no run can be simulated: {told(refused)}", refused[0].remedy)
+        raise UsageError(f"no run can be simulated: {graph_doubts(refused)}", refused[0].remedy)
     levels: dict[Size, list[Sized]] = defaultdict(list)
     for run in runs:
         levels[run.size].append(run)
     if len(levels) < 2:
-        without = f" ({told(refused)})" if refused else ""
+        without = f" ({graph_doubts(refused)})" if refused else ""
         raise UsageError(
             f"the runs are all of one size: no level can be left out{without}",
             "give runs of other numbers of slots or CPUs, as `pyrometer scale` makes them",

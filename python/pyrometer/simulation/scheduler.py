@@ -333,10 +333,10 @@ def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
     if not refused:
         return []
     of = f"{len(refused)} of {len(refused) + kept_count} runs"
-    return [schema.doubt("simulation_without", f"{of}: {told(refused)}")]
+    return [schema.doubt("simulation_without", f"{of}: {graph_doubts(refused)}")]
 
 
-def told(refused: Sequence[UsageError]) -> str:
+def graph_doubts(refused: Sequence[UsageError]) -> str:
     """Name the runs that have no part in it, with the reasons."""
     more = f"; and {len(refused) - MOST_TOLD} more" if len(refused) > MOST_TOLD else ""
     return "; ".join(one.message for one in refused[:MOST_TOLD]) + more

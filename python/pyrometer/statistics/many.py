@@ -141,7 +141,7 @@ def all_pairs(values: Mapping[str, Sequence[float]], level: float = LEVEL) -> li
     return made
 
 
-def beside_control(
+def against_control(
     values: Mapping[str, Sequence[float]], control: str, level: float = LEVEL, seed: int = 0
 ) -> list[Pair]:
     """Compare each treatment with the control (Dunnett 1955), on logarithms.

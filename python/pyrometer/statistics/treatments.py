@@ -15,7 +15,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.schema import doubt
 from pyrometer.statistics.blocks import autocorrelation, drift, order_fixed, paired, residuals
-from pyrometer.statistics.many import adjusted, all_pairs, beside_control
+from pyrometer.statistics.many import adjusted, against_control, all_pairs
 from pyrometer.statistics.power import detectable
 from pyrometer.statistics.two import Verdict, compare, judge, logs, mean_of, pooled_sd
 from pyrometer.statistics.welch import WelchAsGiven, welch_as_given
@@ -89,7 +89,7 @@ class CompareReport(BaseModel):
     doubts: list[Doubt] = Field(default_factory=list)
 
 
-def account(
+def analyse(
     trials: Sequence[Trial],
     *,
     what: str,
@@ -216,7 +216,7 @@ def _correct(
         pair.verdict = judge(pair.change, p, same_p, pair.margin)
     if len(made) < 2 or any(len(one) < 2 for one in values.values()):
         return
-    together = all_pairs(values) if control is None else beside_control(values, control)
+    together = all_pairs(values) if control is None else against_control(values, control)
     for pair, one in zip(made, together, strict=True):
         pair.change_of_all = one.change
 

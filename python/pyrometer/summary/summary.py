@@ -26,10 +26,10 @@ from pyrometer.accounts.waits.off_cpu import waits
 from pyrometer.accounts.window import facts, open_scope
 from pyrometer.attribution.operators import (
     across_executions,
+    attribution_shares,
     categories,
     helpers,
     operators,
-    told,
     too_large_to_compile,
 )
 from pyrometer.attribution.plan_match import unnumbered
@@ -242,7 +242,7 @@ def summarise(scope: Scope) -> Summary:
         operators=used,
         unmapped=unmapped,
         helpers=helpers(scope),
-        told=told(attribution(scope)),
+        told=attribution_shares(attribution(scope)),
         too_large_to_compile=too_large_to_compile(scope),
         categories=with_workers(categories(scope), workers.in_tasks_ns),
         cpu=process,
@@ -261,12 +261,12 @@ def summarise(scope: Scope) -> Summary:
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],
     )
-    made.doubts += own_doubts(scope, made)
+    made.doubts += analysis_doubts(scope, made)
     made.verdict = verdict(made)
     return made
 
 
-def own_doubts(scope: Scope, made: Summary) -> list[Doubt]:
+def analysis_doubts(scope: Scope, made: Summary) -> list[Doubt]:
     """Doubts that only the analysis can raise."""
     found = []
     view = made.ledger.slot_view

@@ -120,7 +120,7 @@ class LiveDisplay:
             self._live.update(what, refresh=True)
 
 
-def made_so_far(what: str, done: int, total: int) -> str:
+def progress_line(what: str, done: int, total: int) -> str:
     """Tell how far the making of data is.
 
     Examples
@@ -161,7 +161,7 @@ class Progress(LiveDisplay):
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Show how far the making of data is."""
-        self._show(made_so_far(what, done, total))
+        self._show(progress_line(what, done, total))
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
         """Show which iteration runs."""

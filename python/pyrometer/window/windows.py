@@ -113,7 +113,7 @@ def windows(run: Run) -> list[Window]:
 
     A bare command is one iteration, and its only window is the application.
     """
-    application = Window(APPLICATION, (), _application(run), _beside(run))
+    application = Window(APPLICATION, (), _application(run), _outside(run))
     done = [
         row
         for row in run.tables.records(
@@ -162,7 +162,7 @@ def choose(run: Run, name: str | None) -> Window:
     )
 
 
-def _beside(run: Run) -> bool:
+def _outside(run: Run) -> bool:
     """Whether only a part of what ran was observed."""
     return run.manifest is not None and run.manifest.profile in BESIDE
 
@@ -173,7 +173,7 @@ def _application(run: Run) -> tuple[Interval, ...]:
         " max(coalesce(end_wall_ns, last_event_wall_ns)) AS stop FROM apps"
     )
     start, stop = row.get("start"), row.get("stop")
-    if run.manifest and (start is None or stop is None or _beside(run)):
+    if run.manifest and (start is None or stop is None or _outside(run)):
         start, stop = run.manifest.started_wall_ns, run.manifest.ended_wall_ns
     if start is None or stop is None or stop < start:
         return ()

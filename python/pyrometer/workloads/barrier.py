@@ -22,7 +22,7 @@ Load = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Meeting:
+class Barrier:
     """Iterations in step: each begins when all have come to it.
 
     Parameters
@@ -83,7 +83,7 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Overlap(Meeting):
+class Overlap(Barrier):
     """Each iteration that counts runs under load of all others, from its start to its end.
 
     All begin together, or so many seconds apart; who is first runs uncounted until the last has
@@ -121,12 +121,12 @@ class Overlap(Meeting):
         """Wait for nobody: iterations are of unequal length."""
 
 
-def meeting(value: Mapping[str, Any] | None) -> Meeting | None:
+def barrier(value: Mapping[str, Any] | None) -> Barrier | None:
     """Make what a runner was told of those that run at once with it."""
     if value is None:
         return None
     where = Path(value["folder"]), value["side"], value["sides"]
     if value.get("overlap") is None:
-        return Meeting(*where)
+        return Barrier(*where)
     offset_s, last_s = value["overlap"]
     return Overlap(*where, offset_s=offset_s, last_s=last_s)

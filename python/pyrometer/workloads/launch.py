@@ -121,7 +121,7 @@ def launch_spec(
         Treatments that take turns in one JVM: on top of all else the levels of each (of the
         workload's variants, ``spark.sql.`` settings, ``cache.state``), and its iterations.
     meeting : mapping, optional
-        Where it meets those that run at once with it: see `pyrometer.workloads.barrier.meeting`.
+        Where it meets those that run at once with it: see `pyrometer.workloads.barrier.barrier`.
     progress : Progress
         Told about the making of data.
 

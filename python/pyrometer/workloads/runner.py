@@ -26,7 +26,7 @@ from typing import Any
 
 from pyrometer.core.errors import PyrometerError, UsageError, WorkloadError
 from pyrometer.workloads import canary, page_cache
-from pyrometer.workloads.barrier import Meeting, meeting
+from pyrometer.workloads.barrier import Barrier, barrier
 from pyrometer.workloads.contract import Workload, load
 from pyrometer.workloads.iterations import (
     ITERATIONS_FILE,
@@ -87,7 +87,7 @@ class Runner:
         turns: Sequence[Turn],
         log: IterationLog,
         canary_command: Sequence[str] = (),
-        met: Meeting | None = None,
+        met: Barrier | None = None,
     ) -> None:
         self._workload = workload
         self._turns = turns
@@ -203,7 +203,7 @@ def main(arguments: list[str]) -> int:
         value = json.loads(path.read_text(encoding="utf-8"))
         turns = [from_json(one) for one in value.get("turns") or [value]]
         spec, canary_command = turns[0].spec, value.get("canary") or ()
-        met = meeting(value.get("meeting"))
+        met = barrier(value.get("meeting"))
         conf, iterations, warmup = value["spark_conf"], value["iterations"], value["warmup"]
         workload = load(spec.entry)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, UsageError) as error:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.support import needs
 
-from pyrometer.cli.doctor import left_settings
+from pyrometer.cli.doctor import leftover_settings
 from pyrometer.collect.host.settings_restore import present
 from pyrometer.collect.probes.plugin import records
 
@@ -92,9 +92,9 @@ def test_a_killed_run_leaves_a_record_and_the_next_run_puts_back(tmp_path: Path)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
     assert SWAPPINESS.read_text().strip() == level
-    found = [one for one in left_settings() if "vm.swappiness" in one.reason]
+    found = [one for one in leftover_settings() if "vm.swappiness" in one.reason]
     assert len(found) == 1
     assert (found[0].remedy or "").startswith(f"echo {before} > {SWAPPINESS} && rm ")
     _run(tmp_path / "b", "--profile", "off", "--no-report", "--", "true")
     assert SWAPPINESS.read_text().strip() == before
-    assert not [one for one in left_settings() if "vm.swappiness" in one.reason]
+    assert not [one for one in leftover_settings() if "vm.swappiness" in one.reason]

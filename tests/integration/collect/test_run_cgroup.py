@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.support import needs
 
-from pyrometer.cli.doctor import left_groups
+from pyrometer.cli.doctor import leftover_groups
 from pyrometer.collect.host import cgroup
 from pyrometer.collect.host import cgroup as cgroup_left
 from pyrometer.collect.host.card import this_host
@@ -108,12 +108,12 @@ def test_a_group_of_a_dead_run_is_found_and_one_of_a_living_run_is_not(tmp_path:
     parent = Path(planned.folders[0]).parent
     dead = parent / f"{cgroup_left.PREFIX}4194304-1"
     dead.mkdir()
-    (finding,) = left_groups([str(parent)])
+    (finding,) = leftover_groups([str(parent)])
     assert finding.remedy == f"rmdir {dead}"
     with cgroup.applied(planned):
         assert not dead.exists()
         assert planned.folders[0] not in cgroup_left.leftovers([str(parent)])
-    assert left_groups([str(parent)]) == []
+    assert leftover_groups([str(parent)]) == []
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_group_that_cannot_be_removed_is_given_back_and_named(
     assert stay == list(planned.folders)
     (below / "pyrometer-agent.service").mkdir()
     (below / cgroup_left.group_name(os.getpid())).mkdir()
-    (finding,) = left_groups([str(tmp_path)])
+    (finding,) = leftover_groups([str(tmp_path)])
     assert not finding.available
     assert f"{stay[0]} (processes 4194301 4194302)" in finding.reason
     assert finding.remedy == f"kill -9 4194301 4194302; sleep 1; rmdir {stay[0]}"

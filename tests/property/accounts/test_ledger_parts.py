@@ -15,7 +15,7 @@ from tests.support.scheduler import WAKERS, add_events
 from tests.support.tables import HOST, MS, PID, Rows, StageSpec, World, mono, write_tables
 
 from pyrometer.accounts.ledger.parts import ledger_walk, walk
-from pyrometer.accounts.ledger.report import Asked, ledger_against, ledger_report
+from pyrometer.accounts.ledger.report import Request, ledger_against, ledger_report
 from pyrometer.accounts.ledger.schema import LedgerReport, Row, View
 from pyrometer.accounts.ledger.sums import Only
 from pyrometer.accounts.window import open_scope
@@ -31,7 +31,7 @@ LOG_ONLY = {"apps", "executors", "stages", "tasks", "sql_executions", "plan_node
 COUNTED = ("task", "task/on_cpu", "deserialize", "getting_result", "scheduler_delay")
 
 
-def account(rows: Rows, asked: Asked | None = None, window: str | None = None) -> LedgerReport:
+def account(rows: Rows, asked: Request | None = None, window: str | None = None) -> LedgerReport:
     with (
         tempfile.TemporaryDirectory() as folder,
         Run.open(write_tables(Path(folder), rows)) as run,
@@ -52,7 +52,7 @@ def base(events: bool = False) -> tuple[World, LedgerReport]:
             )  # fmt: skip
     if events:
         add_events(world)
-    return world, account(world.rows, Asked(by="task", most=50))
+    return world, account(world.rows, Request(by="task", most=50))
 
 
 def row(view: View, path: str) -> Row:
@@ -80,7 +80,7 @@ def test_parts_of_a_partition_add_up_to_the_whole(
     tasks: list[list[int]], by: Any, most: int
 ) -> None:
     world = World([StageSpec(t, sql_id=i % 2) for i, t in enumerate(tasks)])
-    made = account(world.rows, Asked(by=by, most=most))
+    made = account(world.rows, Request(by=by, most=most))
     assert len(made.groups) <= most + 1
     assert sum(group.tasks_count or 0 for group in made.groups) == world.task_id
     for path in (*COUNTED, "task/run_queue"):
@@ -115,7 +115,7 @@ def test_children_stay_within_their_parents() -> None:
 
 def test_a_part_closes_by_itself_and_loses_what_is_taken_from_it() -> None:
     world = World(STAGES)
-    asked = Asked(only=Only(stage_id=1))
+    asked = Request(only=Only(stage_id=1))
     before = account(world.rows, asked).slot_view
     assert abs(gap_ns(before)) < 0.01 * (before.total_ns or 0)
     mine = [r for r in world.rows["spans"] if r["stage_id"] == 1]
@@ -172,7 +172,7 @@ def test_waits_are_told_again_by_who_ended_them_and_never_added() -> None:
 def test_sums_over_a_second_leave_open_what_they_cannot_tell() -> None:
     world = World([StageSpec([300, 250, 400, 350, 300, 260])])
     add_events(world, by_second=True)
-    made = account(world.rows, Asked(by="task"))
+    made = account(world.rows, Request(by="task"))
     by_task = {g.task_attempt_id: row(g.view, "task/waiting") for g in made.groups}
     assert len(by_task) == len(world.rows["off_cpu"]) == 6
     for number, event in enumerate(world.rows["off_cpu"]):
@@ -199,7 +199,7 @@ def test_short_waits_lie_where_the_thread_runs_not_in_the_sleep_between_tasks() 
             end_mono_ns=high, count=1, off_ns=off, run_queue_ns=0, kind="sleeping", io_wait=False,
             **WAKERS[0],
         )  # fmt: skip
-    made = account(world.rows, Asked(by="task"))
+    made = account(world.rows, Request(by="task"))
     found = {group.task_attempt_id: value(group.view, "task/waiting") for group in made.groups}
     assert found[first["task_attempt_id"]] == pytest.approx(20 * MS, rel=1e-6)
     assert found[second["task_attempt_id"]] == pytest.approx(25 * MS, rel=1e-6)
@@ -225,7 +225,7 @@ def test_the_grid_of_readings_is_told_and_holds_the_truth(every: int) -> None:
     passes = [{**series[0], "scope": "probe", "name": "passes_count", "t_mono_ns": r["t_mono_ns"]}
               for r in grid]  # fmt: skip
     rows = {**world.rows, "thread_counters": others + grid, "os_series": series + passes}
-    made = account(rows, Asked(by="task"))
+    made = account(rows, Request(by="task"))
     truth = {
         r["task_attempt_id"]: round((r["end_mono_ns"] - r["start_mono_ns"]) * world.run_queue)
         for r in world.rows["spans"]
@@ -260,7 +260,7 @@ def test_the_slowest_task_is_told_by_what_it_waited_for() -> None:
     end = next(r for r in reversed(world.rows["thread_counters"]) if r["tid"] == 100)
     end["run_delay_ns"] += 600 * MS
     world.rows["tasks"][-1].update(executor_cpu_time_ns=slow["cpu_ns"], input_bytes=9_000_000)
-    found = account(world.rows, Asked(slowest=True)).slowest_task
+    found = account(world.rows, Request(slowest=True)).slowest_task
     assert found is not None
     assert found.task.task_attempt_id == 6
     assert found.middle.tasks_count == 2
@@ -274,12 +274,12 @@ def test_the_slowest_task_is_told_by_what_it_waited_for() -> None:
 
 def test_a_stage_of_one_task_has_nothing_beside_it() -> None:
     with pytest.raises(UsageError, match="others beside it"):
-        account(World([StageSpec([300])]).rows, Asked(slowest=True))
+        account(World([StageSpec([300])]).rows, Request(slowest=True))
 
 
 def test_operators_are_shares_of_the_tasks_looked_at() -> None:
     world = World(STAGES)
-    made = account(world.rows, Asked(by="operator", only=Only(stage_id=1)))
+    made = account(world.rows, Request(by="operator", only=Only(stage_id=1)))
     assert {g.operator for g in made.groups} == {"Filter", "Scan", None}
     cpu = sum(value(g.view, "on_cpu") for g in made.groups)
     assert cpu == pytest.approx(value(made.slot_view, "task/on_cpu"), abs=5)
@@ -307,7 +307,7 @@ def test_the_page_leads_from_stages_by_operators_to_tasks(tmp_path: Path) -> Non
 
 
 def test_the_slowest_task_is_held_against_who_woke_the_others() -> None:
-    found = account(base(events=True)[0].rows, Asked(slowest=True)).slowest_task
+    found = account(base(events=True)[0].rows, Request(slowest=True)).slowest_task
     assert found is not None
     woken = {row.path: row for row in found.ended_by}
     assert woken
@@ -320,7 +320,7 @@ def test_an_event_log_gives_stages_and_tasks_with_its_resolution() -> None:
     world = World(STAGES)
     rows = {k: v for k, v in world.rows.items() if k in LOG_ONLY}
     for by, attempts in (("stage", [10, 5]), ("task", [1] * 15)):
-        made = account(rows, Asked(by=by))  # type: ignore[arg-type]
+        made = account(rows, Request(by=by))  # type: ignore[arg-type]
         found = sorted((g.view.resolution_ns or 0) // MS for g in made.groups)
         assert found == sorted(attempts)
         assert all("event log alone" in (g.view.reason or "") for g in made.groups)
@@ -329,7 +329,7 @@ def test_an_event_log_gives_stages_and_tasks_with_its_resolution() -> None:
 @pytest.mark.slow
 def test_iterations_are_windows_with_their_idle_slots() -> None:
     world = World([StageSpec([100, 200], iteration=i) for i in (0, 1, 2)])
-    made = account(world.rows, Asked(by="iteration"))
+    made = account(world.rows, Request(by="iteration"))
     measured = [g for g in made.groups if g.iteration]
     for path in (*COUNTED, "idle", "idle/stage_tail"):
         assert sum(value(g.view, path) for g in measured) == pytest.approx(

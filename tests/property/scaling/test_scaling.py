@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pyrometer.scaling.analysis import Question, account
+from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.scaling.simulated import Simulated, simulated
 from pyrometer.statistics.scaling.knee import knee
 from pyrometer.statistics.scaling.laws import AMDAHL, ERNEST, GUSTAFSON, USL, fit
@@ -63,7 +63,7 @@ def test_the_order_of_rows_changes_nothing(values, order):
     mixed = list(rows)
     order.shuffle(mixed)
     ask = Question(predict=[16])
-    first, second = (account(one, "elapsed", ask, source="rows") for one in (rows, mixed))
+    first, second = (analyse(one, "elapsed", ask, source="rows") for one in (rows, mixed))
     assert first.model_dump() == second.model_dump()
 
 
@@ -77,7 +77,7 @@ def test_a_unit_of_time_changes_only_the_unit(noise, power):
     unit = 2.0**power
     ask = Question(predict=[48])
     reports = [
-        account([Observation(p, t * by) for p, t in zip(WORKERS, times, strict=True)],
+        analyse([Observation(p, t * by) for p, t in zip(WORKERS, times, strict=True)],
                 "elapsed", ask, source="rows")
         for by in (1.0, unit)
     ]  # fmt: skip
@@ -168,7 +168,7 @@ def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
             4.0: {1.0: 8.0, 2.0: 5.4, 8.0: 1.9}}  # fmt: skip
     made = Simulated(said, nearest={1.0: 2.0, 2.0: 1.0, 4.0: 2.0, 8: 4.0})
     rows = [Observation(1, 10.0), Observation(2, 5.5), Observation(4, 3.0)]
-    report = account(
+    report = analyse(
         rows, "elapsed", Question(predict=[8]), source="rows", beside={"simulator": made}
     )
     found = next(one for one in report.laws if one.name == "simulator")
@@ -186,5 +186,5 @@ def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
 def test_a_simulator_that_cannot_says_why():
     assert simulated({1.0: "no tasks", 2.0: "no tasks"}, "layout.tasks", []) == "no tasks"
     rows = [Observation(1, 10.0), Observation(2, 5.5)]
-    report = account(rows, "elapsed", Question(), source="rows", beside={"simulator": "no tasks"})
+    report = analyse(rows, "elapsed", Question(), source="rows", beside={"simulator": "no tasks"})
     assert [one.reason for one in report.laws if one.name == "simulator"] == ["no tasks"]

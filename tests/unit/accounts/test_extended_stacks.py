@@ -17,7 +17,7 @@ from pyrometer.accounts.waits.waits import waits
 from pyrometer.accounts.window import open_scope
 from pyrometer.core.estimate import Estimate
 from pyrometer.flame.page import write_flame
-from pyrometer.flame.selection import Asked
+from pyrometer.flame.selection import Selection
 from pyrometer.store import Run
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.ingest import native
@@ -138,7 +138,7 @@ def test_long_sleeps_without_stacks_and_lost_rows_are_doubted(scope: Scope) -> N
 
 def test_flame_graphs_hang_the_kernel_below_java(scope: Scope, tmp_path: Path) -> None:
     folder = scope.run.paths.root
-    made = write_flame(folder, tmp_path / "f.html", Asked("state", ("wait", "state")))
+    made = write_flame(folder, tmp_path / "f.html", Selection("state", ("wait", "state")))
     groups = {tuple(group.values): group.weight for group in made.groups}
     assert set(groups) == {
         ("lock", "sleeping"), ("timed_sleep", "sleeping"), ("block_io", "disk")

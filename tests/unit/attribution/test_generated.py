@@ -35,7 +35,12 @@ from pyrometer.attribution.generated import (
     conversion_of,
     tell,
 )
-from pyrometer.attribution.operators import across_executions, operators, told, too_large_to_compile
+from pyrometer.attribution.operators import (
+    across_executions,
+    attribution_shares,
+    operators,
+    too_large_to_compile,
+)
 from pyrometer.attribution.plan_columns import PlanColumns
 from pyrometer.attribution.plan_match import PlanNode
 from pyrometer.attribution.samples import attribution
@@ -79,7 +84,9 @@ class Shown:
 def shown(world: World, folder: Path) -> Shown:
     with Run.open(world.write(folder)) as run:
         scope = open_scope(run, None)
-        return Shown(operators(scope)[0], told(attribution(scope)), too_large_to_compile(scope))
+        return Shown(
+            operators(scope)[0], attribution_shares(attribution(scope)), too_large_to_compile(scope)
+        )
 
 
 def by_name(made: Shown | Summary) -> dict[str, Operator]:

@@ -8,7 +8,7 @@ from tests.support.tables import StageSpec, World
 
 from pyrometer.accounts.window import open_scope
 from pyrometer.attribution.plan_match import unnumbered
-from pyrometer.attribution.samples import KEY, attribution, define_told
+from pyrometer.attribution.samples import KEY, attribution, define_stack_labels
 from pyrometer.report.page import page_data
 from pyrometer.store import Run
 from pyrometer.summary.summary import summarise
@@ -28,7 +28,7 @@ def test_stacks_bear_the_operator_and_expression_that_the_account_of_operators_h
     add_source(world, 0)
     with Run.open(world.write(tmp_path)) as run:
         scope = open_scope(run, None)
-        define_told(scope)
+        define_stack_labels(scope)
         keys = " AND ".join(
             f"t.{key} IS NOT DISTINCT FROM "
             + ("(w.category = 'cast')" if key == "converts" else f"w.{key}")

@@ -14,13 +14,13 @@ from pyrometer.collect.launch import jvm_options
 from pyrometer.collect.launch.command import understand
 from pyrometer.collect.launch.jvm_options import (
     Limited,
+    described,
     expressed,
     gc_threads,
     jit_threads,
     limited,
     option_sets,
     pinned,
-    told,
 )
 from pyrometer.collect.launch.treatment import applied_here, apply_treatment
 from pyrometer.core.errors import UsageError
@@ -57,8 +57,10 @@ def test_levels_that_contradict_are_refused(given: tuple[str, ...], message: str
 def test_what_limits_would_change_is_pinned_and_said() -> None:
     two = limited(parse_treatment(["cgroup.memory=1g"]), 2)
     assert pinned(two, 16, []) == G1
-    assert "2 CPUs and 1024 MiB of memory; HotSpot would silently take its Serial" in told(two, G1)
-    assert "silently" not in told(Limited(cpus=2), G1)
+    assert "2 CPUs and 1024 MiB of memory; HotSpot would silently take its Serial" in described(
+        two, G1
+    )
+    assert "silently" not in described(Limited(cpus=2), G1)
     assert limited(parse_treatment(["cpu.quota=0.5"]), 2) == Limited(cpus=1)
     # What somebody says already is theirs.
     assert pinned(two, 16, ["-XX:+UseSerialGC"]) == ["-XX:CICompilerCount=2"]

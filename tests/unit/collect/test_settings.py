@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.cli.doctor import left_settings
+from pyrometer.cli.doctor import leftover_settings
 from pyrometer.collect.host import settings
 from pyrometer.collect.host.settings_restore import present
 from pyrometer.core.errors import CapabilityError
@@ -83,19 +83,19 @@ def test_a_killed_run_is_put_back_by_the_next(host: Path, records: Path) -> None
         settings.applied(wanted(host, "os.swappiness=60"), records),
     ):
         pass
-    assert left_settings(records, host) == []
+    assert leftover_settings(records, host) == []
     assert run.pid
     os.kill(run.pid, signal.SIGKILL)
     run.join()
     assert now(host, "proc/sys/vm/swappiness") == "1"
-    remedies = sorted(finding.remedy or "" for finding in left_settings(records, host))
+    remedies = sorted(finding.remedy or "" for finding in leftover_settings(records, host))
     assert remedies[0].startswith(f"echo 60 > /proc/sys/vm/swappiness && rm {records}/vm.swapp")
     assert remedies[1].startswith(f"echo madvise > /{THP} && rm ")
     with settings.applied(wanted(host, "os.swappiness=10"), records):
         assert now(host, "proc/sys/vm/swappiness") == "10"
         assert now(host, THP) == "madvise"
     assert now(host, "proc/sys/vm/swappiness") == "60"
-    assert left_settings(records, host) == []
+    assert leftover_settings(records, host) == []
 
 
 def test_two_runs_at_the_same_level_hold_it_together(host: Path, records: Path) -> None:

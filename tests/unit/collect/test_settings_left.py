@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrometer.cli.doctor import left_settings
+from pyrometer.cli.doctor import leftover_settings
 from pyrometer.cli.main import run_verb
 from pyrometer.collect import doctor
 from pyrometer.collect.host import cgroup, settings_restore
@@ -42,7 +42,7 @@ def test_a_dead_probe_is_named_with_the_command(host: Path, records: Path) -> No
     (records / "notes").write_text("not a record")
     [left] = leftovers(records, host)
     assert (left.setting, left.found, left.records) == ("kernel.task_delayacct", "0", (record,))
-    [finding] = left_settings(records, host)
+    [finding] = leftover_settings(records, host)
     assert not finding.available
     assert finding.reason == "kernel.task_delayacct is 1, left by a dead probe or run; it was 0"
     assert finding.remedy == f"echo 0 > /proc/sys/kernel/task_delayacct && rm {record}"
@@ -60,7 +60,7 @@ def test_what_is_nobodys_change_any_more_stays(
     host: Path, records: Path, text: str, reason: str
 ) -> None:
     record = _record(records, text=text)
-    [finding] = left_settings(records, host)
+    [finding] = leftover_settings(records, host)
     assert reason in finding.reason
     assert finding.remedy == f"rm {record}"
     assert put_back(records, host) == []
@@ -95,4 +95,4 @@ def test_a_probe_that_runs_will_put_it_back(host: Path, records: Path) -> None:
 
 
 def test_no_records_no_finding(tmp_path: Path) -> None:
-    assert left_settings(tmp_path / "none") == []
+    assert leftover_settings(tmp_path / "none") == []

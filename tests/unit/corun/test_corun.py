@@ -28,7 +28,7 @@ from pyrometer.corun.schema import CorunReport
 from pyrometer.experiments.folder import Ended, read_plan
 from pyrometer.experiments.journal import Entries, read_journal
 from pyrometer.experiments.plan.file import Experiment
-from pyrometer.experiments.run.attempt import Made, TrialFacts
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.loop import begin, carry_out
 
 TWO = ("parquet-scan", "pagerank")
@@ -65,7 +65,7 @@ def hands(seed, sd=0.01):
         drift = 1 + 0.01 * launched[0]
         seconds = ALONE[trial.name] * slower * drift * math.exp(draw.normal(0, sd))
         facts = TrialFacts((seconds,), seconds, 1, trial.name, trial.name)
-        return Made("finished", seconds=seconds, facts=facts)
+        return Attempt("finished", seconds=seconds, facts=facts)
 
     def several(trials, watch):
         launched[0] += 1
@@ -391,7 +391,7 @@ def test_a_workload_of_a_file_is_the_same_twice_and_must_not_change(tmp_path):
     assert [one.name for one in members] == ["job", "job#2"]
     rest = Experiment(name="e", workload="both", matrix={}, blocks=1, warmup="1", seed=1)
     begin(tmp_path / "out", corun_plan(parties(members), rest, tmp_path))
-    seconds = Made("finished", 1.0, facts=TrialFacts((1.0,), 1.0, 1, "x", "x"))
+    seconds = Attempt("finished", 1.0, facts=TrialFacts((1.0,), 1.0, 1, "x", "x"))
     calm = dataclasses.replace(
         Machine(1, 1).hands(), make=lambda t, w: seconds, duet=lambda t, w: [seconds for _ in t]
     )

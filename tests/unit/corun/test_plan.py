@@ -18,7 +18,7 @@ from pyrometer.corun.experiment import corun_plan
 from pyrometer.corun.plan import members_of, parties
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.run.trials import launches, trials_of
-from pyrometer.workloads.barrier import Overlap, meeting
+from pyrometer.workloads.barrier import Overlap, barrier
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ class Worker:
 
     def __init__(self, folder, side, of, overlap, work=lambda loads: None):
         told = {"folder": str(folder), "side": side, "sides": 2, "overlap": overlap}
-        self.met = meeting(told)
+        self.met = barrier(told)
         self.of, self.work = of, work
         self.starts, self.loads = [], 0
         self.came = self.ended = self.left = math.nan

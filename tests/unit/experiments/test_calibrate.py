@@ -15,7 +15,7 @@ from pyrometer.collect.launch.record import new_manifest
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.run import calibrate as pilot
-from pyrometer.experiments.run.attempt import Made, Make
+from pyrometer.experiments.run.attempt import Attempt, Make
 from pyrometer.experiments.run.calibrate import Knob, Tried, calibrate, calibrated, next_left
 from pyrometer.store.manifest import write_manifest
 from pyrometer.trial.trial import Trial
@@ -47,13 +47,13 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def application(own: int, files: int, swaps: float = 1.0) -> Make:
     """Make trials of an application that takes `own` bytes and reads `files` bytes."""
 
-    def make(trial: Trial, watch: Watch) -> Made:
+    def make(trial: Trial, watch: Watch) -> Attempt:
         wanted = condition(trial.treatment)
         assert wanted is not None
         assert trial.run_dir is not None
         left = wanted.knob if wanted.by == "cgroup" else 12 * (1 << 30) - wanted.knob
         if left < own // 3:
-            return Made("out_of_memory")
+            return Attempt("out_of_memory")
         swapped = max(0, own + 100 * MIB - left) * swaps
         inactive = min(files, max(0, left - own) // 2)
         manifest = new_manifest(trial, this_host(with_card=False), [], [])
@@ -64,7 +64,7 @@ def application(own: int, files: int, swaps: float = 1.0) -> Make:
         }  # fmt: skip
         trial.run_dir.mkdir(parents=True)
         write_manifest(trial.run_dir, manifest)
-        return Made("finished", seconds=1.0)
+        return Attempt("finished", seconds=1.0)
 
     return make
 
@@ -144,9 +144,9 @@ def test_files_that_are_too_few_end_the_search(file: Path) -> None:
 
 def test_a_pilot_that_fails_or_a_host_without_swap_ends_it(file: Path) -> None:
     with pytest.raises(CapabilityError, match=r"pilot .*under-0 failed: no Java"):
-        searched(file, lambda trial, watch: Made("failed", reason="no Java"))
+        searched(file, lambda trial, watch: Attempt("failed", reason="no Java"))
     with pytest.raises(KeyboardInterrupt):
-        searched(file, lambda trial, watch: Made("interrupted"))
+        searched(file, lambda trial, watch: Attempt("interrupted"))
     memory.MEMINFO.write_text("MemTotal: 16777216 kB\nMemAvailable: 12582912 kB\nSwapTotal: 0 kB\n")
     with pytest.raises(CapabilityError, match="no swap"):
         searched(file, application(1, 1))

@@ -16,7 +16,7 @@ from pyrometer.cli.main import run_verb
 from pyrometer.experiments.folder import read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
-from pyrometer.experiments.run.attempt import Made, TrialFacts, counting
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts, counting
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.statistics.regression import Observed, adjust
@@ -126,7 +126,7 @@ def series(kinds):
         counted = times[start:]
         seconds = sum(counted) / len(counted)
         facts = TrialFacts(counted, seconds, 1, "00", "p", times, start, shape, {"alu_ns": 2.0})
-        return Made("finished", seconds=seconds, facts=facts)
+        return Attempt("finished", seconds=seconds, facts=facts)
 
     return dataclasses.replace(Machine(1, 40).hands(), make=make)
 

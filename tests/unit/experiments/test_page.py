@@ -24,7 +24,7 @@ from pyrometer.experiments.judge.files import keep_curve
 from pyrometer.experiments.judge.page import unreported, write_experiment
 from pyrometer.experiments.judge.plots import trend
 from pyrometer.experiments.run.loop import begin, carry_out
-from pyrometer.scaling.analysis import Question, account
+from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.scaling.curve import CurveReport
 from pyrometer.statistics.scaling.levels import Observation
 
@@ -171,7 +171,7 @@ def test_the_page_holds_what_its_curve_doubts(tmp_path: Path) -> None:
     root = taking_turns(tmp_path / "out")
     plain = content(write_experiment(root))["report"]["doubts"]
     rows = [Observation(p, 10 / p) for p in (1, 2, 4)]
-    fit = account(rows, "elapsed", Question(), source="out")
+    fit = analyse(rows, "elapsed", Question(), source="out")
     curve = CurveReport(
         experiment="out", folder=str(root), workload="w", scale="1", factor="layout.tasks",
         trials_count=4, done_count=4, levels=[], fit=fit,

@@ -29,8 +29,8 @@ from pyrometer.experiments.journal import opened_journal, read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run import attempt, guard
-from pyrometer.experiments.run.attempt import Made
-from pyrometer.experiments.run.environment import Hands, Quiet
+from pyrometer.experiments.run.attempt import Attempt
+from pyrometer.experiments.run.environment import Actions, Quiet
 from pyrometer.experiments.run.guard import Look, between, disturbances
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
@@ -59,10 +59,10 @@ def simulated(root, seed=1, blocks=4, names=NAMES, effect=None, hands=None, **ma
 
 
 def ending(how):
-    """Hands whose trials end as `how` says by treatment and number."""
+    """Actions whose trials end as `how` says by treatment and number."""
     calm = Look(0.0, [0] * 10, 0, 0.0, {})
     count = iter(range(1, 1000))
-    return Hands(
+    return Actions(
         make=lambda trial, watch: how(trial.run_dir.name, next(count)),
         canaries=lambda: pytest.fail("not asked for"),
         before=lambda limits, say: Surroundings(),
@@ -235,8 +235,8 @@ def test_a_kill_anywhere_in_the_journal_leads_to_the_same_end(tmp_path):
 def test_a_trial_that_was_disturbed_is_repeated_and_kept(tmp_path):
     calm = Look(0.0, [0] * 10, 0, 0.0, {})
     seen = iter([["others use 90 % of the CPUs"], ["again"], ["still"], [], [], []])
-    hands = Hands(
-        make=lambda trial, watch: Made("finished", seconds=1.0),
+    hands = Actions(
+        make=lambda trial, watch: Attempt("finished", seconds=1.0),
         before=lambda limits, say: Surroundings(),
         look=lambda: calm,
         after=lambda first, limits, swap: Surroundings(disturbed=next(seen)),
@@ -275,11 +275,11 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
     def how(folder, number):
         one = by_folder[folder.partition(".")[0]]
         if one.treatment == "c" and broken[0]:
-            return Made("out_of_memory", censored_s=5.0, reason="killed")
+            return Attempt("out_of_memory", censored_s=5.0, reason="killed")
         if one.treatment == "b" and one.block == 2 and broken[0]:
-            return Made("failed", reason="exit code 9")
+            return Attempt("failed", reason="exit code 9")
         facts = TrialFacts((1.0,), 1.0, 7, "aa" if one.treatment == "a" else "bb", one.treatment)
-        return Made("finished", seconds=1.0 + number / 100, facts=facts)
+        return Attempt("finished", seconds=1.0 + number / 100, facts=facts)
 
     root = tmp_path / "out"
     begin(root, plan)

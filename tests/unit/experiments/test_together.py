@@ -27,16 +27,16 @@ from pyrometer.experiments.folder import ExperimentPaths, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.forecast import Past, forecast
-from pyrometer.experiments.plan.design import in_turn, side_by_side
+from pyrometer.experiments.plan.design import in_parallel, in_turn
 from pyrometer.experiments.run import attempt
-from pyrometer.experiments.run.attempt import Made, TrialFacts
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.experiments.run.trials import launches, shares, trials_of
 from pyrometer.statistics.blocks import paired
 from pyrometer.store.manifest import Result, write_manifest
 from pyrometer.trial.trial import Trial
-from pyrometer.workloads.barrier import Meeting
+from pyrometer.workloads.barrier import Barrier
 
 SCAN = "name: e\nworkload: parquet-scan\nscale: test\nseed: 5\n"
 TOGGLE = SCAN + "design: {kind: toggle}\nblocks: 3\niterations: 4\nwarmup: 1\n"
@@ -66,8 +66,8 @@ def test_every_round_has_every_treatment_once_and_the_seed_decides(names, blocks
 
 @given(st.integers(1, 20), st.integers(0, 2**63))
 def test_sides_are_swapped_and_the_seed_decides(pairs, seed):
-    made = side_by_side(("a", "b"), 2 * pairs, seed)
-    assert made == side_by_side(("a", "b"), 2 * pairs, seed)
+    made = in_parallel(("a", "b"), 2 * pairs, seed)
+    assert made == in_parallel(("a", "b"), 2 * pairs, seed)
     for name in "ab":
         sides = [one.side for one in made if one.treatment == name]
         assert len(sides) == 2 * pairs
@@ -184,7 +184,7 @@ def in_one_jvm(carried=0.0, seed=1):
             series = tuple(times[at] for at in positions)
             seconds = float(np.mean(series[1:]))
             facts = TrialFacts(series[1:], seconds, 1, "00", "p", series, 1, "flat")
-            made.append(Made("finished", seconds=seconds, facts=facts))
+            made.append(Attempt("finished", seconds=seconds, facts=facts))
         return made
 
     return dataclasses.replace(Machine(1, 40).hands(), turns=turns)
@@ -252,7 +252,7 @@ def test_what_a_kill_left_of_a_launch_is_read_with_what_it_had_kept(tmp_path, mo
     (last,) = read_journal(root).open.values()
     (ExperimentPaths(root).trials / last.folder).mkdir(parents=True)
     (ExperimentPaths(root).trials / last.folder / "manifest.json").touch()
-    read, made = [], Made("finished", 2.0, facts=TrialFacts((2.0,), 2.0, 1, "00", "p"))
+    read, made = [], Attempt("finished", 2.0, facts=TrialFacts((2.0,), 2.0, 1, "00", "p"))
     monkeypatch.setattr(
         attempt, "read_together", lambda places, detected: read.append(places) or [made] * 2
     )
@@ -278,7 +278,7 @@ def test_a_jvm_that_ends_ends_it_for_all_and_is_blamed_on_one(
     manifest.state = "failed"
     manifest.results = [Result(iteration=at, status=one) for at, one in enumerate(statuses)]
     write_manifest(tmp_path, manifest)
-    whole = Made("timeout", censored_s=5.0, reason="5 s were up")
+    whole = Attempt("timeout", censored_s=5.0, reason="5 s were up")
     monkeypatch.setattr(attempt, "make", lambda trial, watch: whole)
     turns = (({"data.codec": "snappy"}, (0, 1)), ({"data.codec": "none"}, (2, 3)))
     found = attempt.make_turns(Trial(name="parquet-scan", run_dir=tmp_path, turns=turns), Silent())
@@ -325,7 +325,7 @@ def test_a_duet_is_planned_by_side(tmp_path, capsys):
 
 
 def test_who_meets_waits_for_the_other_or_hears_that_it_has_ended(tmp_path):
-    order, left, right = [], Meeting(tmp_path, 0), Meeting(tmp_path, 1)
+    order, left, right = [], Barrier(tmp_path, 0), Barrier(tmp_path, 1)
 
     def other():
         for number in range(3):

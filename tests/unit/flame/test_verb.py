@@ -15,7 +15,7 @@ from pyrometer.cli.flame import app
 from pyrometer.core.errors import UsageError
 from pyrometer.flame import pack as report_flame
 from pyrometer.flame.page import write_flame
-from pyrometer.flame.selection import Asked
+from pyrometer.flame.selection import Selection
 
 ROWS = run_rows()
 
@@ -65,7 +65,7 @@ def test_page_and_frames_of_the_measured_iterations(run_dir: Path) -> None:
 def test_the_cpu_and_waiting_add_up_without_time_counted_twice(
     run_dir: Path, tmp_path: Path
 ) -> None:
-    made = write_flame(run_dir, tmp_path / "f.html", Asked("both", ("state", "operator"), "2"))
+    made = write_flame(run_dir, tmp_path / "f.html", Selection("both", ("state", "operator"), "2"))
     cpu = [s for s in samples("cpu") if s["iteration"] == 2]
     waits = samples("wall", iteration=2, state="sleeping")
     assert made.weight == weight(cpu) + weight(waits)
@@ -83,7 +83,7 @@ def test_the_cpu_and_waiting_add_up_without_time_counted_twice(
 
 
 def test_allocations_end_in_their_class(run_dir: Path, tmp_path: Path) -> None:
-    made = write_flame(run_dir, tmp_path / "f.html", Asked("alloc", (), "all"))
+    made = write_flame(run_dir, tmp_path / "f.html", Selection("alloc", (), "all"))
     row = next(f for f in made.frames if f.frame == "byte[]")
     found = [s for s in ROWS["samples"] if s.get("top_class") == "byte[]"]
     assert (made.unit, row.self_weight) == ("bytes", weight(found))
@@ -113,13 +113,13 @@ def test_frames_of_light_runs_come_apart(
 @pytest.mark.parametrize(
     ("asked", "remedy"),
     [
-        (Asked(event="cycles"), "--event cpu|wall|alloc|both"),
-        (Asked(by=("stage", "colour")), "executor"),
-        (Asked(iteration="9"), "--iteration measured | all | 0 | 1 | 2 | 3"),
+        (Selection(event="cycles"), "--event cpu|wall|alloc|both"),
+        (Selection(by=("stage", "colour")), "executor"),
+        (Selection(iteration="9"), "--iteration measured | all | 0 | 1 | 2 | 3"),
     ],
 )
 def test_what_the_run_lacks_is_told(
-    run_dir: Path, tmp_path: Path, asked: Asked, remedy: str
+    run_dir: Path, tmp_path: Path, asked: Selection, remedy: str
 ) -> None:
     with pytest.raises(UsageError) as error:
         write_flame(run_dir, tmp_path / "f.html", asked)

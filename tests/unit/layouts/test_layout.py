@@ -21,7 +21,7 @@ from pyrometer.experiments.journal import opened_journal
 from pyrometer.experiments.judge.files import kept_layouts
 from pyrometer.experiments.run.loop import begin
 from pyrometer.layouts.analysis import changes, optimum, unbound
-from pyrometer.layouts.plan import GIB, Host, default_places, layouts, place_of, treatment
+from pyrometer.layouts.plan import GIB, Host, default_placements, layouts, place_of, treatment
 from pyrometer.layouts.schema import ExecutorPlace, LayoutResult, TrialPlaces
 from pyrometer.statistics.many import best, dunnett
 from pyrometer.trial.factors import parse_treatment
@@ -63,7 +63,7 @@ def test_layouts_of_recorded_machines_are_placed_on_their_nodes(
 ):
     machine = recorded(tmp_path, name)
     host, every = host_of(machine), frozenset(cpu.number for cpu in machine.cpus)
-    assert default_places(host) == places
+    assert default_placements(host) == places
     assert sum(host.nodes.values()) == len(every)
     made, _ = layouts(host, places, None, host.cpus, host.cpus * GIB)
     assert {one.place for one in made} == set(places)
@@ -95,7 +95,7 @@ def test_layouts_of_recorded_machines_are_placed_on_their_nodes(
 
 def test_a_host_with_one_node_compares_parts_of_its_cpus_and_says_what_it_lacks():
     host = Host(8, {0: 8})
-    assert default_places(host) == ["NB", "2C", "4C", "8C", "1B"]
+    assert default_placements(host) == ["NB", "2C", "4C", "8C", "1B"]
     made, out = layouts(host, ["NB", "4C"], [1, 3, 4], 8, 2 * GIB)
     assert [(one.place, one.name) for one in made] == [
         ("NB", "1×8"), ("NB", "4×2"), ("4C", "1×4"),

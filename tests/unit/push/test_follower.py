@@ -18,7 +18,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.push.delivery import Delivery, Patience
 from pyrometer.push.follower import Follower, Limits, Names, is_over
 from pyrometer.push.options import Settings
-from pyrometer.push.sent import Account
+from pyrometer.push.sent import Sent
 from pyrometer.push.server import Server, parse_url
 from pyrometer.store.manifest import this_launcher
 
@@ -52,7 +52,7 @@ def follower(
     run: GrowingRun, fake: Fake, settings: Settings = ONE, patience: Patience = FAST,
     note: Callable[[str], None] = lambda text: None,
 ) -> Follower:  # fmt: skip
-    account = Account(run.paths.raw, fake.url, None)
+    account = Sent(run.paths.raw, fake.url, None)
     delivery = Delivery(Server(parse_url(fake.url), answer_s=5), account, patience, note)
     return Follower(run.paths, Names(run.run_id, "w"), delivery, settings, SOON)
 
@@ -279,7 +279,7 @@ def test_one_process_at_a_time(run: GrowingRun, fake: Fake) -> None:
     made = follower(run, fake)
     with pytest.raises(UsageError, match="another process"):
         follower(run, fake)
-    Account(run.paths.raw, "http://elsewhere", None).close()
+    Sent(run.paths.raw, "http://elsewhere", None).close()
     made.account.close()
     follower(run, fake).account.close()
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support import golden, needs
 
 from pyrometer.cli.main import run_verb
-from pyrometer.scaling.analysis import Question, account
+from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.statistics.scaling.levels import Observation
 from pyrometer.terminal import console
 
@@ -71,7 +71,7 @@ def test_the_interval_of_all_laws_holds_as_often_as_it_says():
     for most in range(6, 20, 3):
         beyond = range(most + 1, min(2 * most, 20) + 1)
         ask = Question(predict=list(beyond), up_to=most)
-        inside += [one.inside for one in account(rows, "elapsed", ask, source="lab 9").ensemble]
+        inside += [one.inside for one in analyse(rows, "elapsed", ask, source="lab 9").ensemble]
     assert len(inside) == 30
     assert sum(inside) >= 0.9 * 30
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyrometer.scaling.analysis import Question, account
+from pyrometer.scaling.analysis import Question, analyse
 from pyrometer.statistics.scaling.levels import Observation
 
 EXACT = dict(zip([1, 2, 4, 6, 8, 10], [1, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557], strict=True))
@@ -43,7 +43,7 @@ def fitted(rates, *predict, up_to=None):
     """Account of a table of throughputs."""
     rows = [Observation(p, rate) for p, rate in rates.items()]
     ask = Question(predict=predict, up_to=up_to)
-    return account(rows, "throughput", ask, source="published")
+    return analyse(rows, "throughput", ask, source="published")
 
 
 def law(report, name):
@@ -102,7 +102,7 @@ def test_the_whole_raytracer_has_no_evidence_of_a_peak():
 def test_ernest_of_its_example():
     rows = [Observation(p, time, work) for p, work, time in RCV1]
     # Its predictions are of the whole data: work 1, which nothing measured.
-    report = account(
+    report = analyse(
         rows, "elapsed", Question(predict=[4, 8, 16, 24], predict_work=1.0), source="rcv1"
     )
     found = {one.p: one.value.value for one in law(report, "ernest").predictions}

@@ -291,16 +291,16 @@ def test_contention_leaves_the_measured_size_as_it_was(tmp_path: Path) -> None:
     load = {(stage.stage_id, 0): 1.0 for stage in run.stages}
     law = Contention(Turns(1), Turns(1), "one CPU", load)
     assert calibrate(run, law).schedule.elapsed_ns == calibrate(run).schedule.elapsed_ns
-    from pyrometer.simulation.analysis import Question, account
+    from pyrometer.simulation.analysis import Question, analyse
     from pyrometer.window.windows import Window
 
     asked = Question(percents=[50, 100, 200])
-    report = account(run, Window("application"), "", asked, law)
+    report = analyse(run, Window("application"), "", asked, law)
     # One CPU is busy from 100 to 160 and from 165 to 185 whatever the slots are; on one slot too.
     elapsed = [ms(level.elapsed_ns.value) for level in report.levels]
     assert elapsed == pytest.approx([200, 200, 200])
     two = Contention(Turns(1), Turns(2), "two CPUs", load)
-    assert account(run, Window("application"), "", asked, two).levels[2].speedup > 1.1
+    assert analyse(run, Window("application"), "", asked, two).levels[2].speedup > 1.1
 
 
 def test_errors_are_drawn_from_other_stages_alone() -> None:

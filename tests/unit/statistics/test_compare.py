@@ -12,10 +12,10 @@ from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.statistics.blocks import autocorrelation, drift, order_fixed, paired
 from pyrometer.statistics.factorial import Cell, factorial
-from pyrometer.statistics.many import adjusted, all_pairs, beside_control
+from pyrometer.statistics.many import adjusted, against_control, all_pairs
 from pyrometer.statistics.power import detectable, power
 from pyrometer.statistics.suites import geometric_mean
-from pyrometer.statistics.treatments import Trial, account
+from pyrometer.statistics.treatments import Trial, analyse
 from pyrometer.statistics.two import cliff, compare, hedges
 from pyrometer.statistics.welch import welch
 
@@ -101,11 +101,11 @@ def test_many_pairs_are_corrected():
     assert set(pairs) == {("a", "b"), ("a", "c"), ("b", "c")}
     assert pairs["a", "c"].change.low < 0.2 < pairs["a", "c"].change.high
     assert pairs["a", "c"].p < 0.001 < 0.05 < pairs["a", "b"].p
-    against = {one.b: one for one in beside_control(values, "a")}
+    against = {one.b: one for one in against_control(values, "a")}
     assert set(against) == {"b", "c"}
     assert against["c"].change.value == pytest.approx(pairs["a", "c"].change.value)
     with pytest.raises(ValueError, match="no treatment"):
-        beside_control(values, "z")
+        against_control(values, "z")
     assert adjusted([0.02, 0.02, 0.02]) == pytest.approx([0.06, 0.06, 0.06])
 
 
@@ -144,17 +144,17 @@ def test_one_account_of_blocks_and_order():
         Trial(name, 10 * (1.1 if name == "y" else 1) * (1 + 0.001 * at), str(at // 2))
         for at, name in enumerate(names)
     ]
-    found = account(trials, what="time", unit="s", margin=0.02)
+    found = analyse(trials, what="time", unit="s", margin=0.02)
     assert (found.design, found.pairs[0].verdict) == ("blocks", "slower")
     assert found.pairs[0].second_test == "wilcoxon"
     assert not found.order.fixed
-    lists = account(trials[:7], what="time", unit="s", margin=0.02)
+    lists = analyse(trials[:7], what="time", unit="s", margin=0.02)
     assert lists.design == "independent"
     apart = sorted(trials, key=lambda trial: trial.treatment)
-    codes = [one.code for one in account(apart, what="time", unit="s", margin=0.02).doubts]
+    codes = [one.code for one in analyse(apart, what="time", unit="s", margin=0.02).doubts]
     assert codes == ["order_fixed"]
     with pytest.raises(UsageError, match="two treatments are needed"):
-        account(trials[:1], what="time", unit="s", margin=0.02)
+        analyse(trials[:1], what="time", unit="s", margin=0.02)
 
 
 @pytest.fixture

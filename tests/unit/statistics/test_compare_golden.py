@@ -15,7 +15,7 @@ import pytest
 from tests.support import needs
 
 from pyrometer.statistics.power import needed
-from pyrometer.statistics.treatments import Trial, account
+from pyrometer.statistics.treatments import Trial, analyse
 from pyrometer.statistics.welch import welch, welch_as_given
 
 RUNS = {
@@ -70,7 +70,7 @@ def rounded(value: float, printed: float) -> float:
 def test_a_published_study_of_memory_reclaim(row):
     t, df, p, low, high, percent = row[6:]
     trials = [Trial(str(key), value) for key in (row[:3], row[3:6]) for value in RUNS[key]]
-    found = account(trials, what="wall time", unit="as given", margin=0.02).pairs[0].welch
+    found = analyse(trials, what="wall time", unit="as given", margin=0.02).pairs[0].welch
     assert found is not None
     assert found.reason is None
     assert rounded(found.t, t) == t
@@ -163,7 +163,7 @@ def test_five_builds_of_the_jdk_on_one_scan():
             times = [float(x) for x in re.findall(r"\(elapsed time\) = ([\d.]+) sec", part)]
             first.setdefault(name, []).append(times[0] / statistics.fmean(times[1:]))
             trials.append(Trial(name, statistics.fmean(times[1:])))
-    made = account(trials, what="scan", unit="s", margin=0.02)
+    made = analyse(trials, what="scan", unit="s", margin=0.02)
     assert len(made.treatments) == 5
     assert {one.mean.n for one in made.treatments} == {3}
     verdicts = {(pair.a, pair.b): pair for pair in made.pairs}

@@ -243,7 +243,7 @@ def hardware(scope: Scope) -> Hardware:
     scope : Scope
         A run cut to a window, with ``w_threads``.
     """
-    told = _told(scope)
+    told = _described(scope)
     refused = [
         NotCounted(event=row["event"], reason=row.get("reason") or "", remedy=row.get("remedy"))
         for row in told
@@ -276,7 +276,7 @@ def hardware(scope: Scope) -> Hardware:
     )
 
 
-def _told(scope: Scope) -> list[dict[str, Any]]:
+def _described(scope: Scope) -> list[dict[str, Any]]:
     """Give what the probe said of each event that it tried."""
     manifest = scope.run.manifest
     entries = manifest.probes if manifest else []

@@ -39,7 +39,7 @@ def exited(scope: Scope) -> list[Row]:
     than their threads as read, and does not count.
     """
     if scope.tables.scalar(f"SELECT count(*) FROM ({UNSEEN})"):
-        return _told(scope)
+        return _described(scope)
     followed = process_cpu_ns(scope)
     if followed is None:
         why = "no CPU total of the followed processes"
@@ -60,7 +60,7 @@ def exited(scope: Scope) -> list[Row]:
     ]
 
 
-def _told(scope: Scope) -> list[Row]:
+def _described(scope: Scope) -> list[Row]:
     source = "probe: counters at the exit of threads that no reading saw"
     parts = [
         Row(path=f"{PATH}/{slug(role)}", parent=PATH, value_ns=int(run), n=int(n), source=source)

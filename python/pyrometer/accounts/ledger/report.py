@@ -41,7 +41,7 @@ NOT_OF_A_HOST = "CPUs are not given to stages or tasks: the core view is of the 
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What to account for.
 
     Attributes
@@ -62,7 +62,9 @@ class Asked:
     most: int = MOST
 
 
-def ledger_report(run: Run, window: str | None = None, asked: Asked | None = None) -> LedgerReport:
+def ledger_report(
+    run: Run, window: str | None = None, asked: Request | None = None
+) -> LedgerReport:
     """Account for one window of a run: both views and the checks, and what else was asked.
 
     Raises
@@ -70,7 +72,7 @@ def ledger_report(run: Run, window: str | None = None, asked: Asked | None = Non
     UsageError
         If the run has no such window, stage or task.
     """
-    asked = asked or Asked()
+    asked = asked or Request()
     scope = open_scope(run, window)
     made = LedgerReport(
         run=facts(run),
@@ -100,7 +102,7 @@ def ledger_report(run: Run, window: str | None = None, asked: Asked | None = Non
     return made
 
 
-def _groups(run: Run, scope: Scope, asked: Asked) -> tuple[list[LedgerGroup], int]:
+def _groups(run: Run, scope: Scope, asked: Request) -> tuple[list[LedgerGroup], int]:
     if asked.by == "operator":
         return operators(scope, asked.only, asked.most)
     if asked.by == "iteration":
@@ -109,7 +111,7 @@ def _groups(run: Run, scope: Scope, asked: Asked) -> tuple[list[LedgerGroup], in
     return parts(scope, asked.by, asked.only, asked.most)
 
 
-def _iterations(run: Run, asked: Asked) -> tuple[list[LedgerGroup], int]:
+def _iterations(run: Run, asked: Request) -> tuple[list[LedgerGroup], int]:
     """Account for each iteration: a window of its own, idle slots too."""
     names = [w for w in windows(run) if w.name.startswith("iteration/")]
     made = []

@@ -15,7 +15,13 @@ from dataclasses import dataclass, field
 
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.waits.waits import Weighed
-from pyrometer.attribution.samples import CATEGORY, CONVERSION, EVIDENCE, UNCLASSIFIED, define_told
+from pyrometer.attribution.samples import (
+    CATEGORY,
+    CONVERSION,
+    EVIDENCE,
+    UNCLASSIFIED,
+    define_stack_labels,
+)
 from pyrometer.statistics.shares import part_by_weight, part_of
 from pyrometer.window.scope import Scope
 
@@ -105,7 +111,7 @@ class Counts:
 
 def define_samples_of_tasks(scope: Scope) -> None:
     """Define ``l_samples``: hits by task, kind, name and operator."""
-    define_told(scope)
+    define_stack_labels(scope)
     same = " AND ".join(f"o.{key} IS NOT DISTINCT FROM x.{key}" for key in EVIDENCE)
     paused = (
         "EXISTS (SELECT 1 FROM w_pauses p WHERE (p.pid = x.pid OR p.pid IS NULL)"

@@ -166,7 +166,7 @@ def slowest_task(
         ended_by=_largest(differences(woken[:1], woken[1:])),
         facts=_facts(scope),
     )  # fmt: skip
-    made.why = [*_words(made), *_told(made.facts)]
+    made.why = [*_words(made), *_sentence(made.facts)]
     return made
 
 
@@ -291,7 +291,7 @@ def _signed(row: RowDifference) -> str:
     return f"{text} ± {units.duration(half)}" if half else text
 
 
-def _told(facts: list[Fact]) -> list[str]:
+def _sentence(facts: list[Fact]) -> list[str]:
     """Say what the task had more of: data, memory, spills."""
     found = []
     for fact in facts:

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlparse
 from pyrometer.collect.attach.hotspot import command_line
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch import process
-from pyrometer.collect.launch.finish import own_cost
+from pyrometer.collect.launch.finish import cost_of_instruments
 from pyrometer.collect.launch.record import Record, make_run_dir, new_manifest
 from pyrometer.collect.probes.base import Probe
 from pyrometer.core.doubt import Doubt
@@ -59,7 +59,7 @@ def open_record(
     return record
 
 
-def observe_beside(
+def observe_running(
     record: Record,
     probes: Sequence[Probe],
     pids: Sequence[int],
@@ -109,7 +109,7 @@ def observe_beside(
     manifest.clock_pairs.append(pair)
     manifest.ended_mono_ns, manifest.ended_wall_ns = pair.mono_ns, pair.wall_ns
     manifest.probes = [probe.report(record.paths) for probe in probes]
-    manifest.probes.append(own_cost(record))
+    manifest.probes.append(cost_of_instruments(record))
     for entry in manifest.probes:
         if entry.got is None:
             record.doubt("probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}.")

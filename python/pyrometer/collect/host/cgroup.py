@@ -83,7 +83,7 @@ def members(folder: str) -> list[int]:
         return []
 
 
-def told(folders: Sequence[str]) -> str:
+def described(folders: Sequence[str]) -> str:
     """Name groups, each with the processes that still run in it."""
     return ", ".join(f"{folder} ({_held_by(members(folder))})" for folder in folders)
 

@@ -103,13 +103,13 @@ def hierarchies(mountinfo: str, groups: str, v2: Mapping[str, tuple[str, str]]) 
         below = path[len(root) :] if root != "/" and path.startswith(root) else path
         folder = f"{mount}/{below.strip('/')}".rstrip("/")
         if kind == "cgroup2":
-            found += _v2_places(mount, folder, v2)
+            found += _v2_folders(mount, folder, v2)
         else:
             found.append(Hierarchy(1, names or frozenset(), folder, folder))
     return found
 
 
-def _v2_places(mount: str, own: str, v2: Mapping[str, tuple[str, str]]) -> list[Hierarchy]:
+def _v2_folders(mount: str, own: str, v2: Mapping[str, tuple[str, str]]) -> list[Hierarchy]:
     places, folder = [], own
     while folder != mount:
         folder = folder.rpartition("/")[0]

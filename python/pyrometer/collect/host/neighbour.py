@@ -95,15 +95,15 @@ def _copies(size: int) -> Iterator[int]:
 def main(kind: str, folder: str) -> None:
     """Work until ended."""
     done, due = 0, time.monotonic() + 1.0
-    _tell(done)
+    _report(done)
     for work in KINDS[kind](Path(folder)):
         done += work
         if time.monotonic() >= due:
             due += 1.0
-            _tell(done)
+            _report(done)
 
 
-def _tell(done: int) -> None:
+def _report(done: int) -> None:
     line = json.dumps({"mono_ns": time.monotonic_ns(), "work": done}) + "\n"
     os.write(1, line.encode())
 

@@ -190,7 +190,7 @@ def done(wanted: tuple[Neighbour, ...], raw: Path) -> list[dict[str, Any]]:
     return told
 
 
-def told(found: list[dict[str, Any]]) -> str:
+def described(found: list[dict[str, Any]]) -> str:
     """Say what neighbours got done.
 
     Examples

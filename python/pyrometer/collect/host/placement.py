@@ -106,7 +106,7 @@ def placement(
         raise UsageError("cpu.bind=own needs layout.executors", "with one JVM: host.cpus")
     places: tuple[Place, ...] = ()
     if executors is not None and (own or how == "bind"):
-        places = _places(usable, executors, bind=how == "bind", own=own)
+        places = _per_executor(usable, executors, bind=how == "bind", own=own)
     return Placement(Place(chosen, memory), places)
 
 
@@ -150,7 +150,9 @@ def _require_numa(how: str, machine: Machine) -> None:
         raise CapabilityError("NUMA policies of this processor's Linux are not known")
 
 
-def _places(usable: Sequence[Cpu], executors: int, *, bind: bool, own: bool) -> tuple[Place, ...]:
+def _per_executor(
+    usable: Sequence[Cpu], executors: int, *, bind: bool, own: bool
+) -> tuple[Place, ...]:
     nodes = sorted({cpu.node for cpu in usable})
     groups = [_group(nodes, number, executors) if bind else nodes for number in range(executors)]
     places = []

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyrometer.collect.host.settings_restore import (
     RECORDS,
+    described,
     holders,
     keep,
     lives,
@@ -22,7 +23,6 @@ from pyrometer.collect.host.settings_restore import (
     present,
     put_back,
     setting_of,
-    told,
 )
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CapabilityError
@@ -189,7 +189,7 @@ def _recorded(switch: Switch, records: Path) -> Path | None:
         )
     if record in others:
         return None
-    before = told(others[0])[0] if others else found
+    before = described(others[0])[0] if others else found
     keep(record, f"{before}\n{switch.level}\n")
     try:
         if found != switch.level:
@@ -222,7 +222,7 @@ def _release(switch: Switch, record: Path, records: Path) -> list[Doubt]:
             others = [one for one in holders(setting_of(switch.file), records) if one != record]
             if not any(map(lives, others)):
                 if now == switch.level:
-                    switch.path.write_text(told(record)[0], encoding="ascii")
+                    switch.path.write_text(described(record)[0], encoding="ascii")
                 for one in others:
                     one.unlink()
             record.unlink()

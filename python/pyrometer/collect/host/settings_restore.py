@@ -22,7 +22,7 @@ _NAME = re.compile(r"(?P<setting>[\w.]+)-(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)")
 
 
 @dataclass(frozen=True)
-class Left:
+class Leftover:
     """A setting that a dead probe or run changed, as its records tell.
 
     Attributes
@@ -104,7 +104,7 @@ def holders(setting: str, records: Path = RECORDS) -> list[Path]:
     return [path for path, name in named if name and name["setting"] == setting]
 
 
-def leftovers(records: Path = RECORDS, root: Path = Path("/")) -> list[Left]:
+def leftovers(records: Path = RECORDS, root: Path = Path("/")) -> list[Leftover]:
     """Find settings whose every holder is gone; where one still runs, it will put them back.
 
     Parameters
@@ -119,7 +119,7 @@ def leftovers(records: Path = RECORDS, root: Path = Path("/")) -> list[Left]:
         if match := _NAME.fullmatch(path.name):
             by_setting.setdefault(match["setting"], []).append(path)
     return [
-        Left(setting, *told(found[0]), tuple(found), _now(_file(setting, root)))
+        Leftover(setting, *described(found[0]), tuple(found), _now(_file(setting, root)))
         for setting, found in by_setting.items()
         if not any(map(lives, found))
     ]
@@ -131,7 +131,7 @@ def lives(record: Path) -> bool:
     return match is not None and match["ticks"] == str(start_ticks(int(match["pid"])))
 
 
-def told(record: Path) -> tuple[str, str | None]:
+def described(record: Path) -> tuple[str, str | None]:
     """Give what a record keeps: the value before, and the one that was set, where it says so."""
     try:
         found, _, level = record.read_text(encoding="utf-8").strip().partition("\n")
@@ -140,7 +140,7 @@ def told(record: Path) -> tuple[str, str | None]:
     return found, level or None
 
 
-def put_back(records: Path = RECORDS, root: Path = Path("/")) -> list[Left]:
+def put_back(records: Path = RECORDS, root: Path = Path("/")) -> list[Leftover]:
     """Put settings back that the dead left changed; gives those that could be."""
     done = []
     # Who may not read or write there has nothing to put back.

@@ -50,7 +50,7 @@ class Slots:
             path = f"{SHARED}/pyrometer-{time.monotonic_ns()}.context-{self.owner}"
         with contextlib.suppress(FileNotFoundError):
             os.remove(name)
-        memory = memoryview(_made(path, size))
+        memory = memoryview(_mapped(path, size))
         # Views of whole numbers: one store each, unlike `struct` with a byte order.
         self.longs, self.ints = memory.cast("q"), memory.cast("i")
         self.ints[2], self.ints[3], self.ints[5], self.ints[6] = (
@@ -194,7 +194,7 @@ def begin(folder: str, jvm: int, forks: bool) -> None:
     sys.meta_path.insert(0, WhenLoaded(slots))
 
 
-def _made(path: str, size: int) -> mmap.mmap:
+def _mapped(path: str, size: int) -> mmap.mmap:
     """Make a file of zeros and map it."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

@@ -156,7 +156,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
         manifest.results = [own.result(launch.own, ending.code)]
     manifest.versions.update(_versions(drivers))
     manifest.probes = [probe.report(record.paths) for probe in probes]
-    manifest.probes.append(own_cost(record))
+    manifest.probes.append(cost_of_instruments(record))
     manifest.cgroup = cgroup.facts(launch.host.group) or None
     manifest.exit = Exit(
         code=ending.code,
@@ -187,7 +187,7 @@ def missed(cache: Mapping[str, Any]) -> str:
     return f"asked for a {cache['state']} page cache{found}: {cache['reason']}"
 
 
-def own_cost(record: Record) -> ProbeEntry:
+def cost_of_instruments(record: Record) -> ProbeEntry:
     """Give the CPU time that this process has used since the launch.
 
     ``own_cpu_marks`` holds [monotonic ns, CPU ns since the launch] at the launch, at each start

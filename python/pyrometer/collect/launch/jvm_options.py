@@ -247,7 +247,7 @@ def pinned(limits: Limited, host_cpus: int, said: Iterable[str]) -> list[str]:
     return options
 
 
-def told(limits: Limited, options: Iterable[str]) -> str:
+def described(limits: Limited, options: Iterable[str]) -> str:
     """Say what was pinned, and against what."""
     small = (limits.cpus is not None and limits.cpus < 2) or (
         limits.memory is not None and limits.memory < SERVER_BYTES

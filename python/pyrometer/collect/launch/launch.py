@@ -150,7 +150,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     process = workload.engine == "process"
     if process:
         without_spark(trial.name, trial.treatment)
-    own = {n: str(v) for n, v in trial.treatment.items() if n in own_factors(trial.name)}
+    own = {n: str(v) for n, v in trial.treatment.items() if n in factors_of_workload(trial.name)}
     scale = str(trial.treatment.get("workload.scale", trial.scale))
     limits = workload.limits(registry.resolve(trial.name, own, scale))
     limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
@@ -176,7 +176,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         else None,
         canary=_artifacts.canary_command() if trial.canaries else (),
         turns=trial.turns,
-        meeting=_meeting(trial),
+        meeting=_barrier(trial),
         progress=progress,
     )
     env = {**base, **spec.env, **applied.env}
@@ -201,7 +201,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     )
 
 
-def _meeting(trial: Trial) -> dict[str, Any] | None:
+def _barrier(trial: Trial) -> dict[str, Any] | None:
     if trial.meeting is None:
         return None
     folder, side, sides = trial.meeting
@@ -229,7 +229,7 @@ def without_spark(name: str, treatment: Mapping[str, Level]) -> None:
         )
 
 
-def own_factors(name: str) -> dict[str, list[str]]:
+def factors_of_workload(name: str) -> dict[str, list[str]]:
     """Factors that a built-in workload declares, with their levels.
 
     Raises
@@ -265,7 +265,7 @@ def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Leve
     )
 
 
-def is_own_command(name: str) -> bool:
+def is_workload_command(name: str) -> bool:
     """Whether a workload is a command: one launch of it is one iteration.
 
     Raises
@@ -276,7 +276,7 @@ def is_own_command(name: str) -> bool:
     return isinstance(registry.get(name), YamlCommand)
 
 
-def launch_own(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
+def launch_workload_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     """Decide how the command of a ``workload.yaml`` is started: as any command is.
 
     Raises

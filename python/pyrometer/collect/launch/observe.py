@@ -49,13 +49,15 @@ def accompany(launch: Launch, record: Record, companions: Companions) -> None:
     neighbours.start(launch.host.neighbours, companions, raw)
 
 
-def tell(launch: Launch, record: Record, companions: Companions, memory: MemoryWatch) -> None:
+def report_companions(
+    launch: Launch, record: Record, companions: Companions, memory: MemoryWatch
+) -> None:
     """Tell in the manifest what neighbours got done, and which state of memory was reached."""
     for text in companions.gone:
         record.doubt("companion_ended", f"{text} before the application did.")
     record.manifest.neighbours = neighbours.done(launch.host.neighbours, record.paths.raw)
     if record.manifest.neighbours:
-        done = neighbours.told(record.manifest.neighbours)
+        done = neighbours.described(record.manifest.neighbours)
         record.doubt("accompanied", f"Beside it ran {done}.")
     record.manifest.memory = memory.told()
     short = missed(record.manifest.memory) if record.manifest.memory else None
@@ -108,7 +110,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     """
     record.manifest.doubts.extend(launch.doubts)
     _describe(record, launch)
-    _tell_limited_disk(launch, record)
+    _note_limited_disk(launch, record)
     record.paths.agent_properties.write_text(properties_text(launch.agent), encoding="utf-8")
     if launch.drop_caches:
         with record.phase("drop cache"):
@@ -132,12 +134,12 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
             _keep_ending(record, ending)
             watch.phase("close")
             with record.phase("close"):
-                tell(launch, record, companions, memory)
+                report_companions(launch, record, companions, memory)
                 _drain(probes, record, companions.pids)
         judge(record, launch, probes, ending)
     record.manifest.doubts.extend(changed)
     if stay:
-        record.doubt("groups_left", f"{cgroup_left.told(stay)}.")
+        record.doubt("groups_left", f"{cgroup_left.described(stay)}.")
     record.save()
     if late and not ending.interrupted_by:
         # Asked to end as the application had ended already: the run is kept, and we end.
@@ -145,7 +147,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
     return ending
 
 
-def _tell_limited_disk(launch: Launch, record: Record) -> None:
+def _note_limited_disk(launch: Launch, record: Record) -> None:
     # A workload's own data says which disk is meant; of a command nobody knows what it reads.
     limits = [name for name in record.manifest.treatment if CONTROLLER.get(name) == "io"]
     if limits and not (launch.spec and launch.spec.prepared.root):

@@ -21,13 +21,13 @@ from pyrometer.collect.host.placement import Placement, placed_here, write_java
 from pyrometer.collect.launch.command import Command
 from pyrometer.collect.launch.jvm_options import (
     MIB,
+    described,
     java_release,
     limited,
     mib,
     options_of,
     pinned,
     require_java,
-    told,
 )
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
@@ -249,7 +249,7 @@ def applied_here(
     said = [*applied.jvm_options, *_said(command, env)]
     host = os.cpu_count() or 1
     pins = {limits: pinned(limits, host, said) for limits in (driver, executor)}
-    doubts += [schema.doubt("jvm_pinned", told(*one)) for one in pins.items() if one[1]]
+    doubts += [schema.doubt("jvm_pinned", described(*one)) for one in pins.items() if one[1]]
     force = dict(applied.force)
     if placement.executors:
         assert java is not None

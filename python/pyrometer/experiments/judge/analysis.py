@@ -24,7 +24,7 @@ from pyrometer.experiments.judge.schema import (
 )
 from pyrometer.statistics.factorial import Cell, Factorial, factorial
 from pyrometer.statistics.regression import Observed, adjust
-from pyrometer.statistics.treatments import CompareReport, Trial, account
+from pyrometer.statistics.treatments import CompareReport, Trial, analyse
 from pyrometer.statistics.two import mean_of
 
 CENSORED = {
@@ -188,7 +188,7 @@ def experiment_report(
     elif not whole:
         made.reason = "no block has a finished trial of each treatment yet"
     else:
-        made.comparison = account(
+        made.comparison = analyse(
             [Trial(one.treatment, _seconds(one), _block(plan, one)) for one in whole],
             what="time of an iteration, mean of a trial",
             unit="s", margin=made.margin, control=control,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrometer.experiments.judge.terminal import duration
 from pyrometer.terminal import console
-from pyrometer.terminal.console import WORDS, LiveDisplay, made_so_far
+from pyrometer.terminal.console import WORDS, LiveDisplay, progress_line
 
 if TYPE_CHECKING:
     from pyrometer.experiments.folder import Ended, Plan, PlannedTrial
@@ -68,7 +68,7 @@ class ExperimentScreen(LiveDisplay):
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Show how far the making of data is."""
-        self._show(made_so_far(what, done, total))
+        self._show(progress_line(what, done, total))
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
         """Show which iteration runs."""

@@ -129,7 +129,7 @@ def in_turn(treatments: Sequence[str], blocks: int, seed: int, rounds: int) -> l
     return [Slot(number, *one) for number, one in enumerate(made, 1)]
 
 
-def side_by_side(pair: tuple[str, str], blocks: int, seed: int) -> list[Slot]:
+def in_parallel(pair: tuple[str, str], blocks: int, seed: int) -> list[Slot]:
     """Decide which of two has which side: drawn in every odd block, swapped in the next.
 
     Examples

@@ -169,7 +169,7 @@ _OUT_OF_MEMORY = (b"java.lang.OutOfMemoryError", b"Java heap space", b"GC overhe
 
 
 @dataclass(frozen=True)
-class Made:
+class Attempt:
     """What an attempt came to.
 
     Parameters
@@ -193,32 +193,32 @@ class Made:
     facts: TrialFacts | None = None
 
 
-Make = Callable[[Trial, Watch], Made]
+Make = Callable[[Trial, Watch], Attempt]
 """Makes one trial. Another one than :func:`make` simulates trials."""
 
-MakeTurns = Callable[[Trial, Watch], list[Made]]
+MakeTurns = Callable[[Trial, Watch], list[Attempt]]
 """Makes a trial in which treatments take turns: what each came to."""
 
 Place = tuple[Path, Collection[int]]
 """A run, and which of its iterations are meant; none: all."""
 
 
-def make(trial: Trial, watch: Watch) -> Made:
+def make(trial: Trial, watch: Watch) -> Attempt:
     """Launch a trial in fresh processes, measured as ``pyrometer run`` measures it."""
     killed = _kernel_kills()
     try:
         outcome = pipeline.run(trial, watch, report=False)
     except PyrometerError as error:
-        return Made("failed", reason=error.message)
+        return Attempt("failed", reason=error.message)
     kills = None if killed is None else (_kernel_kills() or 0) - killed
     by_us = outcome.ending.interrupted_by
     found = read(outcome.record.paths.root, bool(kills), detected=trial.warmup == "auto")
     if by_us == TIMEOUT:
-        return Made("timeout", censored_s=trial.timeout_s, reason=found.reason)
+        return Attempt("timeout", censored_s=trial.timeout_s, reason=found.reason)
     return found
 
 
-def make_turns(trial: Trial, watch: Watch) -> list[Made]:
+def make_turns(trial: Trial, watch: Watch) -> list[Attempt]:
     """Launch a trial whose treatments take turns in one JVM."""
     whole = make(trial, watch)
     if whole.status == "interrupted" or trial.run_dir is None:
@@ -226,7 +226,7 @@ def make_turns(trial: Trial, watch: Watch) -> list[Made]:
     if whole.status != "finished":
         # Whose turn it was has it; the others' trials ended for that, not by themselves.
         at = last_begun(trial.run_dir)
-        other = Made("failed", reason="the JVM ended in another treatment's turn")
+        other = Attempt("failed", reason="the JVM ended in another treatment's turn")
         return [whole if at is None or at in turn else other for _, turn in trial.turns]
     places = [(trial.run_dir, positions) for _, positions in trial.turns]
     return read_together(places, detected=trial.warmup == "auto")
@@ -241,7 +241,7 @@ def last_begun(root: Path) -> int | None:
     return results[-1].iteration if results and results[-1].status != "ok" else None
 
 
-def read_together(places: Sequence[Place], *, detected: bool) -> list[Made]:
+def read_together(places: Sequence[Place], *, detected: bool) -> list[Attempt]:
     """Read runs that are set beside each other: in each as many iterations count."""
     found = [read(root, detected=detected, only=only) for root, only in places]
     start = max((one.facts.counted_from or 0 for one in found if one.facts), default=0)
@@ -255,7 +255,7 @@ def read(
     detected: bool = True,
     only: Collection[int] = (),
     start: int = 0,
-) -> Made:
+) -> Attempt:
     """Read what became of a run.
 
     Parameters
@@ -267,21 +267,21 @@ def read(
     """
     manifest = read_manifest(root)
     if manifest.state == "interrupted":
-        return Made("interrupted", reason=manifest.exit.reason)
+        return Attempt("interrupted", reason=manifest.exit.reason)
     if manifest.state == "finished":
         try:
             with Run.open(root) as opened:
                 facts = trial_facts(opened, detected=detected, only=only, start=start)
         except PyrometerError as error:
-            return Made("failed", reason=error.message)
+            return Attempt("failed", reason=error.message)
         if facts.seconds is None or facts.seconds <= 0:
-            return Made("failed", reason="no iteration's time is known")
-        return Made("finished", seconds=facts.seconds, facts=facts)
+            return Attempt("failed", reason="no iteration's time is known")
+        return Attempt("finished", seconds=facts.seconds, facts=facts)
     if any(one.status == "wrong_result" for one in manifest.results):
-        return Made("wrong_result", reason=manifest.exit.reason)
+        return Attempt("wrong_result", reason=manifest.exit.reason)
     if kernel_killed or _short_of_memory(root, manifest):
-        return Made("out_of_memory", censored_s=_ran(manifest), reason=manifest.why)
-    return Made("failed", reason=manifest.why)
+        return Attempt("out_of_memory", censored_s=_ran(manifest), reason=manifest.why)
+    return Attempt("failed", reason=manifest.why)
 
 
 def _ran(manifest: Manifest) -> float | None:

@@ -16,13 +16,13 @@ import yaml
 from pyrometer.collect.host.ballast import SPARE_BYTES
 from pyrometer.collect.host.facts import parse_meminfo
 from pyrometer.collect.host.memory import MEMINFO, SHARE, condition, reached_ratio
-from pyrometer.collect.launch.launch import own_factors
+from pyrometer.collect.launch.launch import factors_of_workload
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.plan.treatments import Treatment, short_names
 from pyrometer.experiments.run import attempt
-from pyrometer.experiments.run.attempt import Made, Make
+from pyrometer.experiments.run.attempt import Attempt, Make
 from pyrometer.experiments.run.planned import checked
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import Level
@@ -127,7 +127,7 @@ def calibrate(
         A condition cannot be brought about here.
     """
     source, made = checked(file)
-    own = own_factors(source.experiment.workload)
+    own = factors_of_workload(source.experiment.workload)
     base = short_names(source.experiment.baseline or {}, own)
     base.pop(FACTOR, None)
     wanted: dict[str, Treatment] = {}
@@ -196,7 +196,7 @@ def _search(
     return Knob(level, f"{level}@{knob // _MIB}m", best.ratio, share, treatment.name, tried, why)
 
 
-def _tried(left: int, made: Made, trial: Trial) -> Tried:
+def _tried(left: int, made: Attempt, trial: Trial) -> Tried:
     assert trial.run_dir is not None
     if made.status == "interrupted":
         raise KeyboardInterrupt

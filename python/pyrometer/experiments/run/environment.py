@@ -16,7 +16,7 @@ from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run import attempt as making
 from pyrometer.experiments.run import guard, parallel
 from pyrometer.experiments.run import guard as canary
-from pyrometer.experiments.run.attempt import Made, Make, MakeTurns
+from pyrometer.experiments.run.attempt import Attempt, Make, MakeTurns
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.trial import Trial
 
@@ -54,7 +54,7 @@ def held(levels: Mapping[str, str]) -> AbstractContextManager[list[Doubt]]:
 
 
 @dataclass(frozen=True)
-class Hands:
+class Actions:
     """What touches the machine.
 
     Parameters
@@ -78,14 +78,14 @@ class Hands:
 
     make: Make = making.make
     turns: MakeTurns = making.make_turns
-    duet: Callable[[Sequence[Trial], Watch], list[Made]] = parallel.duet
+    duet: Callable[[Sequence[Trial], Watch], list[Attempt]] = parallel.duet
     hold: Callable[[Mapping[str, str]], AbstractContextManager[list[Doubt]]] = held
     canaries: Callable[[], Canaries] = canary.measure
     before: Callable[[Guard, Callable[[str], None]], Surroundings] = guard.before_trial
     look: Callable[[], guard.Look] = guard.look
     after: Callable[[guard.Look, Guard, bool], Surroundings] = guard.after_trial
 
-    def made(self, trials: Sequence[Trial], watch: Watch) -> list[Made]:
+    def made(self, trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
         """Make what shares a launch."""
         if trials[0].turns:
             return self.turns(trials[0], watch)

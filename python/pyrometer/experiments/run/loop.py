@@ -23,8 +23,8 @@ from pyrometer.experiments.journal import Entries, Journal, opened_journal, read
 from pyrometer.experiments.plan.file import Guard
 from pyrometer.experiments.run import attempt as making
 from pyrometer.experiments.run import leftovers
-from pyrometer.experiments.run.attempt import Made
-from pyrometer.experiments.run.environment import Hands, Quiet, Screen
+from pyrometer.experiments.run.attempt import Attempt
+from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.planned import digest_of, this_machine
 from pyrometer.experiments.run.trials import launches, trials_of, whole_plot
 
@@ -60,7 +60,7 @@ def _free(root: Path) -> bool:
 
 
 def carry_out(
-    root: Path, *, screen: Screen | None = None, hands: Hands | None = None, retry: bool = False
+    root: Path, *, screen: Screen | None = None, hands: Actions | None = None, retry: bool = False
 ) -> Entries:
     """Make the trials of an experiment that are not made yet, in their order.
 
@@ -96,7 +96,7 @@ def carry_out(
             f"{plan.workload} has changed since {root} was planned",
             "restore it, or run the experiment again in another folder",
         )
-    screen, hands = screen or Quiet(), hands or Hands()
+    screen, hands = screen or Quiet(), hands or Actions()
     with opened_journal(root) as journal:
         entries = read_journal(root)
         _settle(root, plan, entries, journal, screen)
@@ -159,7 +159,7 @@ def _attempts(
     entries: Entries,
     journal: Journal,
     screen: Screen,
-    hands: Hands,
+    hands: Actions,
 ) -> None:
     limits = Guard.model_validate(plan.guard)
     for repeated in range(limits.repeats + 1):
@@ -206,7 +206,7 @@ def _attempts(
 
 
 def _ended(
-    planned: PlannedTrial, began: Began, made: Made, during: Surroundings | None = None
+    planned: PlannedTrial, began: Began, made: Attempt, during: Surroundings | None = None
 ) -> Ended:
     assert made.status != "interrupted"
     facts = made.facts

@@ -24,18 +24,18 @@ from pydantic import TypeAdapter
 from pyrometer.collect.host import bind
 from pyrometer.collect.launch.observe import Silent, Watch
 from pyrometer.experiments.run import attempt
-from pyrometer.experiments.run.attempt import Made
+from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.leftovers import MEETING
 from pyrometer.trial.factors import parse_cpus
 from pyrometer.trial.trial import Trial
-from pyrometer.workloads.barrier import Meeting
+from pyrometer.workloads.barrier import Barrier
 
 LOOK_S = 0.1
 
 _TRIAL = TypeAdapter(Trial)
 
 
-def duet(trials: Sequence[Trial], watch: Watch) -> list[Made]:
+def duet(trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
     """Make several trials at once, and read what became of each.
 
     Their iterations are in step, or overlap (``Trial.overlap``).
@@ -45,24 +45,24 @@ def duet(trials: Sequence[Trial], watch: Watch) -> list[Made]:
     KeyboardInterrupt
         If somebody ended it; all have ended then.
     """
-    folder = _meeting_place(trials[0].run_dir)
+    folder = _barrier_folder(trials[0].run_dir)
     try:
         met = [replace(o, meeting=(str(folder), at, len(trials))) for at, o in enumerate(trials)]
         sides = [_start(one, folder, side) for side, one in enumerate(met)]
         watch.phase("run")
         _wait(sides, folder)
-        made = [_told(process, folder, side) for side, process in enumerate(sides)]
+        made = [_read_answer(process, folder, side) for side, process in enumerate(sides)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if any(one.status != "finished" for one in made):
         # Who was left alone ran under other conditions.
-        alone = Made("failed", reason="the other side did not finish")
+        alone = Attempt("failed", reason="the other side did not finish")
         return [alone if one.status == "finished" else one for one in made]
     places = [(one.run_dir, ()) for one in trials if one.run_dir is not None]
     return attempt.read_together(places, detected=trials[0].warmup == "auto")
 
 
-def _meeting_place(run_dir: Path | None) -> Path:
+def _barrier_folder(run_dir: Path | None) -> Path:
     if run_dir is not None:
         run_dir.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=MEETING, dir=run_dir and run_dir.parent.absolute()))
@@ -87,7 +87,7 @@ def _output(folder: Path, side: int) -> Path:
 
 
 def _wait(sides: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
-    meeting, asked = Meeting(folder, 0), False
+    meeting, asked = Barrier(folder, 0), False
     while any(one.poll() is None for one in sides):
         try:
             if any(one.poll() is not None for one in sides):
@@ -103,14 +103,14 @@ def _wait(sides: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
         raise KeyboardInterrupt
 
 
-def _told(process: subprocess.Popen[bytes], folder: Path, side: int) -> Made:
+def _read_answer(process: subprocess.Popen[bytes], folder: Path, side: int) -> Attempt:
     try:
         found = json.loads(_output(folder, side).read_bytes())
-        return Made(found["status"], censored_s=found["censored_s"], reason=found["reason"])
+        return Attempt(found["status"], censored_s=found["censored_s"], reason=found["reason"])
     except (OSError, ValueError, KeyError):
         said = (folder / f"error-{side}").read_text(errors="replace").strip()
         why = said.rpartition("\n")[2] or f"exit code {process.returncode}"
-        return Made("failed", reason=f"one of several side by side: {why}")
+        return Attempt("failed", reason=f"one of several side by side: {why}")
 
 
 def main(parent: str) -> int:

@@ -17,7 +17,7 @@ from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.host.facts import parse_meminfo
 from pyrometer.collect.launch.jvm_options import require_java
-from pyrometer.collect.launch.launch import is_own_command, own_factors, without_spark
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command, without_spark
 from pyrometer.collect.launch.treatment import apply_treatment, plan_host
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
@@ -103,11 +103,11 @@ def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str |
     """Ask the JVM itself: which collectors and options it has depends on its build."""
     heap = (f"-Xmx{levels['jvm.heap']}",) if "jvm.heap" in levels else ()
     home = str(levels["jvm.home"]) if "jvm.home" in levels else os.environ.get("JAVA_HOME", "")
-    return _asked(home, (*heap, *options))
+    return _requested(home, (*heap, *options))
 
 
 @cache
-def _asked(home: str, options: tuple[str, ...]) -> str | None:
+def _requested(home: str, options: tuple[str, ...]) -> str | None:
     try:
         java = require_java({**os.environ, **({"JAVA_HOME": home} if home else {})})
         assert java is not None
@@ -152,7 +152,7 @@ def checked(path: Path) -> tuple[Source, Treatments]:
         parse_profile(experiment.profile)
     except UsageError as error:
         raise UsageError(f"{where(('profile',))}: {error.message}", error.remedy) from error
-    return source, combinations(source, own_factors(experiment.workload), host_facts())
+    return source, combinations(source, factors_of_workload(experiment.workload), host_facts())
 
 
 def plan_of(
@@ -182,14 +182,14 @@ def plan_of(
     if not made.run:
         told = "; ".join(f"{one.name or 'the treatment'}: {one.reason}" for one in made.left_out)
         raise CapabilityError(f"{path}: no treatment can be run here: {told}")
-    own = own_factors(experiment.workload)
+    own = factors_of_workload(experiment.workload)
     times = experiment.blocks if blocks is None else blocks
     if times * len(made.run) > MOST_TRIALS:
         raise UsageError(f"{times * len(made.run)} trials: at most {MOST_TRIALS}")
     chosen = next(one for one in (seed, experiment.seed, seed_of(experiment)) if one is not None)
     split = _split(source, made, own)
     check_together(source, made, own, times)
-    once = is_own_command(experiment.workload)
+    once = is_workload_command(experiment.workload)
     iterations = 1 if once else experiment.iterations
     warmup: Any = 0 if once else "auto" if experiment.warmup == "auto" else int(experiment.warmup)
     rounds = iterations + (AUTO_WARMUP if warmup == "auto" else warmup)
@@ -249,7 +249,7 @@ def canaries_of(source: Source, made: Treatments) -> CanaryPlace:
         return "none"
     if experiment.canaries != "iteration":
         return experiment.canaries
-    if is_own_command(experiment.workload):
+    if is_workload_command(experiment.workload):
         return "trial"
     workload = registry.get(experiment.workload)
     for one in made.run.values():

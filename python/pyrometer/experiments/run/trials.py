@@ -15,10 +15,10 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from pyrometer.collect.host import facts
-from pyrometer.collect.launch.launch import is_own_command, own_factors
+from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Plan, PlannedTreatment, PlannedTrial
-from pyrometer.experiments.plan.design import in_turn, schedule, side_by_side
+from pyrometer.experiments.plan.design import in_parallel, in_turn, schedule
 from pyrometer.experiments.plan.source import Source
 from pyrometer.experiments.plan.treatments import Own, Treatment, Treatments
 from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment
@@ -73,7 +73,7 @@ def check_together(source: Source, made: Treatments, own: Own, blocks: int) -> N
 def _check_toggle(source: Source, made: Treatments, own: Own) -> None:
     workload, where = source.experiment.workload, source.document.where(("design", "kind"))
     found = registry.get(workload)
-    if is_own_command(workload) or found.engine != "spark":
+    if is_workload_command(workload) or found.engine != "spark":
         raise UsageError(f"{where}: {workload} has no iterations in a JVM to take turns in")
     _each_factor(
         source, made, lambda factor: may_toggle(factor, own), "needs a fresh JVM to change"
@@ -195,7 +195,7 @@ def ordered(
         ]  # fmt: skip
     if kind == "duet":
         sides = shares(frozenset(os.sched_getaffinity(0)), source.experiment.set.get("host.cpus"))
-        slots = side_by_side((names[0], names[1]), blocks, seed)
+        slots = in_parallel((names[0], names[1]), blocks, seed)
     else:
         levels = {name: one.levels for name, one in made.run.items()}
         slots = schedule(levels, blocks, seed, kind=kind, split=split)
@@ -276,7 +276,7 @@ def _trial(
     return Trial(
         name=name,
         treatment=parse_treatment(
-            [f"{factor}={level}" for factor, level in asked.items()], own_factors(name)
+            [f"{factor}={level}" for factor, level in asked.items()], factors_of_workload(name)
         ),
         profile=plan.profile,
         iterations=plan.iterations,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyrometer.collect.launch.launch import own_factors
+from pyrometer.collect.launch.launch import factors_of_workload
 from pyrometer.collect.launch.observe import Watch
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -103,7 +103,7 @@ def make_experiments(
             except KeyboardInterrupt:
                 stopped, fact.reason = True, "interrupted"
             except PyrometerError as error:
-                fact.reason = told(error)
+                fact.reason = reason_of(error)
         if is_experiment(root):
             report = judged[name] = experiment_report(read_plan(root), read_journal(root))
             write_experiment(root)
@@ -112,7 +112,7 @@ def make_experiments(
     return facts, judged
 
 
-def told(error: PyrometerError) -> str:
+def reason_of(error: PyrometerError) -> str:
     """Write an error as the reason why something was not made, with what to do about it."""
     return f"{error.message}: {error.remedy}" if error.remedy else error.message
 
@@ -209,7 +209,7 @@ def orders(
             made.append(Order(name, run, None, reason))
             continue
         try:
-            own = own_factors(run.workload)
+            own = factors_of_workload(run.workload)
             treatment = parse_treatment([f"{k}={v}" for k, v in given.items()], own)
             trial = Trial(
                 name=run.workload,
@@ -300,7 +300,7 @@ def _made(
                 return fact.model_copy(update=update), None
         document = read_run(root)
     except PyrometerError as error:
-        return fact.model_copy(update={"reason": told(error)}), None
+        return fact.model_copy(update={"reason": reason_of(error)}), None
     found = {
         "run_dir": str(root),
         "doubts": [doubt["message"] for doubt in document["doubts"]],

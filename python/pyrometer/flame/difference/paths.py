@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 
 from pyrometer.attribution.generated import cluster_nodes
 from pyrometer.attribution.plan_match import CLUSTER
-from pyrometer.attribution.samples import CONVERSION, KEY, define_told
+from pyrometer.attribution.samples import CONVERSION, KEY, define_stack_labels
 from pyrometer.attribution.sourced_plan import NO_PLAN, Plan, plans
 from pyrometer.store import Tables
 from pyrometer.window.scope import Scope
@@ -113,7 +113,7 @@ _PLACE = ("app_index", "sql_id", "stage_id")
 
 def define_paths(scope: Scope) -> None:
     """Define the tables above for the window of a run."""
-    define_told(scope)
+    define_stack_labels(scope)
     define_frame_names(scope.tables)
     tables = scope.tables
     tables.define("sampled", _sampled(scope))

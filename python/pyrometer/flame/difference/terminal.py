@@ -59,7 +59,7 @@ def show_difference(console: Console, made: FrameDifference) -> None:
 
 def _parts(made: FrameDifference, look: Look) -> Iterator[RenderableType]:
     for name, side in (("A", made.a), ("B", made.b)):
-        yield Text.from_markup(f"[bold]{name}[/] {_side(side)}")
+        yield Text.from_markup(f"[bold]{name}[/] {_label(side)}")
     if made.verdict == NO_DIFFERENCE:
         yield Text.from_markup("[bold]No significant difference.[/]")
     yield from _table("Everything sampled", made.whole, look, significant=False)
@@ -78,7 +78,7 @@ def _parts(made: FrameDifference, look: Look) -> Iterator[RenderableType]:
     yield from doubt_lines(made.doubts)
 
 
-def _side(side: SideFacts) -> str:
+def _label(side: SideFacts) -> str:
     names = ", ".join(_name(run) for run in side.runs)
     runs = f"{len(side.runs)} runs, " if len(side.runs) > 1 else ""
     n = side.iterations_count

@@ -177,7 +177,7 @@ class SqlFile(Workload):
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
         """Read the file: its statements and the values of their parameters travel as facts."""
-        return Prepared(facts={"statements": bound(spec.name, spec.levels)})
+        return Prepared(facts={"statements": with_values(spec.name, spec.levels)})
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
         """Run every statement; its number is the description of its jobs."""
@@ -214,7 +214,7 @@ def parameters(path: str) -> list[str]:
     return list(dict.fromkeys(name for found in read(path) for name in found.parameters))
 
 
-def bound(path: str, levels: Mapping[str, str]) -> list[dict[str, Any]]:
+def with_values(path: str, levels: Mapping[str, str]) -> list[dict[str, Any]]:
     """Read a SQL file: each statement's text, line and values of its parameters, as JSON values.
 
     Raises

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrometer.core.errors import UsageError
 from pyrometer.workloads.contract import Workload
-from pyrometer.workloads.custom.sql_file import SqlFile, bound, parameters
+from pyrometer.workloads.custom.sql_file import SqlFile, parameters, with_values
 from pyrometer.workloads.results import checksum
 from pyrometer.workloads.values import (
     IterationResult,
@@ -79,7 +79,7 @@ class YamlSql(SqlFile):
         return replace(
             workload_file.prepared(spec.name, file),
             facts={
-                "statements": bound(sql, spec.levels),
+                "statements": with_values(sql, spec.levels),
                 "tables": {
                     name: {"format": data.format, "options": dict(data.options)}
                     for name, data in file.data.items()
