@@ -1,4 +1,4 @@
-"""The native module; each ingest function returns a JSON report (ARCHITECTURE.md)."""
+"""The native module; each ingest function returns a JSON report (docs: native entry points)."""
 
 from collections.abc import Sequence
 

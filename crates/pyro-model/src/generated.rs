@@ -507,7 +507,7 @@ tables! {
         #[doc = "Bytecode of its largest method; above 8000 HotSpot does not compile a method"]
         max_method_bytes: I64, null = true;
     }
-    #[doc = "Lines of generated stages and what each is for. A line that cannot be told has no row."]
+    #[doc = "Lines of generated stages and what each is for. A line that cannot be attributed has no row."]
     CodegenLinesBuilder = "codegen_lines" {
         #[doc = "Source"]
         source_id: I32, null = false;

@@ -90,7 +90,7 @@ class Source:
 def cluster_nodes(tree: str, codegen_stage_id: int) -> tuple[list[str], dict[int, int]]:
     r"""Find the nodes of a cluster in a tree, and their positions among all with its mark.
 
-    Subqueries and cached plans below are numbered anew: a node belongs to the cluster only where
+    Subqueries and cached plans below are numbered again: a node belongs to the cluster only where
     its parent does.
 
     Examples

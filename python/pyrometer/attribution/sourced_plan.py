@@ -84,7 +84,7 @@ class Plan:
         self._columns = PlanColumns(self.nodes, texts)
 
     def cluster(self, number: int, stage: int | None) -> Cluster | None:
-        """Give the cluster of that number: subqueries and cached plans number theirs anew."""
+        """Give the cluster of that number: subqueries and cached plans number theirs again."""
         fits = self._clusters.get(number, [])
         ran = [c for c in fits if stage in c.stage_ids]
         fits = ran if len(fits) > 1 and ran else fits

@@ -69,7 +69,7 @@ def leftover_groups(folders: Sequence[str] | None = None) -> list[Finding]:
     Parameters
     ----------
     folders : sequence of str, optional
-        Where to look, at any depth; unasked, where this host mounts control groups.
+        Where to look, at any depth; by default, where this host mounts control groups.
     """
     from pyrometer.collect.doctor import Finding
     from pyrometer.collect.host import cgroup
@@ -87,7 +87,7 @@ def leftover_settings(records: Path | None = None, root: Path = Path("/")) -> li
     Parameters
     ----------
     records : Path, optional
-        Where they keep what they found; unasked, where they do on this host.
+        Where they keep what they found; by default, where they do on this host.
     root : Path
         Root of the file system; another one simulates a host.
     """

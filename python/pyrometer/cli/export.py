@@ -21,7 +21,7 @@ def export(
         str | None,
         typer.Option(
             "--format",
-            help="folded, svg, speedscope, pprof, firefox, otlp. Unasked: as the file's name ends.",
+            help="folded, svg, speedscope, pprof, firefox, otlp. Default: by the file's name.",
             show_default=False,
         ),
     ] = None,
@@ -34,7 +34,7 @@ def export(
     event: Annotated[
         str | None,
         typer.Option(
-            help="cpu, wall, alloc or lock; of an imported profile its own. Unasked: the first."
+            help="cpu, wall, alloc or lock; an imported profile has its own. Default: the first."
         ),
     ] = None,
     by: Annotated[

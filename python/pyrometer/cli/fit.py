@@ -1,4 +1,4 @@
-"""``pyrometer fit``: laws of scaling for anybody's numbers, the knee, and what may be foretold."""
+"""``pyrometer fit``: laws of scaling for anybody's numbers, the knee, and what may be predicted."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _observations(
     if kind == "throughput" and "work" not in named and {"cpu", "run_time", "gc"} & named.keys():
         raise UsageError(
             f"{file}: sums over tasks are held against the time of a run, which throughput alone"
-            " does not tell",
+            " does not give",
             "--work COLUMN, or give elapsed times",
         )
     return made

@@ -114,7 +114,7 @@ def pyrometer(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code (see "Exit codes" in ARCHITECTURE.md)."""
+    """Run the command line and exit with its code (exit codes: docs/reference/cli.md)."""
     sys.exit(run_verb(sys.argv[1:] if arguments is None else list(arguments)))
 
 

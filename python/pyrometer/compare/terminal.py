@@ -66,7 +66,7 @@ def show_comparison(console: Any, made: CompareReport, what: str) -> None:
     if len(made.pairs) > len(shown):
         undecided = sum(pair.verdict == "cannot tell" for pair in made.pairs)
         console.print(
-            f"{len(shown)} of {len(made.pairs)} pairs are listed; of {undecided} it cannot be told"
+            f"{len(shown)} of {len(made.pairs)} pairs are listed; of {undecided} it is unknown"
             " whether they differ. All pairs: --json. With one treatment alone: --control"
         )
     console.print(

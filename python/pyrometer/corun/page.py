@@ -36,9 +36,9 @@ def write_corun(
     folder : Path
         Of their experiment.
     path : Path, optional
-        The file to write. Unasked: ``report.html`` in the folder.
+        The file to write. Default: ``report.html`` in the folder.
     report : CorunReport, optional
-        What is told of them; unasked all runs are read for it.
+        What is told of them; by default all runs are read for it.
 
     Raises
     ------

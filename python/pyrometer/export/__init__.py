@@ -58,7 +58,7 @@ def export_profile(
     kind : str
         One of `FORMATS`.
     path : str or Path, optional
-        The file. Unasked: the name of the run and of the event here.
+        The file. Default: the name of the run and of the event here.
     event, by, iteration
         What is written: see `Stacks`.
 

@@ -255,7 +255,7 @@ def write_flame(
     run : str or Path
         A run directory.
     path : str or Path, optional
-        The file to write. Unasked: ``flame.html`` in the run directory.
+        The file to write. Default: ``flame.html`` in the run directory.
     asked : Asked, optional
         Samples and dimensions that the page opens with.
 

@@ -148,7 +148,7 @@ def layouts(
     host : Host
         The machine.
     jvms : sequence of int, optional
-        Numbers of JVMs; unasked, those that double.
+        Numbers of JVMs; by default, those that double.
     slots, memory : int
         Task slots and heap (bytes) of all JVMs on the whole machine; a place has its CPUs' share.
 

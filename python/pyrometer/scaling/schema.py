@@ -80,7 +80,7 @@ class LawReport(BaseModel):
         Median relative error for a level that was left out of the fit.
     half_ratio : float or None
         Relative error at the largest level when only the levels up to half of it are fitted:
-        what this law would have foretold.
+        what this law would have predicted.
     told : str or None
         What its parameters mean.
     reason : str or None

@@ -133,7 +133,7 @@ class Shape:
     ratio : float
         Slots, over those measured.
     cores : int or None
-        Slots of an executor; unasked, as measured.
+        Slots of an executor; by default, as measured.
     """
 
     ratio: float = 1.0

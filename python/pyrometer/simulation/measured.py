@@ -41,7 +41,7 @@ class Settings:
     dynamic : bool
         Whether executors come and go with the work.
     launch_resets_wait : bool
-        Whether each launch starts that wait anew, as before Spark 3.1 (SPARK-18886).
+        Whether each launch starts that wait again, as before Spark 3.1 (SPARK-18886).
     fair : bool
         Whether pools share the slots, where jobs run at once.
     memory_bytes : int
@@ -227,7 +227,7 @@ def measured_of(run: Run, window: Window, app_index: int | None = None) -> Measu
     Parameters
     ----------
     app_index : int, optional
-        Which application; unasked, the one with most task time.
+        Which application; by default, the one with most task time.
 
     Raises
     ------

@@ -33,7 +33,7 @@ def geometric_mean(
 ) -> Estimate:
     """Geometric mean over queries of B over A, minus 1, by a hierarchical bootstrap.
 
-    The queries are those of the suite, so they are not drawn anew; within each query the trials of
+    The queries are those of the suite, so they are not drawn again; within each query the trials of
     either side are (Kalibera and Jones 2013 resample each level that is random). As percentiles of
     few trials lie too near, they are stretched twice: by the variance that drawing loses, and from
     the normal's to Student's (expanded percentiles, Hesterberg 2015).

@@ -21,7 +21,7 @@ def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any
     """Read imported profiles to the tables of ``out``; answers as native functions do.
 
     Each file is read by itself; the tables of several are joined, their stacks and frames
-    numbered anew.
+    numbered again.
 
     Raises
     ------

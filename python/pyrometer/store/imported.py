@@ -134,7 +134,7 @@ def import_profiles(
 ) -> ingest.IngestReport:
     """Make a run directory of profiles of other tools.
 
-    The files are copied to ``raw/imported``, so that tables can always be made anew.
+    The files are copied to ``raw/imported``, so that tables can always be made again.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def import_profiles(
     kind : str, optional
         The format of all files, where their content does not tell.
     event, unit : str, optional
-        What folded stacks are of: they do not tell. Unasked: cpu, in samples.
+        What folded stacks are of: they do not tell. Default: cpu, in samples.
 
     Raises
     ------

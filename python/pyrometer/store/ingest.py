@@ -81,7 +81,7 @@ def native() -> Any:
 
 
 def ingest_run(run_dir: str | Path) -> IngestReport:
-    """Make all tables of a run directory anew from its raw streams.
+    """Make all tables of a run directory again from its raw streams.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def is_current(folder: Path, raw: Path | None) -> bool:
     Raises
     ------
     UsageError
-        If a newer Pyrometer wrote them and there are no raw files to read anew.
+        If a newer Pyrometer wrote them and there are no raw files to read again.
     """
     try:
         stamp = json.loads((folder / STAMP).read_bytes())

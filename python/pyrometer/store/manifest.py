@@ -182,7 +182,7 @@ class Launcher(_Part):
 
 
 class Manifest(_Part):
-    """``manifest.json`` of one trial. Field names: ARCHITECTURE.md.
+    """``manifest.json`` of one trial. Fields: docs/reference/run-directory.md.
 
     ``treatment_origin`` says of each factor of ``treatment`` who chose its level: the user, or the
     workload, which brings limits of the host without which it would not be what it is.

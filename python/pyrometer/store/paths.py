@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunPaths:
-    """Paths inside one run directory (see ARCHITECTURE.md, "The run directory").
+    """Paths inside one run directory (see docs/reference/run-directory.md).
 
     Parameters
     ----------

@@ -209,7 +209,7 @@ def summary(run: Run, window: str | None = None) -> Summary:
     run : Run
         An open run.
     window : str, optional
-        ``measured``, ``application`` or ``iteration/<n>``; unasked, all measured iterations
+        ``measured``, ``application`` or ``iteration/<n>``; by default, all measured iterations
         together, or the application where there are none.
 
     Raises

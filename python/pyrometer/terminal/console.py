@@ -1,6 +1,6 @@
 """What every verb needs to print: human text to stderr or stdout, JSON as the last line.
 
-A part of the terminal (stderr) that is drawn anew; nothing where that is no terminal.
+A part of the terminal (stderr) that is drawn again; nothing where that is no terminal.
 
 How a run goes on, in one line on the terminal (stderr); nothing where that is no terminal.
 """

@@ -109,7 +109,7 @@ def clock_offset_ns(run: Run) -> int | None:
 
 
 def windows(run: Run) -> list[Window]:
-    """All windows of a run, the one that is shown unasked first.
+    """All windows of a run, the one that is shown by default first.
 
     A bare command is one iteration, and its only window is the application.
     """
@@ -142,7 +142,7 @@ def windows(run: Run) -> list[Window]:
 
 
 def choose(run: Run, name: str | None) -> Window:
-    """Give the window of that name, or the one shown unasked.
+    """Give the window of that name, or the one shown by default.
 
     Raises
     ------

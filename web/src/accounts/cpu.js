@@ -47,7 +47,7 @@ export function byName(operators) {
     if (item.on_cpu_ns && item.on_cpu?.n !== sum.n) sum.n = null;
     for (const stage of item.stage_ids ?? []) sum.stages.add(stage);
     if (item.sql_id !== null && item.sql_id !== undefined) sum.executions.add(item.sql_id);
-    // Each execution numbers its columns anew.
+    // Each execution numbers its columns again.
     for (const part of item.expressions ?? []) {
       const text = part.expression.replace(/#\d+L?/g, "");
       sum.expressions.set(text, (sum.expressions.get(text) ?? 0) + part.on_cpu_ns);

@@ -37,7 +37,7 @@ def define_counts(scope: Scope) -> None:
     ``perf_steps``
         Two readings of a counter in a row: times ``t0`` and ``t1``, and what the counter had
         counted by then since its first reading (``value0``, ``value1``, and so for its times). A
-        counter that was opened anew goes on from where it was.
+        counter that was opened again goes on from where it was.
     ``w_perf``
         Growth in the window: scope, pid, tid, event, value, enabled, running.
     ``task_perf``
@@ -61,10 +61,10 @@ _STEPS = """
       WINDOW c AS (PARTITION BY host, scope, pid, tid, event ORDER BY t_mono_ns)),
     grown AS (
       SELECT host, scope, pid, tid, event, t0, t1,
-        CASE WHEN anew THEN 0 ELSE value - v0 END AS value,
-        CASE WHEN anew THEN 0 ELSE enabled_ns - e0 END AS enabled,
-        CASE WHEN anew THEN 0 ELSE running_ns - r0 END AS running
-      FROM (SELECT *, value < v0 OR enabled_ns < e0 OR running_ns < r0 AS anew FROM pairs)
+        CASE WHEN again THEN 0 ELSE value - v0 END AS value,
+        CASE WHEN again THEN 0 ELSE enabled_ns - e0 END AS enabled,
+        CASE WHEN again THEN 0 ELSE running_ns - r0 END AS running
+      FROM (SELECT *, value < v0 OR enabled_ns < e0 OR running_ns < r0 AS again FROM pairs)
       WHERE t0 IS NOT NULL AND t1 > t0)
     SELECT *, value1 - value AS value0, enabled1 - enabled AS enabled0,
       running1 - running AS running0

@@ -52,11 +52,11 @@ def parts(
     by : str
         ``sql``, ``stage`` (its attempts) or ``task`` (attempts).
     only : Only
-        Task attempts to look at; unasked, all.
+        Task attempts to look at; by default, all.
     most : int
         How many parts to show; the rest is summed.
     operators_most : int
-        Operators told apart within each part; unasked, none.
+        Operators told apart within each part; by default, none.
 
     Returns
     -------

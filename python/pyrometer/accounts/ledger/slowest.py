@@ -137,7 +137,7 @@ def slowest_task(
     Parameters
     ----------
     stage_id : int, optional
-        The stage; unasked, the one whose slowest task exceeds its median by most time.
+        The stage; by default, the one whose slowest task exceeds its median by most time.
     task_id : int, optional
         Another task than the slowest.
 

@@ -157,7 +157,7 @@ class Group:
 
 
 def group_all(scope: Scope, only: Only | None = None) -> list[Group]:
-    """Put all tasks that ``only`` keeps into one group; unasked, the whole window."""
+    """Put all tasks that ``only`` keeps into one group; by default, the whole window."""
     if only is None or only.everything:
         sql = "SELECT task, 0 AS number FROM l_tasks UNION ALL SELECT NULL, 0"
     else:
@@ -279,7 +279,7 @@ class Sums:
 def prepare(scope: Scope) -> Sources:
     """Leave every rule's sums per task in the database; made once for a scope."""
     kept: Sources | None = scope.kept.get("ledger_sources")
-    # Another window of the same run makes these tables anew.
+    # Another window of the same run makes these tables again.
     if kept is not None and scope.tables.scalar("SELECT name FROM l_window") == scope.window.name:
         return kept
     found = Sources(

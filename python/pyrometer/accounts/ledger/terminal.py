@@ -216,9 +216,9 @@ def ledger(
     report : LedgerReport
         What was accounted for.
     view : str, optional
-        ``slot`` or ``core``; unasked, both.
+        ``slot`` or ``core``; by default, both.
     depth : int, optional
-        Levels of rows; unasked, all.
+        Levels of rows; by default, all.
     """
     look = Look.of(console)
     if report.against is not None:

@@ -208,7 +208,7 @@ def limited(treatment: Mapping[str, Level], cpus: int | None) -> Limited:
 
 
 def pinned(limits: Limited, host_cpus: int, said: Iterable[str]) -> list[str]:
-    """Give the options that pin what a JVM would choose anew under limits.
+    """Give the options that pin what a JVM would choose again under limits.
 
     The collector is the one that HotSpot takes on the whole host; numbers of threads are those
     that HotSpot takes for as many CPUs as are left.

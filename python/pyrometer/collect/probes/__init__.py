@@ -10,7 +10,7 @@ LIGHT_TIER = "T1"
 def make_probes(profile: Profile, tier: str | None = None) -> list[Probe]:
     """Make the probes of a profile; `tier` is that of probe ``os``.
 
-    Unasked it is the best one, and without stacks the one that costs threads nothing by itself:
+    Default: it is the best one, and without stacks the one that costs threads nothing by itself:
     the scheduler's events (T0) are some tenths of a microsecond at every switch.
 
     The agent is always there: it carries the overlay.

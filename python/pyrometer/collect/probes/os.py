@@ -124,7 +124,7 @@ class OsProbe(Probe):
         What to read of a process's own memory beside its state: ``word@ADDRESS[:TYPE][=NAMES]``
         or ``postgres`` (docs/how-to/attach.md).
     tier : str, optional
-        ``T0`` to ``T3``; unasked, the best that can be had.
+        ``T0`` to ``T3``; by default, the best that can be had.
     until_we_end : bool
         End with this process: what is observed goes on without it.
     """

@@ -50,7 +50,7 @@ def write_experiment(
     folder : Path
         Of the experiment.
     path : Path, optional
-        The file to write. Unasked: ``report.html`` in the folder.
+        The file to write. Default: ``report.html`` in the folder.
     control, margin
         Instead of the plan's baseline and margin.
 

@@ -120,7 +120,7 @@ class PageFaults(Calibrated):
     description = (
         "A row takes 10 ms of a task's CPU on average: in turns of about a millisecond it touches "
         "fresh pages of a mapping outside the heap, 64 at a time and each once, or does useful "
-        "work. A page is a page fault, unless the kernel gives huge pages unasked."
+        "work. A page is a page fault, unless the kernel gives huge pages by default."
     )
     expectation = "Category memory has the share of task CPU; udf has the rest."
     cause, path, of = "page_faults", "task/on_cpu/memory", "task/on_cpu"

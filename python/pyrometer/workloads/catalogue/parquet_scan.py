@@ -190,7 +190,7 @@ class ParquetScan(Workload):
     ) -> Mismatch | None:
         """No row comes back, and the scan has read them all."""
         if result.rows != 0:
-            return Mismatch("rows that meet the filter", "0", str(result.rows))
+            return Mismatch("rows that pass the filter", "0", str(result.rows))
         scanned = result.counters["scanned_rows_count"]
         if scanned != prepared.facts["rows"]:
             return Mismatch("rows that the scan read", str(prepared.facts["rows"]), str(scanned))

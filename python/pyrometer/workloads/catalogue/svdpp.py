@@ -40,7 +40,7 @@ class SvdPlusPlus(GeneratedWorkload):
     expectation = (
         "Several jobs in every iteration, each with a shuffle of vectors. Many short-lived "
         "arrays: high allocation, much garbage collection when the heap is small; GraphX stores "
-        "the graph anew in every phase."
+        "the graph again in every phase."
     )
     variants: ClassVar = {
         "workload.iterations": iterations_variant(5),
