@@ -1,8 +1,8 @@
 """OpenTelemetry profiles: message ``ProfilesData`` of signal version ``v1development``.
 
-Fields and their numbers: opentelemetry-proto 1.11.0, ``profiles/v1development/profiles.proto``
-(https://github.com/open-telemetry/opentelemetry-proto). The signal is in development there: a
-later version may read this otherwise.
+The messages are those of the package ``opentelemetry-proto`` (fields as in version 1.11.0 of
+https://github.com/open-telemetry/opentelemetry-proto). The signal is in development there: a later
+version may read this otherwise.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterable
 from typing import IO, BinaryIO
 
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.profiles.v1development.profiles_pb2 import (
+    Profile,
+    ProfilesDictionary,
+    ValueType,
+)
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
 from pyrometer import __version__
-from pyrometer.export.pprof import UNITS, delimited, varint
+from pyrometer.export.pprof import UNITS
 from pyrometer.export.stacks import Frame, Names, Stacks, Sum
 
 VERSION = "v1development (opentelemetry-proto 1.11.0)"
@@ -41,36 +48,41 @@ class _Writer:
         self.added: dict[str, int] = {}
 
     def write(self, out: BinaryIO) -> None:
-        self.stack_table.write(delimited(7, b""))
         self._samples()
-        profile = self._profile()
-        inner = len(profile) + self.samples.tell()
-        scope = delimited(1, self._scope())
-        scopes = len(scope) + len(_head(2, inner)) + inner
-        resource = delimited(1, self._resource())
-        whole = len(resource) + len(_head(2, scopes)) + scopes
-        out.write(_head(1, whole) + resource + _head(2, scopes) + scope + _head(2, inner) + profile)
+        profile = self._profile().SerializeToString()
+        scope = _field(1, InstrumentationScope(name="pyrometer", version=__version__))
+        resource = _field(1, self._resource())
+        profile_head = _head(2, len(profile) + self.samples.tell())
+        scope_size = len(scope) + len(profile_head) + len(profile) + self.samples.tell()
+        scope_head = _head(2, scope_size)
+        out.write(_head(1, len(resource) + len(scope_head) + scope_size) + resource)
+        out.write(scope_head + scope + profile_head + profile)
         _copy(self.samples, out)
-        dictionary = b"".join(self._dictionary())
+        dictionary = self._dictionary().SerializeToString()
         out.write(_head(2, len(dictionary) + self.stack_table.tell()) + dictionary)
         _copy(self.stack_table, out)
 
     def _samples(self) -> None:
         """Write samples, and each stack once: rows of one stack and groups follow one another."""
+        samples, stacks = Profile(), ProfilesDictionary()
+        stacks.stack_table.add()
         last: tuple[object, ...] = ()
         count = 0
         for row in self.stacks.sums():
             stack = (row.frames, row.groups, row.leaf)
             if stack != last:
                 last, count = stack, count + 1
-                self.stack_table.write(delimited(7, _packed(1, self._locations(row))))
+                stacks.stack_table.add(location_indices=self._locations(row))
+                _move(stacks, self.stack_table)
             attributes = [
                 self._attribute(key, str(value))
                 for key, value in zip(self.stacks.labels, row.labels, strict=True)
                 if value is not None
             ]
-            sample = _number(1, count) + _packed(2, attributes) + _packed(4, [row.weight])
-            self.samples.write(delimited(2, sample))
+            samples.samples.add(
+                stack_index=count, attribute_indices=attributes, values=[row.weight]
+            )
+            _move(samples, self.samples)
 
     def _locations(self, row: Sum) -> list[int]:
         """Places of a stack's frames in the table of locations, leaf first."""
@@ -88,68 +100,77 @@ class _Writer:
     def _attribute(self, key: str, value: str) -> int:
         return self.attributes.setdefault((key, value), len(self.attributes) + 1)
 
-    def _profile(self) -> bytes:
-        """Encode message Profile but for its samples."""
+    def _profile(self) -> Profile:
+        """Give the profile without its samples."""
         event = self.stacks.event or ""
-        kind = _number(1, self.strings.of(event)) + _number(
-            2, self.strings.of(UNITS.get(self.stacks.unit, self.stacks.unit))
+        kind = ValueType(
+            type_strindex=self.strings.of(event),
+            unit_strindex=self.strings.of(UNITS.get(self.stacks.unit, self.stacks.unit)),
         )
         started, ended = self.stacks.times_wall_ns
-        made = delimited(1, kind) + _number(4, ended - started)
-        if started:
-            made += varint(3 << 3 | 1) + started.to_bytes(8, "little")
-        if self.stacks.period:
-            made += delimited(5, kind) + _number(6, self.stacks.period)
         name = f"{self.stacks.run.paths.root.resolve()} {event} {self.stacks.iteration}"
-        return made + delimited(7, hashlib.sha256(name.encode()).digest()[:16])
+        return Profile(
+            sample_type=kind,
+            time_unix_nano=started,
+            duration_nano=ended - started,
+            period_type=kind if self.stacks.period else None,
+            period=self.stacks.period,
+            profile_id=hashlib.sha256(name.encode()).digest()[:16],
+        )
 
-    def _scope(self) -> bytes:
-        return delimited(1, b"pyrometer") + delimited(2, __version__.encode())
-
-    def _resource(self) -> bytes:
+    def _resource(self) -> Resource:
         manifest = self.stacks.run.manifest
         service = (manifest.workload.name if manifest else None) or "spark"
         found = {"service.name": service, "pyrometer.run": self.stacks.run.paths.root.name}
-        return b"".join(
-            delimited(1, delimited(1, key.encode()) + delimited(2, delimited(1, value.encode())))
-            for key, value in found.items()
-        )
+        resource = Resource()
+        for key, value in found.items():
+            resource.attributes.add(key=key).value.string_value = value
+        return resource
 
-    def _dictionary(self) -> Iterable[bytes]:
-        """Encode every table but that of stacks; entry 0 of each is the empty one."""
+    def _dictionary(self) -> ProfilesDictionary:
+        """Give every table but that of stacks; entry 0 of each is the empty one."""
+        tables = ProfilesDictionary()
+        for table in (tables.location_table, tables.function_table, tables.link_table):
+            table.add()
         mappings = Names("")
         functions: dict[tuple[str, int], int] = {}
-        yield delimited(2, b"")
         for frame in self.frames:
             mapping = mappings.of(frame.library or "")
             function = functions.setdefault((frame.name, mapping), len(functions) + 1)
-            line = _number(1, function) + _number(2, frame.line or 0)
-            yield delimited(2, _number(1, mapping) + delimited(3, line))
-        yield delimited(3, b"")
+            location = tables.location_table.add(mapping_index=mapping)
+            location.lines.add(function_index=function, line=frame.line or 0)
         for name, _ in functions:
             text = self.strings.of(name)
-            yield delimited(3, _number(1, text) + _number(2, text))
+            tables.function_table.add(name_strindex=text, system_name_strindex=text)
         for library in mappings:
-            yield delimited(1, _number(4, self.strings.of(library)))
-        yield delimited(4, b"") + delimited(6, b"")
+            tables.mapping_table.add(filename_strindex=self.strings.of(library))
+        tables.attribute_table.add()
         for key, value in self.attributes:
-            content = delimited(2, delimited(1, value.encode()))
-            yield delimited(6, _number(1, self.strings.of(f"pyrometer.{key}")) + content)
-        for string in self.strings:
-            yield delimited(5, string.encode())
+            named = tables.attribute_table.add(key_strindex=self.strings.of(f"pyrometer.{key}"))
+            named.value.string_value = value
+        tables.string_table.extend(self.strings)
+        return tables
 
 
-def _number(field: int, value: int) -> bytes:
-    return varint(field << 3) + varint(value) if value else b""
+def _move(message: Profile | ProfilesDictionary, target: IO[bytes]) -> None:
+    """Write what a message holds; parts of one message that follow one another are joined."""
+    target.write(message.SerializeToString())
+    message.Clear()
 
 
-def _packed(field: int, numbers: Iterable[int]) -> bytes:
-    content = b"".join(map(varint, numbers))
-    return delimited(field, content) if content else b""
+def _field(number: int, message: InstrumentationScope | Resource) -> bytes:
+    content: bytes = message.SerializeToString()
+    return _head(number, len(content)) + content
 
 
 def _head(field: int, length: int) -> bytes:
-    return varint(field << 3 | 2) + varint(length)
+    """Encode what precedes a message that is a field of another, where its bytes are in files."""
+    head = bytearray((field << 3 | 2,))
+    while length > 0x7F:
+        head.append(length & 0x7F | 0x80)
+        length >>= 7
+    head.append(length)
+    return bytes(head)
 
 
 def _copy(source: IO[bytes], out: BinaryIO) -> None:

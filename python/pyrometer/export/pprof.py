@@ -1,10 +1,7 @@
-"""Writes pprof profiles (``profile.proto``): used wherever a profile leaves in that format.
+"""pprof profiles (gzipped ``profile.proto``): used wherever a profile leaves in that format.
 
-Fields and their numbers: https://github.com/google/pprof/blob/main/proto/profile.proto.
 Messages are written as they come, in any order as protobuf allows: what is kept in memory is the
 string table and the frames, never the samples.
-
-pprof: gzipped ``profile.proto``, as `pyrometer.export.pprof` writes it.
 """
 
 from __future__ import annotations
@@ -13,15 +10,11 @@ import gzip
 from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Protocol
 
+from pyrometer.export.protobuf.pprof_pb2 import Profile
 from pyrometer.export.stacks import Stacks
 
-# Fields of message Profile.
-_SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = 1, 2, 3, 4, 5, 6
-_TIME_NS, _DURATION_NS, _PERIOD_TYPE, _PERIOD, _COMMENT = 9, 10, 11, 12, 13
 # All frames have names already: no tool need look for symbols.
 _MAPPING_ID = 1
-_MAX_U64 = (1 << 64) - 1
-_SHORT = [bytes((value,)) for value in range(0x80)]
 
 
 class Sink(Protocol):
@@ -36,41 +29,6 @@ class ValueType(NamedTuple):
 
     type: str
     unit: str
-
-
-def varint(value: int) -> bytes:
-    """Encode an integer as protobuf does; a negative one takes ten bytes.
-
-    Examples
-    --------
-    >>> varint(1).hex(), varint(300).hex(), len(varint(-1))
-    ('01', 'ac02', 10)
-    """
-    if 0 <= value < 0x80:
-        return _SHORT[value]
-    value &= _MAX_U64
-    parts = bytearray()
-    while value > 0x7F:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
-
-
-def delimited(field: int, content: bytes) -> bytes:
-    """Encode a field of bytes, text or a message; its number is below 16.
-
-    Examples
-    --------
-    >>> delimited(6, b"ab").hex()
-    '32026162'
-    """
-    return _SHORT[field << 3 | 2] + varint(len(content)) + content
-
-
-def _number(field: int, value: int) -> bytes:
-    """Encode a field that holds a number; 0 is what a missing one means."""
-    return _SHORT[field << 3] + varint(value) if value else b""
 
 
 class PprofWriter:
@@ -125,22 +83,21 @@ class PprofWriter:
         self._strings: dict[str, int] = {}
         self._functions: dict[tuple[str, str], int] = {}
         self._locations: dict[tuple[str, str, int], int] = {}
-        self._ids: list[bytes] = [b""]
+        # What is written next: messages of one type that follow one another are joined by readers.
+        self._next = Profile()
         self._string("")
-        for value_type in sample_types:
-            self._put(_SAMPLE_TYPE, self._value_type(value_type))
+        for kind in sample_types:
+            self._next.sample_type.add(type=self._string(kind.type), unit=self._string(kind.unit))
         if period_type is not None:
-            self._put(_PERIOD_TYPE, self._value_type(period_type))
-        for comment in comments:
-            self._write(_number(_COMMENT, self._string(comment)))
-        self._write(
-            _number(_TIME_NS, time_ns)
-            + _number(_DURATION_NS, duration_ns)
-            + _number(_PERIOD, period)
+            self._next.period_type.type = self._string(period_type.type)
+            self._next.period_type.unit = self._string(period_type.unit)
+        self._next.comment.extend(self._string(comment) for comment in comments)
+        self._next.time_nanos, self._next.duration_nanos = time_ns, duration_ns
+        self._next.period = period
+        self._next.mapping.add(
+            id=_MAPPING_ID, has_functions=True, has_filenames=True, has_line_numbers=True
         )
-        # has_functions, has_filenames, has_line_numbers
-        flags = b"".join(_number(field, 1) for field in (7, 8, 9))
-        self._put(_MAPPING, _number(1, _MAPPING_ID) + flags)
+        self._write()
 
     def location(self, function: str, file: str = "", line: int | None = None) -> int:
         """Give the id of a frame; the same frame has the same.
@@ -158,11 +115,11 @@ class PprofWriter:
         known = self._locations.get(key)
         if known is not None:
             return known
-        entry = _number(1, self._function(function, file)) + _number(2, max(0, line or 0))
-        made = self._locations[key] = len(self._ids)
-        self._ids.append(varint(made))
-        self._put(_LOCATION, _number(1, made) + _number(2, _MAPPING_ID) + delimited(4, entry))
-        return made
+        number = self._locations[key] = len(self._locations) + 1
+        place = self._next.location.add(id=number, mapping_id=_MAPPING_ID)
+        place.line.add(function_id=self._function(function, file), line=max(0, line or 0))
+        self._write()
+        return number
 
     def sample(
         self,
@@ -188,37 +145,30 @@ class PprofWriter:
         """
         if len(values) != self._values_count:
             raise ValueError(f"{len(values)} values for {self._values_count} sample types")
-        ids = b"".join(map(self._ids.__getitem__, locations))
-        parts = [delimited(1, ids), delimited(2, b"".join(map(varint, values)))]
+        sample = self._next.sample.add(location_id=locations, value=values)
         for key, value in (labels or {}).items():
-            pair = _number(1, self._string(key)) + _number(2, self._string(value))
-            parts.append(delimited(3, pair))
-        self._put(_SAMPLE, b"".join(parts))
+            sample.label.add(key=self._string(key), str=self._string(value))
+        self._write()
 
     def _function(self, name: str, file: str) -> int:
         known = self._functions.get((name, file))
         if known is not None:
             return known
-        made = self._functions[name, file] = len(self._functions) + 1
+        number = self._functions[name, file] = len(self._functions) + 1
         text = self._string(name)
-        fields = (_number(1, made), _number(2, text), _number(3, text))
-        self._put(_FUNCTION, b"".join(fields) + _number(4, self._string(file)))
-        return made
-
-    def _value_type(self, value_type: ValueType) -> bytes:
-        return _number(1, self._string(value_type.type)) + _number(2, self._string(value_type.unit))
+        self._next.function.add(id=number, name=text, system_name=text, filename=self._string(file))
+        return number
 
     def _string(self, text: str) -> int:
         known = self._strings.get(text)
         if known is None:
             known = self._strings[text] = len(self._strings)
-            self._put(_STRING, text.encode("utf-8", "replace"))
+            self._next.string_table.append(text.encode("utf-8", "replace").decode())
         return known
 
-    def _put(self, field: int, content: bytes) -> None:
-        self._write(delimited(field, content))
-
-    def _write(self, data: bytes) -> None:
+    def _write(self) -> None:
+        data = self._next.SerializeToString()
+        self._next.Clear()
         self.bytes_count += len(data)
         self._out.write(data)
 

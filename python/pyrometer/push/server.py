@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pyrometer import __version__
 from pyrometer.core.errors import UsageError
-from pyrometer.export.pprof import delimited
+from pyrometer.export.protobuf.pyroscope_pb2 import PushRequest
 
 __all__ = ["Answer", "Reply", "Server", "message", "parse_url"]
 
@@ -103,12 +103,12 @@ def message(labels: Mapping[str, str], profile: bytes, uuid: str) -> bytes:
     uuid : str
         Id of the profile.
     """
-    pairs = b"".join(
-        delimited(1, delimited(1, name.encode()) + delimited(2, value.encode("utf-8", "replace")))
-        for name, value in sorted(labels.items())
-    )
-    sample = delimited(1, profile) + delimited(2, uuid.encode())
-    return delimited(1, pairs + delimited(2, sample))
+    request = PushRequest()
+    series = request.series.add()
+    for name, value in sorted(labels.items()):
+        series.labels.add(name=name, value=value.encode("utf-8", "replace").decode())
+    series.samples.add(raw_profile=profile, id=uuid)
+    return request.SerializeToString()
 
 
 @dataclass

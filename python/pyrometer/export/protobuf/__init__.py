@@ -1,0 +1,1 @@
+"""Messages of other tools in protobuf: our `.proto` files and the code generated from them."""
