@@ -21,7 +21,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from pyrometer import __version__
 from pyrometer.core.errors import UsageError
-from pyrometer.export.protobuf.pyroscope_pb2 import PushRequest
 
 __all__ = ["Answer", "Reply", "Server", "message", "parse_url"]
 
@@ -103,6 +102,8 @@ def message(labels: Mapping[str, str], profile: bytes, uuid: str) -> bytes:
     uuid : str
         Id of the profile.
     """
+    from pyrometer.export.protobuf.pyroscope_pb2 import PushRequest
+
     request = PushRequest()
     series = request.series.add()
     for name, value in sorted(labels.items()):
