@@ -8,8 +8,6 @@ the Connect protocol: https://github.com/grafana/pyroscope/blob/main/api/push/v1
 from __future__ import annotations
 
 import base64
-import contextlib
-import http.client
 import json
 import re
 import ssl
@@ -17,10 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from pyrometer import __version__
 from pyrometer.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["Answer", "Reply", "Server", "message", "parse_url"]
 
@@ -171,52 +173,58 @@ class Server:
         return made
 
     def send(self, body: bytes) -> Reply:
-        """Send one message and tell what became of it. Raises nothing for a server's failing."""
-        # One that the server has closed while it lay idle would fail after the body was sent, and
-        # nobody could tell whether it was taken: each message has a connection of its own.
-        connection = self._connection()
-        path = self.url.path.rstrip("/") + PATH
-        with contextlib.closing(connection):
-            try:
-                connection.connect()
-                if connection.sock is not None:
-                    connection.sock.settimeout(self.answer_s)
-                connection.request("POST", path, body=body, headers=self.headers())
-            except ssl.SSLCertVerificationError as error:
-                return Reply(Answer.DENIED, f"certificate: {error.verify_message}")
-            except (OSError, http.client.HTTPException) as error:
-                # Without all of the body no server can have taken it; it may have said why.
-                return self._last_words(connection) or Reply(Answer.NOT_YET, _words(error))
-            try:
-                return self._answer(connection)
-            except (OSError, http.client.HTTPException) as error:
-                return Reply(Answer.UNSURE, f"sent, no answer: {_words(error)}")
+        """Send one message and say what became of it. Raises nothing for a server's failing."""
+        import httpx
 
-    def _connection(self) -> http.client.HTTPConnection:
-        host, port = self.url.hostname or "", self.url.port
-        if self.url.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=CONNECT_S)
+        sent = False
+
+        def trace(event: str, _: Mapping[str, object]) -> None:
+            nonlocal sent
+            sent = sent or event.endswith(".send_request_body.complete")
+
+        try:
+            with self._client() as client, client.stream(
+                "POST", self.address + PATH, content=body, headers=self.headers(),
+                extensions={"trace": trace},
+            ) as response:  # fmt: skip
+                reply = self._reply(response)
+        except httpx.HTTPError as error:
+            cause = _cause(error)
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                return Reply(Answer.DENIED, f"certificate: {cause.verify_message}")
+            detail = getattr(cause, "strerror", None) or str(error) or type(error).__name__
+            if sent:
+                return Reply(Answer.UNSURE, f"sent, no answer: {detail}")
+            return Reply(Answer.NOT_YET, detail)
+        if not sent and reply.answer in (Answer.TAKEN, Answer.UNSURE):
+            # Without all of the body no server can have taken it.
+            return Reply(Answer.NOT_YET, reply.detail or "hung up before it had read all")
+        return reply
+
+    def _client(self) -> httpx.Client:
+        """Make a client for one message.
+
+        A connection that the server has closed while it lay idle would fail after the body was
+        sent, and nobody could say whether it was taken: each message has one of its own.
+        """
+        import httpx
+
+        # The certificates of the system, as for other tools here, not those of a package.
         self._tls = self._tls or ssl.create_default_context()
-        return http.client.HTTPSConnection(host, port, timeout=CONNECT_S, context=self._tls)
+        return httpx.Client(
+            verify=self._tls,
+            timeout=httpx.Timeout(self.answer_s, connect=CONNECT_S),
+            trust_env=False,
+        )
 
-    def _last_words(self, connection: http.client.HTTPConnection) -> Reply | None:
-        """Give the refusal of a server that hung up before it had read all; None without one."""
-        if connection.sock is None:
-            return None
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            reply = self._answer(connection)
-            return None if reply.answer in (Answer.TAKEN, Answer.UNSURE) else reply
-        return None
-
-    def _answer(self, connection: http.client.HTTPConnection) -> Reply:
-        response = connection.getresponse()
-        status = response.status
-        if 200 <= status < 300:
+    def _reply(self, response: httpx.Response) -> Reply:
+        status = response.status_code
+        if response.is_success:
             return Reply(Answer.TAKEN)
-        text = self._error_text(response.read(_ANSWER_BYTES)) or response.reason
-        detail = f"HTTP {status}: {text}"
+        start = next(response.iter_bytes(_ANSWER_BYTES), b"")
+        detail = f"HTTP {status}: {self._error_text(start) or response.reason_phrase}"
         if status in _NOT_YET:
-            return Reply(Answer.NOT_YET, detail, _seconds(response.getheader("Retry-After")))
+            return Reply(Answer.NOT_YET, detail, _seconds(response.headers.get("Retry-After")))
         if status in _DENIED:
             return Reply(Answer.DENIED, detail)
         if status in _UNSURE or status >= 500:
@@ -247,5 +255,8 @@ def _is_this_host(host: str) -> bool:
         return host == "localhost"
 
 
-def _words(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+def _cause(error: BaseException) -> BaseException:
+    """Give what an error began with: that of the operating system, below httpx's."""
+    while inner := error.__cause__ or error.__context__:
+        error = inner
+    return error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.support.pyroscope import Fake, fake_pyroscope
 
@@ -13,7 +15,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.orchestrator.pipeline import probes_of
 from pyrometer.push.delivery import Patience
 from pyrometer.push.options import from_environment, make_server, read_settings
-from pyrometer.push.server import Answer, Server, message, parse_url
+from pyrometer.push.server import Answer, Reply, Server, message, parse_url
 from pyrometer.trial.trial import Trial
 
 BODY = message({"__name__": "process_cpu", "service_name": "s"}, b"not a profile", "id")
@@ -59,25 +61,48 @@ def test_nobody_there_and_nobody_who_answers() -> None:
         assert Server(url, answer_s=0.1).send(BODY).answer is Answer.UNSURE
 
 
-def test_a_server_that_hangs_up_before_the_end() -> None:
+@pytest.mark.parametrize(
+    ("said", "answers"),
+    [
+        # Said in time it is a refusal; cut off by the kernel, nothing was taken: never unsure.
+        (b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n", (Answer.REFUSED, Answer.NOT_YET)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", (Answer.NOT_YET,)),
+        (b"", (Answer.NOT_YET,)),
+    ],
+)
+def test_a_server_that_hangs_up_before_the_end(said: bytes, answers: tuple[Answer, ...]) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         held.listen()
 
-        def refuse() -> None:
+        def hang_up() -> None:
             client, _ = held.accept()
             client.recv(1000)
-            client.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+            client.sendall(said)
             client.shutdown(socket.SHUT_RDWR)
             client.close()
 
-        thread = threading.Thread(target=refuse)
+        thread = threading.Thread(target=hang_up)
         thread.start()
         url = parse_url(f"http://127.0.0.1:{held.getsockname()[1]}")
         reply = Server(url).send(BODY + bytes(64 << 20))
         thread.join()
-    # Said in time it is a refusal; cut off by the kernel, nothing was taken: never unsure.
-    assert reply.answer in (Answer.REFUSED, Answer.NOT_YET)
+    assert reply.answer in answers
+
+
+def test_a_certificate_that_is_not_trusted_denies_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: httpx.Request) -> httpx.Response:
+        untrusted = ssl.SSLCertVerificationError(1, "certificate verify failed")
+        untrusted.verify_message = "self-signed certificate"
+        try:
+            raise untrusted
+        except ssl.SSLError as error:
+            raise httpx.ConnectError(str(error)) from error
+
+    made = Server(parse_url("https://localhost"))
+    transport = httpx.MockTransport(fail)
+    monkeypatch.setattr(made, "_client", lambda: httpx.Client(transport=transport))
+    assert made.send(BODY) == Reply(Answer.DENIED, "certificate: self-signed certificate")
 
 
 def test_who_we_say_we_are(tmp_path: Path) -> None:
