@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
+from scipy import optimize, stats
 
 ALPHA = 0.05
 POWER = 0.8
@@ -92,15 +92,13 @@ def detectable(
     """
     if sd is None or n < 2:
         return None
-    low, high = 0.0, 1e-6
-    while power(high, sd, n, alpha, blocks) < wanted:
-        low, high = high, high * 2
-        if high > 50:
+    most = 1e-6
+    while power(most, sd, n, alpha, blocks) < wanted:
+        most *= 2
+        if most > 50:
             return None
-    for _ in range(60):
-        middle = (low + high) / 2
-        if power(middle, sd, n, alpha, blocks) >= wanted:
-            high = middle
-        else:
-            low = middle
-    return math.expm1(high)
+
+    def missing(size: float) -> float:
+        return power(size, sd, n, alpha, blocks) - wanted
+
+    return math.expm1(float(optimize.brentq(missing, 0.0, most)))

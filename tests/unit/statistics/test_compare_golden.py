@@ -14,6 +14,7 @@ import statistics
 import pytest
 from tests.support import needs
 
+from pyrometer.statistics.factorial import Cell, factorial
 from pyrometer.statistics.power import needed
 from pyrometer.statistics.treatments import Trial, analyse
 from pyrometer.statistics.welch import welch, welch_as_given
@@ -181,3 +182,37 @@ def test_five_builds_of_the_jdk_on_one_scan():
         "jdk-17.0.9": 1.12,
         "graalvm-jdk-17.0.9+11.1": 1.33,
     }
+
+
+# Three blocks of heap (1g, 2g, 4g) by codec (none, zstd, lz4); two trials are missing.
+MATRIX = [
+    [10.2, 11.9, 10.9, 9.4, None, 11.1, 10.6, 12.2, 11.4],
+    [10.1, 11.5, 10.7, 9.9, 12.9, 11.6, 10.0, None, 11.0],
+    [10.4, 11.7, 11.2, 9.6, 12.4, 11.9, 10.3, 12.6, 11.1],
+]
+# statsmodels 0.15.0: `anova_lm(ols("log(v) ~ C(block) + C(heap) * C(codec)").fit(), typ=2)` with
+# deviation coding, and `multipletests(p, method="holm")`: degrees of freedom, F, p, adjusted p.
+ANOVA = {
+    ("heap",): (2, 2.6252131863476302, 0.10760037342916877, 0.10760037342916877),
+    ("codec",): (2, 115.14314433465756, 2.030498201167289e-09, 6.091494603501867e-09),
+    ("heap", "codec"): (4, 6.6689338702975975, 0.003199002885616334, 0.006398005771232668),
+}
+
+
+def test_a_matrix_with_gaps_as_statsmodels_analyses_it():
+    treatments = [(heap, codec) for heap in ("1g", "2g", "4g") for codec in ("none", "zstd", "lz4")]
+    cells = [
+        Cell({"heap": heap, "codec": codec}, value, str(block))
+        for block, row in enumerate(MATRIX)
+        for (heap, codec), value in zip(treatments, row, strict=True)
+        if value is not None
+    ]
+    found = factorial(cells)
+    assert found.freedom == 14
+    assert found.noise_sd == pytest.approx(0.02526590875961921, rel=1e-9)
+    effects = {tuple(one.factors): one for one in found.effects}
+    assert effects.keys() == ANOVA.keys()
+    for factors, (freedom, f, p, adjusted_p) in ANOVA.items():
+        one = effects[factors]
+        assert one.freedom == freedom
+        assert (one.f, one.p, one.adjusted_p) == pytest.approx((f, p, adjusted_p), rel=1e-9)
