@@ -37,13 +37,13 @@ def compare_suites(
 
     rows = read_trials(table, value=value, treatment=treatment, block=suite)
     trials = [Measured(str(workload), name, number) for name, number, workload in rows]
-    made = across(trials, what=f"{value} of {table.name}", margin=margin, control=control)
-    _print(human(as_json), made, suite)
+    report = across(trials, what=f"{value} of {table.name}", margin=margin, control=control)
+    _print(human(as_json), report, suite)
     if as_json:
-        emit_json(made)
+        emit_json(report)
 
 
-def _print(console: Any, made: AcrossReport, suite: str) -> None:
+def _print(console: Any, report: AcrossReport, suite: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -55,31 +55,32 @@ def _print(console: Any, made: AcrossReport, suite: str) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("from", "to", "geometric mean", "95 %", "95 % of all pairs", "faster", "verdict"):
         table.add_column(title, overflow="fold")
-    for pair in made.pairs:
+    for pair in report.pairs:
         table.add_row(
             Text(pair.a), Text(pair.b), percent(pair.change.value),
             ends(pair.change), ends(pair.change_of_all),
-            f"{pair.faster_count} of {made.workloads_count}", pair.verdict,
+            f"{pair.faster_count} of {report.workloads_count}", pair.verdict,
         )  # fmt: skip
     console.print(table)
     console.print(
-        f"\n{made.what} over {made.workloads_count} values of column {suite}: hierarchical"
+        f"\n{report.what} over {report.workloads_count} values of column {suite}: hierarchical"
         " bootstrap;"
-        f" the same: within ± {100 * made.margin:g} %",
+        f" the same: within ± {100 * report.margin:g} %",
         style="dim", markup=False, soft_wrap=True,
     )  # fmt: skip
-    ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in made.mean_ranks.items())
+    ranks = ", ".join(f"{name} {rank:.2f}" for name, rank in report.mean_ranks.items())
     console.print(f"mean ranks: {ranks}", markup=False, soft_wrap=True)
-    told = [_tested(n, t) for n, t in (("Friedman", made.friedman), ("Quade", made.quade)) if t]
-    why = made.reason or "no workload distinguishes the treatments"
-    console.print("; ".join(told) or f"not tested: {why}", markup=False, soft_wrap=True)
-    if any(pair.change.low is None for pair in made.pairs):
+    ranked = (("Friedman", report.friedman), ("Quade", report.quade))
+    tests = [_tested(name, test) for name, test in ranked if test]
+    why = report.reason or "no workload distinguishes the treatments"
+    console.print("; ".join(tests) or f"not tested: {why}", markup=False, soft_wrap=True)
+    if any(pair.change.low is None for pair in report.pairs):
         console.print("no interval: it takes two trials of each treatment on each workload")
-    if made.left_out:
-        some = ", ".join(made.left_out[:5])
+    if report.left_out:
+        some = ", ".join(report.left_out[:5])
         console.print(
             f"left out, not run with every treatment: {some}"
-            + (f" and {len(made.left_out) - 5} more" if len(made.left_out) > 5 else ""),
+            + (f" and {len(report.left_out) - 5} more" if len(report.left_out) > 5 else ""),
             markup=False, soft_wrap=True,
         )  # fmt: skip
 
@@ -176,21 +177,21 @@ def compare(
         from pyrometer.statistics.treatments import Trial
 
         rows = read_trials(table, value=value, treatment=columns_of(treatment), block=block)
-        made = analyse(
+        report = analyse(
             [Trial(*row) for row in rows],
             what=f"{value} of {table.name}", unit="as given", margin=least, control=control,
         )  # fmt: skip
     elif experiments := [path for path in (*(run or ()), *(against or ())) if _holds_one(path)]:
-        made = _of_experiment(experiments, [*(run or ()), *(against or ())], control, margin)
+        report = _of_experiment(experiments, [*(run or ()), *(against or ())], control, margin)
     else:
-        made = _of_runs(run or [], against or [], least)
-    show(human(as_json), made)
+        report = _of_runs(run or [], against or [], least)
+    show(human(as_json), report)
     if as_json:
-        emit_json(made)
+        emit_json(report)
 
 
 def columns_of(treatment: str) -> list[str]:
-    """Take apart the columns that name a treatment."""
+    """Split the columns that name a treatment."""
     return [name.strip() for name in treatment.split(",") if name.strip()]
 
 
@@ -213,16 +214,16 @@ def _of_experiment(
             f"{folder} is an experiment: compare it alone, or give runs below its trials/",
             f"pyrometer compare {folder}, or give runs below its trials/",
         )
-    made = experiment_report(
+    report = experiment_report(
         read_plan(folder),
         read_journal(folder),
         control=control,
         margin=None if margin is None else parse_margin(margin),
     )
-    if made.comparison is None:
-        raise UsageError(f"{folder}: {made.reason}", f"pyrometer experiment show {folder}")
-    made.comparison.doubts = made.doubts
-    return made.comparison
+    if report.comparison is None:
+        raise UsageError(f"{folder}: {report.reason}", f"pyrometer experiment show {folder}")
+    report.comparison.doubts = report.doubts
+    return report.comparison
 
 
 def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
@@ -251,8 +252,8 @@ def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
                 times.append(times_of(opened))
         sides.append(times)
     trials, doubts = trials_of(*sides)
-    made = analyse(trials, what="time of an iteration", unit="s", margin=margin)
+    report = analyse(trials, what="time of an iteration", unit="s", margin=margin)
     # Runs of two sides are given side by side: their order in time is not known.
-    made.order.fixed = False
-    made.doubts = [*doubts, *(one for one in made.doubts if one.code == "few_trials")]
-    return made
+    report.order.fixed = False
+    report.doubts = [*doubts, *(one for one in report.doubts if one.code == "few_trials")]
+    return report

@@ -27,7 +27,7 @@ _WHOLE = """
 
 
 def times_of(run: Run) -> list[int]:
-    """Give the times of the measured iterations in ns; of the application where none are known.
+    """Return the times of the measured iterations in ns; of the application where none are known.
 
     Raises
     ------
@@ -50,11 +50,11 @@ def trials_of(a: Sequence[list[int]], b: Sequence[list[int]]) -> tuple[list[Tria
     """Make trials of sides A and B from the times of their runs.
 
     A run is a trial: its value is the mean of its iterations, which share one JVM. Only where each
-    side has one run its iterations stand for trials, with a doubt.
+    side has one run its iterations count as trials, with a doubt.
     """
     if len(a) == len(b) == 1:
-        made = [Trial(name, ns / 1e9) for name, one in (("A", a), ("B", b)) for ns in one[0]]
-        return made, [
+        trials = [Trial(name, ns / 1e9) for name, one in (("A", a), ("B", b)) for ns in one[0]]
+        return trials, [
             doubt(
                 "one_run_each",
                 "Iterations of one run on each side are compared: how much runs differ among "
@@ -110,7 +110,7 @@ def read_numbers(
     needed : sequence of str
         Those that no row may leave empty, nor be zero; others are left out where a cell is empty.
     unique : sequence of str
-        Those whose cells together tell rows apart.
+        Those whose cells together identify a row.
 
     Raises
     ------
@@ -122,15 +122,15 @@ def read_numbers(
     for where, row in _rows(path, list(columns.values())):
         key = tuple(str(row[columns[name]]).strip() for name in unique)
         if unique and key in seen:
-            told = ", ".join(f"{columns[n]} {k}" for n, k in zip(unique, key, strict=True))
-            raise UsageError(f"{where}: {told} is already in {seen[key]}")
+            same = ", ".join(f"{columns[n]} {k}" for n, k in zip(unique, key, strict=True))
+            raise UsageError(f"{where}: {same} is already in {seen[key]}")
         seen[key] = where
-        made = {}
+        values = {}
         for name, column in columns.items():
             text = (row[column] or "").strip()
             if text or name in needed:
-                made[name] = _number(f"{where}: {column}", text, zero=name not in needed)
-        yield made
+                values[name] = _number(f"{where}: {column}", text, zero=name not in needed)
+        yield values
 
 
 def header(path: Path) -> list[str]:

@@ -18,30 +18,30 @@ LONG_NAME = 24
 """Characters; treatments of longer names have numbers where they are compared."""
 
 
-def show(console: Any, made: CompareReport) -> None:
+def show(console: Any, report: CompareReport) -> None:
     """Print treatments, pairs with their verdicts, and doubts."""
     from rich.markup import escape
 
-    show_comparison(console, made, made.what)
-    _show_welch(console, made)
-    for doubt in made.doubts:
+    show_comparison(console, report, report.what)
+    _show_welch(console, report)
+    for doubt in report.doubts:
         console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
         if doubt.remedy:
             console.print(f"  → {escape(doubt.remedy)}")
 
 
-def show_comparison(console: Any, made: CompareReport, what: str) -> None:
+def show_comparison(console: Any, report: CompareReport, what: str) -> None:
     """Print treatments, and pairs with their verdicts."""
     from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
-    unit = "" if made.unit == "as given" else f" {made.unit}"
-    numbers = _numbers([one.name for one in made.treatments])
+    unit = "" if report.unit == "as given" else f" {report.unit}"
+    numbers = _numbers([one.name for one in report.treatments])
     treatments = Table(box=None, pad_edge=False, header_style="bold")
     for title in ([""] if numbers else []) + ["treatment", "trials", "mean", "95 %"]:
         treatments.add_column(title, justify="left" if title == "treatment" else "right")
-    for one in made.treatments:
+    for one in report.treatments:
         number = [str(numbers[one.name])] if numbers else []
         treatments.add_row(
             *number, Text(one.name), str(one.mean.n), f"{one.mean.value:.5g}{unit}",
@@ -55,7 +55,7 @@ def show_comparison(console: Any, made: CompareReport, what: str) -> None:
         pairs.add_column(
             title, justify="right" if right else "left", no_wrap=right, overflow="fold"
         )
-    shown = listed(made.pairs)
+    shown = listed(report.pairs)
     for pair in shown:
         pairs.add_row(
             Text(str(numbers.get(pair.a, pair.a))), Text(str(numbers.get(pair.b, pair.b))),
@@ -63,28 +63,28 @@ def show_comparison(console: Any, made: CompareReport, what: str) -> None:
         )  # fmt: skip
     if shown:
         console.print(pairs)
-    if len(made.pairs) > len(shown):
-        undecided = sum(pair.verdict == "cannot tell" for pair in made.pairs)
+    if len(report.pairs) > len(shown):
+        undecided = sum(pair.verdict == "cannot tell" for pair in report.pairs)
         console.print(
-            f"{len(shown)} of {len(made.pairs)} pairs are listed; of {undecided} it is unknown"
+            f"{len(shown)} of {len(report.pairs)} pairs are listed; of {undecided} it is unknown"
             " whether they differ. All pairs: --json. With one treatment alone: --control"
         )
     console.print(
-        f"\n[dim]{escape(what)}; {_design(made)}; the same: within"
-        f" ± {100 * made.pairs[0].margin:g} %.[/]"
+        f"\n[dim]{escape(what)}; {_design(report)}; the same: within"
+        f" ± {100 * report.pairs[0].margin:g} %.[/]"
     )
 
 
-def _show_welch(console: Any, made: CompareReport) -> None:
+def _show_welch(console: Any, report: CompareReport) -> None:
     """Print Welch's test of the values as given, of the pairs that are listed."""
     from rich.table import Table
     from rich.text import Text
 
-    numbers = _numbers([one.name for one in made.treatments])
+    numbers = _numbers([one.name for one in report.treatments])
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("A", "B", "A − B", "95 %", "95 %, % of A", "t", "df", "p"):
         table.add_column(title, justify="left" if title in ("A", "B") else "right", overflow="fold")
-    for pair in listed(made.pairs):
+    for pair in listed(report.pairs):
         found = pair.welch
         if found is None or found.difference is None:
             continue
@@ -98,14 +98,14 @@ def _show_welch(console: Any, made: CompareReport) -> None:
         names = (Text(str(numbers.get(name, name))) for name in (pair.a, pair.b))
         table.add_row(*names, *(cell.replace("-", "−") for cell in cells[:-1]), cells[-1])
     if table.row_count:
-        unit = "" if made.unit == "as given" else f", in {made.unit}"
-        blocks = ", blocks ignored" if made.design == "blocks" else ""
+        unit = "" if report.unit == "as given" else f", in {report.unit}"
+        blocks = ", blocks ignored" if report.design == "blocks" else ""
         console.print(f"\nWelch's test of the values as given{unit}{blocks}; p not adjusted:")
         console.print(table)
 
 
 def listed(pairs: Sequence[PairReport]) -> list[PairReport]:
-    """Give the pairs that are listed: of many only those with a verdict, the surest first."""
+    """Return the pairs that are listed: of many only those with a verdict, the surest first."""
     if len(pairs) <= MANY_PAIRS:
         return list(pairs)
     decided = [pair for pair in pairs if pair.verdict != "cannot tell"]
@@ -113,14 +113,15 @@ def listed(pairs: Sequence[PairReport]) -> list[PairReport]:
 
 
 def _numbers(names: Sequence[str]) -> dict[str, int]:
-    """Give numbers for pairs of names that are too long for a table; none where names do."""
+    """Return numbers for pairs of names that are too long for a table; none where names do."""
     long = max(map(len, names), default=0) > LONG_NAME
     return {name: number for number, name in enumerate(names, 1)} if long else {}
 
 
-def _design(made: CompareReport) -> str:
-    how = "within blocks" if made.design == "blocks" else "independent trials (Welch on logarithms)"
-    many = "; p after Holm" if len(made.pairs) > 1 else ""
+def _design(report: CompareReport) -> str:
+    independent = "independent trials (Welch on logarithms)"
+    how = "within blocks" if report.design == "blocks" else independent
+    many = "; p after Holm" if len(report.pairs) > 1 else ""
     return how + many
 
 

@@ -37,7 +37,7 @@ FORMATS = {
 
 
 def format_of(path: Path) -> str | None:
-    """Give the format that a file's name ends with, if any."""
+    """Return the format that a file's name ends with, if any."""
     return next((kind for kind, it in FORMATS.items() if path.name.endswith(it.ending)), None)
 
 
@@ -74,7 +74,7 @@ def export_profile(
         written.
     """
     if kind not in FORMATS:
-        raise UsageError(f"unknown format {kind!r}", f"choose of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {kind!r}", f"choose one of {', '.join(FORMATS)}")
     chosen = FORMATS[kind]
     with Run.open(run) as opened:
         stacks = Stacks(opened, event, by, iteration, chosen.labels)

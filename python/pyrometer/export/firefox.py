@@ -4,7 +4,7 @@ Format: https://github.com/firefox-devtools/profiler, ``docs-developer/CHANGELOG
 write version 60, the first with tables shared by all threads; profiler.firefox.com upgrades it.
 Times are milliseconds from the first sample.
 
-What went on beside the samples: tasks, GC pauses, stages, as intervals on the samples' clock.
+Markers next to the samples: tasks, GC pauses, stages, as intervals on the samples' clock.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Thread = tuple[str | None, int | None, int | None]
 
 
 def task_markers(stacks: Stacks) -> dict[Thread, list[Marker]]:
-    """Give the tasks of each thread: a row per task attempt of the run (and iteration)."""
+    """Return the tasks of each thread: a row per task attempt of the run (and iteration)."""
     after = stacks.after_mono_ns
     if after is None:
         return {}
@@ -88,7 +88,7 @@ def task_markers(stacks: Stacks) -> dict[Thread, list[Marker]]:
 
 
 def process_markers(stacks: Stacks) -> dict[int | None, list[Marker]]:
-    """Give the GC pauses of each process, and the stages, where both clocks are known."""
+    """Return the GC pauses of each process, and the stages, where both clocks are known."""
     tables = stacks.run.tables
     found: dict[int | None, list[Marker]] = defaultdict(list)
     after = stacks.after_mono_ns
@@ -148,7 +148,7 @@ class _Tree:
     leaves: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def of(self, path: list[int]) -> int:
-        """Give the node of a path of frames, root first; -1 for none."""
+        """Return the node of a path of frames, root first; -1 for none."""
         at = -1
         for frame in path:
             node = self.known.get((at, frame))
@@ -201,7 +201,7 @@ class _Writer:
         self.frames = list(stacks.frames.values())
         self.place = {number: at for at, number in enumerate(stacks.frames)}
         self.names = [self.strings.of(frame.name) for frame in self.frames]
-        self.more: dict[str, int] = {}  # classes, and what stands for a missing stack
+        self.more: dict[str, int] = {}  # classes, and the name of a missing stack
 
     def meta(self) -> dict[str, Any]:
         after, offset = self.stacks.after_mono_ns, self.stacks.offset_ns
@@ -228,19 +228,19 @@ class _Writer:
         }
 
     def threads(self) -> Iterator[dict[str, Any]]:
-        """Give one thread after another; those of a process follow a track of its pauses."""
+        """Return one thread after another; those of a process follow a track of its pauses."""
         tasks = task_markers(self.stacks)
-        beside = process_markers(self.stacks)
+        markers = process_markers(self.stacks)
         process = None
         for (host, pid, tid), rows in groupby(self.stacks.timed(), key=lambda row: row[:3]):
             if (host, pid) != process:
                 process = (host, pid)
-                yield self._track(host, pid, beside.get(pid, ()))
+                yield self._track(host, pid, markers.get(pid, ()))
             yield self._thread(host, pid, tid, rows, tasks.get((host, pid, tid), ()))
 
     def _track(self, host: str | None, pid: int | None, markers: Any) -> dict[str, Any]:
-        made = self._empty(host, pid, f"{pid}-jvm", "GC pauses and stages")
-        return made | {"isMainThread": True, "markers": self._markers(markers)}
+        track = self._empty(host, pid, f"{pid}-jvm", "GC pauses and stages")
+        return track | {"isMainThread": True, "markers": self._markers(markers)}
 
     def _thread(
         self, host: str | None, pid: int | None, tid: int | None, rows: Iterator[Timed], tasks: Any
@@ -258,16 +258,16 @@ class _Writer:
             stack.append(self.tree.leaves[key])
             time.append((row.t_ns - self.start_ns) / _NS)
             weight.append(row.weight / scale)
-        made = self._empty(host, pid, tid if tid is not None else "unknown", name or "unnamed")
+        track = self._empty(host, pid, tid if tid is not None else "unknown", name or "unnamed")
         kinds = {"ns": "tracing-ms", "bytes": "bytes"}
-        made["samples"] = {
+        track["samples"] = {
             "stack": stack.tolist(),
             "time": time.tolist(),
             "weight": weight.tolist(),
             "weightType": kinds.get(self.stacks.unit, "samples"),
             "length": len(stack),
         }
-        return made | {"markers": self._markers(tasks)}
+        return track | {"markers": self._markers(tasks)}
 
     def _empty(self, host: str | None, pid: int | None, tid: Any, name: str) -> dict[str, Any]:
         samples: dict[str, Any] = {
@@ -313,7 +313,7 @@ class _Writer:
         return self.more.setdefault(name, len(self.frames) + len(self.more))
 
     def shared(self) -> dict[str, Any]:
-        """Give the tables that all threads use: a function per name, a frame per frame."""
+        """Return the tables that all threads use: a function per name, a frame per frame."""
         names = [*self.names, *map(self.strings.of, self.more)]
         functions = {name: at for at, name in enumerate(dict.fromkeys(names))}
         kinds = [*(f.kind for f in self.frames), *("unknown" for _ in self.more)]

@@ -101,7 +101,7 @@ class _Writer:
         return self.attributes.setdefault((key, value), len(self.attributes) + 1)
 
     def _profile(self) -> Profile:
-        """Give the profile without its samples."""
+        """Return the profile without its samples."""
         event = self.stacks.event or ""
         kind = ValueType(
             type_strindex=self.strings.of(event),
@@ -128,7 +128,7 @@ class _Writer:
         return resource
 
     def _dictionary(self) -> ProfilesDictionary:
-        """Give every table but that of stacks; entry 0 of each is the empty one."""
+        """Return every table but that of stacks; entry 0 of each is the empty one."""
         tables = ProfilesDictionary()
         for table in (tables.location_table, tables.function_table, tables.link_table):
             table.add()

@@ -32,7 +32,7 @@ class ValueType(NamedTuple):
 
 
 class PprofWriter:
-    """One profile, written to a sink while it is made.
+    """One profile, written to a sink piece by piece.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class PprofWriter:
     duration_ns : int
         Length; 0 if unknown.
     comments : iterable of str
-        Free text that tools show beside the profile.
+        Free text that tools show with the profile.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class PprofWriter:
         self._write()
 
     def location(self, function: str, file: str = "", line: int | None = None) -> int:
-        """Give the id of a frame; the same frame has the same.
+        """Return the id of a frame; the same frame has the same.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ def write_pprof(stacks: Stacks, out: BinaryIO) -> None:
     """Write the stacks, with the number of samples before their weight, and labels.
 
     Stage, operator, task, thread and iteration are labels. All are strings: pprof drops a numeric
-    label that is 0, and there is a stage 0. A native frame's library stands as its file.
+    label that is 0, and there is a stage 0. A native frame's library is its file.
     """
     kind = ValueType(stacks.event or "", UNITS.get(stacks.unit, stacks.unit))
     started, ended = stacks.times_wall_ns

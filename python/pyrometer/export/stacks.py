@@ -43,7 +43,7 @@ class Sum(NamedTuple):
     groups: tuple[str, ...]
     frames: Sequence[int]
     leaf: str | None
-    """Class that was allocated or locked; what stands for a stack that there is none of."""
+    """Class that was allocated or locked; the name of a missing stack."""
     weight: int
     samples: int
     labels: tuple[Any, ...]
@@ -74,7 +74,7 @@ class Stacks:
     event : str
         Which samples: ``cpu``, ``wall``, ``alloc``, ``lock``, or an imported profile's own.
     by : sequence of str
-        Dimensions that stand as root frames, in this order.
+        Dimensions that become root frames, in this order.
     iteration : int or None
         Only samples of this iteration.
     labels : sequence of str
@@ -98,7 +98,7 @@ class Stacks:
         unknown = [name for name in self.by if name not in DIMENSIONS]
         if unknown:
             raise UsageError(
-                f"unknown dimension {unknown[0]!r}", f"choose of {', '.join(DIMENSIONS)}"
+                f"unknown dimension {unknown[0]!r}", f"choose one of {', '.join(DIMENSIONS)}"
             )
         units = dict(self.run.tables.query("SELECT event, any_value(unit) FROM samples GROUP BY 1"))
         present = sorted(units, key=lambda e: (EVENTS.index(e) if e in EVENTS else 9, e))
@@ -197,7 +197,7 @@ class Stacks:
         return clock_offset_ns(self.run)
 
     def timed(self) -> Iterator[Timed]:
-        """Give single samples with times by process, thread and time."""
+        """Return single samples with times by process, thread and time."""
         only = "" if self.iteration is None else f" AND {_iteration(self.iteration)}"
         sql = f"""
             SELECT host, pid, tid, thread_name, t_ns, stack_id, frame_ids,
@@ -256,7 +256,7 @@ class Names:
         self._number = {name: number for number, name in enumerate(first)}
 
     def of(self, name: str) -> int:
-        """Give the number of a name."""
+        """Return the number of a name."""
         return self._number.setdefault(name, len(self._number))
 
     def __iter__(self) -> Iterator[str]:

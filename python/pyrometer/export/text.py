@@ -42,7 +42,7 @@ def write_svg(stacks: Stacks, out: BinaryIO) -> None:
         _copy(drawn, out)
 
 
-# Behind a name, how the frame was run: FlameGraph's annotations, which colour it.
+# Suffix of a name by how the frame was run: FlameGraph's annotations, which colour it.
 _MARKS = {
     "c2": "_[j]",
     "c1": "_[1]",
@@ -75,8 +75,8 @@ def _plain(name: str) -> str:
 
 
 def _copy(path: Path, out: BinaryIO) -> None:
-    with path.open("rb") as made:
-        shutil.copyfileobj(made, out)
+    with path.open("rb") as source:
+        shutil.copyfileobj(source, out)
 
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"

@@ -31,7 +31,7 @@ class Patience:
     last_s : float
         Without a profile taken, once nothing more is being recorded.
     stop_s : float
-        In all, once we are told to stop.
+        In all, once we are asked to stop.
     """
 
     first_pause_s: float = 1.0
@@ -59,12 +59,12 @@ class Delivery:
     patience : Patience
         How long to wait.
     note : callable
-        Told when the server begins or ceases to take profiles, and of each that it refuses.
+        Called when the server begins or ceases to take profiles, and of each that it refuses.
 
     Attributes
     ----------
     stop : threading.Event
-        Set: what lies on disk is still sent, in the time that there is for it.
+        Set: what is on disk is still sent, in the time that there is for it.
     gave_up : bool
         It did not; nothing more is sent.
     """

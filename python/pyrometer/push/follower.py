@@ -1,6 +1,6 @@
 """Follows a run directory and sends its profiles, chunk by chunk, each profile once.
 
-One thread and no queue in memory: what is not sent yet lies in the recording.
+One thread and no queue in memory: what is not sent yet is in the recording.
 
 When a run is over, seen from outside: nobody keeps it and none of its JVMs still runs.
 """
@@ -36,7 +36,7 @@ class Limits:
     look_s : float
         Between two looks at the files.
     flush_s : float
-        After a chunk's end: what the plugin wrote later tells that its records of the chunk's time
+        After a chunk's end: records that the plugin wrote later show that those of the chunk's time
         are written (its ``flush.interval.ms`` is 0.2 s).
     records_s : float
         At most, for these records: of a JVM that hangs, or has no plugin.
@@ -115,7 +115,7 @@ class Follower:
         self.account.save()
 
     def follow(self, over: Callable[[], bool]) -> None:
-        """Send chunks as they are completed, until the run is over or we are told to stop."""
+        """Send chunks as they are completed, until the run is over or we are asked to stop."""
         stop = self.delivery.stop
         while not stop.is_set() and not over():
             try:
@@ -139,7 +139,7 @@ class Follower:
                 self.account.last_error = recording.reason
 
     def _ready(self, recording: Recording, progress: Progress, final: bool) -> list[Chunk]:
-        """Give what may be sent now: complete chunks of a period whose tasks are known."""
+        """Return what may be sent now: complete chunks of a period whose tasks are known."""
         log = self._log(recording.pid)
         if progress.until:
             return recording.upto(progress.until)

@@ -14,7 +14,7 @@ from pathlib import Path
 from pyrometer.core.errors import UsageError
 from pyrometer.push.server import Server, parse_url
 
-# Labels of samples that tell where in the application they were taken.
+# Labels of samples: where in the application they were taken.
 BY = ("stage", "operator", "sql", "thread_role", "state")
 
 
@@ -29,7 +29,7 @@ class Settings:
     by : tuple of str
         Labels of samples, of :data:`BY`.
     operators, stages : int
-        Values of these labels that are told apart in one period of one event, the heaviest; the
+        Values of these labels kept in one period of one event, the heaviest; the
         rest is ``other``. So are SQL executions, as many as stages.
     part_bytes : int
         Size, uncompressed, at which a profile is parted. Pyroscope takes 4 MiB and by default
@@ -49,7 +49,7 @@ class Settings:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def limit(self, label: str) -> int:
-        """Values of a label told apart in a period."""
+        """Values of a label kept in a period."""
         return self.operators if label == "operator" else self.stages
 
 
@@ -71,14 +71,14 @@ TENANT = "PYROMETER_PUSH_TENANT"
 USER = "PYROMETER_PUSH_USER"
 TOKEN_FILE = "PYROMETER_PUSH_TOKEN_FILE"  # noqa: S105
 
-# Labels that tell one run, executor or sample from another.
+# Labels that identify a run, executor or sample.
 OWN = ("app_id", "executor", "host", "role", "run_id", *BY)
 
 
 def from_environment(
     url: str, environment: Mapping[str, str] = os.environ
 ) -> tuple[Server, Settings]:
-    """Read what a process that is told no more than the address takes from its environment.
+    """Read the settings of a process that was given only the address from its environment.
 
     Raises
     ------

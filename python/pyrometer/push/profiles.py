@@ -50,7 +50,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def other_kind(event: str, unit: str) -> Kind:
-    """Give the names of an event that Pyroscope has none for.
+    """Return the names of an event that Pyroscope has none for.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Part:
         self._event, self._kind, self._end = event, kind, start + width
         self._key = f"{event}/{at}/{number}"
         self._buffer = io.BytesIO()
-        # A server that tells profiles of one series by their millisecond takes all parts.
+        # A server that identifies profiles of one series by their millisecond takes all parts.
         self._writer = PprofWriter(
             self._buffer, self._kind.types, self._kind.period_type, period,
             time_ns=start + number * 1_000_000, duration_ns=width,
@@ -131,7 +131,7 @@ class Part:
         )
 
     def close(self) -> Profile:
-        """Give what was written."""
+        """Return what was written."""
         data = gzip.compress(self._buffer.getvalue(), compresslevel=1, mtime=0)
         return Profile(
             self._key, self._event, self._kind.name, data,
@@ -202,7 +202,7 @@ def _label(tables: Tables, window: Window, settings: Settings) -> None:
     shift = window.start_wall_ns - (window.start_mono_ns or 0)
     columns = ", ".join(f"{_COLUMNS[name]} AS {name}" for name in settings.by)
     tables.define(
-        "told",
+        "sampled",
         "SELECT event::VARCHAR AS event, greatest(0, least(?, (CASE WHEN clock = 'mono' THEN"
         " t_ns + ? ELSE t_ns END - ?) // ?))::INTEGER AS slice, unit::VARCHAR AS unit,"
         " java_stack, weight"
@@ -215,22 +215,22 @@ def _label(tables: Tables, window: Window, settings: Settings) -> None:
     tables.define(
         "labelled",
         "SELECT event, slice, unit, java_stack, sum(weight)::BIGINT AS weight, count(*) AS n"
-        f"{', ' * bool(columns)}{', '.join(settings.by)} FROM told GROUP BY ALL",
+        f"{', ' * bool(columns)}{', '.join(settings.by)} FROM sampled GROUP BY ALL",
     )
 
 
 def _limited(tables: Tables, name: str, limit: int) -> None:
     tables.define(
-        "told_next",
-        f"WITH sums AS (SELECT event, slice, {name}, sum(weight) AS weight FROM told"
+        "sampled_next",
+        f"WITH sums AS (SELECT event, slice, {name}, sum(weight) AS weight FROM sampled"
         f" WHERE {name} IS NOT NULL GROUP BY ALL), ranks AS (SELECT event, slice, {name},"
         f" row_number() OVER (PARTITION BY event, slice ORDER BY weight DESC, {name}) AS rank"
-        f" FROM sums) SELECT told.* REPLACE (CASE WHEN rank > ? THEN '{OTHER}' ELSE"
-        f" told.{name} END AS {name}) FROM told LEFT JOIN ranks USING (event, slice, {name})",
+        f" FROM sums) SELECT sampled.* REPLACE (CASE WHEN rank > ? THEN '{OTHER}' ELSE"
+        f" sampled.{name} END AS {name}) FROM sampled LEFT JOIN ranks USING (event, slice, {name})",
         [limit],
     )
-    tables.connection.execute("DROP TABLE told")
-    tables.connection.execute("ALTER TABLE told_next RENAME TO told")
+    tables.connection.execute("DROP TABLE sampled")
+    tables.connection.execute("ALTER TABLE sampled_next RENAME TO sampled")
 
 
 def _frames(tables: Tables) -> dict[int, tuple[str, str, int]]:
@@ -260,8 +260,8 @@ def _parts(
         for ids, weight, count, *labels in batch:
             if part is None:
                 part = Part(frames, event, at, number, kind, window, settings, period)
-            told = {k: v for k, v in zip(settings.by, labels, strict=True) if v is not None}
-            part.add(ids or (), weight, count, told)
+            known = {k: v for k, v in zip(settings.by, labels, strict=True) if v is not None}
+            part.add(ids or (), weight, count, known)
             if part.full(settings):
                 yield part.close()
                 part, number = None, number + 1

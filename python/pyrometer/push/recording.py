@@ -30,7 +30,7 @@ NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True)
 class Chunk:
-    """A complete chunk: where it lies in its file, and when it was.
+    """A complete chunk: its place in the file, and its time.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Chunk:
 
     @property
     def end(self) -> int:
-        """Offset behind it."""
+        """Offset of its end."""
         return self.offset + self.size
 
     @property
@@ -87,12 +87,12 @@ class Recording:
         self.reason: str | None = None
 
     def first_wall_ns(self) -> int | None:
-        """Tell when its first chunk began: by it two recordings of one name are told apart."""
+        """Start of its first chunk: it distinguishes two recordings of one name."""
         header = self._header(0)
         return None if header is None else int(header[6])
 
     def next(self, at: int | None = None) -> Chunk | None:
-        """Give the chunk at an offset, by default the first not yet done with.
+        """Return the chunk at an offset, by default the first not yet done with.
 
         None as long as it is not complete: an open chunk of async-profiler claims 1 GiB and has
         no constant pool.
@@ -112,7 +112,7 @@ class Recording:
         return Chunk(at, size, start_wall, max(duration, 0), mono)
 
     def ready(self, length_ns: int) -> tuple[list[Chunk], bool]:
-        """Give complete chunks until they cover a time, and whether they do."""
+        """Return complete chunks until they cover a time, and whether they do."""
         found: list[Chunk] = []
         covered, at = 0, self.offset
         # A clock that was set back within a chunk must not make it a chunk without end.
@@ -123,7 +123,7 @@ class Recording:
         return found, covered >= length_ns
 
     def upto(self, end: int) -> list[Chunk]:
-        """Give the complete chunks from the offset up to another."""
+        """Return the complete chunks from the offset up to another."""
         found: list[Chunk] = []
         at = self.offset
         while at < end and (chunk := self.next(at)) is not None:
@@ -132,7 +132,7 @@ class Recording:
         return found
 
     def left_bytes(self) -> tuple[int, int]:
-        """Bytes behind the offset: of complete chunks, and of one that is not."""
+        """Bytes after the offset: of complete chunks, and of one that is not."""
         try:
             size = self.path.stat().st_size
             chunks = self.upto(size)
@@ -174,7 +174,7 @@ def role_and_pid(path: Path) -> tuple[str, int]:
 
 _KIND = re.compile(rb'\{"k":"([a-z_]+)"')
 _TIME = re.compile(rb'"mono_ns":(\d+)')
-# A sample of a thread that sleeps stands for the time until it woke, maybe since another chunk.
+# A sample of a sleeping thread covers the time until it woke, maybe since another chunk.
 _BEFORE_NS = 30_000_000_000
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -221,8 +221,8 @@ class TaskLog:
     def read_past(self, mono_ns: int) -> bool:
         """Read on until a record is younger than a moment; False if there is none yet.
 
-        Records are written in the order in which they were made: what follows a younger one
-        tells nothing of the time before, but for the application's name.
+        Records are written in order of time: what follows a younger one
+        says nothing about the time before, but for the application's name.
         """
         try:
             with self.path.open("rb") as lines:
@@ -243,7 +243,7 @@ class TaskLog:
         return not runs(self.pid) if here else self.closed
 
     def write(self, start_mono_ns: int, target: Path) -> None:
-        """Write what a chunk that starts then needs; tasks that ended long before are let go of."""
+        """Write what a chunk that starts then needs; tasks that ended long before are dropped."""
         while self._ended and self._ended[0][0] < start_mono_ns - _BEFORE_NS:
             self._ended.popleft()
         with target.open("wb") as out:
@@ -299,7 +299,7 @@ class TaskLog:
 
 
 def alloc_bytes(options: str) -> int:
-    """Read how many bytes lie between two samples of allocation; 0 if the options do not say.
+    """Read the bytes between two samples of allocation; 0 if the options do not say.
 
     Examples
     --------

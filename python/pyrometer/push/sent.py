@@ -103,7 +103,7 @@ class Sent:
         self.weights[fate][event] += weight
 
     def progress(self, name: str, first_wall_ns: int | None) -> Progress:
-        """Give the progress of a recording; of one that replaced another, none."""
+        """Return the progress of a recording; of one that replaced another, none."""
         known = self.files.get(name)
         if known is None or first_wall_ns not in (None, known.first_wall_ns or first_wall_ns):
             known = self.files[name] = Progress()
@@ -116,7 +116,7 @@ class Sent:
         return known
 
     def summary(self) -> dict[str, Any]:
-        """Give all as data (``pyrometer/push/1``)."""
+        """Return all as data (``pyrometer/push/1``)."""
         delays = sorted(self.delays_ns)
         return {
             "schema": SCHEMA,

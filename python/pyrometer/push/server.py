@@ -41,7 +41,7 @@ class Answer(Enum):
 
     `TAKEN`; `NOT_YET`, surely not taken, but it may be later; `DENIED`, nor will any other be
     until somebody changes something; `REFUSED`, this one for its content; `UNSURE`, it was sent,
-    and whether it was taken nobody can tell.
+    and whether it was taken is unknown.
     """
 
     TAKEN = "taken"
@@ -116,7 +116,7 @@ def message(labels: Mapping[str, str], profile: bytes, uuid: str) -> bytes:
 
 @dataclass
 class Server:
-    """A server and what it must be told to let us in.
+    """A server and our credentials.
 
     Parameters
     ----------
@@ -158,19 +158,19 @@ class Server:
 
     def headers(self) -> dict[str, str]:
         """Headers of a message."""
-        made = {
+        headers = {
             "Content-Type": "application/proto",
             "Connect-Protocol-Version": "1",
             "User-Agent": f"pyrometer/{__version__}",
         }
         if self.tenant:
-            made["X-Scope-OrgID"] = self.tenant
+            headers["X-Scope-OrgID"] = self.tenant
         if self.token and self.user:
             pair = base64.b64encode(f"{self.user}:{self.token}".encode()).decode()
-            made["Authorization"] = f"Basic {pair}"
+            headers["Authorization"] = f"Basic {pair}"
         elif self.token:
-            made["Authorization"] = f"Bearer {self.token}"
-        return made
+            headers["Authorization"] = f"Bearer {self.token}"
+        return headers
 
     def send(self, body: bytes) -> Reply:
         """Send one message and say what became of it. Raises nothing for a server's failing."""
@@ -256,7 +256,7 @@ def _is_this_host(host: str) -> bool:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Give what an error began with: that of the operating system, below httpx's."""
+    """Return what an error began with: that of the operating system, below httpx's."""
     while inner := error.__cause__ or error.__context__:
         error = inner
     return error

@@ -1,4 +1,4 @@
-"""Treatments that ran in blocks: what differs within each block, and what the blocks took away.
+"""Treatments that ran in blocks: differences within blocks, and the noise that blocks removed.
 
 Two treatments of a block ran close to each other, so what the machine did slowly meets both. The
 difference of logarithms within the block is the unit; its mean is the logarithm of the ratio.
@@ -21,7 +21,7 @@ from pyrometer.statistics.two import MARGIN, Verdict, judge, logs
 
 @dataclass(frozen=True)
 class Paired:
-    """B beside A within blocks.
+    """B compared with A within blocks.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class Paired:
     same_p : float or None
         Larger p of the two one-sided tests against the margin.
     verdict : str
-        Of B beside A.
+        Of B compared with A.
     blocks_needed : int or None
-        Blocks that would tell a difference of the margin, by the noise seen within blocks.
+        Blocks needed to detect a difference of the margin, by the noise seen within blocks.
     sd_ratio : float or None
         Deviation of the log ratio of neighbours in a block over that of trials at random: below 1
         where blocks take noise away.

@@ -1,6 +1,6 @@
 """Change points of a series: E-divisive (Matteson and James 2014), for histories of runs.
 
-At each step the series is cut where the energy distance of the two sides is largest; the cut is
+At each step the series is cut where the energy distance of the two parts is largest; the cut is
 kept if few permutations of the runs within their segments give a larger one. It assumes no normal
 noise, and its false alarms are bounded for the whole series. MongoDB finds changes of performance
 so (Daly et al., "The use of change point detection to identify software performance regressions
@@ -47,7 +47,7 @@ class Cut:
     p : float
         Share of permutations with a cut at least as good.
     statistic : float
-        Scaled energy distance of both sides.
+        Scaled energy distance of both parts.
     """
 
     index: int
@@ -107,9 +107,9 @@ def change_points(
 
 
 def best_cut(distances: Array, least: int = LEAST) -> tuple[int, float] | None:
-    """Give the cut of one segment with the largest scaled energy distance, and that distance.
+    """Return the cut of one segment with the largest scaled energy distance, and that distance.
 
-    For each place the side behind it may end before the segment does (equation 8 of the paper), so
+    For each cut, the part after it may end before the segment does (equation 8 of the paper), so
     that a level that comes and goes is seen.
 
     Returns
@@ -124,22 +124,22 @@ def best_cut(distances: Array, least: int = LEAST) -> tuple[int, float] | None:
     np.cumsum(np.cumsum(distances, axis=0), axis=1, out=sums[1:, 1:])
     whole = np.diag(sums)
     cut, end = np.arange(least, n - least + 1)[:, None], np.arange(2 * least, n + 1)[None, :]
-    before, behind = cut.astype(float), (end - cut).astype(float)
-    behind[behind < least] = np.nan
+    before, after = cut.astype(float), (end - cut).astype(float)
+    after[after < least] = np.nan
     between = sums[cut, end] - whole[cut]
     left, right = whole[cut], whole[end] - 2 * sums[cut, end] + whole[cut]
     # Sums over all ordered pairs are twice those over pairs: means are the same.
     energy = (
-        2 * between / (before * behind)
+        2 * between / (before * after)
         - left / (before * (before - 1))
-        - right / (behind * (behind - 1))
+        - right / (after * (after - 1))
     )
-    scaled = before * behind / (before + behind) * energy
+    scaled = before * after / (before + after) * energy
     row, column = divmod(int(np.nanargmax(scaled)), scaled.shape[1])
     return int(cut[row, 0]), float(scaled[row, column])
 
 
-def place_interval(before: Sequence[float], behind: Sequence[float]) -> tuple[int, int]:
+def place_interval(before: Sequence[float], after: Sequence[float]) -> tuple[int, int]:
     """How many values earlier and later the change may lie, with 95 % (Bai 1997).
 
     Examples
@@ -147,9 +147,9 @@ def place_interval(before: Sequence[float], behind: Sequence[float]) -> tuple[in
     >>> place_interval([1.0, 1.1, 0.9], [2.0, 2.1, 1.9])
     (1, 1)
     """
-    n, m = len(before), len(behind)
-    step = float(np.mean(behind) - np.mean(before))
-    variance = (float(np.var(before)) * n + float(np.var(behind)) * m) / max(1, n + m - 2)
+    n, m = len(before), len(after)
+    step = float(np.mean(after) - np.mean(before))
+    variance = (float(np.var(before)) * n + float(np.var(after)) * m) / max(1, n + m - 2)
     half = n + m if step == 0 else math.floor(PLACE * variance / step**2) + 1
     return min(half, n - 1), min(half, m - 1)
 
@@ -175,7 +175,7 @@ def _p(
             [first + draw.permutation(last - first) for first, last in pairwise(bounds)]
         )
         best = _best_of(distances[np.ix_(order, order)], bounds, least)
-        # Rounding must not tell equal from equal.
+        # Rounding must not make equal values differ.
         as_good += best is not None and best[1] >= seen * (1 - 1e-9)
         if as_good >= enough:
             return as_good / (count + 1)

@@ -2,7 +2,7 @@
 
 Least squares with blocks, every factor and every pair of factors, in deviation coding: an effect
 of a factor is its mean over the levels of the others. Terms are tested as those of type II: a
-factor beside all else but the pairs that hold it.
+factor after all other terms but the pairs that contain it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Cell:
 
 
 class LevelEffect(BaseModel):
-    """A level beside another of the same factor, mean over the levels of the others."""
+    """A level compared with another of the same factor, averaged over the levels of the others."""
 
     a: str
     b: str
@@ -91,7 +91,7 @@ def factorial(
     cells : sequence of Cell
         Trials of whole blocks.
     first : mapping, optional
-        The level of a factor that its others are set beside; by default the first that appears.
+        The level of a factor that its others are compared with. Default: the first that appears.
     split : sequence of str
         Factors whose levels ran together within a block: what they do, alone, is tested against
         the noise of these whole plots, all else against that of the trials within them (Yates
@@ -100,14 +100,14 @@ def factorial(
     Examples
     --------
     >>> noise = iter([1.001, 0.999, 1.0, 1.0, 0.999, 1.0, 1.001, 1.0, 1.0, 1.001, 0.999, 1.0])
-    >>> made = [
+    >>> cells = [
     ...     Cell({"heap": heap, "codec": codec}, ten * factor * next(noise), block)
     ...     for block, ten in (("1", 10.0), ("2", 12.0), ("3", 11.0))
     ...     for heap, codec, factor in (
     ...         ("1g", "x", 1.1), ("1g", "y", 1.1), ("2g", "x", 1.0), ("2g", "y", 1.02)
     ...     )
     ... ]
-    >>> found = factorial(made)
+    >>> found = factorial(cells)
     >>> [(one.factors, round(one.levels[0].change.value, 3)) for one in found.effects[:2]]
     [(['heap'], -0.082), (['codec'], 0.01)]
     """
@@ -156,11 +156,11 @@ def _corrected(strata: Sequence[Factorial]) -> Factorial:
     effects = [one for stratum in strata for one in stratum.effects]
     for one, p in zip(effects, adjusted([one.p for one in effects]), strict=True):
         one.adjusted_p = p
-    reasons = dict.fromkeys(stratum.reason for stratum in strata if stratum.reason)
-    made = strata[-1].model_copy(update={"effects": effects, "reason": "; ".join(reasons) or None})
+    reason = "; ".join(dict.fromkeys(one.reason for one in strata if one.reason)) or None
+    joined = strata[-1].model_copy(update={"effects": effects, "reason": reason})
     if len(strata) > 1:
-        made.whole_noise_sd, made.whole_freedom = strata[0].noise_sd, strata[0].freedom
-    return made
+        joined.whole_noise_sd, joined.whole_freedom = strata[0].noise_sd, strata[0].freedom
+    return joined
 
 
 def _stratum(
@@ -190,14 +190,14 @@ def _stratum(
     fit = Fit(np.hstack([base, *terms.values()]), y)
     if fit.variance < NO_NOISE:
         return Factorial(reason="the trials do not vary: there is no noise to test against")
-    made, at = [], base.shape[1]
+    effects, at = [], base.shape[1]
     for term, matrix in terms.items():
-        made.append(_effect(term, terms, base, y, fit))
+        effects.append(_effect(term, terms, base, y, fit))
         if len(term) == 1:
-            made[-1].levels = _level_effects(fit, at, levels[term[0]], level)
+            effects[-1].levels = _level_effects(fit, at, levels[term[0]], level)
         at += matrix.shape[1]
     return Factorial(
-        effects=made, noise_sd=math.sqrt(fit.variance), freedom=fit.freedom, reason=reason
+        effects=effects, noise_sd=math.sqrt(fit.variance), freedom=fit.freedom, reason=reason
     )
 
 
@@ -218,12 +218,12 @@ def _effect(term: Term, terms: Mapping[Term, Matrix], base: Matrix, y: Matrix, f
 
 
 def _level_effects(fit: Fit, at: int, levels: Sequence[str], level: float) -> list[LevelEffect]:
-    made = []
+    effects = []
     for index, name in enumerate(levels[1:]):
         # The first level is minus the sum of the others' coefficients.
         weights = np.zeros(fit.size)
         weights[at : at + len(levels) - 1] = 1.0
         weights[at + index] += 1.0
         change = fit.contrast(weights, level)
-        made.append(LevelEffect(a=levels[0], b=name, change=change))
-    return made
+        effects.append(LevelEffect(a=levels[0], b=name, change=change))
+    return effects

@@ -1,4 +1,4 @@
-"""Many treatments: all pairs, each beside a control, and what testing many times does to p.
+"""Many treatments: all pairs, each against a control, and p adjusted for multiple testing.
 
 The studentized range, a hundred times quicker than SciPy's: many pairs ask for many quantiles.
 
@@ -51,7 +51,7 @@ def upper_tail(q: float, k: int, df: float) -> float:
 
 @cache
 def quantile(level: float, k: int, df: float) -> float:
-    """Give the range that is exceeded with chance ``1 - level``.
+    """Return the range that is exceeded with chance ``1 - level``.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def all_pairs(values: Mapping[str, Sequence[float]], level: float = LEVEL) -> li
     names, lists = _lists(values)
     means = [float(np.mean(one)) for one in lists]
     errors = [float(np.var(one, ddof=1)) / len(one) for one in lists]
-    made = []
+    pairs = []
     for i, j in itertools.combinations(range(len(names)), 2):
         difference, half, p = means[j] - means[i], 0.0, float(means[i] == means[j])
         if squares := errors[i] + errors[j]:
@@ -137,8 +137,8 @@ def all_pairs(values: Mapping[str, Sequence[float]], level: float = LEVEL) -> li
         change = _change(
             difference, difference - half, difference + half, level, n, "games-howell of logs"
         )
-        made.append(Pair(names[i], names[j], change, p))
-    return made
+        pairs.append(Pair(names[i], names[j], change, p))
+    return pairs
 
 
 def against_control(
@@ -191,11 +191,11 @@ def adjusted(p: Sequence[float], how: Literal["holm", "bh"] = "holm") -> list[fl
     if how == "bh":
         return [float(x) for x in stats.false_discovery_control(p, method="bh")] if p else []
     order = sorted(range(len(p)), key=lambda i: p[i])
-    made, most = [0.0] * len(p), 0.0
+    adjusted_p, most = [0.0] * len(p), 0.0
     for rank, i in enumerate(order):
         most = max(most, min(1.0, (len(p) - rank) * p[i]))
-        made[i] = most
-    return made
+        adjusted_p[i] = most
+    return adjusted_p
 
 
 def _lists(values: Mapping[str, Sequence[float]]) -> tuple[list[str], list[list[float]]]:
@@ -269,7 +269,7 @@ def best(values: Mapping[str, Sequence[float]], level: float = LEVEL) -> Best | 
 
 @cache
 def dunnett(level: float, k: int, df: float) -> float:
-    """Give the one-sided critical value for `k` treatments beside a control, of equal numbers.
+    """Return the one-sided critical value for `k` treatments against a control, of equal numbers.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def detectable(
     wanted: float = POWER,
     blocks: bool = False,
 ) -> float | None:
-    """Give the smallest relative change that `n` trials of each find with chance `wanted`.
+    """Return the smallest relative change that `n` trials of each find with chance `wanted`.
 
     Examples
     --------

@@ -13,7 +13,7 @@ The model, for row f (a frame, an operator) in repetition u of a side: time = wh
   2004: moderated t). It is never taken for less than sampling noise.
 
 Both parts add up; degrees of freedom after Satterthwaite. With one repetition on each side nothing
-tells how repetitions vary: the interval then holds sampling noise alone.
+shows how repetitions vary: the interval then holds sampling noise alone.
 
 How repetitions of a profile vary: by sampling, each share by itself, and the whole. Pure.
 """
@@ -30,7 +30,7 @@ from scipy import optimize, special, stats
 CERTAIN = 1e6
 """Degrees of freedom of what is known."""
 _ROWS_FOR_SPREAD = 10
-_SAMPLES_FOR_SPREAD = 5  # in each repetition; rarer rows vary in steps, and tell little
+_SAMPLES_FOR_SPREAD = 5  # in each repetition; rarer rows vary in steps and carry little information
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class Side:
     whole, whole_variance : array of (repetitions,)
         The same of everything sampled.
     iterations : int
-        Iterations behind all repetitions: a repetition may be the mean of several.
+        Iterations in all repetitions: a repetition may be the mean of several.
     """
 
     time: Floats
@@ -90,7 +90,7 @@ class Spread:
     Attributes
     ----------
     degrees : int
-        Of freedom: repetitions beyond the first of each side; 0 where nothing tells.
+        Of freedom: repetitions beyond the first of each side; 0 where there is no repetition.
     whole : float
         Relative variance of the whole, sampling noise included.
     shares : float
@@ -238,7 +238,7 @@ def compare(a: Side, b: Side, spread: Spread) -> Changes:
     means = [side.time.mean(axis=1) for side in (a, b)]
     change = means[1] - means[0]
     # Few samples on one side by chance would make themselves look certain: a test takes what both
-    # sides tell of sampling noise, as it is if nothing changed.
+    # sides give the sampling noise under no change.
     together = a.iterations + b.iterations
     pooled = (a.variance_of_one * a.iterations + b.variance_of_one * b.iterations) / together
     at_rest = pooled / a.iterations + pooled / b.iterations
@@ -258,7 +258,7 @@ def compare(a: Side, b: Side, spread: Spread) -> Changes:
 
 
 def significant(p: Floats) -> npt.NDArray[np.bool_]:
-    """Which tests stand at a false discovery rate of 5 % (Benjamini and Hochberg, 1995)."""
+    """Which tests pass at a false discovery rate of 5 % (Benjamini and Hochberg, 1995)."""
     if p.size == 0:
         return np.zeros(0, bool)
     return np.asarray(stats.false_discovery_control(p, method="bh") <= FALSE_DISCOVERY_RATE)

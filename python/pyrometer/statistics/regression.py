@@ -33,7 +33,7 @@ class Fit:
         self._spread = np.linalg.inv(design.T @ design) * self.variance
 
     def contrast(self, weights: Matrix, level: float) -> Estimate:
-        """Give a sum of coefficients as a relative change."""
+        """Return a sum of coefficients as a relative change."""
         value = float(weights @ self._beta)
         half = float(stats.t.ppf((1 + level) / 2, self.freedom))
         half *= math.sqrt(float(weights @ self._spread @ weights))
@@ -49,23 +49,23 @@ class Fit:
 
 def coded(words: Sequence[str], levels: Sequence[str]) -> Matrix:
     """Deviation coding: the first level is minus the sum of the others."""
-    made = np.zeros((len(words), len(levels) - 1))
+    design = np.zeros((len(words), len(levels) - 1))
     for row, word in enumerate(words):
         at = levels.index(word)
         if at:
-            made[row, at - 1] = 1.0
+            design[row, at - 1] = 1.0
         else:
-            made[row] = -1.0
-    return made
+            design[row] = -1.0
+    return design
 
 
 def products(a: Matrix, b: Matrix) -> Matrix:
-    """Give the columns of two terms that depend on each other."""
+    """Return the columns of two terms that depend on each other."""
     return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)
 
 
 def fits(base: Matrix, terms: Iterable[Matrix]) -> bool:
-    """Whether columns can be told apart, with enough trials left for the noise."""
+    """Whether the design has full rank, with enough trials left for the noise."""
     full = np.hstack([base, *terms])
     if len(full) - full.shape[1] < FREEDOM:
         return False
@@ -84,7 +84,7 @@ MOVED = 0.01
 
 @dataclass(frozen=True)
 class Observed:
-    """One trial: its time, where it stands, and its covariates, which are positive."""
+    """One trial: its time, its place in the design, and its covariates, which are positive."""
 
     treatment: str
     block: str
@@ -130,11 +130,11 @@ def adjust(
     Examples
     --------
     >>> wave = [1.0, 1.2, 0.9, 1.3, 1.1, 0.8, 1.25, 0.95]
-    >>> made = [
+    >>> trials = [
     ...     Observed("ab"[i % 2], str(i // 2), (10 + i % 2) * w, {"alu": w})
     ...     for i, w in enumerate(wave)
     ... ]
-    >>> found = adjust(made, [("a", "b")])
+    >>> found = adjust(trials, [("a", "b")])
     >>> found if isinstance(found, str) else round(found.changes["a", "b"].value, 6)
     'too few trials: 2 degrees of freedom would be left, 3 are needed'
     """
@@ -182,9 +182,9 @@ def adjust(
         return float(weights @ beta), critical * math.sqrt(float(weights @ spread @ weights))
 
     def unit(at: int) -> NDArray[np.float64]:
-        made = np.zeros(full.shape[1])
-        made[at] = 1.0
-        return made
+        weights = np.zeros(full.shape[1])
+        weights[at] = 1.0
+        return weights
 
     slopes = {}
     for at, name in enumerate(names):
@@ -206,7 +206,7 @@ def adjust(
 def _moved(
     base: NDArray[np.float64], treatments: int, name: str, trials: Sequence[Observed]
 ) -> bool:
-    """Test whether a covariate differs between treatments, beside blocks."""
+    """Test whether a covariate differs between treatments, blocks taken out."""
     y = np.log([one.covariates[name] for one in trials])
     without = np.hstack([np.ones((len(y), 1)), base[:, treatments:]])
     freedom = len(y) - base.shape[1]

@@ -63,7 +63,7 @@ def part_by_weight(
     weight, whole : float
         Weight of the part's observations, and of all.
     effective : float
-        How many equally weighed observations tell as much as all of them (Kish's number).
+        Effective sample size (Kish): equally weighted observations with the same information.
     n : int
         Observations of the part.
 

@@ -35,7 +35,7 @@ def geometric_mean(
 
     The queries are those of the suite, so they are not drawn again; within each query the trials of
     either side are (Kalibera and Jones 2013 resample each level that is random). As percentiles of
-    few trials lie too near, they are stretched twice: by the variance that drawing loses, and from
+    few trials are too narrow, they are widened twice: by the variance that drawing loses, and from
     the normal's to Student's (expanded percentiles, Hesterberg 2015).
 
     Parameters
@@ -123,7 +123,7 @@ class RankTest(BaseModel):
 
 
 class AcrossPair(BaseModel):
-    """B beside A over all workloads; ``faster_count`` of them have a smaller mean with B.
+    """B compared with A over all workloads; ``faster_count`` of them have a smaller mean with B.
 
     ``change_of_all`` holds for all pairs at once (Bonferroni); the verdict uses it.
     """
@@ -241,7 +241,7 @@ def friedman(table: np.ndarray) -> RankTest | None:
 
 
 def quade(table: np.ndarray) -> RankTest | None:
-    """Quade's test (1979): ranks weigh more where the treatments lie further apart."""
+    """Quade's test (1979): ranks weigh more where the treatments differ more."""
     rows, columns = table.shape
     weights = stats.rankdata(np.ptp(table, axis=1))
     scores = weights[:, None] * (stats.rankdata(table, axis=1) - (columns + 1) / 2)

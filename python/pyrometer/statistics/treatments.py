@@ -1,4 +1,4 @@
-"""Treatments told apart from their trials: every pair with a verdict, and what to doubt."""
+"""Treatments compared by their trials: a verdict for every pair, and doubts."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class TreatmentValues(BaseModel):
 
 
 class PairReport(BaseModel):
-    """B beside A: a negative change is less time.
+    """B compared with A: a negative change is less time.
 
     ``change`` is this pair's own interval; ``change_of_all`` one that holds for all pairs at once
-    (Games and Howell, or Dunnett beside a control). The verdict uses ``adjusted_p`` (Holm).
+    (Games and Howell, or Dunnett against a control). The verdict uses ``adjusted_p`` (Holm).
     ``detectable`` is the smallest relative change that these trials find with a chance of 0.8.
     ``welch`` is Welch's test of the values as given, A minus B, without blocks or logarithms.
     """
@@ -67,7 +67,7 @@ class PairReport(BaseModel):
 
 
 class Order(BaseModel):
-    """What the order of the trials does to the comparison; ``None`` where too few tell."""
+    """What the order of the trials does to the comparison; ``None`` where there are too few."""
 
     fixed: bool
     drift_p: float | None = None
@@ -107,7 +107,7 @@ def analyse(
     Parameters
     ----------
     names : sequence of str
-        Treatments in the order in which they are to be told; without it, as the trials name them.
+        Treatments in the order of the report. Default: as the trials name them.
     sides : mapping, optional
         By block, 1 or -1: which of two places the first treatment had, where they swapped them.
 
@@ -125,8 +125,8 @@ def analyse(
     lists = blocked or values
     blocks = dict.fromkeys(trial.block for trial in trials)
     swapped = [sides[block] for block in blocks if block] if sides and blocked else None
-    made = [_pair(a, b, lists, bool(blocked), margin, swapped) for a, b in pairs]
-    _correct(made, values, control)
+    compared = [_pair(a, b, lists, bool(blocked), margin, swapped) for a, b in pairs]
+    _correct(compared, values, control)
     report = CompareReport(
         what=what,
         unit=unit,
@@ -135,7 +135,7 @@ def analyse(
             TreatmentValues(name=name, mean=mean_of(one), values=one)
             for name, one in values.items()
         ],
-        pairs=made,
+        pairs=compared,
         order=_order(trials, values),
     )
     report.doubts = _doubts(report)
@@ -165,7 +165,7 @@ def _sides(names: list[str], control: str | None) -> list[tuple[str, str]]:
 def _blocked(
     trials: Sequence[Trial], values: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]] | None:
-    """Give the values of each treatment by block; ``None`` where blocks are not whole."""
+    """Return the values of each treatment by block; ``None`` where blocks are not whole."""
     by_block: dict[str, dict[str, float]] = {}
     for trial in trials:
         if trial.block is None or trial.treatment in by_block.setdefault(trial.block, {}):
@@ -205,19 +205,19 @@ def _pair(
 
 
 def _correct(
-    made: list[PairReport], values: Mapping[str, Sequence[float]], control: str | None
+    pairs: list[PairReport], values: Mapping[str, Sequence[float]], control: str | None
 ) -> None:
     """Adjust for testing many pairs, and judge again."""
-    known = [pair for pair in made if pair.p is not None]
+    known = [pair for pair in pairs if pair.p is not None]
     different = adjusted([pair.p for pair in known if pair.p is not None])
     same = adjusted([1.0 if pair.same_p is None else pair.same_p for pair in known])
     for pair, p, same_p in zip(known, different, same, strict=True):
         pair.adjusted_p, pair.same_p = p, same_p
         pair.verdict = judge(pair.change, p, same_p, pair.margin)
-    if len(made) < 2 or any(len(one) < 2 for one in values.values()):
+    if len(pairs) < 2 or any(len(one) < 2 for one in values.values()):
         return
     together = all_pairs(values) if control is None else against_control(values, control)
-    for pair, one in zip(made, together, strict=True):
+    for pair, one in zip(pairs, together, strict=True):
         pair.change_of_all = one.change
 
 

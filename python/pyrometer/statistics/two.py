@@ -24,7 +24,7 @@ PERMUTATIONS = 9999
 
 @dataclass(frozen=True)
 class Comparison:
-    """What B is beside A.
+    """B compared with A.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Comparison:
     same_p : float or None
         Largest of the two one-sided tests against the margin (TOST): small where they are the same.
     verdict : str
-        Of B beside A.
+        Of B compared with A.
     trials_needed : int or None
-        Trials of each that would tell a difference of the margin, by the noise seen, where the
+        Trials of each needed to detect a difference of the margin, by the noise seen, where the
         verdict is ``cannot tell``.
     """
 
@@ -181,7 +181,7 @@ def cliff(a: Sequence[float], b: Sequence[float], *, level: float = LEVEL) -> Es
 
 
 def pooled_sd(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Give the standard deviation within the two lists together; ``None`` below three values."""
+    """Return the standard deviation within the two lists together; ``None`` below three values."""
     freedom = len(a) + len(b) - 2
     if freedom < 1 or not a or not b:
         return None
@@ -190,7 +190,7 @@ def pooled_sd(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def sd_of(variance: float, freedom: int, level: float = LEVEL) -> Estimate:
-    """Give the standard deviation with the interval of chi squared.
+    """Return the standard deviation with the interval of chi squared.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def sd_of(variance: float, freedom: int, level: float = LEVEL) -> Estimate:
 
 
 def mean_of(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Give the mean with Student's interval; a single value has none.
+    """Return the mean with Student's interval; a single value has none.
 
     Where no value is below 0, as no time is, neither is the interval.
 
@@ -226,7 +226,7 @@ def mean_of(values: Sequence[float], level: float = LEVEL) -> Estimate:
 
 
 def student(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Give the mean of values of either sign, differences say, with Student's interval."""
+    """Return the mean of values of either sign, differences say, with Student's interval."""
     n = len(values)
     if n < 2:
         return _estimate(float(values[0]) if n else None, None, level, n, "t")
@@ -238,7 +238,7 @@ def student(values: Sequence[float], level: float = LEVEL) -> Estimate:
 def geometric_mean_of(
     values: Sequence[float], level: float = LEVEL, noise: tuple[float, int] | None = None
 ) -> Estimate:
-    """Give the geometric mean with Student's interval of the logarithms.
+    """Return the geometric mean with Student's interval of the logarithms.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def _ratio(a: Sequence[float], b: Sequence[float], tested: Welch | None, level: 
 
 
 def logs(values: Sequence[float]) -> list[float]:
-    """Give the logarithms of positive values.
+    """Return the logarithms of positive values.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where a series of times becomes steady: change points, and what stands after the last of them.
+"""Where a series of times becomes steady: change points, and what follows the last of them.
 
 The series is cut where its level changes (optimal partitioning with a penalty for each cut), and
 its shape is named as Barrett et al. do, "Virtual machine warmup blows hot and cold", OOPSLA 2017:
@@ -22,10 +22,10 @@ from pyrometer.core.estimate import Estimate
 Shape = Literal["flat", "warm-up", "slowdown", "not steady", "too short"]
 
 FEWEST = 4
-"""Iterations below which no shape is told."""
+"""Iterations below which no shape is reported."""
 
 STEADY_FEWEST = 3
-"""Iterations that must stand at one level before it is called steady (and a quarter of all)."""
+"""Iterations that must stay at one level before it is called steady (and a quarter of all)."""
 
 SAME_LEVEL = 0.02
 """Relative difference below which two levels are the same, however small the noise."""
@@ -92,7 +92,7 @@ def detect(times: Sequence[float]) -> Warmup:
 
 
 def mean_estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
-    """Give the mean with Student's interval; one value has no interval, none has no mean."""
+    """Return the mean with Student's interval; one value has no interval, none has no mean."""
     n = len(values)
     if n == 0:
         return Estimate(value=None, low=None, high=None, level=level, n=0, method="t")

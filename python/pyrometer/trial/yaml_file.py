@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]
 
 
 class _Loader(yaml.SafeLoader):
-    """Every scalar is the text that stands there (`off`, `007`, `1:30`); nothing, or ~, is null.
+    """Every scalar is the text as written (`off`, `007`, `1:30`); nothing, or ~, is null.
 
     What reads the value decides what is a number: YAML's own rules turn words into truth values.
     """
@@ -34,7 +34,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"~?\Z"), ["~
 
 @dataclass(frozen=True)
 class Document:
-    """A value and where its parts stand.
+    """A value and the places of its parts.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def _mark(
 
 
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
-"""Read as the text that stands there; editors that know YAML's own rules may see something else."""
+"""Read as the text as written; editors that know YAML's own rules may see something else."""
 
 
 def empty_is_default(cls: type, value: Any) -> Any:

@@ -46,10 +46,10 @@ class Predictor(Protocol):
 
     @property
     def method(self) -> str:
-        """How its intervals are made."""
+        """How its intervals are computed."""
 
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
-        """Give points."""
+        """Return points."""
 
     def draws(self, p: Sequence[float], work: Sequence[float]) -> Array | None:
         """Draw what new levels would show: a row for each draw; ``None`` where it cannot."""
@@ -88,8 +88,8 @@ class Model:
             return found
         noise = np.random.default_rng(SEED + 3).standard_normal((DRAWS, 1))
         ceilings = self.ceiling.unit_time + self.ceiling.sd * noise
-        made: Array = np.maximum(found, np.maximum(ceilings, 0))
-        return made
+        draws: Array = np.maximum(found, np.maximum(ceilings, 0))
+        return draws
 
 
 def roofline(levels: Sequence[Level], limit: float, limit_sd: float = 0.0) -> Model | str:
@@ -147,10 +147,10 @@ def pooled(
     error : float or None
         Of :func:`error_beyond`.
     """
-    made = [one for model in models if (one := model.draws(p, work)) is not None]
-    if not made:
+    draws = [one for model in models if (one := model.draws(p, work)) is not None]
+    if not draws:
         return None
-    pool = np.vstack(made)
+    pool = np.vstack(draws)
     slopes = (error or 0.0) * np.random.default_rng(SEED + 4).standard_normal((len(pool), 1))
     widened: Array = pool * np.exp(slopes * np.log(np.maximum(np.array(p) / levels[-1].p, 1)))
     return widened
@@ -161,7 +161,7 @@ def error_beyond(levels: Sequence[Level]) -> float | None:
 
     Laws are fitted to the first levels only and held against the next ones, up to twice as many
     workers, again and again with one level more (rolling origin, Tashman 2000): the root of the
-    mean square error of log time over log workers. ``None`` where too few levels tell.
+    mean square error of log time over log workers. ``None`` where there are too few levels.
     """
     tries = np.linspace(FEWEST, len(levels) - 1, min(MOST_ORIGINS, max(0, len(levels) - FEWEST)))
     squares = []

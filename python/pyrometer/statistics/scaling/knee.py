@@ -17,7 +17,7 @@ from pyrometer.statistics.two import MARGIN
 
 GRID = 200
 COARSE = 40
-"""Breaks tried in a simulated curve, and in the curve beside it."""
+"""Breaks tried in a simulated curve, and in the curve it is compared with."""
 
 SIMULATED = 999
 NEAR_LINEAR = 0.9
@@ -42,7 +42,7 @@ class Knee(BaseModel):
         Slopes, given the break: 1 is linear scaling, 0 no gain; doubling the workers multiplies
         throughput by 2 to that power.
     reason : str or None
-        Why no knee is told.
+        Why no knee is reported.
     """
 
     at: Estimate
@@ -53,7 +53,7 @@ class Knee(BaseModel):
 
 
 def knee(levels: Sequence[Level]) -> Knee:
-    """Find the knee of a curve, or say why there is none to be told."""
+    """Find the knee of a curve, or say why none can be found."""
     n = len(levels)
     if len({one.p for one in levels}) < 5:
         return Knee(at=_estimate(None, None, None, n), reason="five levels are needed")
@@ -95,7 +95,7 @@ def _break(line: Array, y: Array, breaks: Array) -> tuple[float, float, float]:
 
 
 def flat_from(points: Sequence[tuple[float, float]], margin: float = MARGIN) -> float | None:
-    """Give the least p from which on all values are within a margin of the largest.
+    """Return the least p from which on all values are within a margin of the largest.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def _squares(design: Array, y: Array) -> Array:
     """Residual squares; of each column, where there are several."""
     basis, _ = np.linalg.qr(design)
     left = y - basis @ (basis.T @ y)
-    made: Array = (left**2).sum(axis=0)
-    return made
+    sums: Array = (left**2).sum(axis=0)
+    return sums
 
 
 def _refuted(line: Array, designs: Sequence[Array], y: Array) -> float:
@@ -130,8 +130,8 @@ def _refuted(line: Array, designs: Sequence[Array], y: Array) -> float:
 
     def ratio(values: Array) -> Array:
         best = np.minimum.reduce([_squares(one, values) for one in every])
-        made: Array = best / np.maximum(_squares(line, values), np.finfo(float).tiny)
-        return made
+        ratios: Array = best / np.maximum(_squares(line, values), np.finfo(float).tiny)
+        return ratios
 
     return float(1 + (ratio(noise) <= ratio(y)).sum()) / (SIMULATED + 1)
 
@@ -141,12 +141,12 @@ def _slopes(design: Array, y: Array) -> tuple[Estimate, Estimate]:
     coefficients = np.linalg.lstsq(design, y, rcond=None)[0]
     spread = np.linalg.inv(design.T @ design) * float(_squares(design, y)) / freedom
     critical = float(stats.t.ppf((1 + LEVEL) / 2, freedom))
-    made = []
+    slopes = []
     for weights in (np.array([0.0, 1, 0]), np.array([0.0, 1, 1])):
         value = float(weights @ coefficients)
         half = critical * math.sqrt(float(weights @ spread @ weights))
-        made.append(_estimate(value, value - half, value + half, len(y), "least squares"))
-    return made[0], made[1]
+        slopes.append(_estimate(value, value - half, value + half, len(y), "least squares"))
+    return slopes[0], slopes[1]
 
 
 def _estimate(

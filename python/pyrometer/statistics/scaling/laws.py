@@ -165,12 +165,12 @@ class Fitted:
         c = self.coefficients if coefficients is None else coefficients
         found = c @ self.law.design(p, work).T
         with np.errstate(divide="ignore"):
-            made: Array = np.maximum(found, 0) if self.law.linear == "time" else 1 / found
-        return made * self.unit
+            times: Array = np.maximum(found, 0) if self.law.linear == "time" else 1 / found
+        return times * self.unit
 
     @cached_property
     def _drawn_sd(self) -> Array | None:
-        """Residual standard deviations drawn, as far as the degrees of freedom tell them."""
+        """Residual standard deviations drawn, as far as the degrees of freedom determine them."""
         if self.sd is None:
             return None
         chi2 = np.random.default_rng(SEED).chisquare(self.freedom, (DRAWS, 1))
@@ -182,11 +182,11 @@ class Fitted:
         if self._drawn_sd is None:
             return None
         normal = np.random.default_rng(SEED + 1).standard_normal((DRAWS, self.law.size))
-        made: Array = self.free + self._drawn_sd * np.linalg.solve(self.root, normal.T).T
+        draws: Array = self.free + self._drawn_sd * np.linalg.solve(self.root, normal.T).T
         signed = np.asarray(self.law.signed)
-        for at in np.flatnonzero((made[:, ~signed] < 0).any(axis=1)):
-            made[at] = _least_squares(self.root, self.root @ made[at], self.law.signed)
-        return made
+        for at in np.flatnonzero((draws[:, ~signed] < 0).any(axis=1)):
+            draws[at] = _least_squares(self.root, self.root @ draws[at], self.law.signed)
+        return draws
 
     def predict(self, p: Array, work: Array) -> Array | None:
         """Draw the times of a unit of work that a new level would show: a row for each draw."""
@@ -202,20 +202,20 @@ class Fitted:
         return np.where(rates > 0, 1 / np.maximum(rates, np.finfo(float).tiny), np.inf)
 
     def parameters(self) -> dict[str, Estimate]:
-        """Give the law's parameters with intervals.
+        """Return the law's parameters with intervals.
 
-        Student's by the delta method; where a coefficient stands at zero, quantiles of draws.
+        Student's by the delta method; quantiles of draws where a coefficient is at its bound of 0.
         """
-        made = {}
+        parameters = {}
         with np.errstate(divide="ignore", invalid="ignore"):
             for name, value in self.law.parameters(self.coefficients).items():
                 ends = (None, None) if self.sd is None else self._ends(name, float(value), self.sd)
                 point, low, high = (_finite(one, self._scale(name)) for one in (value, *ends))
-                made[name] = Estimate(
+                parameters[name] = Estimate(
                     value=point, low=low, high=high, level=LEVEL, n=self.levels_count,
                     method="least squares, delta" if self.interior else DRAWN,
                 )  # fmt: skip
-        return made
+        return parameters
 
     @property
     def levels_count(self) -> int:
@@ -263,7 +263,7 @@ def fit(law: Law, levels: Sequence[Level]) -> Fitted | str:
     rows, counts = law.design(p, work), np.array([one.n for one in levels], float)
     if np.linalg.matrix_rank(rows) < law.size:
         return "the levels do not determine its coefficients"
-    # A weight of one stands for a level of a mean number of runs.
+    # A weight of one is that of a level with the mean number of runs.
     counts, times = counts / counts.mean(), times / unit
     wanted = times if law.linear == "time" else 1 / times
     weights = counts * work**2 if law.loss == "time" else counts / wanted**2
@@ -294,8 +294,8 @@ def _finite(value: float | Array | None, scale: float) -> float | None:
 
 
 def _root(weights: Array) -> Array:
-    made: Array = np.sqrt(weights)[:, None]
-    return made
+    roots: Array = np.sqrt(weights)[:, None]
+    return roots
 
 
 def _least_squares(rows: Array, wanted: Array, signed: Sequence[bool]) -> Array:
@@ -303,6 +303,6 @@ def _least_squares(rows: Array, wanted: Array, signed: Sequence[bool]) -> Array:
     # A coefficient of either sign is the difference of two that are not negative.
     both = np.flatnonzero(signed)
     found, _ = optimize.nnls(np.hstack([rows, -rows[:, both]]), wanted)
-    made: Array = found[: rows.shape[1]].copy()
-    made[both] -= found[rows.shape[1] :]
-    return made
+    coefficients: Array = found[: rows.shape[1]].copy()
+    coefficients[both] -= found[rows.shape[1] :]
+    return coefficients

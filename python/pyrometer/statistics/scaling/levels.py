@@ -1,6 +1,6 @@
 """Observations grouped by level: one level is one number of workers (and amount of work).
 
-What workers' time turned into: workers times elapsed time, taken apart without a rest.
+What workers' time turned into: workers times elapsed time, divided without a remainder.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Level:
 
     @property
     def n(self) -> int:
-        """Runs behind it."""
+        """Runs it was measured in."""
         return len(self.values)
 
     @property
@@ -76,12 +76,12 @@ class Level:
         return self.unit_time * self.work
 
     def mean(self, fact: str) -> float | None:
-        """Give the mean of a fact; ``None`` where no run has it."""
+        """Return the mean of a fact; ``None`` where no run has it."""
         found = self.facts.get(fact)
         return sum(found) / len(found) if found else None
 
     def per_work(self, fact: str) -> float | None:
-        """Give the mean of a fact for one unit of work."""
+        """Return the mean of a fact for one unit of work."""
         found = self.mean(fact)
         return None if found is None else found / self.work
 
@@ -99,7 +99,7 @@ def levels_of(observations: Sequence[Observation], kind: Kind) -> list[Level]:
     groups: dict[tuple[float, float], list[Observation]] = {}
     for one in observations:
         groups.setdefault((one.p, one.work), []).append(one)
-    made = []
+    levels = []
     for (p, work), members in sorted(groups.items()):
         # Sorted: sums must not depend on the order of rows.
         values = tuple(sorted(one.value for one in members))
@@ -109,8 +109,8 @@ def levels_of(observations: Sequence[Observation], kind: Kind) -> list[Level]:
             name: sorted(one.facts[name] for one in members if name in one.facts) for name in FACTS
         }
         unit_time = mean.value / work if kind == "elapsed" else 1 / mean.value
-        made.append(Level(p, work, unit_time, mean, values, facts))
-    return made
+        levels.append(Level(p, work, unit_time, mean, values, facts))
+    return levels
 
 
 PARTS = ("cpu", "gc", "wait", "idle")
@@ -140,15 +140,15 @@ class WorkerTime(BaseModel):
     idle: float | None
 
     def minus(self, other: WorkerTime) -> WorkerTime:
-        """Give what this has more than another, part by part."""
-        made: dict[str, float | None] = {"total": self.total - other.total}
+        """Return what this has more than another, part by part."""
+        differences: dict[str, float | None] = {"total": self.total - other.total}
         for name in PARTS:
             mine, its = getattr(self, name), getattr(other, name)
-            made[name] = None if mine is None or its is None else mine - its
-        return WorkerTime.model_validate(made)
+            differences[name] = None if mine is None or its is None else mine - its
+        return WorkerTime.model_validate(differences)
 
     def largest(self) -> tuple[str, float] | None:
-        """Give the largest part, and its share of the total; ``None`` where none is known."""
+        """Return the largest part, and its share of the total; ``None`` where none is known."""
         known = {name: one for name in PARTS if (one := getattr(self, name)) is not None}
         if not known or self.total <= 0:
             return None
@@ -157,7 +157,7 @@ class WorkerTime(BaseModel):
 
 
 def worker_time(level: Level) -> WorkerTime:
-    """Take the workers' time of a level apart, as far as its facts go."""
+    """Divide the workers' time of a level, as far as its facts go."""
     total = level.p * level.unit_time
     run, cpu, gc = (level.per_work(name) for name in ("run_time", "cpu", "gc"))
     wait = None if run is None or cpu is None else run - cpu - (gc or 0.0)
@@ -173,11 +173,11 @@ def cpus_used(level: Level) -> float | None:
 
 
 def cpu_of_work(levels: Sequence[Level]) -> list[tuple[Level, float]]:
-    """Give the levels of which the CPU time of a unit of work is known, each with it."""
+    """Return the levels of which the CPU time of a unit of work is known, each with it."""
     return [(one, cpu) for one in levels if (cpu := one.per_work("cpu"))]
 
 
 def nearest_below(levels: Sequence[Level], p: float) -> Level:
-    """Give the last level with at most so many workers, else the first."""
+    """Return the last level with at most so many workers, else the first."""
     found = [one for one in levels if one.p <= p]
     return found[-1] if found else levels[0]
