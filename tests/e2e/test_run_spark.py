@@ -120,7 +120,7 @@ def test_an_application_with_its_own_plugin_stays_its_own(
     expected = "rows 10\nno newline, then tab\té end\n"
     ours = done.stdout.splitlines(keepends=True)[-1]
     assert done.stdout.removesuffix(ours) == expected
-    assert (done.code, done.json["exit_code"]) == (1, 7)
+    assert (done.code, done.json["exit_code"]) == (7, 7)
     assert (tmp_path / "their-plugin").read_text() == "driver"
     run = tmp_path / "run"
     manifest = opened(run)
@@ -210,7 +210,7 @@ def test_a_script_for_spark_shell_on_stdin(tmp_path: Path) -> None:
         "--conf", "spark.ui.enabled=false", cwd=tmp_path,
         stdin='println("counted " + spark.range(1000).count())\nSystem.exit(4)\n',
     )  # fmt: skip
-    assert "counted 1000" in done.stdout
+    assert (done.code, "counted 1000" in done.stdout) == (4, True)
     assert opened(tmp_path / "run").exit.code == 4
     assert codes(tmp_path / "run") == {"workload_failed"}
 
@@ -224,7 +224,7 @@ def test_a_java_main_that_runs_out_of_memory(classes: Path, tmp_path: Path) -> N
         cwd=tmp_path,
     )  # fmt: skip
     assert done.stdout.startswith("rows 100000\n")
-    assert (done.code, done.json["exit_code"]) == (1, 3)
+    assert (done.code, done.json["exit_code"], done.json["failure"]) == (3, 3, None)
     manifest = opened(tmp_path / "run")
     assert manifest.exit.reason == "exit code 3: the JVM ended on OutOfMemoryError"
     assert len(processes(tmp_path / "run", "driver")) == 1

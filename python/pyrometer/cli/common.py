@@ -1,7 +1,4 @@
-"""What the verbs that make tables tell: rows, doubts with what to do, the next command.
-
-The margin of a comparison, as it is given on the command line.
-"""
+"""What several verbs share: the report of tables that were made, a margin, another's exit code."""
 
 from __future__ import annotations
 
@@ -13,6 +10,22 @@ from pyrometer.terminal.console import emit_json, human
 
 if TYPE_CHECKING:
     from pyrometer.store.ingest import IngestReport
+
+
+class CommandExit(Exception):  # noqa: N818
+    """Ends Pyrometer with the exit code of the command that it ran.
+
+    Its cause, if it has one, is what went wrong on our side meanwhile: that is printed.
+
+    Parameters
+    ----------
+    code : int
+        The exit code.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 def print_ingested(

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from pyrometer import __version__
+from pyrometer.cli.common import CommandExit
 from pyrometer.core.errors import PyrometerError
 from pyrometer.terminal import console
 
@@ -122,26 +123,27 @@ def run_verb(arguments: list[str]) -> int:
     """Run one verb and return its exit code; every error becomes one clear message."""
     try:
         code = app(arguments, prog_name="pyrometer", standalone_mode=False, obj=arguments)
-    except PyrometerError as error:
-        console.say_error(error.message, error.remedy)
-        return error.exit_code
-    except KeyboardInterrupt:
-        console.say_error("interrupted", None)
-        return 1
-    except BrokenPipeError:
-        # The reader (head, less) has gone: nothing more to say, and nothing to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        return _other(error, arguments)
+    except CommandExit as command:
+        if command.__cause__ is not None:
+            _say(command.__cause__, arguments)
+        return command.code
+    except (Exception, KeyboardInterrupt) as error:
+        return _say(error, arguments)
     if code == INTERRUPTED:
-        console.say_error("interrupted", None)
-        return 1
+        return _say(KeyboardInterrupt(), arguments)
     return code if isinstance(code, int) else 0
 
 
-def _other(error: Exception, arguments: list[str]) -> int:
-    if type(error).__name__ == "Abort":
+def _say(error: BaseException, arguments: list[str]) -> int:
+    """Print one message about an error; returns the exit code that Pyrometer has for it."""
+    if isinstance(error, PyrometerError):
+        console.say_error(error.message, error.remedy)
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        # The reader (head, less) has gone: nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         console.say_error("interrupted", None)
         return 1
     if type(error).__name__ == "NoArgsIsHelpError":
@@ -152,7 +154,7 @@ def _other(error: Exception, arguments: list[str]) -> int:
         verb = next((word for word in arguments if word in VERBS), None)
         console.say_error(format_message(), f"pyrometer {verb + ' ' if verb else ''}--help")
         return 2
-    where = _keep_traceback(arguments)
+    where = _keep_traceback(error, arguments)
     console.say_error(
         f"internal error: {type(error).__name__}: {error}",
         f"please report it with the file {where}"
@@ -162,7 +164,7 @@ def _other(error: Exception, arguments: list[str]) -> int:
     return 4
 
 
-def _keep_traceback(arguments: list[str]) -> str | None:
+def _keep_traceback(error: BaseException, arguments: list[str]) -> str | None:
     import tempfile
     import traceback
 
@@ -171,7 +173,7 @@ def _keep_traceback(arguments: list[str]) -> str | None:
             "w", prefix="pyrometer-error-", suffix=".txt", delete=False
         ) as kept:
             kept.write(f"pyrometer {__version__}, Python {sys.version}\n{arguments}\n\n")
-            kept.write(traceback.format_exc())
+            kept.write("".join(traceback.format_exception(error)))
             return kept.name
     except OSError:
         return None

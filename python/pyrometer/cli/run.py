@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pyrometer.core.errors import UsageError
+from pyrometer.cli.common import CommandExit
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
+    from pyrometer.core.doubt import Doubt
     from pyrometer.orchestrator.pipeline import Outcome
     from pyrometer.trial.trial import Trial
 
 
 app = typer.Typer()
+
+INTERRUPTED = 130
+"""Exit code where Ctrl-C came before anything was launched, as shells have it."""
 
 EXAMPLES = """
 Examples:
@@ -85,24 +92,71 @@ def run(
     """Run a workload or your own Spark command once, measured at every layer.
 
     Your command keeps its own stdin, stdout, stderr and behaviour; nothing in it is edited.
-    Exit code: 0 if it ended well, 1 if it failed (its own code is printed and, with --json,
-    in .exit_code), 2 for a mistake in the options, 3 if something needed is missing here.
+    Exit code: that of your command, 128 + n if signal n ended it; of a workload 0, or 1 if it
+    failed. If nothing was started: 2 for a mistake in the options, 3 if something needed is
+    missing here, 4 for an error in Pyrometer, 126 if the command cannot be executed, 127 if there
+    is no such command. With --json, .exit_code is the command's and .failure is Pyrometer's.
     """
-    from pyrometer.orchestrator import pipeline
-    from pyrometer.terminal.console import Progress
-
     # The parser swallows "--"; whether it stood there decides what the first word means.
     is_command = "--" in (context.obj or ())
-    trial = make_trial(
-        what, is_command, setting, iterations, warmup, profile, scale, output, push, tier
-    )
-    with Progress(trial) as progress:
-        outcome = pipeline.run(trial, progress, report=not no_report)
-    summarise(outcome)
+    execute(
+        partial(
+            make_trial, what, is_command, setting, iterations, warmup, profile, scale, output,
+            push, tier,
+        ),
+        report=not no_report,
+        as_json=as_json,
+    )  # fmt: skip
+
+
+class _Watching(common.Progress):
+    """Shows how a run goes on, and keeps how its application ended."""
+
+    outcome: Outcome | None = None
+
+    def exited(self, record: Any, ending: Any) -> None:
+        """Keep it."""
+        from pyrometer.orchestrator.pipeline import Outcome
+
+        self.outcome = Outcome(record, ending, None)
+
+
+def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
+    """Run a trial, print what came of it, and end with the exit code that is due.
+
+    Once an application has ended, its exit code is ours, whatever fails after it.
+
+    Raises
+    ------
+    CommandExit
+        With that code; its cause is what failed on our side.
+    """
+    from pyrometer.orchestrator import pipeline
+
+    failed: BaseException | None = None
+    outcome: Outcome | None = None
+    watching: _Watching | None = None
+    try:
+        trial = make()
+        watching = _Watching(trial)
+        with watching:
+            outcome = pipeline.run(trial, watching, report=report)
+        summarise(outcome)
+    except (Exception, KeyboardInterrupt) as error:
+        failed = error
+        if outcome is None and watching is not None:
+            outcome = watching.outcome
     if as_json:
-        common.emit_json(as_data(outcome))
-    if outcome.record.manifest.state != "finished":
-        raise typer.Exit(1)
+        try:
+            common.emit_json(as_data(outcome, failed))
+        except OSError as error:
+            failed = failed or error
+    if outcome is None:
+        assert failed is not None
+        if isinstance(failed, KeyboardInterrupt):
+            raise CommandExit(INTERRUPTED) from failed
+        raise failed
+    raise CommandExit(exit_code(outcome)) from failed
 
 
 def make_trial(
@@ -198,26 +252,69 @@ def summarise(outcome: Outcome) -> None:
     console.print(f"run:    {paths.root}", soft_wrap=True)
 
 
-def as_data(outcome: Outcome) -> dict[str, object]:
-    """Give what ``--json`` prints (``pyrometer/run/1``)."""
-    manifest, paths = outcome.record.manifest, outcome.record.paths
+def as_data(outcome: Outcome | None, failed: BaseException | None = None) -> dict[str, object]:
+    """Give what ``--json`` prints (``pyrometer/run/1``).
+
+    Parameters
+    ----------
+    outcome : Outcome or None
+        What the run came to; ``None`` if no application has ended.
+    failed : BaseException, optional
+        What went wrong on our side.
+    """
+    manifest, paths = (outcome.record.manifest, outcome.record.paths) if outcome else (None, None)
+    doubts = (outcome.summary or outcome.record.manifest).doubts if outcome else []
+    # Of what failed after the summary had been made the summary knows nothing.
+    ours = [one for one in manifest.doubts if one.code == "analysis_failed"] if manifest else []
     return {
         "schema": "pyrometer/run/1",
-        "run_dir": str(paths.root),
-        "report": str(paths.report) if paths.report.is_file() else None,
-        "state": manifest.state,
-        "exit_code": exit_code(outcome),
-        "exit": manifest.exit.model_dump(),
-        "phases": [phase.model_dump() for phase in manifest.phases],
-        "doubts": [doubt.model_dump() for doubt in (outcome.summary or manifest).doubts],
+        "run_dir": str(paths.root) if paths else None,
+        "report": str(paths.report) if paths and paths.report.is_file() else None,
+        "state": manifest.state if manifest else None,
+        "exit_code": outcome.ending.exit_code if outcome else None,
+        "exit": manifest.exit.model_dump() if manifest else None,
+        "failure": failure(failed, ours),
+        "phases": [phase.model_dump() for phase in manifest.phases] if manifest else [],
+        "doubts": [
+            doubt.model_dump() for doubt in (*doubts, *(one for one in ours if one not in doubts))
+        ],
     }
 
 
-def exit_code(outcome: Outcome) -> int:
-    """Give the application's own exit code; 128 + n if signal n ended it, as shells say it."""
-    import signal
+def failure(failed: BaseException | None, steps: Sequence[Doubt]) -> dict[str, object] | None:
+    """Say what went wrong on our side: an error, or else a step after the application's end.
 
-    ending = outcome.ending
-    if ending.code is not None:
-        return ending.code
-    return 128 + signal.Signals[ending.signal].value if ending.signal else 1
+    Parameters
+    ----------
+    failed : BaseException or None
+        The error.
+    steps : sequence of Doubt
+        Steps that failed after the application's end.
+
+    Examples
+    --------
+    >>> failure(UsageError("no such profile", "--profile full"), [])["exit_code"]
+    2
+    >>> failure(None, []) is None
+    True
+    """
+    if isinstance(failed, PyrometerError):
+        kind, code, message, remedy = failed.kind, failed.exit_code, failed.message, failed.remedy
+    elif isinstance(failed, KeyboardInterrupt):
+        kind, code, message, remedy = "interrupted", INTERRUPTED, "interrupted", None
+    elif failed is not None:
+        kind, code, message = "internal", 4, f"{type(failed).__name__}: {failed}"
+        remedy = None
+    elif not steps:
+        return None
+    else:
+        kind, code, message, remedy = "analysis", 4, steps[0].message, steps[0].remedy
+    return {"kind": kind, "exit_code": code, "message": message, "remedy": remedy}
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Give the exit code to end with: the command's own; of a workload 0, or 1 if it failed."""
+    manifest = outcome.record.manifest
+    if manifest.workload.name is None:
+        return outcome.ending.exit_code
+    return 0 if manifest.state == "finished" else 1

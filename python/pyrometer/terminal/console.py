@@ -170,6 +170,9 @@ class Progress(LiveDisplay):
         where = "starting Spark" if iteration is None else f"iteration {iteration}"
         self._show(f"running {self._trial.name}: {where}{' (warm-up)' if warmup else ''}")
 
+    def exited(self, record: object, ending: object) -> None:
+        """Show nothing: the phases that follow do."""
+
     def note(self, text: str) -> None:
         """Print a line that stays."""
         err().print(text, markup=False)

@@ -5,6 +5,7 @@ The application is a shell or Python here, so that what is tested is Pyrometer a
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -19,8 +20,9 @@ import pytest
 from tests.support import needs
 from tests.support.cli import codes, environment, opened, pyrometer, start
 
+from pyrometer.cli.main import run_verb
 from pyrometer.collect.host.facts import descendants
-from pyrometer.collect.launch.process import drain, held_signals, wait
+from pyrometer.collect.launch.process import drain, held_signals, signal_name, wait
 
 OFF = ("run", "--profile", "off", "--no-report", "-o", "run")
 
@@ -53,12 +55,12 @@ def test_streams_and_code_are_the_applications_own(tmp_path: Path) -> None:
     done = pyrometer(
         *OFF, "--json", "--", "sh", "-c", "cat; echo oops >&2; exit 7", cwd=tmp_path, stdin=data
     )
-    assert done.code == 1
+    assert done.code == 7
     application, _, ours = done.stdout.rpartition('{"schema": "pyrometer/run/1"')
     assert application == data
     assert ours.count("\n") == 1
     assert done.stderr.startswith("oops\n")
-    assert done.json["exit_code"] == 7
+    assert (done.json["exit_code"], done.json["failure"]) == (7, None)
     assert Path(done.json["run_dir"]) == tmp_path / "run"
     assert opened(tmp_path / "run").exit.code == 7
     assert {"workload_failed", "no_spark_jvm"} <= codes(tmp_path / "run")
@@ -74,10 +76,77 @@ def test_the_environment_carries_the_agent_behind_the_users_own_options(tmp_path
 
 def test_a_signal_that_ends_the_application_is_told(tmp_path: Path) -> None:
     done = pyrometer(*OFF, "--json", "--", "sh", "-c", "kill -KILL $$", cwd=tmp_path)
-    assert (done.code, done.json["exit_code"]) == (1, 137)
+    assert (done.code, done.json["exit_code"], done.json["failure"]) == (137, 137, None)
     manifest = opened(tmp_path / "run")
     assert (manifest.state, manifest.exit.code, manifest.exit.signal) == ("failed", None, "SIGKILL")
     assert "memory" in (manifest.exit.reason or "")
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 126, 127, 130, 255])
+def test_no_exit_code_of_a_command_is_taken_for_ours(tmp_path: Path, code: int) -> None:
+    done = pyrometer(*OFF, "--json", "--", "sh", "-c", f"exit {code}", cwd=tmp_path)
+    assert (done.code, done.json["exit_code"], done.json["failure"]) == (code, code, None)
+    assert done.json["state"] == ("finished" if code == 0 else "failed")
+    assert "error:" not in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGPIPE, signal.SIGRTMIN + 2])
+def test_a_signals_number_is_added_to_128(tmp_path: Path, number: int) -> None:
+    done = pyrometer(*OFF, "--", "sh", "-c", f"kill -{int(number)} $$", cwd=tmp_path)
+    assert done.code == 128 + number
+    assert opened(tmp_path / "run").exit.signal == signal_name(number)
+
+
+def test_what_fails_after_the_command_changes_nothing_of_its_exit_code(tmp_path: Path) -> None:
+    broken = "mkdir run/report.html; exit 6"
+    done = pyrometer(
+        "run", "--profile", "off", "-o", "run", "--json", "--", "sh", "-c", broken, cwd=tmp_path
+    )
+    assert (done.code, done.json["exit_code"]) == (6, 6)
+    assert done.json["failure"]["kind"] == "analysis"
+    assert done.json["failure"]["exit_code"] == 4
+    assert " failed: " in done.stderr
+    assert "analysis_failed" in codes(tmp_path / "run")
+
+
+def test_an_internal_error_after_the_command_keeps_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pyrometer.collect.launch.observe.judge", broken)
+    assert run_verb([*OFF, "--json", "--", "sh", "-c", "exit 9"]) == 9
+    said = capsys.readouterr()
+    assert "internal error: ZeroDivisionError: a bug" in said.err
+    Path(said.err.rpartition("file ")[2].strip()).unlink()
+    told = json.loads(said.out.splitlines()[-1])
+    assert (told["exit_code"], told["failure"]["kind"]) == (9, "internal")
+    assert told["run_dir"] == str(tmp_path / "run")
+
+
+def test_ours_is_told_from_the_commands_in_json(tmp_path: Path) -> None:
+    env = environment(PATH=str(tmp_path), JAVA_HOME=None)
+    (tmp_path / "script").write_text("exit 0\n")
+    (tmp_path / "bad").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "bad").chmod(0o755)
+    for words, code, kind in (
+        (("--", "no-such-program"), 127, "command-not-found"),
+        (("--", "./no-such-program"), 127, "command-not-found"),
+        (("--", "./bad"), 127, "command-not-found"),
+        (("--", "./script"), 126, "command-not-executable"),
+        (("--", tmp_path), 126, "command-not-executable"),
+        (("--", sys.executable, "app.py"), 3, "capability"),
+        (("--set", "jvm.hep=1g", "--", "true"), 2, "usage"),
+    ):
+        done = pyrometer(*OFF, "--json", *words, cwd=tmp_path, env=env)
+        ours = done.json["failure"]
+        assert (done.code, ours["exit_code"], ours["kind"]) == (code, code, kind), done.stderr
+        assert ours["message"].splitlines()[0] in done.stderr.replace("\n", " ") + done.stderr
+        assert done.json["exit_code"] is None
+        assert done.json["run_dir"] is None
+        assert not (tmp_path / "run").exists()
 
 
 def test_what_the_application_leaves_behind_is_waited_for(tmp_path: Path) -> None:
@@ -131,7 +200,7 @@ def test_a_signal_to_us_ends_the_application_and_keeps_the_run(
     wait_for(tmp_path / "ready")
     process.send_signal(number)
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 5
     assert (tmp_path / "seen").read_text() == number.name
     manifest = opened(tmp_path / "run")
     assert (manifest.state, manifest.exit.code) == ("interrupted", 5)
@@ -149,7 +218,7 @@ def test_an_application_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     for _ in range(3):  # ask, insist (TERM), insist (KILL)
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
-    assert process.wait(60) == 1
+    assert process.wait(60) == 128 + signal.SIGKILL
     manifest = opened(tmp_path / "run")
     assert (manifest.state, manifest.exit.signal) == ("interrupted", "SIGKILL")
 
@@ -198,7 +267,7 @@ def test_a_signal_after_the_applications_end_keeps_the_run_and_ends_us(tmp_path:
     process.send_signal(signal.SIGINT)
     os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 0
     assert error.rstrip().endswith("interrupted")
     manifest = opened(tmp_path / "run")
     assert (manifest.state, manifest.exit.code) == ("finished", 0)
@@ -220,7 +289,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_application_once(tmp_path: Path) -> No
         except OSError:
             break
     os.close(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
     assert (tmp_path / "seen").read_text() == "SIGINT"
     assert opened(tmp_path / "run").state == "interrupted"
 
@@ -250,7 +319,7 @@ def test_our_death_leaves_the_application_running_to_its_end(tmp_path: Path) -> 
         (("run", "parquet-scann"), 2, "did you mean 'parquet-scan'"),
         (("run", "interval-join", "--set", "variant=decimall"), 2, "did you mean 'decimal'"),
         (("run", "interval-join", "--scale", "huge"), 2, "no scale 'huge'"),
-        (("run", "--", "no-such-program"), 2, "command not found: no-such-program"),
+        (("run", "--", "no-such-program"), 127, "command not found: no-such-program"),
         (("run", "--set", "jvm.hep=1g", "--", "true"), 2, "did you mean 'jvm.heap'"),
         (("run", "--set", "numa.nodes=900", "--", "true"), 3, "lscpu"),
         (("run", "--profile", "ful", "--", "true"), 2, "did you mean 'full'"),

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pyrometer.core.errors import CommandNotExecutableError
+
 Kind = Literal["submit", "python", "java", "other"]
 
 # All of these end in Spark's launcher, which reads SPARK_SUBMIT_OPTS.
@@ -108,9 +110,22 @@ def shown(argv: Iterable[str]) -> str:
 
 
 def find_program(name: str, spark_home: str | None, places: Iterable[Path]) -> str | None:
-    """Absolute path of a program: in Spark's home if it is a Spark script, on PATH, in `places`."""
+    """Absolute path of a program: in Spark's home if it is a Spark script, on PATH, in `places`.
+
+    Raises
+    ------
+    CommandNotExecutableError
+        If a path is given, and what is there is no program.
+    """
     if os.sep in name:
-        return name if os.access(name, os.X_OK) and Path(name).is_file() else None
+        if not Path(name).exists():
+            return None
+        if os.access(name, os.X_OK) and Path(name).is_file():
+            return name
+        raise CommandNotExecutableError(
+            f"{name} cannot be executed: {'a folder' if Path(name).is_dir() else 'no permission'}",
+            "chmod +x, or name the interpreter first: python app.py",
+        )
     folders: list[Path] = []
     if spark_home and name in SPARK_SCRIPTS:
         folders.append(Path(spark_home) / "bin")

@@ -30,7 +30,7 @@ from pyrometer.collect.launch.treatment import HostPlan, applied_here, plan_host
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
-from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.errors import CommandNotFoundError, UsageError
 from pyrometer.store.manifest import Result, Workload
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.factors import Level
@@ -252,14 +252,14 @@ def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Leve
             use_own_spark(env)
         return found
     if command.kind == "submit":
-        raise CapabilityError(
+        raise CommandNotFoundError(
             f"{name} was not found: not in SPARK_HOME ({home or 'not set'}), not on PATH, "
             "not with this Python",
             "pip install 'pyrometer[spark]', or set SPARK_HOME, or give its path",
         )
     if command.kind == "java":
         require_java(env)
-    raise UsageError(
+    raise CommandNotFoundError(
         f"command not found: {name}",
         "write the command after -- as you would type it; a built-in workload goes without --",
     )

@@ -80,6 +80,9 @@ class Watch(Protocol):
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
         """Tell which iteration runs; called about twice a second."""
 
+    def exited(self, record: Record, ending: Ending) -> None:
+        """Tell that the application has ended, and how; what follows is our own work."""
+
     def note(self, text: str) -> None:
         """Tell something that matters now."""
 
@@ -94,6 +97,9 @@ class Silent:
         """Show nothing."""
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
+        """Show nothing."""
+
+    def exited(self, record: Record, ending: Ending) -> None:
         """Show nothing."""
 
     def note(self, text: str) -> None:
@@ -132,6 +138,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
                 tick = _ticker(record, watch, memory)
                 ending = process.wait(pid, tick, launch.timeout_s)
             _keep_ending(record, ending)
+            watch.exited(record, ending)
             watch.phase("close")
             with record.phase("close"):
                 report_companions(launch, record, companions, memory)

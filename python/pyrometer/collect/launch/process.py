@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from pyrometer.collect.host import bind
 from pyrometer.collect.host.facts import descendants
 from pyrometer.collect.launch.launch import Launch
-from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.errors import CommandNotExecutableError, CommandNotFoundError
 from pyrometer.core.liveness import runs
 from pyrometer.store.manifest import clock_pair
 
 Tick = Callable[[], None]
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Signals that our interpreter ignores: the application must not inherit that."""
 TICK_S = 0.5
 TIMEOUT = "time-out"
 """What stands for a signal in :attr:`Ending.interrupted_by` where time ran out."""
@@ -55,6 +57,20 @@ class Ending:
     mono_ns: int
     wall_ns: int
 
+    @property
+    def exit_code(self) -> int:
+        """Its exit code as a shell has it: 128 + n if signal n ended it.
+
+        Examples
+        --------
+        >>> Ending(7, None, None, 0, 0).exit_code, Ending(None, "SIGKILL", None, 0, 0).exit_code
+        (7, 137)
+        """
+        if self.signal is not None:
+            return 128 + signal_number(self.signal)
+        assert self.code is not None
+        return self.code
+
 
 @dataclass(frozen=True)
 class Grace:
@@ -69,7 +85,7 @@ def start(launch: Launch) -> int:
 
     Raises
     ------
-    UsageError, CapabilityError
+    CommandNotFoundError, CommandNotExecutableError
         If the kernel refuses to execute it.
     """
     actions = []
@@ -86,17 +102,20 @@ def start(launch: Launch) -> int:
             dict(launch.env),
             file_actions=actions,
             setsigmask=[],
-            setsigdef=list(STOPPING),
+            setsigdef=[*STOPPING, *IGNORED_BY_PYTHON],
         )
 
     try:
         return bind.started(place.cpus, place.memory, spawn)
-    except PermissionError as error:
-        raise UsageError(f"{launch.argv[0]} cannot be executed: {error.strerror}") from error
-    except OSError as error:
-        raise CapabilityError(
+    except FileNotFoundError as error:
+        raise CommandNotFoundError(
             f"{launch.argv[0]} cannot be started: {error.strerror}",
-            "if it is a script, its first line may name a program that is not there",
+            "if it is a script, its first line names a program that is not there",
+        ) from error
+    except OSError as error:
+        raise CommandNotExecutableError(
+            f"{launch.argv[0]} cannot be executed: {error.strerror}",
+            "a script needs #! and its interpreter as the first line",
         ) from error
 
 
@@ -165,11 +184,31 @@ def wait(pid: int, tick: Tick, timeout_s: float | None = None, grace: Grace = Gr
     killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     return Ending(
         code=None if killed else os.waitstatus_to_exitcode(status),
-        signal=signal.Signals(killed).name if killed else None,
+        signal=signal_name(killed) if killed else None,
         interrupted_by=asked,
         mono_ns=pair.mono_ns,
         wall_ns=pair.wall_ns,
     )
+
+
+def signal_name(number: int) -> str:
+    """Name a signal, those without a name of their own by their distance to SIGRTMIN.
+
+    Examples
+    --------
+    >>> signal_name(9), signal_name(36), signal_number("SIGRTMIN+2")
+    ('SIGKILL', 'SIGRTMIN+2', 36)
+    """
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
+
+
+def signal_number(name: str) -> int:
+    """Give the number of a signal that :func:`signal_name` named."""
+    base, _, above = name.partition("+")
+    return signal.Signals[base].value + int(above or 0)
 
 
 def _pending() -> list[signal.Signals]:

@@ -75,6 +75,9 @@ class ExperimentScreen(LiveDisplay):
         where = "starting" if iteration is None else f"iteration {iteration}"
         self._show(f"{where}{' (warm-up)' if warmup else ''}")
 
+    def exited(self, record: object, ending: object) -> None:
+        """Show nothing: the end of a trial is shown when its run has been read."""
+
     def note(self, text: str) -> None:
         """Show something that matters now."""
         if not self.shows:
