@@ -26,7 +26,7 @@ from pyrometer.collect.probes.base import Needs, Probe, Problem, check_all, merg
 from pyrometer.collect.probes.plugin import read_last, records
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.collect.probes.stacks import StacksProbe
-from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.errors import CapabilityError, CommandNotFoundError, UsageError
 from pyrometer.store.manifest import Overlay
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.trial import Trial
@@ -240,7 +240,7 @@ def test_spark_that_is_nowhere_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.delenv("SPARK_HOME", raising=False)
     monkeypatch.delenv("PYROMETER_RUN_DIR", raising=False)
     trial = Trial(command=("spark-submit", "app.py"))
-    with pytest.raises(CapabilityError, match="spark-submit was not found") as caught:
+    with pytest.raises(CommandNotFoundError, match="spark-submit was not found") as caught:
         launch.launch_command(trial, Needs(), RunPaths(tmp_path))
     assert "pip install" in str(caught.value.remedy)
 
