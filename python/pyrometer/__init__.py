@@ -6,13 +6,15 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "measure", "repeat"]
+__all__ = ["__version__", "errors", "measure", "repeat"]
 
 
 def __getattr__(name: str) -> Any:
-    """Find ``measure`` and ``repeat`` when first asked for: values need none of what they need."""
+    """Import the Python API when it is first used: values need none of what it needs."""
     if name == "measure":
         return import_module("pyrometer.orchestrator.live").measure
     if name == "repeat":
         return import_module("pyrometer.orchestrator.repeat").repeat
+    if name == "errors":
+        return import_module("pyrometer.core.errors")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -313,14 +313,17 @@ def _attribution(scope: Scope) -> Attribution:
     return Attribution(dict(buckets), total, dict(unmapped))
 
 
+ATTRIBUTED = "attributed_stacks"
+"""Name of the temporary table that `define_stack_labels` defines."""
+
 KEY = ("pid", "sql_id", "stage_id", "java_stack", "converts")
-"""Columns by which samples find their row of ``told``."""
+"""Columns by which samples find their row of ``attributed_stacks``."""
 
 EVIDENCE = (
     "sql_id", "stage_id", "converts", "app_index", "operator", "node_id", "codegen_stage_id",
     "method", "line",
 )  # fmt: skip
-"""What tells a sample's operator: columns of ``told_evidence``, where ``told`` is its name."""
+"""What shows a sample's operator: columns of ``attributed_evidence``, beside the result."""
 
 _STACKS = f"""
     SELECT DISTINCT pid, sql_id, stage_id, java_stack,
@@ -335,23 +338,25 @@ _STACKS = f"""
     LEFT JOIN (SELECT DISTINCT pid, app_index FROM w_samples) a USING (pid)
     WHERE x.role = 'task' AND x.event NOT IN ('cpu', 'wall')
 """
-_TYPES = dict.fromkeys(("operator", "method", "told", "expression"), "VARCHAR") | {
+_TYPES = dict.fromkeys(("operator", "method", "attributed_operator", "expression"), "VARCHAR") | {
     "converts": "BOOLEAN"
 }
 
 
 def define_stack_labels(scope: Scope) -> None:
-    """Define ``told``: operator and expression of each stack of task threads, by `KEY`.
+    """Define ``attributed_stacks``: operator and expression of each stack of tasks, by `KEY`.
 
     ``operator`` is named as in `pyrometer.attribution.operators`, without the node's number;
     ``expression`` is without numbers of columns, so that executions of one plan share it. Both are
-    null where nothing tells. Stacks stay in the database: what differs in evidence alone, a few
+    null where nothing shows them. Stacks stay in the database: what differs in evidence, a few
     thousand rows, is worked out here.
     """
     define_task_samples(scope)
     known = plans(scope)
     scope.tables.define("stack_evidence", _STACKS)
-    columns: dict[str, list[object]] = {name: [] for name in (*EVIDENCE, "told", "expression")}
+    columns: dict[str, list[object]] = {
+        name: [] for name in (*EVIDENCE, "attributed_operator", "expression")
+    }
     for row in scope.tables.query(f"SELECT DISTINCT {', '.join(EVIDENCE)} FROM stack_evidence"):
         sql_id, stage, converts, app, operator, node_id, codegen, method, line = row
         name, expression = operator, None
@@ -364,11 +369,11 @@ def define_stack_labels(scope: Scope) -> None:
         for column, value in zip(columns, (*row, name, expression), strict=True):
             columns[column].append(value)
     types = {name: _TYPES.get(name, "BIGINT") for name in columns}
-    scope.tables.keep("told_evidence", types, columns)
+    scope.tables.keep("attributed_evidence", types, columns)
     same = " AND ".join(f"s.{name} IS NOT DISTINCT FROM e.{name}" for name in EVIDENCE)
     keys = ", ".join(f"s.{name}" for name in KEY)
     scope.tables.define(
-        "told",
-        f"SELECT {keys}, e.told AS operator, e.expression"
-        f" FROM stack_evidence s JOIN told_evidence e ON {same}",
+        ATTRIBUTED,
+        f"SELECT {keys}, e.attributed_operator AS operator, e.expression"
+        f" FROM stack_evidence s JOIN attributed_evidence e ON {same}",
     )

@@ -84,6 +84,37 @@ def schema_folder() -> Path:
     )
 
 
+@dataclass(frozen=True)
+class View:
+    """A temporary table or view that modules share.
+
+    Parameters
+    ----------
+    name : str
+        Its name in SQL.
+    owner : str
+        The module that defines it, below ``pyrometer``.
+    doc : str
+        What a row is.
+    columns : tuple of str
+        Names of its columns, in order.
+    """
+
+    name: str
+    owner: str
+    doc: str
+    columns: tuple[str, ...]
+
+
+@cache
+def views() -> dict[str, View]:
+    """Give the declared temporary views by name (``schema/views.toml``)."""
+    return {
+        one["name"]: View(one["name"], one["owner"], one["doc"], tuple(one["columns"]))
+        for one in _load("views")["view"]
+    }
+
+
 @cache
 def _load(name: str) -> dict[str, Any]:
     return tomllib.loads((schema_folder() / f"{name}.toml").read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyrometer.attribution.samples import CONVERSION, KEY
+from pyrometer.attribution.samples import ATTRIBUTED, CONVERSION, KEY
 from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint
 from pyrometer.store.tables import Tables
@@ -67,7 +67,7 @@ _EXECUTORS = """
     SELECT host AS of_host, pid AS of_pid, any_value(executor_id) AS executor_id
     FROM processes GROUP BY ALL
 """
-_UNTOLD = f"""(SELECT {", ".join(f"0 AS {key}" for key in KEY)},
+_UNATTRIBUTED = f"""(SELECT {", ".join(f"0 AS {key}" for key in KEY)},
     '' AS operator, '' AS expression WHERE false)"""
 _KEY = f"stack, event, {', '.join(DIMENSIONS)}, top_class"
 
@@ -75,7 +75,7 @@ _KEY = f"stack, event, {', '.join(DIMENSIONS)}, top_class"
 def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
     """Sum samples by stack and dimension.
 
-    Operators and expressions are those of ``told`` where that was defined, else what frames say.
+    Operators and expressions are those of ``attributed_stacks`` where defined, else of the frames.
     Threads that serve no task (GC, JIT, driver) take the iteration that went on when they ran.
 
     Parameters
@@ -116,10 +116,10 @@ def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
 
 def define_samples(tables: Tables) -> None:
     """Define table `SAMPLES`: event, stack, weight, critical weight and dimensions of samples."""
-    tables.define(SAMPLES, _placed("told" if "told" in tables.defined else _UNTOLD))
+    tables.define(SAMPLES, _placed(ATTRIBUTED if ATTRIBUTED in tables.defined else _UNATTRIBUTED))
 
 
-def _placed(told: str) -> str:
+def _placed(attributed: str) -> str:
     dims = ", ".join(f"{expr} AS {name}" for name, expr in DIMENSIONS.items())
     joined = " AND ".join(
         f"t.{key} IS NOT DISTINCT FROM "
@@ -135,7 +135,7 @@ def _placed(told: str) -> str:
                      THEN s.weight / greatest(r.tasks, 1) END AS critical
             FROM samples s LEFT JOIN iterations i
                 ON s.clock = 'mono' AND s.t_ns >= i.start_mono_ns AND s.t_ns < i.end_mono_ns
-            LEFT JOIN {told} t ON {joined}
+            LEFT JOIN {attributed} t ON {joined}
             LEFT JOIN ({_EXECUTORS}) p ON p.of_host = s.host AND p.of_pid = s.pid
             ASOF LEFT JOIN ({_RUNNING}) r ON s.clock = r.clock AND s.t_ns >= r.t_ns
         )
@@ -144,7 +144,7 @@ def _placed(told: str) -> str:
                CASE WHEN event IN ('alloc', 'live', 'lock') THEN top_class END AS top_class,
                weight, critical, host, clock, t_ns
         FROM placed
-        -- Time on a CPU is told by its samples; who is idle outside tasks does nothing.
+        -- Time on a CPU is known by its samples; who is idle outside tasks does nothing.
         WHERE event <> '{STATE}' OR (state <> 'on_cpu'
             AND (task_attempt_id IS NOT NULL OR wait_class IS DISTINCT FROM 'idle'))
     """
@@ -219,7 +219,7 @@ _MOMENTS = "flame_moments"
 def build_times(
     tables: Tables, axis: Axis | None, fact_rows: npt.NDArray[np.int64], pack: Pack
 ) -> dict[str, Any]:
-    """Put times of facts into ``pack``, after `facts_of` has told the facts.
+    """Put times of facts into ``pack``, after `facts_of` has found the facts.
 
     Parameters
     ----------

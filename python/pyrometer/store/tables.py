@@ -136,9 +136,24 @@ class Tables:
         return found
 
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
-        """Keep the result of a query as temporary table ``name``, in this connection only."""
+        """Keep the result of a query as temporary table ``name``, in this connection only.
+
+        One that other modules read is declared in ``schema/views.toml``, with its columns.
+        """
         self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}", parameters)
+        self._defined(name)
+
+    def define_view(self, name: str, sql: str) -> None:
+        """Name a query that is run wherever it is read, in this connection only."""
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
+        self._defined(name)
+
+    def _defined(self, name: str) -> None:
         self.defined.add(name)
+        declared = schema.views().get(name)
+        if declared is not None:
+            found = tuple(row[0] for row in self.query(f"DESCRIBE {name}"))
+            assert found == declared.columns, f"{name} has columns {found}: see schema/views.toml"
 
     def keep(
         self, name: str, types: Mapping[str, str], columns: Mapping[str, Sequence[Any]]

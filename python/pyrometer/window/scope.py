@@ -97,13 +97,12 @@ def _touching(window: Window, start: str, end: str) -> str:
 
 
 def _define_tasks(tables: Tables, only: str) -> None:
-    tables.connection.execute(
-        "CREATE OR REPLACE TEMP VIEW run_tasks AS SELECT t.*, s.iteration, s.sql_id"
-        " FROM tasks t LEFT JOIN stages s USING (app_index, stage_id, stage_attempt)"
+    tables.define_view(
+        "run_tasks",
+        "SELECT t.*, s.iteration, s.sql_id"
+        " FROM tasks t LEFT JOIN stages s USING (app_index, stage_id, stage_attempt)",
     )
-    tables.connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW w_tasks AS SELECT * FROM run_tasks s {only}"
-    )
+    tables.define_view("w_tasks", f"SELECT * FROM run_tasks s {only}")
 
 
 def _define_sql(tables: Tables, chosen: str, window: Window) -> None:

@@ -129,10 +129,10 @@ def define_samples_of_tasks(scope: Scope) -> None:
         "   WHEN x.paused THEN 'awake in pause' ELSE 'awake' END AS kind,"
         f" CASE WHEN x.event = 'cpu' THEN {CATEGORY}"
         f"  ELSE coalesce(x.wait_class, '{UNCLASSIFIED}') END AS name,"
-        " o.told AS operator, sum(x.hits)::BIGINT AS hits"
+        " o.attributed_operator AS operator, sum(x.hits)::BIGINT AS hits"
         " FROM seen x LEFT JOIN l_tasks t ON t.task_attempt_id = x.task_attempt_id"
         "  AND t.app_index IS NOT DISTINCT FROM x.app_index"
-        f" LEFT JOIN told_evidence o ON {same}"
+        f" LEFT JOIN attributed_evidence o ON {same}"
         " GROUP BY ALL",
     )
 

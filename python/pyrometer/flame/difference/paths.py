@@ -189,7 +189,7 @@ def _sampled(scope: Scope) -> str:
 
 def _placed() -> str:
     """Sum samples by stack and by what its clusters are called."""
-    told = " AND ".join(
+    same = " AND ".join(
         f"t.{key} IS NOT DISTINCT FROM "
         + (f"coalesce(x.category = '{CONVERSION}', false)" if key == "converts" else f"x.{key}")
         for key in KEY
@@ -202,7 +202,7 @@ def _placed() -> str:
             sum(x.weight)::DOUBLE AS weight, sum(x.weight::DOUBLE * x.weight) AS squares,
             count(*) AS n
         FROM sampled x
-        LEFT JOIN told t ON {told}
+        LEFT JOIN attributed_stacks t ON {same}
         LEFT JOIN stack_labels l ON {_same("l", "x", ("java_stack", *_PLACE))}
         GROUP BY ALL
     """

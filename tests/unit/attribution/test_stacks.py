@@ -35,7 +35,8 @@ def test_stacks_bear_the_operator_and_expression_that_the_account_of_operators_h
             for key in KEY
         )
         found = scope.tables.query(
-            "SELECT t.operator, t.expression, sum(w.hits)::BIGINT FROM w_samples w JOIN told t"
+            "SELECT t.operator, t.expression, sum(w.hits)::BIGINT FROM w_samples w"
+            " JOIN attributed_stacks t"
             f" ON {keys} WHERE w.event = 'cpu' GROUP BY ALL"
         )
         wanted = {
