@@ -85,7 +85,7 @@ def test_files_can_be_launched_as_they_stand(tmp_path, kind, path, levels):
     [
         ("My Query", "sql", "is not a name"),
         ("../x", "sql", "is not a name"),
-        ("x", "scala", "no such kind"),
+        ("x", "scala", "unknown kind"),
         ("x", "sql", "not an empty folder"),
     ],
 )
