@@ -32,6 +32,7 @@ assert (before, rows) == ("0", 10), (before, rows)
 assert spark.sparkContext.getLocalProperty("pyrometer.iteration") is None
 spark.range(0, 1000, 1, 9).count()
 m.show()
+m.report()
 try:
     with pm.measure(spark, "failed", probe=False):
         raise KeyError("in the block")

@@ -37,7 +37,7 @@ from pyrometer.experiments.run.trials import check_together, ordered
 from pyrometer.trial.factors import Level, find_factor
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
-from pyrometer.workloads.custom.workload_file import yaml_path
+from pyrometer.workloads.custom.paths import yaml_path
 from pyrometer.workloads.launch import AUTO_WARMUP
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyrometer.workloads.custom.workload_file import yaml_path
+from pyrometer.workloads.custom.paths import yaml_path
 
 if TYPE_CHECKING:
     from pyrometer.workloads.contract import Workload

@@ -17,21 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pyrometer.core.errors import UsageError
 from pyrometer.trial.yaml_file import Document, Text, empty_is_default, parse, validate
+from pyrometer.workloads.custom.paths import yaml_path
 from pyrometer.workloads.values import DataFile, Prepared, Variant
-
-YAML_FILE = "workload.yaml"
-
-
-YAML_SUFFIXES = (".yaml", ".yml")
-
-
-def yaml_path(name: str) -> Path | None:
-    """Give the YAML file that `name` means: itself, or the one in that folder; else ``None``."""
-    path = Path(name)
-    if name.endswith(YAML_SUFFIXES):
-        return path
-    return path / YAML_FILE if (path / YAML_FILE).is_file() else None
-
 
 WORD = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 
