@@ -38,8 +38,8 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
         f"<!-- Generated from schema/ by `{COMMAND}`; do not edit. -->",
         "",
         "Every sample of a task thread on CPU has exactly one *category*, every sleeping one a "
-        "[*wait class*](wait-classes.md), and, where its frames tell, an *operator*. The rules are "
-        "data: "
+        "[*wait class*](wait-classes.md), and, where its frames name one, an *operator*. "
+        "The rules are data: "
         "`schema/categories.toml`, `schema/operators.toml`, `schema/roles.toml`.",
         "",
         "A stack is read from its leaf towards its root; the first frame that a rule names "

@@ -348,7 +348,7 @@ tables! {
         task_attempt_id: I64, null = false;
         #[doc = "Partition"]
         partition: I64, null = false;
-        #[doc = "Job of the stage, as the event log tells; null without one"]
+        #[doc = "Job of the stage, as the event log has it; null without one"]
         job_id: I64, null = true;
         #[doc = "SQL execution"]
         sql_id: I64, null = true;
@@ -443,7 +443,7 @@ tables! {
         plan_version: I32, null = true;
         #[doc = "Expression within the node"]
         expression_id: I32, null = true;
-        #[doc = "Operator name that the frames tell"]
+        #[doc = "Operator that the frames name"]
         operator: Dict, null = true;
         #[doc = "n of GeneratedIteratorForCodegenStage<n>"]
         codegen_stage_id: I32, null = true;
@@ -459,7 +459,7 @@ tables! {
         whole_stack: I32, null = true;
         #[doc = "Sleep of a thread that a state belongs to"]
         episode_id: I64, null = true;
-        #[doc = "Of states, how the Java stack was found: joined (a wall sample in the same sleep), joined_by_run_time (the thread hardly ran in between); or why there is none: on_cpu (CPU samples tell), runnable, same_place (the class, not the stack, is that of its other sleeps at the same stack pointer), not_sampled (outside tasks), uninterruptible (no signal reaches it), ran_between, profiler_gap, no_sample"]
+        #[doc = "Of states, how the Java stack was found: joined (a wall sample in the same sleep), joined_by_run_time (the thread hardly ran in between); or why there is none: on_cpu (see CPU samples), runnable, same_place (the class, not the stack, is that of its other sleeps at the same stack pointer), not_sampled (outside tasks), uninterruptible (no signal reaches it), ran_between, profiler_gap, no_sample"]
         join_status: Dict, null = true;
         #[doc = "Class allocated (alloc) or locked (lock)"]
         top_class: Dict, null = true;
@@ -736,7 +736,7 @@ tables! {
         state: Dict, null = false;
         #[doc = "The kernel counts it as waiting for I/O"]
         io_wait: Bool, null = true;
-        #[doc = "Context switches since its start, or times it got a CPU where only /proc was read: tells one sleep from the next"]
+        #[doc = "Context switches since its start, or times it got a CPU where only /proc was read: distinguishes one sleep from the next"]
         switches_count: I64, null = true;
         #[doc = "Name of the system call it is in, or its number; null in user code or where it cannot be read"]
         syscall: Dict, null = true;

@@ -119,7 +119,7 @@ def _attribution_lines(told: Told) -> Iterator[RenderableType]:
     )
     said = [f"{name} {units.percent(ratio)}" for name, ratio in ways if ratio]
     if said:
-        yield note(f"told by: {', '.join(said)}")
+        yield note(f"attributed by: {', '.join(said)}")
 
 
 def _huge(methods: Sequence[HugeMethod]) -> Iterator[RenderableType]:

@@ -31,7 +31,7 @@ class SvdPlusPlus(GeneratedWorkload):
     summary = "Learn factors of users and items from ratings with GraphX's SVD++"
     description = (
         "Users and items are vertices, ratings are edges. In every iteration each rating sends "
-        "vectors to both of its ends, where they are added up: first what the items tell of a "
+        "vectors to both of its ends, where they are added up: first what the items say of a "
         "user, then the corrections of both. All begin with the same factors, drawn with a fixed "
         "seed. Before Spark 4.3 GraphX drops most corrections of the implicit factors "
         "(SPARK-58177): the work is the same, but of the result only the mean can be verified."
