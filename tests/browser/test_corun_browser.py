@@ -41,7 +41,7 @@ def test_the_page_tells_slowdowns_advice_the_whole_and_losses(browser: Browser, 
     assert "together on the same CPUs" in page.text("#verdict")
     assert "2 doubts" in page.text("#verdict")
 
-    assert page.all_texts("#matrix caption") == ["CPUs = the same", "CPUs = its own"]
+    assert page.all_texts("#matrix caption") == ["CPUs = shared", "CPUs = own"]
     cells = page.all_texts("#matrix td button")
     assert len(cells) == 6
     assert sum("▲" in cell and "slower" in cell for cell in cells) == 5

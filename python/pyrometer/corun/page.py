@@ -95,17 +95,17 @@ def _placed(found: Sequence[Advice]) -> list[str]:
 
 def _slowed(found: Sequence[Encounter]) -> str:
     counts = Counter(one.verdict for one in found)
-    told = ", ".join(f"{n} {name}" for name, n in counts.items())
+    verdicts = ", ".join(f"{n} {name}" for name, n in counts.items())
     surely = [one for one in found if one.verdict == "slower"]
     if not surely:
-        return f"None is certainly slower beside others ({told})."
+        return f"No workload is significantly slower with others ({verdicts})."
     most = max(surely, key=lambda one: one.slowdown.value or 0.0)
     ends = [units.digits(one) for one in (most.slowdown.low, most.slowdown.high) if one is not None]
     interval = f" (95 %: {' to '.join(ends)})" if ends else ""
-    whom = company(most) + (" (each on its own CPUs)" if most.own_cpus else "")
+    whom = company(most) + (" (own CPUs)" if most.own_cpus else "")
     slowdown = units.digits(most.slowdown.value or 0.0)
     return (
-        f"Of {len(found)} slowdowns {told}. The largest: {most.member} beside"
+        f"{len(found)} slowdowns: {verdicts}. The largest: {most.member} with"
         f" {whom} takes {slowdown} times as long as alone{interval}."
     )
 
@@ -154,4 +154,4 @@ def _key(one: Company | Encounter) -> tuple[str, str, bool]:
 
 
 def _levels(one: Company) -> dict[str, str]:
-    return {"workload": one.member, "beside": company(one), "CPUs": PLACES[one.own_cpus]}
+    return {"workload": one.member, "with": company(one), "CPUs": PLACES[one.own_cpus]}

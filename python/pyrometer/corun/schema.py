@@ -16,8 +16,8 @@ from pyrometer.statistics.two import Verdict
 Way = Literal["in turn", "together", "own CPUs"]
 """One after the other on all CPUs; at once on the same CPUs; at once, each on CPUs of its own."""
 
-PLACES = {False: "the same", True: "its own"}
-"""CPUs of those that run at once, by whether each has its own."""
+PLACES = {False: "shared", True: "own"}
+"""CPUs of workloads that run at once, as `--place` names them."""
 
 
 class Growth(BaseModel):

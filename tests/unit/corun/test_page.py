@@ -58,15 +58,15 @@ def test_each_slowdown_is_a_cell_by_workload_company_and_place(page: dict[str, A
     matrix = page["plots"]["matrix"]
     assert matrix["factors"] == {
         "workload": ["parquet-scan", "pagerank"],
-        "beside": ["cpu", "pagerank", "parquet-scan"],
-        "CPUs": ["the same", "its own"],
+        "with": ["cpu", "pagerank", "parquet-scan"],
+        "CPUs": ["shared", "own"],
     }
     found = {tuple(cell["levels"].values()): cell for cell in matrix["cells"]}
     assert found.keys() == {
-        (member, beside, "its own" if own else "the same") for member, beside, own in SLOWER
+        (member, beside, "own" if own else "shared") for member, beside, own in SLOWER
     }
     for (member, beside, own), slowdown in SLOWER.items():
-        cell = found[member, beside, "its own" if own else "the same"]
+        cell = found[member, beside, "own" if own else "shared"]
         assert cell["ratio"] == pytest.approx(slowdown, rel=0.05)
         assert cell["ratio"] == cell["encounter"]["slowdown"]["value"]
         names = [one["name"] for one in page["report"]["treatments"]]
@@ -75,8 +75,8 @@ def test_each_slowdown_is_a_cell_by_workload_company_and_place(page: dict[str, A
 
 def test_the_page_holds_advice_the_whole_trials_and_cost(page: dict[str, Any]) -> None:
     assert page["verdict"].startswith("parquet-scan and pagerank: together on the same CPUs: ")
-    assert "Of 6 slowdowns 5 slower" in page["verdict"]
-    assert "pagerank beside parquet-scan (each on its own CPUs) takes 2." in page["verdict"]
+    assert "6 slowdowns: 5 slower" in page["verdict"]
+    assert "pagerank with parquet-scan (own CPUs) takes 2." in page["verdict"]
     assert [one["own_cpus"] for one in page["report"]["parties"]] == [False, True]
     assert [one["code"] for one in page["report"]["doubts"]] == ["drift", "drift"]
     assert "encounters" not in page["report"]
@@ -118,7 +118,7 @@ def test_a_cell_whose_trials_did_not_finish_says_why(root: Path) -> None:
 def test_many_pieces_of_advice_are_counted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corun, "IN_WORDS", 0)
     assert verdict(told(root)).startswith(
-        "Finished first, of 1 combinations: 1 × together on the same CPUs. Of 6 slowdowns"
+        "Finished first, of 1 combinations: 1 × together on the same CPUs. 6 slowdowns"
     )
 
 

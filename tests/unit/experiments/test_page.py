@@ -153,7 +153,7 @@ def test_a_launch_that_is_shared_takes_and_waits_once(tmp_path: Path) -> None:
     cost = page["plots"]["cost"]
     assert (cost["trials_s"], cost["waited_s"]) == (120, 40)
     assert cost["elapsed_s"] == pytest.approx(120)
-    assert "(40.0 s of it waiting for calm)" in page["figures"][3]["note"]
+    assert "(40.0 s of it waiting for a quiet machine)" in page["figures"][3]["note"]
 
 
 def test_a_run_that_trials_share_gets_one_report(tmp_path: Path) -> None:

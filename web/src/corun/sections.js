@@ -16,7 +16,7 @@ const MOST_PLOTS = 60;
 // be compared.
 export const SLOWDOWNS = {
   title: "Slowdowns",
-  text: "Time of an iteration with others divided by its time alone on all CPUs, within blocks, with its 95 % interval: blue took less, red more, pale is undecided (adjusted over all pairings of a workload). ▲ or ▼: the interval lies above or below 1. The slowdown with dedicated CPUs includes having fewer of them than alone. Click a cell for its trials; hatched cells have no slowdown and say why.",
+  text: "Time of an iteration with others divided by its time alone on all CPUs, within blocks, with its 95 % interval: blue took less, red more, pale is undecided (adjusted over all pairings of a workload). ▲ or ▼: the interval lies above or below 1. The slowdown with CPUs of its own includes having fewer of them than alone. Click a cell for its trials; hatched cells have no slowdown and say why.",
   describe: describeSlowdown,
   limits: [1.1, 1.5, 2].map(Math.log),
   key: { less: (limit) => ratio(Math.exp(-limit)), lowest: "less", none: (limit) => `${ratio(Math.exp(-limit))} to ${ratio(Math.exp(limit))}`, more: (limit) => ratio(Math.exp(limit)) },
@@ -55,7 +55,7 @@ export function advice(list) {
 export function combined(parties) {
   const text = "How much the workloads that run at once get done together, and how evenly they are slowed down, with 95 % intervals over blocks.";
   if (!parties.length) return section("whole", "Throughput", text, missing(NONE_FINISHED));
-  const name = (one) => `${one.members.join(" + ")}, ${one.own_cpus ? "dedicated CPUs" : "the same CPUs"}`;
+  const name = (one) => `${one.members.join(" + ")}, ${one.own_cpus ? "own CPUs" : "shared CPUs"}`;
   return section("whole", "Throughput", text, MEASURES.map(([key, title, what]) => [
     el("h3", null, title, el("span", { class: "aside" }, what)),
     intervalPlot(title, what, parties.map((one) => ({ name: name(one), estimate: one[key] })), { show: ratio, from: 1 }),

@@ -14,7 +14,7 @@ const METHODS = {
   exact: "counted exactly",
   sampled: "a share of samples, with its 95 % interval",
   apportioned: "an exact total split by another exact share",
-  by_complement: "the rest: what the other rows do not cover",
+  by_complement: "what the other rows do not cover",
   unavailable: "not available",
 };
 
@@ -116,7 +116,7 @@ function rowsTable(rows, total) {
         absent ? el("td", { colspan: 3, class: "reason" }, row.source ?? "not available") : [
           el("td", { class: "n" }, time(row.value_ns)),
           el("td", { class: "n" }, percent(total ? row.value_ns / total : row.share)),
-          el("td", { class: "dim" }, range ?? (row.method === "by_complement" ? "rest" : row.method ?? "exact"), help([METHODS[row.method] ?? row.method, row.source, row.n ? `n = ${row.n}` : null].filter(Boolean).join("; "))),
+          el("td", { class: "dim" }, range ?? (row.method === "by_complement" ? "by complement" : row.method ?? "exact"), help([METHODS[row.method] ?? row.method, row.source, row.n ? `n = ${row.n}` : null].filter(Boolean).join("; "))),
         ]);
       body.push(line);
       hide?.push(line);

@@ -104,36 +104,36 @@ def verdict(report: ExperimentReport) -> str:
     pairs = report.comparison.pairs
     surely = [one for one in pairs if one.verdict in ("faster", "slower")]
     counts = Counter(one.verdict for one in pairs)
-    told = ", ".join(f"{n} {name}" for name, n in counts.items())
+    verdicts = ", ".join(f"{n} {name}" for name, n in counts.items())
     if not surely:
-        return f"No pair of treatments certainly differs ({told})."
+        return f"No pair of treatments differs significantly ({verdicts})."
     most = max(surely, key=lambda one: abs(math.log1p(one.change.value or 0.0)))
     change = most.change
     ends = [units.percent(one, True) for one in (change.low, change.high) if one is not None]
     interval = f" (95 %: {' to '.join(ends)})" if ends else ""
     return (
-        f"Of {len(pairs)} pairs {told}. The largest difference: {most.b} is {most.verdict} than"
+        f"{len(pairs)} pairs: {verdicts}. The largest difference: {most.b} is {most.verdict} than"
         f" {most.a} by {units.percent(abs(change.value or 0.0))}{interval}."
     )
 
 
 def figures(found: Forecast, cost: Cost) -> list[dict[str, Any]]:
-    """Give the key figures: how noisy trials are, what that lets be seen, what they took."""
+    """Give the key figures: noise of a trial, detectable effect, time per trial and in total."""
     return [
         _figure("Noise of a trial", found.noise_sd, "ratio", found.noise_source, found.reason,
                 help="Standard deviation of the logarithm of a trial's time within its block."),
-        _figure("Smallest effect it sees", found.detectable, "ratio",
-                f"each of {found.comparisons_count} comparisons, chance 0.8", found.reason,
-                help="The smallest change that each comparison finds, by that noise."),
-        _figure("A trial takes", found.trial_s, "ns", "launch and making of tables included",
+        _figure("Detectable effect", found.detectable, "ratio",
+                f"in each of {found.comparisons_count} comparisons, power 80 %", found.reason,
+                help="The smallest change that each comparison would show at this noise."),
+        _figure("Time per trial", found.trial_s, "ns", "including launch and ingest",
                 "no trial has finished"),
-        _figure("It took", cost.elapsed_s, "ns", _spent(cost), "no trial has ended"),
+        _figure("Total time", cost.elapsed_s, "ns", _spent(cost), "no trial has ended"),
     ]  # fmt: skip
 
 
 def _spent(cost: Cost) -> str:
     waited = units.duration(1e9 * cost.waited_s)
-    waits = f" ({waited} of it waiting for calm)" if cost.waited_s >= 1 else ""
+    waits = f" ({waited} of it waiting for a quiet machine)" if cost.waited_s >= 1 else ""
     left = f", {units.duration(1e9 * cost.left_s)} to go" if cost.left_s else ""
     return f"{units.duration(1e9 * cost.trials_s)} in trials{waits}{left}"
 
@@ -152,7 +152,7 @@ def _figure(
     return {
         "label": label, "unit": unit, "help": help, "note": note, "value": scaled[0],
         "low": scaled[1], "high": scaled[2], "n": n,
-        "reason": (reason or "not known") if gone else None,
+        "reason": (reason or "unknown") if gone else None,
     }  # fmt: skip
 
 
