@@ -88,6 +88,18 @@ def test_declarations_and_documentation_do_so_too():
     assert not found, "\n".join(found)
 
 
+def test_the_front_end_does_so_too():
+    modules = sorted((ROOT / "web" / "src").rglob("*.js"))
+    assert len(modules) > 50
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in modules
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if RETIRED.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_a_retired_word_is_found(tmp_path: Path):
     module = tmp_path / "module.py"
     module.write_text(

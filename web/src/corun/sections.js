@@ -1,4 +1,4 @@
-// Workloads that ran at once on one machine: slowdowns, placement, throughput, and contention.
+// Co-runs: slowdowns, advice, throughput, and contention.
 import { bdi, el, missing, section } from "../ui/dom.js";
 import { p, range, seconds, times as ratio, within } from "../ui/estimates.js";
 import { gone, percent } from "../ui/format.js";
@@ -6,8 +6,8 @@ import { changePlot, intervalPlot, treatmentPlot } from "../ui/intervals.js";
 
 const NONE_FINISHED = "No block has a finished trial of all the workloads involved.";
 const MEASURES = [
-  ["weighted_speedup", "Weighted speed-up", "Sum over workloads of time alone divided by time together: above 1, more gets done than one after the other."],
-  ["harmonic_speedup", "Harmonic mean", "Of time alone divided by time together: the inverse of the mean slowdown."],
+  ["weighted_speedup", "Weighted speed-up", "Sum over workloads of time alone divided by time in the co-run: above 1, more gets done than one after the other."],
+  ["harmonic_speedup", "Harmonic mean", "Of time alone divided by time in the co-run: the inverse of the mean slowdown."],
   ["fairness", "Fairness", "Smallest slowdown divided by the largest: 1 is fair."],
 ];
 const MOST_PLOTS = 60;
@@ -16,7 +16,7 @@ const MOST_PLOTS = 60;
 // be compared.
 export const SLOWDOWNS = {
   title: "Slowdowns",
-  text: "Time of an iteration with others divided by its time alone on all CPUs, within blocks, with its 95 % interval: blue took less, red more, pale is undecided (adjusted over all pairings of a workload). ▲ or ▼: the interval lies above or below 1. The slowdown with CPUs of its own includes having fewer of them than alone. Click a cell for its trials; hatched cells have no slowdown and say why.",
+  text: "Time of an iteration in the co-run divided by its time alone on all CPUs, within blocks, with its 95 % interval: blue took less, red more, pale is undecided (adjusted over all pairings of a workload). ▲ or ▼: the interval lies above or below 1. The slowdown with CPUs of its own includes having fewer of them than alone. Click a cell for its trials; hatched cells have no slowdown and say why.",
   describe: describeSlowdown,
   limits: [1.1, 1.5, 2].map(Math.log),
   key: { less: (limit) => ratio(Math.exp(-limit)), lowest: "less", none: (limit) => `${ratio(Math.exp(-limit))} to ${ratio(Math.exp(limit))}`, more: (limit) => ratio(Math.exp(limit)) },
@@ -33,7 +33,7 @@ export function describeSlowdown({ encounter: one }) {
   return {
     lines: [`${ratio(slowdown.value)}${direction(slowdown)}`, range(slowdown, ratio) ?? "interval unknown", verdict],
     pairs: [
-      ["alone", within(one.alone_s, seconds)], ["together", within(one.beside_s, seconds)], ["slowdown", ratio(slowdown.value)], ["95 %", range(slowdown, ratio)],
+      ["alone", within(one.alone_s, seconds)], ["co-run", within(one.beside_s, seconds)], ["slowdown", ratio(slowdown.value)], ["95 %", range(slowdown, ratio)],
       ["blocks", slowdown.n], ["p (Holm)", p(one.p)], ["verdict", verdict], ["blocks needed", one.blocks_needed],
     ],
   };
@@ -41,8 +41,8 @@ export function describeSlowdown({ encounter: one }) {
 
 export function advice(list) {
   const text = "Time until each workload has done an iteration: one after the other, together on the same CPUs, or together with CPUs of their own (an upper bound). A way is recommended (✓) if it is significantly faster than all others. Below: differences between the ways; thick is the 95 % interval of a pair, thin that of all pairs at once, the band is the margin.";
-  if (!list.length) return section("advice", "Placement", text, missing(NONE_FINISHED));
-  return section("advice", "Placement", text, list.map((one) => {
+  if (!list.length) return section("advice", "Advice", text, missing(NONE_FINISHED));
+  return section("advice", "Advice", text, list.map((one) => {
     const name = one.members.join(" and ");
     return [
       el("h3", null, bdi(name)), el("p", { class: "summary" }, bdi(one.told)),
@@ -53,7 +53,7 @@ export function advice(list) {
 }
 
 export function combined(parties) {
-  const text = "How much the workloads that run at once get done together, and how evenly they are slowed down, with 95 % intervals over blocks.";
+  const text = "How much the workloads of a co-run get done, and how evenly they are slowed down, with 95 % intervals over blocks.";
   if (!parties.length) return section("whole", "Throughput", text, missing(NONE_FINISHED));
   const name = (one) => `${one.members.join(" + ")}, ${one.own_cpus ? "own CPUs" : "shared CPUs"}`;
   return section("whole", "Throughput", text, MEASURES.map(([key, title, what]) => [
@@ -72,7 +72,7 @@ export function growth({ contention: found }) {
 }
 
 export function contention(cells, choose) {
-  const text = "Additional slot time of an iteration with others compared with alone, by row of the ledger, within blocks: seconds with 95 % intervals. Pale with ?: not significant, adjusted over all rows.";
+  const text = "Additional slot time of an iteration in the co-run compared with alone, by row of the ledger, within blocks: seconds with 95 % intervals. Pale with ?: not significant, adjusted over all rows.";
   const met = cells.filter((cell) => cell.encounter);
   const shown = met.slice(0, MOST_PLOTS);
   return section("losses", "Contention", text,
@@ -93,5 +93,5 @@ function contentionPlot({ treatment, encounter }, choose) {
 }
 
 export function times(treatments, choose) {
-  return section("times", "Times", "Time of an iteration, alone and with others: points are trials, bars the mean and its 95 % interval.", treatmentPlot(treatments, choose));
+  return section("times", "Times", "Time of an iteration, alone and in co-runs: points are trials, bars the mean and its 95 % interval.", treatmentPlot(treatments, choose));
 }

@@ -25,7 +25,7 @@ export function doubled(column) {
   return wider;
 }
 
-// Samples of one weight that would tell shares as well as these do (Kish 1965, Survey Sampling,
+// Samples of one weight that would give shares as precise as these do (Kish 1965, Survey Sampling,
 // 11.7): ticks of the CPU and of waiting differ in weight. Equal weights: their number.
 export function effective(facts, weight, ticks) {
   let [sum, squares] = [0, 0];

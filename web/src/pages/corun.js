@@ -1,4 +1,4 @@
-// Workloads that ran at once: slowdowns, where to put them, what they compete for.
+// A co-run: slowdowns, advice, throughput, contention, and the trials behind them.
 import { advice, combined, contention, SLOWDOWNS, times } from "../corun/sections.js";
 import { head } from "../experiment/head.js";
 import { matrixSection } from "../experiment/matrix.js";
@@ -8,7 +8,7 @@ import { cost, trialsSection } from "../experiment/trials.js";
 import { doubts, figures, verdict } from "../ui/summary.js";
 
 export const corunPage = {
-  navigation: () => [["verdict", "Summary"], ["doubts", "Doubts"], ["matrix", "Slowdowns"], ["advice", "Placement"], ["whole", "Throughput"], ["losses", "Contention"], ["times", "Times"], ["order", "Run order"], ["trials", "Trials"], ["cost", "Cost"], ["plan", "Plan"]],
+  navigation: () => [["verdict", "Summary"], ["doubts", "Doubts"], ["matrix", "Slowdowns"], ["advice", "Advice"], ["whole", "Throughput"], ["losses", "Contention"], ["times", "Times"], ["order", "Run order"], ["trials", "Trials"], ["cost", "Cost"], ["plan", "Plan"]],
   sections(content) {
     const { report, plots } = content;
     const trials = trialsSection(content);
@@ -18,7 +18,7 @@ export const corunPage = {
       ["Key figures", () => figures(content.figures)],
       ["Doubts", () => doubts(report.doubts)],
       ["Slowdowns", () => matrixSection(plots.matrix, trials.choose, SLOWDOWNS)],
-      ["Placement", () => advice(report.advice)],
+      ["Advice", () => advice(report.advice)],
       ["Throughput", () => combined(report.parties)],
       ["Contention", () => contention(plots.matrix.cells, trials.choose)],
       ["Times", () => times(report.treatments, trials.choose)],
