@@ -16,7 +16,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test bundled demo test test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
+.PHONY: help setup setup-test bundled bpf check-bpf demo test test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -45,6 +45,12 @@ $(BUNDLED)/pyro-probe: $(RUST_SOURCES)
 	@mkdir -p $(BUNDLED)
 	@RUSTFLAGS="-C target-feature=+crt-static" cargo build -q --locked --release --target $(PROBE_TARGET) --target-dir target/static -p pyro-probe
 	@strip -o $@.tmp target/static/$(PROBE_TARGET)/release/pyro-probe && mv $@.tmp $@
+
+bpf: ## Compile the probe's BPF programs, which are committed (needs clang 14)
+	@$(PYTHON) tools/build_bpf.py
+
+check-bpf: ## Compile the BPF programs elsewhere and compare them with those committed
+	@$(PYTHON) tools/build_bpf.py --check
 
 $(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin)
 $(BUNDLED)/pyrometer-workloads.jar: $(call jvm_sources,workloads)
@@ -101,6 +107,7 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/python tools/generate_categories.py --check
 	$(BIN)/python tools/generate_file_schemas.py --check
 	$(BIN)/python tools/generate_workloads.py --check
+	$(BIN)/python tools/build_bpf.py --check-sources
 	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
 format: ## Format everything

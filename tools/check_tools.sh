@@ -17,6 +17,4 @@ need "a JDK (javac)" "$(javac -version 2>&1 | grep -i '^javac' | first_number)" 
 need "Maven" "$(mvn -v 2>/dev/null | sed -n 's/.*Apache Maven \([0-9.]*\).*/\1/p' | head -n 1)" 3.8 "apt-get install maven"
 need "Rust (cargo)" "$(cargo --version 2>/dev/null | first_number)" 1.90 "rustup update stable   (first: https://rustup.rs)"
 need "a C linker (cc)" "$(cc -dumpversion 2>/dev/null | first_number)" 8 "apt-get install build-essential"
-# Without it the probe is built without BPF and reads threads from /proc.
-[ -n "$(command -v "${CLANG:-clang}")" ] || printf '%s\n' "optional: clang (BPF in the probe: tiers T0 and T1). Install: apt-get install clang" >&2
 exit $bad

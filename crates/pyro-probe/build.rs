@@ -1,67 +1,51 @@
-//! Compiles the BPF programs where clang is there; without it the probe is built without them.
+//! Names the folder of the BPF objects that were compiled beforehand (`make bpf`), and refuses
+//! objects that were made of other sources. No compiler of BPF is needed here.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const SOURCES: &str = "src/bpf";
+const OBJECTS: &str = "bpf";
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(bpf)");
-    println!("cargo::rerun-if-env-changed=CLANG");
     println!("cargo::rerun-if-changed={SOURCES}");
-    let architecture = match std::env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
-        Ok("x86_64") => "x86",
-        Ok("aarch64") => "arm64",
-        _ => return without("there are no BPF programs for this architecture yet"),
-    };
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
-    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    if let Err(why) = try_target(&clang) {
-        return without(&why);
-    }
-    for source in programs() {
-        println!("cargo::rerun-if-changed={}", source.display());
-        let object = out.join(source.with_extension("o").file_name().unwrap_or_default());
-        let compiled = Command::new(&clang)
-            .args(["-target", "bpf", "-O2", "-g", "-mcpu=v3"])
-            .args(["-Wall", "-Wextra", "-Werror"])
-            // The helpers of the kernel that a program does not call.
-            .args(["-Wno-unused-variable", "-Wno-unused-function"])
-            .arg(format!("-D__TARGET_ARCH_{architecture}"))
-            .arg("-c")
-            .arg(&source)
-            .arg("-o")
-            .arg(&object)
-            .status();
-        match compiled {
-            Ok(status) if status.success() => {}
-            Ok(status) => panic!("{clang} {}: {status}", source.display()),
-            Err(error) => panic!("{clang}: {error}"),
+    println!("cargo::rerun-if-changed={OBJECTS}");
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
+    let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").expect("set by cargo");
+    let objects = root.join(OBJECTS).join(&architecture);
+    assert!(
+        objects.is_dir(),
+        "{} is missing: there are BPF programs for x86_64 and aarch64 only",
+        objects.display()
+    );
+    let manifest = root.join(OBJECTS).join("manifest.txt");
+    let text = std::fs::read_to_string(&manifest).expect("committed with the objects");
+    let made_of = text.lines().find_map(|line| line.strip_prefix("sources "));
+    assert_eq!(
+        made_of,
+        Some(hash(&root.join(SOURCES)).as_str()),
+        "{SOURCES} changed since the BPF objects were made. Run: make bpf",
+    );
+    println!("cargo::rustc-env=BPF_OBJECTS={}", objects.display());
+}
+
+/// FNV-1a (64 bits) of names and contents of all C files, as `tools/build_bpf.py` computes it: it
+/// guards against forgetting and needs no crate; CI compares the objects themselves.
+fn hash(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).expect("part of the sources");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "c" || end == "h"))
+        .collect();
+    paths.sort();
+    let mut value: u64 = 0xcbf2_9ce4_8422_2325;
+    for path in paths {
+        let name = path.file_name().expect("a file").as_encoded_bytes();
+        let content = std::fs::read(&path).expect("readable");
+        for part in [name, b"\0", &content, b"\0"] {
+            for &byte in part {
+                value = (value ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
         }
     }
-    println!("cargo::rustc-cfg=bpf");
-}
-
-/// Whether this clang is there and knows BPF.
-fn try_target(clang: &str) -> Result<(), String> {
-    let tried = Command::new(clang)
-        .args(["-target", "bpf", "-fsyntax-only", "-x", "c", "/dev/null"])
-        .output()
-        .map_err(|error| format!("{clang}: {error}"))?;
-    match tried.status.success() {
-        true => Ok(()),
-        false => Err(format!("{clang} does not know the target bpf")),
-    }
-}
-
-fn programs() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(Path::new(SOURCES)).expect("part of the sources");
-    entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.to_string_lossy().ends_with(".bpf.c"))
-        .collect()
-}
-
-fn without(why: &str) {
-    println!("cargo::warning=the probe is built without BPF (tiers T0 and T1): {why}");
+    format!("{value:016x}")
 }

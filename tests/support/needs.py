@@ -24,6 +24,7 @@ PACKAGES = {
     "fincore": "util-linux",
     "fio": "fio",
     "go": "golang-go",
+    "llvm-strip": "llvm",
     "node": "nodejs",
     "postgres": "postgresql",
     "setpriv": "util-linux",
@@ -76,7 +77,5 @@ def corpus() -> Path:
 
 
 def tier(name: str, reason: str) -> NoReturn:
-    """Skip for a tier of the probe that is refused: by the kernel, or by how it was built."""
-    if "clang" in reason:
-        missing(f"tier {name}: {reason}", "apt-get install clang, and make setup")
+    """Skip for a tier of the probe that the kernel refuses."""
     machine_lacks(f"tier {name} of the probe: {reason}")

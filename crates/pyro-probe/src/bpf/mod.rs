@@ -1,5 +1,5 @@
-//! Programs that run in the kernel. Compiled by clang as the probe is built (`build.rs`), fitted to
-//! the kernel that runs as they are loaded: nothing is needed there but its own type information.
+//! Programs that run in the kernel. Their objects are compiled beforehand and committed (`bpf/`), and
+//! fitted to the kernel as they are loaded: nothing is needed but its own type information.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,20 +19,11 @@ pub use threads::ThreadIterator;
 /// Where the kernel tells its types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// Object of the programs in `src/bpf/<name>.bpf.c`; `None` where the probe was built without clang.
+/// Object of the programs in `src/bpf/<name>.bpf.c`, compiled beforehand (`make bpf`).
 macro_rules! object {
-    ($name:literal) => {{
-        #[cfg(bpf)]
-        let object: Option<&'static [u8]> = Some(aya::include_bytes_aligned!(concat!(
-            env!("OUT_DIR"),
-            "/",
-            $name,
-            ".bpf.o"
-        )));
-        #[cfg(not(bpf))]
-        let object: Option<&'static [u8]> = None;
-        object
-    }};
+    ($name:literal) => {
+        aya::include_bytes_aligned!(concat!(env!("BPF_OBJECTS"), "/", $name, ".bpf.o"))
+    };
 }
 pub(crate) use object;
 
@@ -54,14 +45,8 @@ impl Kernel {
     /// Reads the kernel's types.
     ///
     /// # Errors
-    /// If the probe was built without BPF, or the kernel does not tell its types.
+    /// If the kernel does not tell its types.
     pub fn read() -> Result<Self, Refusal> {
-        if !cfg!(bpf) {
-            return Err(Refusal {
-                reason: "the probe was built without BPF, as clang was missing".to_owned(),
-                remedy: "Install clang (apt-get install clang) and build the probe again.",
-            });
-        }
         if let Err(error) = std::fs::File::open(TYPES) {
             return Err(Refusal {
                 reason: format!("{TYPES}: {error}"),
@@ -79,8 +64,7 @@ impl Kernel {
     ///
     /// # Errors
     /// What the kernel refused.
-    pub fn load(&self, object: Option<&[u8]>) -> Result<Ebpf, Refusal> {
-        let object = object.unwrap_or_default();
+    pub fn load(&self, object: &[u8]) -> Result<Ebpf, Refusal> {
         let loaded = EbpfLoader::new()
             .btf(Some(&self.types))
             // Those that only the programs use: the storage of a task.
