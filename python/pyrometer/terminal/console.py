@@ -2,7 +2,7 @@
 
 A part of the terminal (stderr) that is drawn again; nothing where that is no terminal.
 
-How a run goes on, in one line on the terminal (stderr); nothing where that is no terminal.
+How a run goes on: one line on the terminal (stderr), plain lines where that is no terminal.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ WORDS = {
     "report": "writing the report",
 }
 """Phases of a trial, for people."""
+PLAIN_EVERY_S = 10.0
 
 
 class LiveDisplay:
@@ -125,7 +126,7 @@ def progress_line(what: str, done: int, total: int) -> str:
 
     Examples
     --------
-    >>> made_so_far("web_sales", 3, 12), made_so_far("web_sales", 3, 0)
+    >>> progress_line("web_sales", 3, 12), progress_line("web_sales", 3, 0)
     ('web_sales: 25 %', 'web_sales: 3')
     """
     return f"{what}: {100 * done / total:.0f} %" if total else f"{what}: {done}"
@@ -135,7 +136,8 @@ class Progress(LiveDisplay):
     """A :class:`pyrometer.collect.launch.observe.Watch` for people.
 
     A command of the user's owns the terminal while it runs: then only notes are shown, so that
-    its own output stays as it is.
+    its own output stays as it is. Of a workload, plain lines are printed where stderr is no
+    terminal: one for every step, and one every ten seconds.
 
     Parameters
     ----------
@@ -146,8 +148,9 @@ class Progress(LiveDisplay):
     def __init__(self, trial: Trial) -> None:
         super().__init__()
         self._trial = trial
-        self._since = time.monotonic()
+        self._began = self._since = time.monotonic()
         self._phase = ""
+        self._printed = (0.0, "")
 
     def phase(self, name: str) -> None:
         """Show that a phase begins."""
@@ -161,7 +164,7 @@ class Progress(LiveDisplay):
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Show how far the making of data is."""
-        self._show(progress_line(what, done, total))
+        self._show(progress_line(what, done, total), what)
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
         """Show which iteration runs."""
@@ -177,5 +180,12 @@ class Progress(LiveDisplay):
         """Print a line that stays."""
         err().print(text, markup=False)
 
-    def _show(self, text: str) -> None:
-        self.draw(f"{text}  {time.monotonic() - self._since:.0f} s")
+    def _show(self, text: str, step: str | None = None) -> None:
+        now = time.monotonic()
+        if self._live is not None:
+            self.draw(f"{text}  {now - self._since:.0f} s")
+        elif self._trial.name is not None:
+            last, printed = self._printed
+            if (step or text) != printed or now - last >= PLAIN_EVERY_S:
+                self._printed = now, step or text
+                self.note(f"[{now - self._began:4.0f} s] {text}")
