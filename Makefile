@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 BUNDLED := python/pyrometer/_bundled
+CORE := python/pyrometer/_core.abi3.so
 PROBE_TARGET := x86_64-unknown-linux-gnu
 RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
 jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
@@ -16,7 +17,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test bundled bpf check-bpf demo test test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo test test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -62,6 +63,10 @@ $(JARS): $(BUNDLED)/pyrometer-%.jar:
 $(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css) $(shell find web/src -name '*.js' 2>/dev/null) python/pyrometer/pages/bundle.py
 	@mkdir -p $(BUNDLED)
 	@$(PYTHON) python/pyrometer/pages/bundle.py web $@
+
+rebuild: ## Build the native parts and jars of this checkout again
+	@rm -rf $(BUNDLED) $(CORE) $(VENV)/.native $(VENV)/.installed
+	@$(MAKE) --no-print-directory setup bundled
 
 bundled: $(BUNDLED)/pyro-probe $(JARS) $(BUNDLED)/report-page.html ## Build the probe, the jars and the report's page into the package
 

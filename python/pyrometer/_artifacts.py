@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pyrometer import __version__
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.installation import reinstall
 
 BUNDLED = Path(__file__).parent / "_bundled"
-_REBUILD = "in a checkout run: make bundled; otherwise reinstall Pyrometer"
 
 
 def probe_binary() -> Path:
@@ -28,7 +28,7 @@ def probe_binary() -> Path:
     """
     path = BUNDLED / "pyro-probe"
     if not path.is_file():
-        raise CapabilityError(f"the probe {path} is missing", _REBUILD)
+        raise CapabilityError(f"the probe {path} is missing", reinstall())
     if not os.access(path, os.X_OK):
         raise CapabilityError(f"the probe {path} may not be executed", f"chmod +x {path}")
     return path
@@ -72,7 +72,7 @@ def workloads_jar() -> Path:
 def _jar(name: str, what: str) -> Path:
     path = BUNDLED / f"pyrometer-{name}.jar"
     if not path.is_file():
-        raise CapabilityError(f"{what} {path} is missing", _REBUILD)
+        raise CapabilityError(f"{what} {path} is missing", reinstall())
     check_version(f"{what} {path}", jar_version(path))
     return path
 
@@ -89,7 +89,7 @@ def jar_version(path: Path) -> str | None:
         with zipfile.ZipFile(path) as jar:
             manifest = jar.read("META-INF/MANIFEST.MF").decode("utf-8", "replace")
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise CapabilityError(f"{path} is not a readable jar: {error}", _REBUILD) from error
+        raise CapabilityError(f"{path} is not a readable jar: {error}", reinstall()) from error
     for line in manifest.splitlines():
         name, _, value = line.partition(":")
         if name == "Implementation-Version":
@@ -115,5 +115,5 @@ def check_version(what: str, version: str | None) -> None:
     """
     if version != __version__:
         raise CapabilityError(
-            f"{what} is version {version or 'unknown'}, the package {__version__}", _REBUILD
+            f"{what} is version {version or 'unknown'}, the package {__version__}", reinstall()
         )

@@ -24,6 +24,7 @@ from pyrometer.collect.probes.logs import GcProbe
 from pyrometer.collect.probes.python_workers import PythonProbe
 from pyrometer.collect.probes.stacks import StacksProbe, perf_event_paranoid
 from pyrometer.core.errors import PyrometerError
+from pyrometer.core.installation import reinstall
 from pyrometer.store.paths import RunPaths
 
 ROOM_BYTES = 2 << 30
@@ -104,7 +105,7 @@ def parts() -> Iterator[Finding]:
         except PyrometerError as error:
             yield Finding(name, None, False, error.message, error.remedy)
         except ImportError as error:
-            remedy = "in a checkout: make setup; else: pip install --force-reinstall pyrometer"
+            remedy = reinstall()
             yield Finding(name, None, False, str(error), remedy)
 
 
@@ -224,7 +225,7 @@ def _agent(java: str, paths: RunPaths) -> Finding:
     except PyrometerError as error:
         return Finding("plugin", None, False, error.message, error.remedy)
     if done.returncode:
-        return Finding("plugin", None, False, _first(done.stderr), "reinstall Pyrometer")
+        return Finding("plugin", None, False, _first(done.stderr), reinstall())
     return Finding("plugin", None, True, "a JVM starts with the agent")
 
 
@@ -285,7 +286,7 @@ def python_workers() -> Finding:
     if entry.tier and not entry.reason:
         return Finding("python", entry.tier, True, "a Python sampled itself; it needs no rights")
     reason = entry.reason or _first(done.stderr)
-    return Finding("python", None, False, reason, "reinstall Pyrometer")
+    return Finding("python", None, False, reason, reinstall())
 
 
 def kernel() -> Iterator[Finding]:

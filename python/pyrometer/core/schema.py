@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from pyrometer.core.doubt import Doubt, Severity
 from pyrometer.core.errors import PyrometerError
+from pyrometer.core.installation import reinstall
 
 DUCKDB_TYPES = {
     "i32": "INTEGER",
@@ -80,7 +81,7 @@ def schema_folder() -> Path:
             return folder
     raise PyrometerError(
         f"schema/tables.toml is neither in {here}/_bundled nor beside the sources",
-        "reinstall Pyrometer: pip install --force-reinstall pyrometer",
+        reinstall(),
     )
 
 

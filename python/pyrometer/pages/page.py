@@ -19,6 +19,7 @@ from typing import Any
 
 from pyrometer._artifacts import BUNDLED
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.installation import reinstall
 from pyrometer.pages.bundle import assemble
 from pyrometer.pages.columns import Pack
 
@@ -183,7 +184,7 @@ def template() -> str:
     except OSError as error:
         raise CapabilityError(
             f"{_BUNDLED}: the report's page is missing from this installation ({error.strerror})",
-            "pip install --force-reinstall pyrometer",
+            reinstall(),
         ) from error
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.installation import reinstall
 from pyrometer.store import manifest as manifests
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
@@ -76,7 +77,7 @@ def native() -> Any:
     except ImportError as error:
         raise CapabilityError(
             f"the native part of Pyrometer cannot be loaded: {error}",
-            "in a clone: make setup; else: pip install --force-reinstall pyrometer",
+            reinstall(),
         ) from error
 
 

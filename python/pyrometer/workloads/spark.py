@@ -21,6 +21,7 @@ from typing import Any
 import pyrometer
 from pyrometer import _artifacts
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.installation import install_spark
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def find_spark(spark_home: str | Path | None = None) -> SparkInstall:
         if spec is None or spec.origin is None:
             raise CapabilityError(
                 "no Spark: SPARK_HOME is not set and this Python has no pyspark",
-                "pip install 'pyrometer[spark]', or set SPARK_HOME",
+                f"{install_spark()}, or set SPARK_HOME",
             )
         return SparkInstall(Path(spec.origin).parent, sys.executable)
     # Not resolved: the interpreter of a virtual environment is itself a link out of it.
@@ -157,7 +158,7 @@ def java_class(spark: Any, name: str) -> Any:
     if type(found).__name__ == "JavaPackage":
         raise CapabilityError(
             f"Spark's JVM cannot find the class {name}",
-            f"put {workloads_jar()} on spark.jars, beside your own; if it is missing: make bundled",
+            f"put {workloads_jar()} on spark.jars, beside your own",
         )
     return found
 

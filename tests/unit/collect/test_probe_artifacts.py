@@ -11,6 +11,8 @@ from pyrometer import _artifacts
 from pyrometer.collect.probes.os import OsProbe, capabilities
 from pyrometer.core.errors import CapabilityError
 
+ROOT = Path(__file__).resolve().parents[3]
+
 
 @pytest.fixture
 def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -29,7 +31,7 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(bundle: Path) -
     for find in (_artifacts.probe_binary, _artifacts.plugin_jar, _artifacts.workloads_jar):
         with pytest.raises(CapabilityError, match="is missing") as caught:
             find()
-        assert "make bundled" in (caught.value.remedy or "")
+        assert f"make -C {ROOT} rebuild" == caught.value.remedy
     (problem,) = OsProbe().check()
     assert problem.fatal
     assert str(bundle) in problem.reason

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,7 @@ def test_no_spark_at_all_says_how_to_get_one(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(CapabilityError) as caught:
         find_spark()
-    assert "pip install 'pyrometer[spark]'" in caught.value.remedy
+    assert f"{sys.executable} -m pip install 'pyspark>=3.5,<5'" in caught.value.remedy
 
 
 def test_import_folder_holds_the_packages_and_nothing_else(tmp_path):

@@ -24,6 +24,7 @@ from pyrometer import _artifacts
 from pyrometer.collect.host.facts import _text, parse_cpu_model, parse_meminfo, parse_virtualised
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.estimate import Estimate
+from pyrometer.core.installation import reinstall
 from pyrometer.store.manifest import Host
 
 SCHEMA = "pyrometer/host-card/1"
@@ -287,9 +288,7 @@ def _ask_probe() -> dict[str, Any]:
         )
         raw = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise CapabilityError(
-            f"{binary} card: {error}", "in a checkout: make bundled; otherwise reinstall Pyrometer"
-        ) from error
+        raise CapabilityError(f"{binary} card: {error}", reinstall()) from error
     assert isinstance(raw, dict)
     return raw
 

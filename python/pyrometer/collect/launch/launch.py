@@ -31,6 +31,7 @@ from pyrometer.collect.probes.base import Needs
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CommandNotFoundError, UsageError
+from pyrometer.core.installation import install_spark
 from pyrometer.store.manifest import Result, Workload
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.factors import Level
@@ -255,7 +256,7 @@ def _program(command: Command, env: dict[str, str], treatment: Mapping[str, Leve
         raise CommandNotFoundError(
             f"{name} was not found: not in SPARK_HOME ({home or 'not set'}), not on PATH, "
             "not with this Python",
-            "pip install 'pyrometer[spark]', or set SPARK_HOME, or give its path",
+            f"{install_spark()}, or set SPARK_HOME, or give its path",
         )
     if command.kind == "java":
         require_java(env)

@@ -22,6 +22,7 @@ from pyrometer import _artifacts
 from pyrometer.collect.probes.base import Detached, Needs, Probe, Problem, complaint, read_object
 from pyrometer.collect.probes.python_workers import HOOK
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
+from pyrometer.core.installation import reinstall
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -90,7 +91,7 @@ def capabilities() -> list[Capability]:
     try:
         return [Capability(**row) for row in json.loads(_ask("tiers", "--json"))]
     except (ValueError, TypeError) as error:
-        raise CapabilityError(f"pyro-probe tiers: {error}", "reinstall Pyrometer") from error
+        raise CapabilityError(f"pyro-probe tiers: {error}", reinstall()) from error
 
 
 def _ask(*arguments: str) -> str:
@@ -100,7 +101,7 @@ def _ask(*arguments: str) -> str:
             [binary, *arguments], capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise CapabilityError(f"{binary} does not run: {error}", "reinstall Pyrometer") from error
+        raise CapabilityError(f"{binary} does not run: {error}", reinstall()) from error
     return done.stdout.strip()
 
 
@@ -169,7 +170,7 @@ class OsProbe(Probe):
         try:
             found = capabilities()
         except PyrometerError as error:
-            return [Problem(self.name, error.message, error.remedy or "reinstall Pyrometer")]
+            return [Problem(self.name, error.message, error.remedy or reinstall())]
         return [
             Problem(self.name, row.reason, row.remedy or "pyrometer doctor")
             for row in found

@@ -10,6 +10,7 @@ from typing import Any
 from pyrometer import _artifacts
 from pyrometer.collect.probes.base import Needs, Probe, Problem
 from pyrometer.core.errors import PyrometerError
+from pyrometer.core.installation import reinstall
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -55,7 +56,7 @@ class PluginProbe(Probe):
         try:
             _artifacts.plugin_jar()
         except PyrometerError as error:
-            return [Problem(self.name, error.message, error.remedy or "reinstall Pyrometer")]
+            return [Problem(self.name, error.message, error.remedy or reinstall())]
         return []
 
     def report(self, paths: RunPaths) -> ProbeEntry:

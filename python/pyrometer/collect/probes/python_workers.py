@@ -13,6 +13,7 @@ from pathlib import Path
 from pyrometer.collect.probes.base import Needs, Probe, Problem
 from pyrometer.collect.probes.plugin import records
 from pyrometer.collect.probes.profile import PYTHON, PYTHON_PERIOD
+from pyrometer.core.installation import reinstall
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -64,7 +65,7 @@ class PythonProbe(Probe):
         missing = [name for name in _FILES if not (HOOK / name).is_file()]
         if missing:
             reason = f"{HOOK}: {', '.join(missing)} missing"
-            return [Problem(self.name, reason, "reinstall Pyrometer", fatal=False)]
+            return [Problem(self.name, reason, reinstall(), fatal=False)]
         if not sys.platform.startswith("linux"):
             return [
                 Problem(

@@ -1,0 +1,52 @@
+"""How parts of this installation are brought back, as commands that can be pasted."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def reinstall(package: Path = PACKAGE) -> str:
+    """Give the command that builds or installs everything again that belongs to Pyrometer.
+
+    Parameters
+    ----------
+    package : Path
+        Folder of the package; that of a checkout lies beside the Makefile.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    checkout = package.parents[1]
+    if (checkout / "Makefile").is_file() and (checkout / "crates").is_dir():
+        return f"make -C {shlex.quote(str(checkout))} rebuild"
+    try:
+        source = source_of(distribution("pyrometer"))
+    except PackageNotFoundError:
+        source = "pyrometer"
+    return f"{pip()} install --force-reinstall --no-deps {shlex.quote(source)}"
+
+
+def install_spark() -> str:
+    """Give the command that installs Spark beside Pyrometer."""
+    return f"{pip()} install 'pyspark>=3.5,<5'"
+
+
+def pip() -> str:
+    """Give the command of this Python's pip."""
+    return f"{shlex.quote(sys.executable)} -m pip"
+
+
+def source_of(found: Distribution) -> str:
+    """Tell what pip installed it from: a wheel's address, or name and version in an index."""
+    origin = found.read_text("direct_url.json")
+    if origin:
+        return str(json.loads(origin)["url"])
+    return f"{found.name}=={found.version}"
