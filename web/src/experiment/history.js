@@ -1,6 +1,6 @@
 // Runs of the same treatment over time, with the change points of their level.
 import { el, missing, section, svg } from "../ui/dom.js";
-import { p, range, seconds } from "../ui/estimates.js";
+import { p, seconds, within } from "../ui/estimates.js";
 import { date, signedPercent } from "../ui/format.js";
 import { axisBelow, axisLeft, drawing, extent, linear, line, reach, SHAPES, steps, wide, words } from "../ui/plot.js";
 import { table } from "../ui/table.js";
@@ -38,14 +38,13 @@ function seriesPanel(one) {
 }
 
 function changeTable({ changes }) {
-  const estimate = (one) => `${signedPercent(one.value)}${range(one, signedPercent) ? ` (${range(one, signedPercent)})` : ""}`;
   return table([
     { label: "Since", value: (change) => change.wall_ns, show: (change) => date(change.wall_ns) },
     { label: "Run", value: (change) => change.index, show: (change) => `${change.index + 1} (${change.place.low + 1} to ${change.place.high + 1})`, number: true, help: "First run of the new level, with the 95 % interval of its position." },
-    { label: "Change", value: (change) => change.change.value, show: (change) => estimate(change.change), number: true },
+    { label: "Change", value: (change) => change.change.value, show: (change) => within(change.change, signedPercent), number: true },
     { label: "Verdict", value: (change) => change.verdict },
     { label: "p", value: (change) => change.p, show: (change) => p(change.p), number: true, help: "Share of permutations with an equally strong change." },
-    { label: "Now", value: (change) => change.now.value, show: (change) => estimate(change.now), number: true, help: "The newest level relative to the one before this change." },
+    { label: "Now", value: (change) => change.now.value, show: (change) => within(change.now, signedPercent), number: true, help: "The newest level relative to the one before this change." },
     { label: "What else changed", value: (change) => change.facts.length, show: (change) => (change.facts.length ? el("ul", null, change.facts.map((fact) => el("li", null, el("bdi", null, `${fact.name}: ${fact.before} → ${fact.behind}`)))) : "nothing recorded") },
     { label: "First run", value: (change) => change.folder, show: (change) => el("bdi", null, change.folder), class: "mono" },
   ], changes, { empty: "No change." });

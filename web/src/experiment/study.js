@@ -1,5 +1,6 @@
 // A study: published results next to our own.
 import { bdi, el, section } from "../ui/dom.js";
+import { within } from "../ui/estimates.js";
 import { count, gone, NONE, signedPercent, significant } from "../ui/format.js";
 import { table } from "../ui/table.js";
 
@@ -15,7 +16,7 @@ export function head(study) {
 
 export function effects(list) {
   const ends = (one) => [].concat(one.published ?? []).map(signedPercent).join(" to ") || NONE;
-  const ours = (one) => (gone(one.ours?.value) ? NONE : `${signedPercent(one.ours.value)}${gone(one.ours.low) ? "" : ` (${signedPercent(one.ours.low)} to ${signedPercent(one.ours.high)})`}, ${one.verdict}`);
+  const ours = (one) => (gone(one.ours?.value) ? NONE : `${within(one.ours, signedPercent)}, ${one.verdict}`);
   return section("effects", "Published effects", "Relative change of the time, ours with its 95 % interval. Machines and sizes differ, so only the direction is compared, where ours is significant.", table([
     { label: "What", value: (e) => e.what, show: (e) => bdi(e.what), class: "name" },
     { label: "Reference", value: (e) => e.place, show: (e) => bdi(e.place) },
@@ -126,6 +127,5 @@ function ours(estimate, unit) {
   if (gone(estimate?.value)) return NONE;
   if (unit === "count" && Number.isInteger(estimate.value)) return count(estimate.value);
   const after = ["ratio", "count"].includes(unit) ? "" : ` ${unit}`;
-  const range = gone(estimate.low) || gone(estimate.high) ? "" : ` (${significant(estimate.low)} to ${significant(estimate.high)})`;
-  return significant(estimate.value) + range + after;
+  return within(estimate, significant) + after;
 }

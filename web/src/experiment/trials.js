@@ -1,6 +1,6 @@
 // The trials of an experiment as a table, and what they cost.
 import { bdi, el, replace, section } from "../ui/dom.js";
-import { range, seconds } from "../ui/estimates.js";
+import { seconds, within } from "../ui/estimates.js";
 import { signedPercent, words } from "../ui/format.js";
 import { table } from "../ui/table.js";
 import { canary } from "./order.js";
@@ -58,7 +58,7 @@ export function cost(totals, report) {
   return section("cost", "Cost", "Time that the trials took, including launch and ingest.", table([
     { label: "Treatment", value: (one) => one.treatment, show: (one) => bdi(one.treatment), class: "name" },
     { label: "Attempts", value: (one) => one.trials_count, number: true },
-    { label: "Per trial", value: (one) => one.trial_s.value, show: (one) => `${seconds(one.trial_s.value)}${range(one.trial_s, seconds) ? ` (${range(one.trial_s, seconds)})` : ""}`, number: true },
+    { label: "Per trial", value: (one) => one.trial_s.value, show: (one) => within(one.trial_s, seconds), number: true },
     { label: "Total", value: (one) => one.total_s, show: (one) => seconds(one.total_s), number: true },
     { label: "Status", value: (one) => endings(one.treatment) },
     { label: "Why not finished", value: (one) => ends.get(one.treatment)?.reasons.join("; "), show: (one) => bdi(ends.get(one.treatment)?.reasons.join("; ")) },
