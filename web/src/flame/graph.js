@@ -11,6 +11,7 @@ import { follow, pathOf, pattern, placeOf, search } from "./frames.js";
 import { fromLink, toLink } from "./link.js";
 import { BOTH, bothOf, makeView } from "./model.js";
 import { sandwich } from "./sandwich.js";
+import { makeZoom } from "./zoom.js";
 
 const TALLEST = 1300;
 const BOTH_TEXT = {
@@ -23,8 +24,7 @@ const BOTH_TEXT = {
 // frames of light stacks, where those come later.
 export function flameGraph(model, window, time = null, more = null) {
   const { meta } = model;
-  // at: number of the box that fills the width (-1: all); back: those before it.
-  const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, upright: false, colour: "what", at: -1, back: [], lit: null, text: "" };
+  const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, upright: false, colour: "what", lit: null, text: "" };
   let [all, found] = [null, null]; // all boxes of the view; what the search found
   const measured = (window?.iterations ?? []).map((number) => meta.dimensions.iteration.indexOf(number)).filter((index) => index >= 0);
 
@@ -32,25 +32,22 @@ export function flameGraph(model, window, time = null, more = null) {
     id: "flame-canvas",
     label: "Flame graph; the selected frame is read out below",
     tallest: () => Math.max(400, Math.round(innerHeight * 0.85), TALLEST),
-    look: { pick: (i) => zoom(picture.view.id[i]), moved: describe, key: pressed },
+    look: { pick: (i) => zoom.to(picture.view.id[i]), moved: describe, key: (key) => zoom.pressed(key) },
   });
+  const zoom = makeZoom("flame", go, (text) => { state.text = text; look(); });
   const status = el("p", { class: "flame-status", "aria-live": "polite", id: "flame-status" });
   const note = el("p", { class: "note", id: "flame-both" }, BOTH_TEXT[bothOf(meta)[1]]);
-  const share = el("output", { class: "aside", id: "flame-share" });
   const legend = el("div", { class: "legend", role: "group", "aria-label": "Colours; press one to highlight its boxes" });
-  const input = el("input", { type: "search", id: "flame-search", placeholder: "Search (regex)", "aria-label": "Search frames by regular expression", on: { input: () => { state.text = input.value; look(); } } });
-  const back = el("button", { type: "button", id: "flame-back", on: { click: goBack } }, "Back");
-  const reset = el("button", { type: "button", id: "flame-reset", on: { click: () => zoom(-1) } }, "Reset zoom");
   const keep = [
     ["Link", "Put this view into the page's address", link],
     ["PNG", "Save the visible part as a picture", () => picture.canvas.toBlob((made) => save(made, "flame.png"))],
     ["SVG", "Save this whole view as a picture with searchable text", () => save(new Blob([svgText()], { type: "image/svg+xml" }), "flame.svg")],
   ].map(([name, title, click]) => el("button", { type: "button", title, data: { keep: name.toLowerCase() }, on: { click } }, name));
   const frames = sandwich(lookOf);
-  const controls = flameControls(model, state, measured, { rebuild, recolour, turn, more: [input, share, back, reset, keep] });
+  const controls = flameControls(model, state, measured, { rebuild, recolour, turn, more: [zoom.controls, keep] });
 
   function link() {
-    history.replaceState(null, "", toLink({ ...state, ...time?.linked() }, meta, measured));
+    history.replaceState(null, "", toLink({ ...state, at: zoom.at, ...time?.linked() }, meta, measured));
     status.textContent = "The address of this page now leads to this view.";
   }
 
@@ -99,9 +96,9 @@ export function flameGraph(model, window, time = null, more = null) {
     const query = { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted && complete() };
     const zoomed = all ? pathOf(picture.view, picture.root) : [];
     all = makeView(model, { ...query, ...time?.part(query) });
-    Object.assign(state, { at: follow(all, zoomed), back: [], lit: null });
+    state.lit = null;
     note.hidden = state.event !== BOTH;
-    go();
+    zoom.start(follow(all, zoomed));
     drawLegend();
   }
 
@@ -122,18 +119,16 @@ export function flameGraph(model, window, time = null, more = null) {
     }
   }
 
-  // Draw what `state.at` says.
+  // Draw what the zoom says.
   function go() {
-    const view = all.zoom(state.at) ?? all;
+    const view = all.zoom(zoom.at) ?? all;
     picture.upright = state.upright;
     Object.assign(picture.look, lookOf(view));
     picture.view = view;
-    picture.root = placeOf(view, state.at);
+    picture.root = placeOf(view, zoom.at);
     look(false);
     picture.show(view, picture.root);
     describe(picture.root);
-    back.disabled = state.back.length === 0;
-    reset.disabled = state.at < 0;
     drawFrames();
   }
 
@@ -142,27 +137,8 @@ export function flameGraph(model, window, time = null, more = null) {
     const wanted = complete() && pattern(state.text);
     found = wanted && view.size ? search(view, wanted, root) : null;
     const lit = state.lit === null ? null : picture.look.colours.share(state.lit, root);
-    share.textContent = found ? `${percent(found.share)} matched (${count(found.frames)} frames)` : lit === null ? "" : `${percent(lit)} highlighted`;
+    zoom.share.textContent = found ? zoom.matched(found) : lit === null ? "" : `${percent(lit)} highlighted`;
     if (redraw) picture.draw();
-  }
-
-  function zoom(id, remember = true) {
-    if (id === state.at) return;
-    if (remember) state.back.push(state.at);
-    state.at = id;
-    go();
-  }
-
-  function goBack() {
-    if (state.back.length) zoom(state.back.pop(), false);
-  }
-
-  function pressed(key) {
-    if (key === "Backspace") goBack();
-    else if (key === "Escape") zoom(-1);
-    else if (key === "/") input.focus();
-    else return false;
-    return true;
   }
 
   function about(view, i) {
@@ -196,7 +172,7 @@ export function flameGraph(model, window, time = null, more = null) {
     const { colours } = picture.look;
     const press = (key) => {
       state.lit = state.lit === key ? null : key;
-      input.value = state.text = "";
+      zoom.input.value = state.text = "";
       look();
       frames.redraw();
       for (const button of legend.children) button.setAttribute("aria-pressed", String(button.dataset.key === String(state.lit)));
@@ -221,10 +197,10 @@ export function flameGraph(model, window, time = null, more = null) {
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !/input|select|textarea/i.test(document.activeElement?.tagName ?? "")) {
       event.preventDefault();
-      input.focus();
+      zoom.input.focus();
     }
   });
-  input.addEventListener("keydown", (event) => {
+  zoom.input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") picture.canvas.focus();
   });
 
@@ -235,10 +211,10 @@ export function flameGraph(model, window, time = null, more = null) {
   if (task >= 0 && meta.dimensions.role.length > 1) state.groups = ["role"];
   Object.assign(state, linked);
   controls.show();
-  input.value = state.text;
+  zoom.input.value = state.text;
   time?.restore(linked);
   rebuild();
-  if (root >= 0) zoom(root);
+  if (root >= 0) zoom.to(root);
   if (location.hash && linked.event) setTimeout(() => picture.canvas.scrollIntoView());
   time?.onChange(rebuild);
   if (!complete()) requestAnimationFrame(() => setTimeout(() => deepen(more), 0));

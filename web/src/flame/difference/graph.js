@@ -5,6 +5,7 @@ import { count, interval, percent, time } from "../../ui/format.js";
 import { onTheme } from "../../ui/theme.js";
 import { flameCanvas } from "../canvas.js";
 import { pattern, search } from "../frames.js";
+import { makeZoom } from "../zoom.js";
 import { changeOf, differenceSum, differenceView, EVENTS, isChange, loadDifference, SAME, signed } from "./model.js";
 
 const WIDTHS = { b: "B", a: "A", both: "A + B" };
@@ -19,15 +20,12 @@ export function differenceGraph(content, columns) {
 }
 
 function graph(model) {
-  const state = { event: Object.keys(model.sides)[0], width: "both", swapped: false, lit: "", text: "", back: [] };
-  let [found, steps] = [null, []];
-  const canvas = flameCanvas({ id: "difference-canvas", label: "Differential flame graph; the selected frame is read out below", tallest: () => Math.max(400, Math.round(innerHeight * 0.85)), look: { fill, lit, about, pick: (i) => zoom(i), moved: describe, key: pressed } });
+  const state = { event: Object.keys(model.sides)[0], width: "both", swapped: false, lit: "", text: "" };
+  let [view, found, steps] = [null, null, []];
+  const canvas = flameCanvas({ id: "difference-canvas", label: "Differential flame graph; the selected frame is read out below", tallest: () => Math.max(400, Math.round(innerHeight * 0.85)), look: { fill, lit, about, pick: (i) => zoom.to(i), moved: describe, key: (key) => zoom.pressed(key) } });
+  const zoom = makeZoom("difference", go, (text) => { state.text = text; seek(); });
   const status = el("p", { class: "flame-status", "aria-live": "polite" });
   const legend = el("div", { class: "legend", id: "difference-legend" });
-  const share = el("output", { class: "aside" });
-  const input = el("input", { type: "search", placeholder: "Search (regex)", "aria-label": "Search frames by regular expression", on: { input: () => { state.text = input.value; seek(); } } });
-  const back = el("button", { type: "button", on: { click: goBack } }, "Back");
-  const reset = el("button", { type: "button", on: { click: () => zoom(-1) } }, "Reset zoom");
   const swap = el("button", { type: "button", id: "difference-swap", "aria-pressed": "false", title: "Take B as the baseline instead of A", on: { click: () => { state.swapped = !state.swapped; swap.setAttribute("aria-pressed", String(state.swapped)); colour(); } } }, "Swap sides");
   const choose = (name, label, options, change) => el("label", null, `${label} `, el("select", { "data-name": name, on: { change: (event) => change(event.target.value) } }, options.map(([value, text]) => el("option", { value, selected: value === state[name] }, text))));
   const events = Object.keys(model.sides).map((event) => el("button", { type: "button", title: EVENTS[event][1], data: { event }, "aria-pressed": String(event === state.event), on: { click: () => { state.event = event; for (const one of events) one.setAttribute("aria-pressed", String(one.dataset.event === event)); rebuild(); } } }, EVENTS[event][0]));
@@ -35,7 +33,7 @@ function graph(model) {
     events.length > 1 && el("div", { class: "segments", role: "group", "aria-label": "What to show" }, events),
     choose("width", "Width", Object.entries(WIDTHS), (value) => { state.width = value; rebuild(); }),
     choose("lit", "Highlight", [["", "nothing"], ...["slower", "faster", "only in A", "only in B"].map((name) => [name, name])], (value) => { state.lit = value; canvas.draw(); }),
-    swap, el("span", { class: "grow" }), input, share, back, reset);
+    swap, el("span", { class: "grow" }), zoom.controls);
 
   function fill(i) {
     const { change, verdict } = changeOf(model, state.event, i, state.swapped);
@@ -61,25 +59,23 @@ function graph(model) {
   }
 
   function rebuild() {
-    state.back = [];
     const side = model.sides[state.event];
     steps = bounds(side.a.reduce((most, a, i) => Math.max(most, isChange(model.verdicts[side.verdict[i]]) ? Math.abs(side.b[i] - a) : 0), 0));
-    go(-1, differenceView(model, state.event, state.width));
+    view = differenceView(model, state.event, state.width);
+    zoom.start();
     colour();
   }
 
-  function go(root, view = canvas.view) {
-    canvas.show(view, root);
-    back.disabled = state.back.length === 0;
-    reset.disabled = root < 0;
+  function go() {
+    canvas.show(view, zoom.at);
     seek();
-    describe(root);
+    describe(zoom.at);
   }
 
   function seek() {
     const wanted = pattern(state.text);
     found = wanted ? search(canvas.view, wanted, canvas.root) : null;
-    share.textContent = found ? `${percent(found.share)} matched (${count(found.frames)} frames)` : "";
+    zoom.share.textContent = found ? zoom.matched(found) : "";
     canvas.draw();
   }
 
@@ -96,24 +92,6 @@ function graph(model) {
       ...levels.map((level) => key(MORE[level], range(level))));
     canvas.draw();
     describe(canvas.root);
-  }
-
-  function zoom(i, remember = true) {
-    if (i === canvas.root) return;
-    if (remember) state.back.push(canvas.root);
-    go(i);
-  }
-
-  function goBack() {
-    if (state.back.length) zoom(state.back.pop(), false);
-  }
-
-  function pressed(key) {
-    if (key === "Backspace") goBack();
-    else if (key === "Escape") zoom(-1);
-    else if (key === "/") input.focus();
-    else return false;
-    return true;
   }
 
   function describe(i) {
