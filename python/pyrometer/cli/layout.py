@@ -129,7 +129,7 @@ def _file(
     from pyrometer.cli.experiment_file import setting
     from pyrometer.experiments.plan.source import experiment_text
     from pyrometer.experiments.run.planned import host_facts
-    from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_placements, layouts, treatment
+    from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_placements, layouts
 
     host = _this_host()
     whole = slots or host.cpus
@@ -145,7 +145,7 @@ def _file(
         err().print(f"left out: {one}", markup=False, soft_wrap=True)
     # The driver is no executor: its heap is the same in all layouts, Spark's own default.
     shared = {"spark.driver.memory": "1g", **dict(setting(one) for one in settings)}
-    levels = [treatment(host, one) for one in made]
+    levels = [one.levels() for one in made]
     return experiment_text(
         "layout", workload, "{} by executor JVMs and where they run",
         matrix={"include": levels}, set=shared, baseline=dict(levels[0]), **keys,

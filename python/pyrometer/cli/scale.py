@@ -21,6 +21,7 @@ from pyrometer.cli.experiment_file import (
 )
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption
+from pyrometer.trial.layout import CORES, EXECUTORS, TASKS
 
 if TYPE_CHECKING:
     from pyrometer.scaling.curve import CurveReport
@@ -50,7 +51,7 @@ def scale(
     ],
     over: Annotated[
         str, typer.Option(metavar="FACTOR", help="The numeric factor to vary, as for --set.")
-    ] = "layout.tasks",
+    ] = TASKS,
     levels: Annotated[
         str | None,
         typer.Option(
@@ -117,8 +118,8 @@ def _begin(
 
     check_new(root, "scale")
     shared = dict(setting(one) for one in settings)
-    if over == "layout.executors":
-        shared.setdefault("layout.cores_per_executor", "1")
+    if over == EXECUTORS:
+        shared.setdefault(CORES, "1")
     cpus = len(os.sched_getaffinity(0))
     named = [one.strip() for one in levels.split(",")] if levels else None
     chosen = named or default_levels(over, cpus, dense=dense)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyrometer import __version__
-from pyrometer.collect.host.facts import written
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import CapabilityError, UsageError
@@ -31,7 +30,7 @@ from pyrometer.experiments.run.planned import (
     this_machine,
 )
 from pyrometer.experiments.run.trials import shares
-from pyrometer.trial.factors import parse_cpus, parse_treatment
+from pyrometer.trial.factors import parse_cpus, parse_treatment, write_numbers
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 
@@ -133,9 +132,11 @@ def _cpu_sets(party: Party) -> list[str | None]:
         cpus = parse_cpus(level)
         assert isinstance(cpus, frozenset)
         if not cpus <= allowed:
-            raise CapabilityError(f"CPUs {written(cpus - allowed)} may not be used here")
+            raise CapabilityError(f"CPUs {write_numbers(cpus - allowed)} may not be used here")
         if taken & cpus:
-            raise UsageError(f"CPUs {written(taken & cpus)} are given twice", "@0 and @1, say")
+            raise UsageError(
+                f"CPUs {write_numbers(taken & cpus)} are given twice", "@0 and @1, say"
+            )
         taken |= cpus
     return list(given)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -16,12 +17,12 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.core.schema import doubt
-from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan
+from pyrometer.experiments.folder import Ended, ExperimentPaths, Plan, PlannedTreatment
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.schema import in_none
 from pyrometer.layouts.measured import MEASURES, Measured, measured
-from pyrometer.layouts.plan import HOW, PLACE, UNBOUND, Layout, place_of, split
+from pyrometer.layouts.plan import HOW, PLACE, UNBOUND, split
 from pyrometer.layouts.schema import (
     LayoutReport,
     LayoutResult,
@@ -35,6 +36,7 @@ from pyrometer.statistics.many import adjusted, best
 from pyrometer.statistics.two import judge, mean_of
 from pyrometer.store import Run
 from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.layout import EXECUTORS, FACTORS, Layout, resolve_layout
 
 Times = Mapping[str, Mapping[int, float]]
 """Times by treatment and block."""
@@ -190,19 +192,7 @@ def layouts_of(plan: Plan) -> dict[str, Layout]:
         )
     made: dict[str, Layout] = {}
     for one in plan.treatments:
-        own = {name: level for name, level in one.levels.items() if _of_layout(name)}
-        levels = parse_treatment([f"{name}={level}" for name, level in own.items()])
-        jvms = int(levels.get("layout.executors", 0))
-        slots = int(levels.get("layout.cores_per_executor", 0))
-        if jvms and not slots:
-            slots = int(levels.get("layout.tasks", 0)) // jvms
-        if not jvms or not slots:
-            raise UsageError(
-                f"{plan.name}: {one.name} says no layout.executors with their slots",
-                "pyrometer experiment show DIR",
-            )
-        heap = levels.get("jvm.heap")
-        layout = Layout(place_of(one.levels), jvms, slots, None if heap is None else int(heap))
+        layout = _layout(plan, one)
         same = next((name for name, other in made.items() if other == layout), None)
         if same is not None:
             raise UsageError(
@@ -213,8 +203,19 @@ def layouts_of(plan: Plan) -> dict[str, Layout]:
     return made
 
 
-def _of_layout(name: str) -> bool:
-    return name.startswith("layout.") or name == "jvm.heap"
+def _layout(plan: Plan, treatment: PlannedTreatment) -> Layout:
+    """Give the layout of a treatment, however its executors were started."""
+    levels = {name: level for name, level in treatment.levels.items() if name in FACTORS}
+    try:
+        layout = resolve_layout(parse_treatment(f"{n}={level}" for n, level in levels.items()))
+    except UsageError:
+        layout = Layout()
+    if layout.executors is None:
+        raise UsageError(
+            f"{plan.name}: {treatment.name} says no {EXECUTORS} with their slots",
+            "pyrometer experiment show DIR",
+        )
+    return replace(layout, cluster=Layout().cluster)
 
 
 def layout_report(
@@ -279,8 +280,8 @@ def _results(
         }
         made.append(
             LayoutResult(
-                treatment=name, place=layout.place, layout=layout.name, jvms=layout.jvms,
-                slots=layout.slots, heap_bytes=layout.heap,
+                treatment=name, place=layout.binding.name, layout=layout.name,
+                jvms=layout.executors or 1, slots=layout.slots or 1, heap_bytes=layout.heap_bytes,
                 elapsed_s=mean_of(list(times[name].values())), compared=name in compared,
                 measures={measure: mean_of(one) for measure, one in known.items() if one},
                 trials=[

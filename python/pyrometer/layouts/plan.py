@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrometer.core.errors import UsageError
+from pyrometer.trial.layout import MIB, Binding, Layout
 
 GIB = 1 << 30
-MIB = 1 << 20
 
 MOST_JVMS = 8
 """JVMs up to which layouts go unless more are asked for, as the published studies went."""
@@ -54,40 +54,24 @@ class Host:
             return self.cpus
         return sum(self.nodes[node] for node in sorted(self.nodes)[:count])
 
-    def levels(self, place: str) -> dict[str, str]:
-        """Give the factors that bring a place about.
+    def binding(self, place: str) -> Binding:
+        """Give the binding that brings a place about.
 
         Examples
         --------
         >>> host = Host(4, {0: 2, 8: 2})
-        >>> host.levels("2B"), host.levels("2C")
-        ({'numa.nodes': '0,8', 'numa.bind': 'bind'}, {'host.cpus': '2', 'cpu.bind': 'own'})
+        >>> host.binding("2B").levels(), host.binding("2C").name
+        ({'numa.nodes': '0,8', 'numa.bind': 'bind'}, '2C')
         """
         count, how = split(place)
         if how == UNBOUND:
-            return {"cpu.bind": "none"}
+            return Binding()
         if how == "C":
-            return {"host.cpus": str(count), "cpu.bind": "own"}
+            return Binding(count, own_cpus=True)
         nodes = sorted(self.nodes)[:count]
         beyond = max(nodes, default=-1) + 1
         nodes += range(beyond, beyond + count - len(nodes))
-        how = "bind" if how == "B" else "interleave"
-        return {"numa.nodes": ",".join(map(str, nodes)), "numa.bind": how}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """One layout: JVMs, task slots and heap (bytes) of each, and their place."""
-
-    place: str
-    jvms: int
-    slots: int
-    heap: int | None
-
-    @property
-    def name(self) -> str:
-        """JVMs × slots of each, for people."""
-        return f"{self.jvms}×{self.slots}"
+        return Binding(nodes=tuple(nodes), memory="bind" if how == "B" else "interleave")
 
 
 def split(place: str) -> tuple[int, str]:
@@ -160,7 +144,7 @@ def layouts(
     Examples
     --------
     >>> found, out = layouts(Host(2, {0: 2}), ["NB", "1C"], None, 2, 2 * GIB)
-    >>> [(one.place, one.name, one.heap // MIB) for one in found], out
+    >>> [(one.binding.name, one.name, one.heap_mib) for one in found], out
     ([('NB', '1×2', 2048), ('NB', '2×1', 1024), ('1C', '1×1', 1024)], [])
     """
     made, out = [], []
@@ -176,45 +160,9 @@ def layouts(
                 why = f"a heap of {heap // count // MIB} MiB; Spark needs {LEAST_HEAP // MIB}"
             if why is None:
                 size = heap // count // MIB * MIB
-                made.append(Layout(place, count, whole // count, size))
+                made.append(Layout(count, whole // count, size, binding=host.binding(place)))
             elif jvms or "heap" in why:
                 out.append(f"{place}, {count} JVMs: {why}")
     if not made:
         raise UsageError(f"no layout is left: {'; '.join(out)}", "--memory 4g, --jvms 1,2")
     return made, out
-
-
-def treatment(host: Host, one: Layout) -> dict[str, str]:
-    """Write a layout as levels of factors."""
-    heap = {} if one.heap is None else {"jvm.heap": f"{one.heap // MIB}m"}
-    return {
-        "layout.executors": str(one.jvms),
-        "layout.cores_per_executor": str(one.slots),
-        **heap,
-        **host.levels(one.place),
-    }
-
-
-PLACING = ("host.cpus", "cpu.bind", "numa.nodes", "numa.bind")
-"""Factors that say where JVMs run."""
-
-
-def place_of(levels: Mapping[str, str]) -> str:
-    """Name the place that levels bring about, as :meth:`Host.levels` writes it or otherwise.
-
-    Examples
-    --------
-    >>> place_of({"numa.nodes": "0,8", "numa.bind": "bind", "jvm.gc": "z"}), place_of({})
-    ('2B', 'NB')
-    >>> place_of({"numa.bind": "interleave"})
-    'numa.bind=interleave'
-    """
-    mine = {name: levels[name] for name in PLACING if levels.get(name, "none") != "none"}
-    cpus, nodes, how = (mine.get(name, "") for name in ("host.cpus", "numa.nodes", "numa.bind"))
-    if not mine:
-        return UNBOUND
-    if set(mine) == {"host.cpus", "cpu.bind"} and cpus.isdecimal():
-        return f"{cpus}C"
-    if set(mine) == {"numa.nodes", "numa.bind"} and "-" not in nodes:
-        return f"{nodes.count(',') + 1}{'B' if how == 'bind' else 'I'}"
-    return ", ".join(f"{name}={level}" for name, level in mine.items())

@@ -8,8 +8,9 @@ from typing import Any
 from pyrometer.core.errors import UsageError
 from pyrometer.experiments.plan.source import experiment_text
 from pyrometer.trial.factors import find_factor, parse_cpus, parse_level
+from pyrometer.trial.layout import EXECUTORS, TASKS
 
-SLOTS = ("layout.tasks", "layout.executors")
+SLOTS = (TASKS, EXECUTORS)
 """Factors whose level is a number of task slots (of executors: times the slots of each)."""
 
 WORKERS = (*SLOTS, "host.cpus", "cpu.quota")
@@ -48,7 +49,7 @@ def default_levels(factor: str, cpus: int, *, dense: bool = False) -> list[str]:
     if factor not in WORKERS:
         find_factor(factor)
         raise UsageError(f"{factor}: which levels?", "--levels 1g,2g,4g")
-    most = max(FEWEST, round(BEYOND * cpus)) if factor == "layout.tasks" else cpus
+    most = max(FEWEST, round(BEYOND * cpus)) if factor == TASKS else cpus
     if dense or most <= SPACED:
         return [str(level) for level in range(1, most + 1)]
     ratio = most ** (1 / (SPACED - 1))

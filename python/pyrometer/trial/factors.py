@@ -250,3 +250,50 @@ def parse_cpus(text: str) -> int | frozenset[int]:
             raise wrong
         cpus.update(range(first, last + 1))
     return frozenset(cpus)
+
+
+def parse_numbers(text: str) -> list[int]:
+    r"""Read a list of numbers as the kernel writes it.
+
+    Examples
+    --------
+    >>> parse_numbers("0-2,8\n"), parse_numbers("\n")
+    ([0, 1, 2, 8], [])
+    """
+    found: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def write_numbers(found: Iterable[int]) -> str:
+    """Write numbers as the kernel does.
+
+    Examples
+    --------
+    >>> write_numbers([8, 0, 1, 2])
+    '0-2,8'
+    """
+    parts: list[list[int]] = []
+    for number in sorted(found):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)
+
+
+def write_cpus(cpus: int | frozenset[int]) -> str:
+    """Write a number of CPUs, or a set of them, as a level of ``host.cpus``.
+
+    Examples
+    --------
+    >>> write_cpus(2), write_cpus(frozenset([1])), write_cpus(frozenset([0, 1, 4]))
+    ('2', '1-1', '0-1,4')
+    """
+    if isinstance(cpus, int):
+        return str(cpus)
+    text = write_numbers(cpus)
+    # A lone number is how many.
+    return f"{text}-{text}" if text.isdecimal() else text

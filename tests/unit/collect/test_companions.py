@@ -23,6 +23,7 @@ from pyrometer.collect.launch.treatment import apply_treatment
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.liveness import runs
 from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.layout import resolve_layout
 
 WAIT_S = 30.0
 
@@ -145,6 +146,7 @@ def test_the_master_is_asked_itself_whatever_proxy_the_environment_names(
 
 def test_what_a_standalone_cluster_needs_is_asked_for() -> None:
     with pytest.raises(UsageError, match="needs layout"):
-        apply_treatment(parse_treatment(["layout.cluster=standalone"]), None)
+        resolve_layout(parse_treatment(["layout.cluster=standalone"]))
     given = ["layout.cluster=standalone", "layout.executors=2", "layout.tasks=2"]
-    assert "spark.master" not in apply_treatment(parse_treatment(given), None).force
+    treatment = parse_treatment(given)
+    assert "spark.master" not in apply_treatment(treatment, resolve_layout(treatment), None).force

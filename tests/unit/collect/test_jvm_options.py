@@ -25,12 +25,14 @@ from pyrometer.collect.launch.jvm_options import (
 from pyrometer.collect.launch.treatment import applied_here, apply_treatment
 from pyrometer.core.errors import UsageError
 from pyrometer.trial.factors import factors, parse_treatment
+from pyrometer.trial.layout import Layout, resolve_layout
 
 G1 = ["-XX:+UseG1GC", "-XX:ParallelGCThreads=2", "-XX:ConcGCThreads=1", "-XX:CICompilerCount=2"]
 
 
 def options(*given: str) -> list[str]:
-    return list(apply_treatment(parse_treatment(given), None, 17).jvm_options)
+    treatment = parse_treatment(given)
+    return list(apply_treatment(treatment, resolve_layout(treatment), None, 17).jvm_options)
 
 
 def test_generations_and_threads_in_the_words_of_the_jvm() -> None:
@@ -76,7 +78,7 @@ def test_pins_reach_driver_and_executors_each_by_its_cpus(tmp_path: Path) -> Non
         Place(frozenset(range(8))), (Place(frozenset({0, 1})), Place(frozenset({2, 3})))
     )
     command = understand(["spark-submit", "--conf", "spark.driver.extraJavaOptions=-Xint", "a.py"])
-    applied, doubts = applied_here({}, command, bound, tmp_path, env)
+    applied, doubts = applied_here({}, Layout(), command, bound, tmp_path, env)
     seen = min(8, os.cpu_count() or 1)
     assert f"-XX:ParallelGCThreads={gc_threads(seen)}" in applied.driver_options
     assert "-XX:ParallelGCThreads=2" in applied.executor_options or seen == 1
@@ -103,7 +105,7 @@ def test_threads_of_a_set_are_as_many_as_the_tasks_of_the_cpus_that_are_left(
     bound = Placement(Place(frozenset(range(48))))
     for given, threads in ((), 48), (("cpu.quota=1.5",), 2), (("layout.tasks=6",), 6):
         levels = parse_treatment(["jvm.option_set=tpch-1", *given])
-        applied, _ = applied_here(levels, None, bound, tmp_path, env)
+        applied, _ = applied_here(levels, resolve_layout(levels), None, bound, tmp_path, env)
         assert f"-XX:ParallelGCThreads={threads}" in applied.jvm_options
 
 
@@ -118,7 +120,7 @@ def test_a_set_is_expressed_for_the_java_that_runs() -> None:
         "-XX:ParallelGCThreads=6", "-XX:NewRatio=1", "-XX:-CreateCoredumpOnCrash",
         "-XX:-HeapDumpOnOutOfMemoryError", "-XX:+DisableExplicitGC", "-XX:+UseG1GC", "-Dx=1",
     ]  # fmt: skip
-    partial = apply_treatment(parse_treatment(["jvm.option_set=tpch-3"]), None, 17).partial
+    partial = apply_treatment({"jvm.option_set": "tpch-3"}, Layout(), None, 17).partial
     assert any("-Xnocompactgc has no equivalent" in one for one in partial)
 
 

@@ -12,10 +12,11 @@ import pytest
 from tests.support import needs
 
 from pyrometer.collect.host import bind as bound
-from pyrometer.collect.host.facts import Machine, read, written
+from pyrometer.collect.host.facts import Machine, read
 from pyrometer.collect.host.placement import Placement, placement, write_java
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
-from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.factors import parse_treatment, write_numbers
+from pyrometer.trial.layout import resolve_layout
 
 Numbering = list[tuple[int, int]]
 """Node and core of each CPU, by its number."""
@@ -49,28 +50,30 @@ HOSTS = {
 def simulated(root: Path, numbering: Numbering, memory_only: int | None = None) -> Machine:
     system = root / "sys/devices/system"
     (system / "cpu").mkdir(parents=True)
-    (system / "cpu/online").write_text(f"{written(range(len(numbering)))}\n")
+    (system / "cpu/online").write_text(f"{write_numbers(range(len(numbering)))}\n")
     for number, (_, core) in enumerate(numbering):
         folder = system / f"cpu/cpu{number}/topology"
         folder.mkdir(parents=True)
         siblings = [other for other, (_, same) in enumerate(numbering) if same == core]
-        (folder / "thread_siblings_list").write_text(f"{written(siblings)}\n")
+        (folder / "thread_siblings_list").write_text(f"{write_numbers(siblings)}\n")
     nodes = sorted({node for node, _ in numbering} | ({memory_only} - {None}))  # type: ignore[type-var]
     for node in nodes:
         (system / f"node/node{node}").mkdir(parents=True)
         cpus = [number for number, (one, _) in enumerate(numbering) if one == node]
-        (system / f"node/node{node}/cpulist").write_text(f"{written(cpus)}\n")
-    (system / "node/has_memory").write_text(f"{written(nodes)}\n")  # type: ignore[arg-type]
+        (system / f"node/node{node}/cpulist").write_text(f"{write_numbers(cpus)}\n")
+    (system / "node/has_memory").write_text(f"{write_numbers(nodes)}\n")  # type: ignore[arg-type]
     return read(root)
 
 
 def placed(machine: Machine, *given: str) -> Placement:
     every = frozenset(cpu.number for cpu in machine.cpus)
-    return placement(parse_treatment(given), machine, every)
+    treatment = parse_treatment(given)
+    smt = treatment.get("os.smt") != "off"
+    return placement(resolve_layout(treatment), machine, every, smt=smt)
 
 
 def cpus(found: Placement) -> list[str]:
-    return [written(place.cpus or ()) for place in found.executors]
+    return [write_numbers(place.cpus or ()) for place in found.executors]
 
 
 @pytest.mark.parametrize(
@@ -108,11 +111,11 @@ def test_a_part_of_the_nodes_alone_is_used(tmp_path: Path) -> None:
     machine = simulated(tmp_path, HOSTS["power8"])
     found = placed(machine, "numa.nodes=0,16", "layout.executors=2", "layout.tasks=2",
                    "numa.bind=bind")  # fmt: skip
-    assert written(found.application.cpus or ()) == "0-47,96-143"
+    assert write_numbers(found.application.cpus or ()) == "0-47,96-143"
     assert found.application.memory == ("bind", (0, 16))
     assert cpus(found) == ["0-47", "96-143"]
     one = placed(machine, "numa.nodes=1", "numa.bind=bind").application
-    assert (written(one.cpus or ()), one.memory) == ("48-95", ("bind", (1,)))
+    assert (write_numbers(one.cpus or ()), one.memory) == ("48-95", ("bind", (1,)))
 
 
 def test_executors_share_nothing_where_each_has_its_own(tmp_path: Path) -> None:
@@ -132,7 +135,7 @@ def test_executors_share_nothing_where_each_has_its_own(tmp_path: Path) -> None:
 def test_without_second_threads_first_ones_are_left(tmp_path: Path) -> None:
     machine = simulated(tmp_path, HOSTS["power8"])
     found = placed(machine, "os.smt=off", "host.cpus=3")
-    assert written(found.application.cpus or ()) == "0,8,16"
+    assert write_numbers(found.application.cpus or ()) == "0,8,16"
     assert len(placed(machine, "os.smt=off").application.cpus or ()) == 24
 
 

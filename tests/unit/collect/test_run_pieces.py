@@ -29,6 +29,7 @@ from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import CapabilityError, CommandNotFoundError, UsageError
 from pyrometer.store.manifest import Overlay
 from pyrometer.store.paths import RunPaths
+from pyrometer.trial.layout import resolve_layout
 from pyrometer.trial.trial import Trial
 
 
@@ -176,7 +177,7 @@ def test_how_an_application_ended_is_said(ending: Ending, state: str, words: str
 def test_levels_are_held_against_what_the_jvm_says(
     treatment: dict[str, Any], driver: dict[str, Any], right: bool
 ) -> None:
-    assert (finish.misapplied(treatment, [driver]) == []) == right
+    assert (finish.misapplied(treatment, resolve_layout(treatment), [driver]) == []) == right
 
 
 def test_agent_properties_hold_probes_and_treatment() -> None:

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrometer.collect.launch.command import understand
-from pyrometer.collect.launch.treatment import apply_treatment, layout
+from pyrometer.collect.launch.treatment import apply_treatment
 from pyrometer.collect.probes.profile import parse_profile
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.trial.factors import factors, parse_cpus, parse_treatment
+from pyrometer.trial.layout import Layout, resolve_layout
 from pyrometer.trial.trial import Trial
 
 OWN = {"workload.variant": ["decimal", "timestamp"], "data.codec": ["snappy", "zstd"]}
@@ -138,13 +139,14 @@ def test_a_trial_is_a_workload_or_a_command() -> None:
 
 def test_a_treatment_in_the_words_of_each_kind_of_command() -> None:
     treatment = parse_treatment(["jvm.heap=2g", "jvm.gc=g1", "spark.x=1"])
-    submit = apply_treatment(treatment, understand(["spark-submit", "a.py"]))
+    layout = resolve_layout(treatment)
+    submit = apply_treatment(treatment, layout, understand(["spark-submit", "a.py"]))
     assert submit.submit_options == ("--driver-memory", "2048m", "--conf", "spark.x=1")
     assert submit.jvm_options == ("-XX:+UseG1GC",)
     assert submit.force == {"spark.executor.memory": "2048m", "spark.x": "1"}
-    java = apply_treatment(treatment, understand(["java", "Main"]))
+    java = apply_treatment(treatment, layout, understand(["java", "Main"]))
     assert java.driver_options == ("-Xmx2048m",)
-    built_in = apply_treatment(treatment, None)
+    built_in = apply_treatment(treatment, layout, None)
     assert built_in.force["spark.driver.memory"] == "2048m"
 
 
@@ -154,20 +156,14 @@ def test_a_treatment_in_the_words_of_each_kind_of_command() -> None:
 )
 def test_a_heap_given_twice_is_refused(argv: list[str]) -> None:
     with pytest.raises(UsageError, match="1g"):
-        apply_treatment({"jvm.heap": 2 << 30}, understand(argv))
+        apply_treatment({}, Layout(heap_bytes=2 << 30), understand(argv))
 
 
-def test_layouts_that_contradict_are_refused() -> None:
-    assert layout({"layout.executors": 2, "layout.tasks": 4}, None) == {
-        "spark.master": "local-cluster[2,2,1024]"
-    }
-    for wrong in (
-        {"layout.executors": 2},
-        {"layout.executors": 2, "layout.tasks": 3},
-        {"layout.cores_per_executor": 2},
-        {"layout.executors": 2, "layout.cores_per_executor": 2, "layout.tasks": 3},
-    ):
-        with pytest.raises(UsageError):
-            layout(wrong, None)
-    with pytest.raises(UsageError, match="yarn"):
-        layout({"layout.tasks": 2}, "yarn")
+def test_a_layout_needs_a_master_of_this_machine() -> None:
+    treatment = parse_treatment(["layout.tasks=2"])
+    layout = resolve_layout(treatment)
+    local = understand(["spark-submit", "--master", "local[4]", "a.py"])
+    assert apply_treatment(treatment, layout, local).force["spark.master"] == "local[2]"
+    assert apply_treatment(treatment, layout, None).force["spark.master"] == "local[2]"
+    with pytest.raises(UsageError, match=r"layout\.tasks: the command names the master yarn"):
+        apply_treatment(treatment, layout, understand(["spark-submit", "--master", "yarn", "a.py"]))

@@ -13,7 +13,7 @@ from tests.support.tables import HOST, StageSpec, World, mono
 from tests.unit.collect.test_placing import HOSTS, simulated
 
 from pyrometer.cli.main import run_verb
-from pyrometer.collect.host.facts import Machine, read, written
+from pyrometer.collect.host.facts import Machine, read
 from pyrometer.collect.host.placement import placement
 from pyrometer.core.estimate import Estimate
 from pyrometer.experiments.folder import Ended
@@ -21,10 +21,11 @@ from pyrometer.experiments.journal import opened_journal
 from pyrometer.experiments.judge.files import kept_layouts
 from pyrometer.experiments.run.loop import begin
 from pyrometer.layouts.analysis import changes, optimum, unbound
-from pyrometer.layouts.plan import GIB, Host, default_placements, layouts, place_of, treatment
+from pyrometer.layouts.plan import GIB, Host, default_placements, layouts
 from pyrometer.layouts.schema import ExecutorPlace, LayoutResult, TrialPlaces
 from pyrometer.statistics.many import best, dunnett
-from pyrometer.trial.factors import parse_treatment
+from pyrometer.trial.factors import parse_treatment, write_numbers
+from pyrometer.trial.layout import resolve_layout
 
 TREES = Path(__file__).parents[2] / "fixtures/topology"
 
@@ -66,25 +67,26 @@ def test_layouts_of_recorded_machines_are_placed_on_their_nodes(
     assert default_placements(host) == places
     assert sum(host.nodes.values()) == len(every)
     made, _ = layouts(host, places, None, host.cpus, host.cpus * GIB)
-    assert {one.place for one in made} == set(places)
+    assert {one.binding.name for one in made} == set(places)
     seen = {}
     for one in made:
-        levels = treatment(host, one)
-        assert place_of(levels) == one.place
-        part = host.cpus_in(one.place)
+        place = one.binding.name
+        levels = parse_treatment([f"{k}={v}" for k, v in one.levels().items()])
+        assert resolve_layout(levels) == one
+        part = host.cpus_in(place)
         # Slots are as many as CPUs of the place, heap is a GiB for each.
-        assert one.jvms * one.slots == part
-        assert one.jvms * one.heap == pytest.approx(part * GIB, rel=0.01)
-        found = placement(parse_treatment([f"{k}={v}" for k, v in levels.items()]), machine, every)
-        seen[one.place, one.jvms] = found
-        bound = [place.cpus for place in found.executors]
-        if one.place.endswith("B") and one.place != "NB":
+        assert one.tasks == part
+        assert one.executors * one.heap_bytes == pytest.approx(part * GIB, rel=0.01)
+        found = placement(one, machine, every)
+        seen[place, one.executors] = found
+        bound = [executor.cpus for executor in found.executors]
+        if place.endswith("B") and place != "NB":
             assert len(frozenset.union(*bound)) == part
-            assert all(len(place.memory[1]) >= 1 for place in found.executors)
+            assert all(len(executor.memory[1]) >= 1 for executor in found.executors)
         else:
             assert bound == []
     two = seen["2B", 2].executors
-    assert written(two[0].cpus) == first_of_two_nodes
+    assert write_numbers(two[0].cpus) == first_of_two_nodes
     assert not two[0].cpus & two[1].cpus
     assert [place.memory[0] for place in two] == ["bind", "bind"]
     assert seen["1B", 1].application.cpus == two[0].cpus
@@ -97,7 +99,7 @@ def test_a_host_with_one_node_compares_parts_of_its_cpus_and_says_what_it_lacks(
     host = Host(8, {0: 8})
     assert default_placements(host) == ["NB", "2C", "4C", "8C", "1B"]
     made, out = layouts(host, ["NB", "4C"], [1, 3, 4], 8, 2 * GIB)
-    assert [(one.place, one.name) for one in made] == [
+    assert [(one.binding.name, one.name) for one in made] == [
         ("NB", "1×8"), ("NB", "4×2"), ("4C", "1×4"),
     ]  # fmt: skip
     assert out == [
@@ -105,7 +107,7 @@ def test_a_host_with_one_node_compares_parts_of_its_cpus_and_says_what_it_lacks(
         "4C, 3 JVMs: 3 JVMs cannot share 4 task slots equally",
         "4C, 4 JVMs: a heap of 256 MiB; Spark needs 450",
     ]
-    assert treatment(host, made[2]) == {
+    assert made[2].levels() == {
         "layout.executors": "1", "layout.cores_per_executor": "4", "jvm.heap": "1024m",
         "host.cpus": "4", "cpu.bind": "own",
     }  # fmt: skip

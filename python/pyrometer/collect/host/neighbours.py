@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.collect.host import bind, neighbour
-from pyrometer.collect.host.facts import numbers, written
 from pyrometer.collect.host.placement import ANYWHERE, Place
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.trial.factors import parse_numbers, write_numbers
 
 END_S = 10.0
 
@@ -151,12 +151,13 @@ def neighbours(level: str) -> tuple[Neighbour, ...]:
         match = _PART.fullmatch(part)
         if match is None or match["kind"] == "none":
             continue
-        cpus = frozenset(numbers(match["cpus"])) if match["cpus"] else None
+        cpus = frozenset(parse_numbers(match["cpus"])) if match["cpus"] else None
         missing = (cpus or frozenset()) - os.sched_getaffinity(0)
         if missing or cpus == frozenset():
             raise UsageError(
-                f"co.run={level}: CPUs {written(missing) or match['cpus']} may not be used here",
-                f"of {written(os.sched_getaffinity(0))}",
+                f"co.run={level}: CPUs {write_numbers(missing) or match['cpus']}"
+                " may not be used here",
+                f"of {write_numbers(os.sched_getaffinity(0))}",
             )
         made += [Neighbour(match["kind"], cpus)] * int(match["count"] or 1)
     return tuple(made)

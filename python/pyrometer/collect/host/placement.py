@@ -11,9 +11,10 @@ from pathlib import Path
 
 from pyrometer.collect.host import bind as bound
 from pyrometer.collect.host import facts
-from pyrometer.collect.host.facts import Cpu, Machine, written
+from pyrometer.collect.host.facts import Cpu, Machine
 from pyrometer.core.errors import CapabilityError, UsageError
-from pyrometer.trial.factors import Level, parse_cpus
+from pyrometer.trial.factors import Level, write_numbers
+from pyrometer.trial.layout import Binding, Layout
 
 Memory = tuple[str, tuple[int, ...]]
 """How memory is taken, ``bind`` or ``interleave``, and from which nodes."""
@@ -29,9 +30,9 @@ class Place:
     @property
     def options(self) -> list[str]:
         """Options by which ``bound.py`` goes there."""
-        made = ["--cpus", written(self.cpus)] if self.cpus else []
+        made = ["--cpus", write_numbers(self.cpus)] if self.cpus else []
         if self.memory:
-            made += ["--memory", f"{self.memory[0]}:{written(self.memory[1])}"]
+            made += ["--memory", f"{self.memory[0]}:{write_numbers(self.memory[1])}"]
         return made
 
 
@@ -59,82 +60,80 @@ class Placement:
         return min((len(place.cpus) for place in self.executors if place.cpus), default=None)
 
 
-def placed_here(treatment: Mapping[str, Level]) -> Placement:
+def placed_here(layout: Layout, treatment: Mapping[str, Level]) -> Placement:
     """Place on this host; see :func:`placement`."""
-    return placement(treatment, facts.read(), frozenset(os.sched_getaffinity(0)))
+    allowed = frozenset(os.sched_getaffinity(0))
+    return placement(layout, facts.read(), allowed, smt=treatment.get("os.smt") != "off")
 
 
 def placement(
-    treatment: Mapping[str, Level], machine: Machine, allowed: frozenset[int]
+    layout: Layout, machine: Machine, allowed: frozenset[int], *, smt: bool = True
 ) -> Placement:
-    """Decide places for ``host.cpus``, ``cpu.bind``, ``numa.nodes`` and ``numa.bind``.
+    """Decide where the JVMs of a layout run.
 
     Parameters
     ----------
-    treatment : mapping
-        Levels.
+    layout : Layout
+        The JVMs, and what they are bound to.
     machine : Machine
         The host.
     allowed : set of int
         CPUs that we may use.
+    smt : bool
+        Whether more than the first hardware thread of a core may be used.
 
     Raises
     ------
     UsageError, CapabilityError
         The host has no such CPUs or nodes, or too few of them.
     """
-    executors = int(treatment["layout.executors"]) if "layout.executors" in treatment else None
-    if treatment.get("os.smt") == "off":
+    binding, executors, how = layout.binding, layout.executors, layout.binding.memory
+    if not smt:
         allowed &= machine.first_threads
-    nodes = _nodes(treatment, machine)
-    chosen = _chosen(treatment, allowed)
+    nodes = _nodes(binding, machine)
+    chosen = _chosen(binding, allowed)
+    if chosen is None and not smt:
+        chosen = allowed
     usable = [cpu for cpu in machine.cpus if cpu.number in (chosen or allowed)]
-    how = str(treatment.get("numa.bind", "none"))
     if how != "none" or nodes is not None:
         _require_numa(how, machine)
     if nodes is not None:
         usable = [cpu for cpu in usable if cpu.node in nodes]
         chosen = frozenset(cpu.number for cpu in usable)
         if not chosen:
-            raise UsageError(f"numa.nodes={treatment['numa.nodes']}: no CPU there may be used")
+            raise UsageError(f"numa.nodes={write_numbers(nodes)}: no CPU there may be used")
     within = nodes or machine.nodes
     alone = how == "bind" and executors is None
     taken = "interleave" if how == "interleave" else "bind"
     memory = (taken, within) if nodes is not None or how == "interleave" or alone else None
-    own = treatment.get("cpu.bind") == "own"
-    if own and executors is None:
-        raise UsageError("cpu.bind=own needs layout.executors", "with one JVM: host.cpus")
     places: tuple[Place, ...] = ()
-    if executors is not None and (own or how == "bind"):
-        places = _per_executor(usable, executors, bind=how == "bind", own=own)
+    if executors is not None and (binding.own_cpus or how == "bind"):
+        places = _per_executor(usable, executors, bind=how == "bind", own=binding.own_cpus)
     return Placement(Place(chosen, memory), places)
 
 
-def _chosen(treatment: Mapping[str, Level], allowed: frozenset[int]) -> frozenset[int] | None:
+def _chosen(binding: Binding, allowed: frozenset[int]) -> frozenset[int] | None:
     """CPUs of ``host.cpus``: the first n of those we may use, or the set given."""
-    if "host.cpus" not in treatment:
-        return allowed if treatment.get("os.smt") == "off" else None
-    wanted = parse_cpus(str(treatment["host.cpus"]))
+    wanted = binding.cpus
+    if wanted is None:
+        return None
     cpus = frozenset(sorted(allowed)[:wanted]) if isinstance(wanted, int) else wanted
     count = wanted if isinstance(wanted, int) else len(wanted)
     if len(cpus) < count or not cpus <= allowed:
         raise UsageError(
-            f"host.cpus={treatment['host.cpus']}: this process may use {len(allowed)} CPUs: "
-            + written(allowed),
+            f"host.cpus={binding.levels()['host.cpus']}: this process may use {len(allowed)} CPUs: "
+            + write_numbers(allowed),
             "give a smaller number or some of these",
         )
     return cpus
 
 
-def _nodes(treatment: Mapping[str, Level], machine: Machine) -> tuple[int, ...] | None:
-    if "numa.nodes" not in treatment:
-        return None
-    text = str(treatment["numa.nodes"])
-    nodes = tuple(facts.numbers(text))
-    missing = set(nodes) - set(machine.nodes)
-    if missing:
+def _nodes(binding: Binding, machine: Machine) -> tuple[int, ...] | None:
+    nodes = binding.nodes
+    if nodes is not None and set(nodes) - set(machine.nodes):
         raise CapabilityError(
-            f"numa.nodes={text}: this host has NUMA nodes {written(machine.nodes)}",
+            f"numa.nodes={write_numbers(nodes)}: this host has NUMA nodes"
+            f" {write_numbers(machine.nodes)}",
             "lscpu shows them",
         )
     return nodes

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pyrometer.collect.host.neighbours import Companions
 from pyrometer.collect.host.placement import ANYWHERE, Place
-from pyrometer.collect.launch.treatment import Applied, executor_layout
+from pyrometer.collect.launch.treatment import Applied
 from pyrometer.core.errors import CapabilityError
-from pyrometer.trial.factors import Level
+from pyrometer.trial.layout import Layout
 from pyrometer.workloads.spark import find_spark
 
 ADDRESS = "127.0.0.1"
@@ -53,29 +53,29 @@ class Cluster:
 
 
 def clustered(
-    applied: Applied, treatment: Mapping[str, Level], spark_home: str | None
+    applied: Applied, layout: Layout, spark_home: str | None
 ) -> tuple[Applied, Cluster | None]:
-    """Decide the cluster of ``layout.cluster=standalone``, and point the application to it.
+    """Decide the standalone cluster of a layout, and point the application to it.
 
     Raises
     ------
     CapabilityError
         If that Spark cannot start one.
     """
-    if treatment.get("layout.cluster") != "standalone":
+    executors, slots = layout.executors, layout.slots
+    if not layout.standalone or executors is None or slots is None:
         return applied, None
     home = Path(spark_home) if spark_home else find_spark().home
     script = home / "bin" / "spark-class"
     if not script.is_file():
         raise CapabilityError(f"layout.cluster=standalone: there is no {script}", "set spark.home")
-    executors, cores, memory = executor_layout(treatment)
-    cluster = Cluster(str(script), executors, cores, memory, *_free_ports(2))
+    cluster = Cluster(str(script), executors, slots, layout.heap_mib, *_free_ports(2))
     force = {
         **applied.force,
         "spark.master": cluster.url,
-        "spark.executor.cores": str(cores),
-        "spark.executor.memory": f"{memory}m",
-        "spark.cores.max": str(executors * cores),
+        "spark.executor.cores": str(slots),
+        "spark.executor.memory": f"{layout.heap_mib}m",
+        "spark.cores.max": str(executors * slots),
         # Tasks wait until all executors are there: else the first of them would get them all.
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     }

@@ -17,6 +17,7 @@ from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, pro
 from pyrometer.collect.probes.base import Probe
 from pyrometer.store.manifest import Exit, ProbeEntry, Result, State
 from pyrometer.trial.factors import Level
+from pyrometer.trial.layout import TASKS, Layout
 
 LONGEST_ERROR = 400
 """Characters of an error that are told; the workload's own output has the rest."""
@@ -170,7 +171,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     if manifest.state == "finished" and wrong(manifest.results):
         manifest.state = "failed"
     _doubt(record, launch, ending, drivers, app_ids)
-    for text in misapplied(manifest.treatment, drivers):
+    for text in misapplied(manifest.treatment, launch.layout, drivers):
         record.doubt("treatment_not_applied", text)
 
 
@@ -205,24 +206,27 @@ def cost_of_instruments(record: Record) -> ProbeEntry:
     )
 
 
-def misapplied(treatment: Mapping[str, Level], drivers: Sequence[Mapping[str, Any]]) -> list[str]:
+def misapplied(
+    treatment: Mapping[str, Level], layout: Layout, drivers: Sequence[Mapping[str, Any]]
+) -> list[str]:
     """Levels that the observed drivers do not have, as sentences.
 
     Examples
     --------
-    >>> misapplied({"jvm.gc": "g1"}, [{"gc_names": ["PS Scavenge", "PS MarkSweep"]}])
+    >>> misapplied({"jvm.gc": "g1"}, Layout(), [{"gc_names": ["PS Scavenge", "PS MarkSweep"]}])
     ["jvm.gc=g1, but the driver's collectors are PS Scavenge, PS MarkSweep."]
     """
     wrong = []
     for driver in drivers:
         heap, names = driver.get("max_heap_bytes"), driver.get("gc_names") or []
-        if "jvm.heap" in treatment and isinstance(heap, int):
-            asked = int(treatment["jvm.heap"])
-            # A generational collector leaves one survivor space out; Serial and Parallel up to 1/8.
-            if not 0.6 * asked <= heap <= 1.02 * asked + 4 * MIB:
-                wrong.append(
-                    f"jvm.heap={asked // MIB}m, but the driver's heap is {heap // MIB} MiB."
-                )
+        asked = layout.heap_bytes
+        # A generational collector leaves one survivor space out; Serial and Parallel up to 1/8.
+        if (
+            asked is not None
+            and isinstance(heap, int)
+            and not 0.6 * asked <= heap <= 1.02 * asked + 4 * MIB
+        ):
+            wrong.append(f"jvm.heap={asked // MIB}m, but the driver's heap is {heap // MIB} MiB.")
         if "jvm.gc" in treatment and names:
             word = COLLECTOR_WORDS[str(treatment["jvm.gc"])]
             if not any(word in str(name) for name in names):
@@ -230,12 +234,9 @@ def misapplied(treatment: Mapping[str, Level], drivers: Sequence[Mapping[str, An
                     f"jvm.gc={treatment['jvm.gc']}, but the driver's collectors are "
                     f"{', '.join(map(str, names))}."
                 )
-        if "layout.tasks" in treatment and "layout.executors" not in treatment:
-            master = str(driver.get("master") or "")
-            if master and master != f"local[{treatment['layout.tasks']}]":
-                wrong.append(
-                    f"layout.tasks={treatment['layout.tasks']}, but the master is {master}."
-                )
+        master = str(driver.get("master") or "")
+        if layout.executors is None and layout.tasks and master not in ("", layout.master):
+            wrong.append(f"{TASKS}={layout.tasks}, but the master is {master}.")
     return list(dict.fromkeys(wrong))
 
 

@@ -21,6 +21,7 @@ from pyrometer.collect.launch.command import split_options
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.schema import schema_folder
 from pyrometer.trial.factors import Level
+from pyrometer.trial.layout import mib
 
 OLDEST_JAVA = 11
 
@@ -335,12 +336,7 @@ def _young(treatment: Mapping[str, Level]) -> int | None:
             "g1, parallel or serial",
         )
     if given == ["jvm.young"]:
-        return mib(treatment["jvm.young"])
+        return mib(int(treatment["jvm.young"]))
     if "jvm.heap" not in treatment:
         raise UsageError("jvm.young_share needs jvm.heap", "for example --set jvm.heap=2g")
-    return mib(int(treatment["jvm.heap"]) * float(treatment["jvm.young_share"]))
-
-
-def mib(size: Level) -> int:
-    """Whole MiB of a size, at least one."""
-    return max(1, int(size) // MIB)
+    return mib(int(int(treatment["jvm.heap"]) * float(treatment["jvm.young_share"])))

@@ -35,6 +35,7 @@ from pyrometer.core.installation import install_spark
 from pyrometer.store.manifest import Result, Workload
 from pyrometer.store.paths import RunPaths
 from pyrometer.trial.factors import Level
+from pyrometer.trial.layout import Layout, is_layout, resolve_layout
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.custom.yaml import OwnCommand, YamlCommand
@@ -76,6 +77,8 @@ class Launch:
         Of a command that a ``workload.yaml`` names: what is known of its result.
     timeout_s : float or None
         Longest time of the application, in seconds.
+    layout : Layout
+        The JVMs in which tasks run, as far as the treatment decides.
     """
 
     argv: tuple[str, ...]
@@ -92,6 +95,7 @@ class Launch:
     spec: LaunchSpec | None = None
     own: OwnCommand | None = None
     timeout_s: float | None = None
+    layout: Layout = field(default_factory=Layout)
 
 
 def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
@@ -104,12 +108,14 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     """
     command = commands.understand(trial.command)
     env = base_environment(paths)
-    host = plan_host(trial.treatment, paths.root)
-    applied, doubts = applied_here(trial.treatment, command, host.placement, paths.raw, env)
+    layout = resolve_layout(trial.treatment)
+    placement = placed_here(layout, trial.treatment)
+    host = plan_host(trial.treatment, placement, paths.root)
+    applied, doubts = applied_here(trial.treatment, layout, command, placement, paths.raw, env)
     env.update(applied.env)
     add_needs(env, needs)
     program = _program(command, env, trial.treatment)
-    applied, cluster = clustered(applied, trial.treatment, env.get("SPARK_HOME"))
+    applied, cluster = clustered(applied, layout, env.get("SPARK_HOME"))
     options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
     argv = [program, *command.argv[1:]]
     if command.kind == "java":
@@ -135,6 +141,7 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
         drop_caches=trial.treatment.get("cache.state") == "cold",
         doubts=(*doubts, *_group_doubts(host)),
         timeout_s=trial.timeout_s,
+        layout=layout,
     )
 
 
@@ -157,12 +164,14 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
     treatment = {**limits, **trial.treatment}
     base = base_environment(paths)
-    applied, doubts = applied_here(treatment, None, placed_here(treatment), paths.raw, base)
+    layout = resolve_layout(treatment)
+    placement = placed_here(layout, treatment)
+    applied, doubts = applied_here(treatment, layout, None, placement, paths.raw, base)
     base.update(applied.env)
     require_java(base, needed=not process)
     home = trial.treatment.get("spark.home")
     found = None if process else str(find_spark(None if home is None else str(home)).home)
-    applied, cluster = clustered(applied, trial.treatment, found)
+    applied, cluster = clustered(applied, layout, found)
     spec = launch_spec(
         trial.name,
         levels=own,
@@ -185,7 +194,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         add_needs(env, needs)
         options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
         add_submit_options(env, options)
-    host = plan_host(treatment, Path(spec.prepared.root or paths.root))
+    host = plan_host(treatment, placement, Path(spec.prepared.root or paths.root))
     return Launch(
         argv=spec.argv,
         env=env,
@@ -199,6 +208,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         doubts=(*([] if process else doubts), *_group_doubts(host)),
         spec=spec,
         timeout_s=trial.timeout_s,
+        layout=layout,
     )
 
 
@@ -221,8 +231,9 @@ def without_spark(name: str, treatment: Mapping[str, Level]) -> None:
     UsageError
         If there are such.
     """
-    beginnings = ("spark.", "jvm.", "layout.")
-    of_spark = [factor for factor in treatment if factor.startswith(beginnings)]
+    of_spark = [
+        factor for factor in treatment if factor.startswith(("spark.", "jvm.")) or is_layout(factor)
+    ]
     if of_spark:
         raise UsageError(
             f"{name} starts no Spark: {', '.join(of_spark)} would change nothing",

@@ -17,14 +17,12 @@ from pyrometer.collect.host import cgroup, settings
 from pyrometer.collect.host.cgroup_plan import Plan
 from pyrometer.collect.host.memory import Condition, condition, with_limit
 from pyrometer.collect.host.neighbours import Neighbour, neighbours
-from pyrometer.collect.host.placement import Placement, placed_here, write_java
+from pyrometer.collect.host.placement import Placement, write_java
 from pyrometer.collect.launch.command import Command
 from pyrometer.collect.launch.jvm_options import (
-    MIB,
     described,
     java_release,
     limited,
-    mib,
     options_of,
     pinned,
     require_java,
@@ -33,9 +31,8 @@ from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.trial.factors import Level
+from pyrometer.trial.layout import Layout, is_layout, mib
 from pyrometer.workloads.spark import find_spark
-
-_OF_EXECUTORS = ("layout.cores_per_executor", "layout.cluster")
 
 
 @dataclass(frozen=True)
@@ -69,6 +66,7 @@ class Applied:
 
 def apply_treatment(
     treatment: Mapping[str, Level],
+    layout: Layout,
     command: Command | None,
     java: int | None = None,
     cpus: int | None = None,
@@ -79,6 +77,8 @@ def apply_treatment(
     ----------
     treatment : mapping
         Levels.
+    layout : Layout
+        What they say of JVMs and task slots.
     command : Command or None
         The command.
     java : int or None
@@ -91,13 +91,13 @@ def apply_treatment(
     UsageError
         If the command says otherwise itself, or the levels contradict each other.
     """
-    jvm, partial = options_of(treatment, tasks_per_jvm(treatment, cpus), java)
+    jvm, partial = options_of(treatment, tasks_per_jvm(layout, cpus), java)
     driver: list[str] = []
     submit: list[str] = []
     force: dict[str, str] = {}
     env: dict[str, str] = {}
-    if "jvm.heap" in treatment:
-        heap = f"{mib(treatment['jvm.heap'])}m"
+    if layout.heap_bytes is not None:
+        heap = f"{mib(layout.heap_bytes)}m"
         force["spark.executor.memory"] = heap
         if command is None:
             force["spark.driver.memory"] = heap
@@ -112,7 +112,10 @@ def apply_treatment(
         env["JAVA_HOME"] = _folder(treatment["jvm.home"], "jvm.home", "bin/java")
     if "spark.home" in treatment and command is not None:
         env["SPARK_HOME"] = str(find_spark(str(treatment["spark.home"])).home)
-    force.update(layout(treatment, command.master if command else None))
+    if command is not None:
+        _no_other_master(treatment, command)
+    if layout.master is not None:
+        force["spark.master"] = layout.master
     for name, level in treatment.items():
         if name.startswith("spark.") and name != "spark.home":
             force[name] = str(level)
@@ -120,75 +123,18 @@ def apply_treatment(
     return Applied(tuple(jvm), tuple(driver), tuple(submit), force, env, partial=tuple(partial))
 
 
-def tasks_per_jvm(treatment: Mapping[str, Level], cpus: int | None = None) -> int:
-    """Give the task slots of a JVM: by the layout, else one for each CPU that it sees.
-
-    Examples
-    --------
-    >>> tasks_per_jvm({"layout.tasks": 12, "layout.executors": 4})
-    3
-    """
-    if "layout.cores_per_executor" in treatment:
-        return int(treatment["layout.cores_per_executor"])
-    if "layout.tasks" in treatment:
-        return max(1, int(treatment["layout.tasks"]) // int(treatment.get("layout.executors", 1)))
-    return cpus or len(os.sched_getaffinity(0))
+def tasks_per_jvm(layout: Layout, cpus: int | None = None) -> int:
+    """Give the task slots of a JVM: by the layout, else one for each CPU that it sees."""
+    return layout.slots or cpus or len(os.sched_getaffinity(0))
 
 
-def layout(treatment: Mapping[str, Level], master: str | None) -> dict[str, str]:
-    """Give the settings for ``layout.*`` on one machine.
-
-    Examples
-    --------
-    >>> layout({"layout.tasks": 3}, None)
-    {'spark.master': 'local[3]'}
-    >>> layout({"layout.executors": 2, "layout.cores_per_executor": 1, "jvm.heap": 1 << 30}, None)
-    {'spark.master': 'local-cluster[2,1,1024]'}
-    """
-    given = {name: level for name, level in treatment.items() if name.startswith("layout.")}
-    if not given:
-        return {}
-    if master is not None and not master.startswith("local"):
+def _no_other_master(treatment: Mapping[str, Level], command: Command) -> None:
+    given = [name for name in treatment if is_layout(name)]
+    if given and command.master is not None and not command.master.startswith("local"):
         raise UsageError(
-            f"{', '.join(given)}: the command names the master {master}",
+            f"{', '.join(given)}: the command names the master {command.master}",
             "set spark.executor.instances and spark.executor.cores with --set instead",
         )
-    if "layout.executors" not in given:
-        alone = [name for name in treatment if name in _OF_EXECUTORS]
-        if alone:
-            raise UsageError(f"{alone[0]} needs layout.executors", "give both")
-        return {"spark.master": f"local[{given['layout.tasks']}]"}
-    executors, cores, memory = executor_layout(treatment)
-    # A standalone cluster's address is known once it is launched.
-    standalone = treatment.get("layout.cluster") == "standalone"
-    return {} if standalone else {"spark.master": f"local-cluster[{executors},{cores},{memory}]"}
-
-
-def executor_layout(treatment: Mapping[str, Level]) -> tuple[int, int, int]:
-    """Give the number of executors; cores and memory (MiB) of each.
-
-    Raises
-    ------
-    UsageError
-        If they are not known or contradict each other.
-    """
-    executors = int(treatment["layout.executors"])
-    cores = treatment.get("layout.cores_per_executor")
-    tasks = treatment.get("layout.tasks")
-    if cores is None:
-        if tasks is None or int(tasks) % executors:
-            raise UsageError(
-                f"layout.executors={executors} needs layout.cores_per_executor",
-                "or layout.tasks that the executors can share equally",
-            )
-        cores = int(tasks) // executors
-    if tasks is not None and int(tasks) != executors * int(cores):
-        raise UsageError(
-            f"layout.tasks={tasks} is not layout.executors × layout.cores_per_executor "
-            f"= {executors * int(cores)}",
-            "leave layout.tasks out",
-        )
-    return executors, int(cores), mib(treatment.get("jvm.heap", 1024 * MIB))
 
 
 def _no_other_heap(command: Command | None) -> None:
@@ -216,6 +162,7 @@ TOLD_OF = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPAR
 
 def applied_here(
     treatment: Mapping[str, Level],
+    layout: Layout,
     command: Command | None,
     placement: Placement,
     raw: Path,
@@ -227,6 +174,8 @@ def applied_here(
     ----------
     treatment : mapping
         Levels, those that the workload brings among them.
+    layout : Layout
+        What they say of JVMs and task slots.
     command : Command or None
         The command; ``None``: a built-in workload.
     placement : Placement
@@ -244,7 +193,7 @@ def applied_here(
     levels = with_limit(treatment)
     driver = limited(levels, cpus)
     executor = limited(levels, placement.executor_cpus or cpus)
-    applied = apply_treatment(treatment, command, release, driver.cpus)
+    applied = apply_treatment(treatment, layout, command, release, driver.cpus)
     doubts = [schema.doubt("option_set_partial", text) for text in applied.partial]
     said = [*applied.jvm_options, *_said(command, env)]
     host = os.cpu_count() or 1
@@ -301,13 +250,15 @@ class HostPlan:
     memory: Condition | None = None
 
 
-def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
+def plan_host(treatment: Mapping[str, Level], placement: Placement, data: Path) -> HostPlan:
     """Decide what is done to this host.
 
     Parameters
     ----------
     treatment : mapping
         Levels, those that the workload brings among them.
+    placement : Placement
+        Where JVMs run.
     data : Path
         On the disk that limits are about.
 
@@ -319,7 +270,7 @@ def plan_host(treatment: Mapping[str, Level], data: Path) -> HostPlan:
     return HostPlan(
         group=cgroup.planned_here(with_limit(treatment), data),
         switches=settings.switches(treatment),
-        placement=placed_here(treatment),
+        placement=placement,
         neighbours=neighbours(str(treatment.get("co.run", "none"))),
         memory=condition(treatment),
     )

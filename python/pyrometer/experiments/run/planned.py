@@ -16,6 +16,7 @@ from typing import Any
 from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.host.facts import parse_meminfo
+from pyrometer.collect.host.placement import placed_here
 from pyrometer.collect.launch.jvm_options import require_java
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command, without_spark
 from pyrometer.collect.launch.treatment import apply_treatment, plan_host
@@ -35,6 +36,7 @@ from pyrometer.experiments.plan.treatments import (
 )
 from pyrometer.experiments.run.trials import check_together, ordered
 from pyrometer.trial.factors import Level, find_factor
+from pyrometer.trial.layout import resolve_layout
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 from pyrometer.workloads.custom.paths import yaml_path
@@ -86,8 +88,10 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
             without_spark(workload, levels)
         own = {name: str(level) for name, level in levels.items() if name in found.variants}
         spec = registry.resolve(workload, own)
-        plan_host({**found.limits(spec), **levels}, _existing(folder))
-        applied = apply_treatment(levels, None)
+        layout = resolve_layout(levels)
+        whole = {**found.limits(spec), **levels}
+        plan_host(whole, placed_here(layout, whole), _existing(folder))
+        applied = apply_treatment(levels, layout, None)
     except PyrometerError as error:
         return f"{error.message} ({error.remedy})" if error.remedy else error.message
     if any(name.startswith("jvm.") for name in levels):

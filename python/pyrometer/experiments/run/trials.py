@@ -21,7 +21,7 @@ from pyrometer.experiments.folder import Plan, PlannedTreatment, PlannedTrial
 from pyrometer.experiments.plan.design import in_parallel, in_turn, schedule
 from pyrometer.experiments.plan.source import Source
 from pyrometer.experiments.plan.treatments import Own, Treatment, Treatments
-from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment
+from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment, write_cpus
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.launch import AUTO_WARMUP
@@ -164,19 +164,9 @@ def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) ->
         raise UsageError(
             f"side by side: {sides} CPUs are needed, one for each side", "kind: randomized-blocks"
         )
-    return [_set(chain(*parts[at * each : (at + 1) * each])) for at in range(sides)]
-
-
-def _set(cpus: Iterable[int]) -> str:
-    """Write a set as a level of ``host.cpus``, where a lone number is how many.
-
-    Examples
-    --------
-    >>> _set([1]), _set([0, 1, 4])
-    ('1-1', '0-1,4')
-    """
-    text = facts.written(cpus)
-    return f"{text}-{text}" if text.isdecimal() else text
+    return [
+        write_cpus(frozenset(chain(*parts[at * each : (at + 1) * each]))) for at in range(sides)
+    ]
 
 
 def ordered(
