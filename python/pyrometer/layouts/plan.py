@@ -105,9 +105,9 @@ def default_placements(host: Host) -> list[str]:
 
     Examples
     --------
-    >>> default_places(Host(8, {0: 2, 1: 2, 2: 2, 3: 2}))
+    >>> default_placements(Host(8, {0: 2, 1: 2, 2: 2, 3: 2}))
     ['NB', '1B', '2B', '3B', '4B', '4I']
-    >>> default_places(Host(8, {0: 8}))
+    >>> default_placements(Host(8, {0: 8}))
     ['NB', '2C', '4C', '8C', '1B']
     """
     nodes = len(host.nodes)

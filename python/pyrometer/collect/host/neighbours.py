@@ -196,7 +196,7 @@ def described(found: list[dict[str, Any]]) -> str:
 
     Examples
     --------
-    >>> told([{"kind": "disk", "unit": "bytes", "per_s": 2e6, "cpus": None}])
+    >>> described([{"kind": "disk", "unit": "bytes", "per_s": 2e6, "cpus": None}])
     'disk (1.91 MiB/s)'
     """
     return ", ".join(f"{one['kind']} ({_rate(one['per_s'], one['unit'])})" for one in found)
