@@ -134,7 +134,7 @@ def in_parallel(pair: tuple[str, str], blocks: int, seed: int) -> list[Slot]:
 
     Examples
     --------
-    >>> [(one.block, one.treatment, one.side) for one in side_by_side(("a", "b"), 2, seed=1)]
+    >>> [(one.block, one.treatment, one.side) for one in in_parallel(("a", "b"), 2, seed=1)]
     [(1, 'a', 0), (1, 'b', 1), (2, 'b', 0), (2, 'a', 1)]
     """
     draw, made = Draw(seed), []
