@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,6 @@ SESSION = """
 import json, sys
 from pyspark.sql import SparkSession
 import pyrometer as pm
-import pyrometer.core.errors
 
 spark = (SparkSession.builder.master("local[2]").appName("live")
          .config("spark.ui.enabled", "false").config("spark.my.password", "hunter2").getOrCreate())
@@ -63,10 +63,10 @@ def measured(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, dict[str, Any], str]:
     folder = tmp_path_factory.mktemp("live")
-    env = environment(PYTHONPATH=None)
+    env = environment()
     if request.param == "3.5":
         (packages,) = needs.spark35().glob("lib/python3*/site-packages")
-        env["PYTHONPATH"] = str(packages)
+        env["PYTHONPATH"] = os.pathsep.join([str(packages), str(ROOT / "python")])
     (folder / "session.py").write_text(SESSION)
     done = subprocess.run(
         [sys.executable, "session.py"],
