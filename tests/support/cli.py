@@ -1,4 +1,4 @@
-"""Runs the command line as users do: in a process of its own."""
+"""Runs the command line: as users do, in a process of its own, or in this one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pyrometer.cli import main
 from pyrometer.store.manifest import Manifest, read_manifest
 
 
@@ -73,6 +76,14 @@ def pyrometer(
         check=False,
     )
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+def inside(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Done:
+    """Run the command line to its end in this process."""
+    capsys.readouterr()
+    code = main.run_verb([str(argument) for argument in arguments])
+    said = capsys.readouterr()
+    return Done(code, said.out, said.err)
 
 
 def codes(run_dir: Path) -> set[str]:

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.support.cli import command, environment, pyrometer
+from tests.support.cli import command, environment, inside, pyrometer
 
 from pyrometer import __version__
 from pyrometer.cli import main
@@ -16,14 +16,17 @@ from pyrometer.cli import main
 ROOT = Path(__file__).parents[3]
 
 
-def test_help_lists_every_verb_and_its_help_works(tmp_path: Path) -> None:
+def test_help_lists_every_verb_and_its_help_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     done = pyrometer("--help", cwd=tmp_path)
     assert done.code == 0
     assert len(main.VERBS) > 10
     for verb in main.VERBS:
         assert f" {verb} " in done.stdout
-        helped = pyrometer(verb, "--help", cwd=tmp_path)
+        helped = inside(capsys, verb, "--help")
         assert (helped.code, helped.stderr) == (0, ""), verb
+        assert f"pyrometer {verb} " in helped.stdout
 
 
 def test_the_version(tmp_path: Path) -> None:

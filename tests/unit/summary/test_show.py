@@ -1,15 +1,15 @@
-"""The verbs show, ledger and ingest as a user calls them."""
+"""The verbs show, ledger and ingest: what they print, and their codes."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.cli import inside
 from tests.support.tables import StageSpec, World
+
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -18,19 +18,11 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return World(stages).write(tmp_path_factory.mktemp("run"))
 
 
-def call(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pyrometer", *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **env},
-    )
-
-
-def test_show_json_is_the_last_line_of_stdout_and_documented(run_dir: Path) -> None:
-    done = call("show", str(run_dir), "--json")
-    assert done.returncode == 0, done.stderr
+def test_show_json_is_the_last_line_of_stdout_and_documented(
+    run_dir: Path, capsys: Capture
+) -> None:
+    done = inside(capsys, "show", str(run_dir), "--json")
+    assert done.code == 0, done.stderr
     shown = json.loads(done.stdout.splitlines()[-1])
     assert shown["schema"] == "pyrometer/show/1"
     assert shown["totals"]["tasks_count"] == 3
@@ -43,8 +35,8 @@ def test_show_json_is_the_last_line_of_stdout_and_documented(run_dir: Path) -> N
     assert set(shown["ledger"]) == {"slot_view", "core_view", "checks"}
 
 
-def test_ledger_json_has_both_views_at_the_top(run_dir: Path) -> None:
-    done = call("ledger", str(run_dir), "--json", "--window", "application")
+def test_ledger_json_has_both_views_at_the_top(run_dir: Path, capsys: Capture) -> None:
+    done = inside(capsys, "ledger", str(run_dir), "--json", "--window", "application")
     shown = json.loads(done.stdout)
     assert shown["window"]["name"] == "application"
     assert shown["slot_view"]["total_ns"] > 0
@@ -52,62 +44,50 @@ def test_ledger_json_has_both_views_at_the_top(run_dir: Path) -> None:
     assert shown["checks"]
 
 
-def test_an_unknown_window_names_those_there_are(run_dir: Path) -> None:
-    done = call("show", str(run_dir), "--window", "iteration/9")
-    assert done.returncode == 2
+def test_an_unknown_window_names_those_there_are(run_dir: Path, capsys: Capture) -> None:
+    done = inside(capsys, "show", str(run_dir), "--window", "iteration/9")
+    assert done.code == 2
     assert "no window 'iteration/9'" in done.stderr
     assert "iteration/1" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_short_window_name_is_an_iteration(run_dir: Path) -> None:
-    done = call("show", str(run_dir), "--json", "--window", "0")
+def test_a_short_window_name_is_an_iteration(run_dir: Path, capsys: Capture) -> None:
+    done = inside(capsys, "show", str(run_dir), "--json", "--window", "0")
     assert json.loads(done.stdout)["window"]["name"] == "iteration/0"
 
 
-def test_nothing_there_is_exit_code_2_and_one_message(tmp_path: Path) -> None:
+def test_nothing_there_is_exit_code_2_and_one_message(tmp_path: Path, capsys: Capture) -> None:
     for verb in ("show", "ledger", "ingest"):
-        done = call(verb, str(tmp_path / "nowhere"))
-        assert done.returncode == 2
+        done = inside(capsys, verb, str(tmp_path / "nowhere"))
+        assert done.code == 2
         assert "no such file or directory" in done.stderr
         assert done.stdout == ""
 
 
-def test_an_empty_event_log_is_refused_and_one_with_a_line_is_shown(tmp_path: Path) -> None:
-    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+def test_an_empty_event_log_is_refused_and_one_with_a_line_is_shown(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     empty, begun = tmp_path / "local-1", tmp_path / "local-2"
     empty.touch()
     begun.write_text('{"Event":"SparkListenerLogStart","Spark Version":"4.0.0"}\n')
     for verb in ("ingest", "show"):
-        done = call(verb, str(empty), **cache)
-        assert done.returncode == 2
+        done = inside(capsys, verb, str(empty))
+        assert done.code == 2
         assert done.stdout == ""
         assert f"{empty}: no event of Spark in it" in done.stderr
         assert "try: Copy it again from spark.eventLog.dir" in done.stderr
     assert not list(tmp_path.glob("cache/**/*.parquet"))
-    shown = call("show", str(begun), "--json", **cache)
-    assert shown.returncode == 0, shown.stderr
+    shown = inside(capsys, "show", str(begun), "--json")
+    assert shown.code == 0, shown.stderr
     codes = {one["code"] for one in json.loads(shown.stdout)["doubts"]}
     assert {"eventlog_no_application_start", "eventlog_no_application_end"} <= codes
     # One of several that is empty does not stop the others.
-    both = call("ingest", str(empty), str(begun), "-o", str(tmp_path / "both"), "--json")
-    assert both.returncode == 0, both.stderr
+    both = inside(capsys, "ingest", str(empty), str(begun), "-o", str(tmp_path / "both"), "--json")
+    assert both.code == 0, both.stderr
     doubts = {one["code"]: one["message"] for one in json.loads(both.stdout)["doubts"]}
     assert doubts["eventlog_empty"] == f"{empty.name}: the event log holds no event"
-
-
-def test_text_goes_to_pipes_without_colour_and_within_80_columns(run_dir: Path) -> None:
-    done = call("show", str(run_dir), NO_COLOR="1")
-    assert done.returncode == 0
-    assert "\x1b" not in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "closure" in done.stdout
-
-
-def test_a_reader_that_goes_away_is_no_error(run_dir: Path) -> None:
-    command = f"{sys.executable} -m pyrometer show {run_dir} | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
-    assert done.stderr == ""
 
 
 def test_units_read_as_people_write_them() -> None:
