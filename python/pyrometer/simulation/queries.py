@@ -95,9 +95,9 @@ FROM chained ORDER BY number, place
 EXECUTORS = """
 WITH steps AS (
   SELECT executor_id, launch_wall_ns AS t, 1 AS d FROM tasks
-    WHERE app_index = $1 AND finish_wall_ns IS NOT NULL
+    WHERE app_index = $1 AND finish_wall_ns IS NOT NULL AND reason IS DISTINCT FROM 'Resubmitted'
   UNION ALL SELECT executor_id, finish_wall_ns, -1 FROM tasks
-    WHERE app_index = $1 AND launch_wall_ns IS NOT NULL),
+    WHERE app_index = $1 AND launch_wall_ns IS NOT NULL AND reason IS DISTINCT FROM 'Resubmitted'),
 ran AS (
   SELECT executor_id, max(n) AS at_once FROM (
     SELECT executor_id, sum(d) OVER (PARTITION BY executor_id ORDER BY t, d) AS n FROM steps)

@@ -1,9 +1,8 @@
-"""Event logs that others recorded: what the reader makes of them equals a straightforward count."""
+"""Event logs of real applications: what the reader makes of them equals a straightforward count."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,49 +10,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.support.eventlog_count import MAXIMA, METRICS, Count, count, plain_lines
+from tests.support.eventlogs import every_log, name_of, parts_of
 
 from pyrometer import _core
-
-CORPUS = os.environ.get("PYROMETER_CORPUS")
-
-
-def logs() -> list[Path]:
-    """Every log of the corpus: rolling folders as one, other files each."""
-    if not CORPUS:
-        return []
-    found = []
-    for path in sorted((Path(CORPUS) / "eventlogs").rglob("*")):
-        rolled = path.parent.name.startswith("eventlog_v2_")
-        if path.name.startswith("eventlog_v2_") or (path.is_file() and not rolled):
-            found.append(path)
-    return found
-
-
-LOGS = logs()
-
-
-def files(log: Path) -> list[Path]:
-    """Files of a log in reading order."""
-    if log.is_file():
-        return [log]
-    parts = [p for p in log.iterdir() if p.name.startswith("events_")]
-    return sorted(parts, key=lambda part: int(part.name.split("_")[1]))
-
-
-def test_the_corpus_is_there() -> None:
-    if not CORPUS:
-        pytest.skip("PYROMETER_CORPUS is not set: the tests of 22 recorded event logs are left out")
-    assert LOGS, f"no event log in {CORPUS}/eventlogs"
 
 
 def _table(out: Path, name: str) -> Any:
     return pq.read_table(out / f"{name}.parquet")
 
 
-@pytest.mark.parametrize("log", LOGS, ids=lambda p: f"{p.parent.name}/{p.name}")
+@pytest.mark.parametrize("log", every_log(), ids=name_of)
 def test_a_recorded_log_is_counted_right(log: Path, tmp_path: Path) -> None:
     report = json.loads(_core.ingest_eventlogs([str(log)], str(tmp_path)))
-    lines = [line for part in files(log) for line in plain_lines(part.read_bytes())]
+    lines = [line for part in parts_of(log) for line in plain_lines(part.read_bytes())]
     naive = count(lines)
     stats = report["stats"]
     assert stats["lines_count"] - stats["blank_lines_count"] == naive.lines

@@ -1,48 +1,19 @@
-"""Real event logs of other people: every one is shown, and its totals are a naive count's."""
+"""Event logs of real applications: every one is shown, and its totals are a naive count's."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import zstandard
+from tests.support.eventlog_count import plain_lines
+from tests.support.eventlogs import RECORDED, every_log, name_of, parts_of
 
 from pyrometer.store import Run, ingest_eventlogs
 from pyrometer.summary.summary import summary
 
-CORPUS = os.environ.get("PYROMETER_CORPUS")
-pytestmark = pytest.mark.skipif(
-    not CORPUS, reason="PYROMETER_CORPUS is unset: no corpus of event logs on this machine"
-)
 MS = 1_000_000
-
-
-def logs() -> list[Path]:
-    if not CORPUS:
-        return []
-    return sorted(Path(CORPUS, "eventlogs").glob("*/*"))
-
-
-def lines(log: Path) -> Iterator[bytes]:
-    files = sorted(log.iterdir()) if log.is_dir() else [log]
-    for path in files:
-        if path.name.startswith("appstatus"):
-            continue
-        data = path.read_bytes()
-        if data[:4] == b"\x28\xb5\x2f\xfd":
-            reader = zstandard.ZstdDecompressor().stream_reader(
-                io.BytesIO(data), read_across_frames=True
-            )
-            data = reader.read()
-        elif data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        yield from data.splitlines()
 
 
 def naive(log: Path) -> dict[str, Any]:
@@ -51,7 +22,8 @@ def naive(log: Path) -> dict[str, Any]:
         ("tasks", "run", "cpu", "gc", "input", "records", "written", "lost", "stages", "duration"),
         0,
     )
-    for line in lines(log):
+    lines = (line for part in parts_of(log) for line in plain_lines(part.read_bytes()))
+    for line in lines:
         try:
             event = json.loads(line)
         except ValueError:
@@ -87,7 +59,7 @@ def naive(log: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("log", logs(), ids=lambda p: p.name)
+@pytest.mark.parametrize("log", every_log(), ids=name_of)
 def test_totals_equal_a_naive_count(log: Path, tmp_path: Path) -> None:
     ingest_eventlogs([log], tmp_path)
     with Run.open(tmp_path) as run:
@@ -105,18 +77,22 @@ def test_totals_equal_a_naive_count(log: Path, tmp_path: Path) -> None:
     }
     assert (totals["executor_cpu_time_ns"] or 0) == expected["cpu"]
     assert made.failed.totals["tasks_count"] == expected["lost"]
-    assert sum(s.tasks_count for s in made.stages) == expected["tasks"] or len(made.stages) >= 5000
+    assert sum(s.tasks_count for s in made.stages) == expected["tasks"]
     assert made.verdict.endswith(".")
     view = made.ledger.slot_view
-    assert view.total_ns is None or view.closure_ratio is not None
+    assert view.total_ns
+    # Times that contradict one another (an event of another year) leave it open, and that is told.
+    closes = abs(view.closure_ratio or 0) < 0.01
+    assert closes == ("ledger_open" not in {doubt.code for doubt in made.doubts})
+    assert closes or log.name == "eventlog_3nodes_12cores_exec_removed"
 
 
 def test_an_event_log_is_shown_directly_and_ingested_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    log = next(p for p in logs() if p.name.startswith("nds_q88"))
+    log = RECORDED / "scan-4.3.0.zstd"
     for _ in range(2):
         with Run.open(log) as run:
-            assert summary(run).totals["tasks_count"] == 4896
+            assert summary(run).totals["tasks_count"] == naive(log)["tasks"] > 5
     assert len(list((tmp_path / "pyrometer" / "eventlogs").iterdir())) == 1

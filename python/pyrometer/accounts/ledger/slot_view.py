@@ -61,7 +61,8 @@ def slots(scope: Scope) -> Slots | None:
 
 # Deltas at an instant: slots, fresh (slots of executors that have not yet launched a task), run
 # (attempts under way), active (stages), planned and pending (their tasks in all, and not yet
-# launched), inside (the window).
+# launched), inside (the window). The second end of an attempt whose output was lost (again) puts
+# its task back, and ran no time.
 _SWEEP = """
 WITH life AS (
   SELECT app_index, coalesce(start_wall_ns, first_event_wall_ns) AS born,
@@ -77,11 +78,12 @@ places AS (
   FROM executors e JOIN life l USING (app_index) WHERE e.cores_count > 0),
 work AS (
   SELECT t.app_index, t.stage_id, t.stage_attempt, t.speculative, t.status,
-    t.launch_wall_ns AS since, coalesce(t.finish_wall_ns, l.gone) AS until
+    t.launch_wall_ns AS since, coalesce(t.finish_wall_ns, l.gone) AS until,
+    t.reason IS NOT DISTINCT FROM 'Resubmitted' AS again
   FROM tasks t JOIN life l USING (app_index) WHERE t.launch_wall_ns IS NOT NULL),
 counted AS (
   SELECT app_index, stage_id, stage_attempt,
-    count(*) FILTER (NOT speculative) AS launches,
+    count(*) FILTER (NOT speculative AND NOT again) AS launches,
     count(*) FILTER (NOT speculative AND status IN ('failed', 'killed')) AS returned
   FROM work GROUP BY ALL),
 staged AS (
@@ -98,8 +100,8 @@ deltas(app_index, t, slots, fresh, run, active, planned, pending, inside) AS (
   UNION ALL SELECT app_index, greatest(since, least(coalesce(used, until), until)),
     0, -n, 0, 0, 0, 0, 0 FROM places
   UNION ALL SELECT app_index, since, 0, 0, 1, 0, 0, CASE WHEN speculative THEN 0 ELSE -1 END, 0
-    FROM work
-  UNION ALL SELECT app_index, until, 0, 0, -1, 0, 0, 0, 0 FROM work
+    FROM work WHERE NOT again
+  UNION ALL SELECT app_index, until, 0, 0, -1, 0, 0, 0, 0 FROM work WHERE NOT again
   UNION ALL SELECT w.app_index, least(w.until, s.until), 0, 0, 0, 0, 0, 1, 0
     FROM work w JOIN staged s USING (app_index, stage_id, stage_attempt)
     WHERE NOT w.speculative AND w.status IN ('failed', 'killed')

@@ -46,6 +46,7 @@ def define_tasks(scope: Scope) -> None:
     )
 
 
+# An attempt whose output was lost ends a second time (Resubmitted): the first is its time.
 # inner: the part of the deserialisation that lies inside the span, which begins before it ends.
 _TASKS = """
 WITH known AS (
@@ -56,7 +57,8 @@ WITH known AS (
     coalesce(t.executor_deserialize_time_ns, 0) AS deserialize,
     coalesce(t.result_serialization_time_ns, 0) AS serialize,
     t.shuffle_fetch_wait_time_ns AS fetch_wait
-  FROM run_tasks t LEFT JOIN apps a USING (app_index) WHERE t.launch_wall_ns IS NOT NULL),
+  FROM run_tasks t LEFT JOIN apps a USING (app_index) WHERE t.launch_wall_ns IS NOT NULL
+    AND t.reason IS DISTINCT FROM 'Resubmitted'),
 cut AS (
   SELECT t.*, CASE WHEN t.until_wall_ns <= t.launch_wall_ns THEN 1.0
       ELSE sum(greatest(0, least(t.until_wall_ns, w.end_wall_ns)
