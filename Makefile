@@ -12,12 +12,14 @@ JVM_MODULES := plugin workloads
 JARS := $(JVM_MODULES:%=$(BUNDLED)/pyrometer-%.jar)
 WEB_TESTS := $(shell find web/test -name '*.test.mjs' 2>/dev/null)
 # Two at a time: most of a Spark test is one thread that starts a JVM. A module or class stays together.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --durations=15 --durations-min=1
+# Tests that start no process of ours: every room's, in minutes.
+FAST := tests/unit tests/property tests/golden python
 export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo test test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -83,7 +85,13 @@ $(VENV)/.installed: $(VENV)/.native $(BUNDLED)/pyro-probe $(JARS) tools/install_
 demo: setup ## Generate the data, run parquet-scan, print the summary and the path of report.html
 	@$(BIN)/pyrometer run parquet-scan
 
-test: setup-test test-rust test-jvm test-python test-web ## Set everything up and run the tests (at most 25 minutes on two cores)
+test: setup-test test-rust test-jvm test-python test-web ## Set everything up and run the tests (at most 15 minutes on two cores)
+
+test-fast: setup test-web ## The tests of every room that start no Spark, and the command line once (at most 3 minutes)
+	$(PYTEST) -m "not slow" $(FAST) tests/integration/cli
+
+test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing
+	sh tools/hide_optional_tools.sh $(PYTEST) -m "not slow and not spark"
 
 test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones
 	$(PYTEST)

@@ -11,8 +11,6 @@ __all__ = ["__version__", "errors", "measure", "repeat"]
 
 def __getattr__(name: str) -> Any:
     """Import the Python API when it is first used: values need none of what it needs."""
-    if name == "errors":
-        return import_module("pyrometer.core.errors")
     if name == "measure":
         return import_module("pyrometer.orchestrator.live").measure
     if name == "repeat":
