@@ -145,7 +145,7 @@ class TestBucketJoin(WorkloadContract):
         specifications = self.specifications()
         assert {spec.levels["workload.codegen"] for spec in specifications} >= {"whole", "none"}
         for spec in specifications:
-            self.run_once(spark, cache, spec)
+            self.set_up(spark, cache, spec)
             frame = spark.sql(bucket_join.QUERY)
             level = spec.levels["workload.codegen"]
             plan = executed_plan(frame)
