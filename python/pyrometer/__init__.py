@@ -11,10 +11,8 @@ __all__ = ["__version__", "errors", "measure", "repeat"]
 
 def __getattr__(name: str) -> Any:
     """Import the Python API when it is first used: values need none of what it needs."""
-    if name == "measure":
-        return import_module("pyrometer.orchestrator.live").measure
-    if name == "repeat":
-        return import_module("pyrometer.orchestrator.repeat").repeat
+    if name in ("measure", "repeat"):
+        return getattr(import_module("pyrometer.orchestrator.session"), name)
     if name == "errors":
         return import_module("pyrometer.core.errors")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,8 +19,7 @@ from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.corun.page import write_corun
 from pyrometer.experiments.folder import is_experiment, read_plan
 from pyrometer.experiments.judge.page import write_experiment
-from pyrometer.orchestrator.live import measure
-from pyrometer.orchestrator.repeat import repeat
+from pyrometer.orchestrator.session import measure, repeat
 from pyrometer.report.page import write_run_report
 
 USAGE = "%%pyrometer [-n NAME] [-i ITERATIONS] [-w WARMUP] [-s SESSION] [-o DIR]"
@@ -45,11 +44,10 @@ def load_ipython_extension(ipython: Any) -> None:
 def measure_cell(ipython: Any, line: str, cell: str) -> object:
     """Run a cell, measured, and show the summary.
 
-    Without options it runs once, under :func:`~pyrometer.orchestrator.live.measure`. With a name,
-    or a number of iterations, it is a workload: :func:`~pyrometer.orchestrator.repeat.repeat` runs
-    it again and again in
-    the same variables, and its value must repeat. The measurement is left in the variable
-    ``measured``.
+    Without options it runs once, under :func:`~pyrometer.orchestrator.session.measure`. With a
+    name, or a number of iterations, it is a workload:
+    :func:`~pyrometer.orchestrator.session.repeat` runs it again and again in the same variables,
+    and its value must repeat. The measurement is left in the variable ``measured``.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ def characterise(
 
 def _run(name: str, settings: list[str], scale: str, iterations: int, output: Path | None) -> Path:
     from pyrometer.cli.run import make_trial
-    from pyrometer.orchestrator import pipeline
+    from pyrometer.orchestrator import run as orchestrator
     from pyrometer.terminal.console import Progress
     from pyrometer.workloads import registry
 
@@ -169,7 +169,7 @@ def _run(name: str, settings: list[str], scale: str, iterations: int, output: Pa
     # Warm-up is what is looked for: every iteration is kept, none is left out beforehand.
     trial = make_trial([name], False, settings, iterations, "0", "light", scale, output)
     with Progress(trial) as progress:
-        outcome = pipeline.run(trial, progress)
+        outcome = orchestrator.run(trial, progress)
     manifest = outcome.record.manifest
     if manifest.state != "finished":
         raise WorkloadError(

@@ -15,7 +15,7 @@ from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
     from pyrometer.core.doubt import Doubt
-    from pyrometer.orchestrator.pipeline import Outcome
+    from pyrometer.orchestrator.run import Outcome
     from pyrometer.trial.trial import Trial
 
 
@@ -116,7 +116,7 @@ class _Watching(common.Progress):
 
     def exited(self, record: Any, ending: Any) -> None:
         """Keep it."""
-        from pyrometer.orchestrator.pipeline import Outcome
+        from pyrometer.orchestrator.run import Outcome
 
         self.outcome = Outcome(record, ending, None)
 
@@ -131,7 +131,7 @@ def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
     CommandExit
         With that code; its cause is what failed on our side.
     """
-    from pyrometer.orchestrator import pipeline
+    from pyrometer.orchestrator import run as orchestrator
 
     failed: BaseException | None = None
     outcome: Outcome | None = None
@@ -140,7 +140,7 @@ def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
         trial = make()
         watching = _Watching(trial)
         with watching:
-            outcome = pipeline.run(trial, watching, report=report)
+            outcome = orchestrator.run(trial, watching, report=report)
         summarise(outcome)
     except (Exception, KeyboardInterrupt) as error:
         failed = error

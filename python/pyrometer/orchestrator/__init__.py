@@ -1,1 +1,1 @@
-"""Every loop over stages: run, measure, ingest, analyse, report."""
+"""The loops over stages: prepare, observe, ingest, summarise, report; one module for each start."""

@@ -27,6 +27,8 @@ from typing import Any
 from pyrometer.workloads.values import Mismatch
 
 Row = Sequence[Any]
+PLAIN = (bool, int, float, Decimal, str, bytes, date)
+"""Types of values that can be compared."""
 
 
 def differences(
@@ -269,3 +271,32 @@ def _canonical(value: Any) -> str:
     if isinstance(value, Iterable):
         return "(" + ",".join(map(_canonical, value)) + ")"
     raise TypeError(f"a {type(value).__name__} in a result has no canonical form")
+
+
+def result_rows(value: object) -> list[tuple[Any, ...]] | None:
+    """Rows that a result consists of; ``None`` if there is none, or none that can be compared.
+
+    Examples
+    --------
+    >>> result_rows([("a", 1), ("b", 2)])
+    [('a', 1), ('b', 2)]
+    >>> result_rows(7)
+    [(7,)]
+    >>> result_rows(object())
+    """
+    many = value if isinstance(value, (list, tuple)) else [value]
+    rows = [tuple(one) if isinstance(one, (list, tuple)) else (one,) for one in many]
+    return rows if value is not None and all(map(_is_plain, rows)) else None
+
+
+def unlike(first: Sequence[Row], rows: Sequence[Row]) -> Mismatch | None:
+    """Find where a result differs from the first, if it does; rows may come in any order."""
+    return None if checksum(rows) == checksum(first) else differences(first, rows)
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return value is None or isinstance(value, PLAIN)

@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from pyrometer.orchestrator.repeat import result_rows, unlike
+from pyrometer.workloads.results import result_rows, unlike
 
 
 @pytest.mark.parametrize(

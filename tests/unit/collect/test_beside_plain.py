@@ -13,14 +13,14 @@ import pytest
 from pyrometer.cli.probe import seconds
 from pyrometer.collect.attach import hotspot
 from pyrometer.collect.attach.hotspot import Jvm
-from pyrometer.collect.attach.observe import (
+from pyrometer.collect.attach.polled_tasks import PolledTasks, Span, named_tasks, write_spans
+from pyrometer.collect.attach.spark_jvm import (
     closed_name,
     configured_log,
     local_folder,
     open_log,
     part_of,
 )
-from pyrometer.collect.attach.polled_tasks import PolledTasks, Span, named_tasks, write_spans
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.orchestrator.attach import probe
 

@@ -10,8 +10,8 @@ import pytest
 from pyrometer.cli.run import make_trial
 from pyrometer.collect.probes import os as probes_os
 from pyrometer.collect.probes.os import Capability, OsProbe
+from pyrometer.collect.probes.selection import probes_of
 from pyrometer.core.errors import UsageError
-from pyrometer.orchestrator.pipeline import probes_of
 from pyrometer.store.paths import RunPaths
 
 

@@ -21,10 +21,10 @@ from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import make_run_dir, new_manifest
 from pyrometer.collect.launch.treatment import Applied
-from pyrometer.collect.probes import make_probes
 from pyrometer.collect.probes.base import Needs, Probe, Problem, check_all, merge_needs
 from pyrometer.collect.probes.plugin import read_last, records
 from pyrometer.collect.probes.profile import parse_profile
+from pyrometer.collect.probes.selection import make_probes
 from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import CapabilityError, CommandNotFoundError, UsageError
 from pyrometer.store.manifest import Overlay
@@ -257,7 +257,7 @@ class Broken(Probe):
 
 
 def test_all_problems_are_reported_at_once() -> None:
-    from pyrometer.orchestrator.pipeline import require
+    from pyrometer.collect.probes.selection import require
 
     probes = [Broken("one"), Probe(), Broken("two")]
     assert len(check_all(probes)) == 2

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from tests.support.pyroscope import Fake, fake_pyroscope
 
+from pyrometer.collect.probes.selection import probes_of
 from pyrometer.core.errors import UsageError
-from pyrometer.orchestrator.pipeline import probes_of
 from pyrometer.push.delivery import Patience
 from pyrometer.push.options import from_environment, make_server, read_settings
 from pyrometer.push.server import Answer, Reply, Server, message, parse_url

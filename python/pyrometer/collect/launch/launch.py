@@ -98,6 +98,21 @@ class Launch:
     layout: Layout = field(default_factory=Layout)
 
 
+def launch_of(trial: Trial, needs: Needs, paths: RunPaths, progress: Progress) -> Launch:
+    """Decide how a trial is launched: a command, or a workload, whose data is made if need be.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        What is asked for is wrong, or something needed is missing here.
+    """
+    if trial.name is None:
+        return launch_command(trial, needs, paths)
+    if is_workload_command(trial.name):
+        return launch_workload_command(trial, needs, paths)
+    return launch_workload(trial, needs, paths, progress)
+
+
 def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     """Decide how the user's command is started.
 

@@ -11,16 +11,18 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from pyrometer import __version__
+from pyrometer.collect.host.card import this_host
+from pyrometer.collect.probes.base import Probe
 from pyrometer.collect.probes.plugin import records
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt, Severity
-from pyrometer.core.errors import UsageError
+from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.store.manifest import (
     Host,
     Manifest,
@@ -193,6 +195,36 @@ def _copy(source: Path, target: Path) -> None:
 
 
 HOME = Path("pyrometer-runs")
+
+
+def new_record(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Record:
+    """Make the run directory of a trial, and the manifest that it begins with.
+
+    Raises
+    ------
+    UsageError
+        If the directory exists and is not empty, or cannot be written.
+    """
+    names = [probe.name for probe in probes]
+    return Record(make_run_dir(trial), new_manifest(trial, this_host(), names, notes))
+
+
+@contextlib.contextmanager
+def opened(trial: Trial, probes: Sequence[Probe], notes: list[Doubt]) -> Iterator[Record]:
+    """Make a record; its directory goes away again if nothing could be measured in it.
+
+    Raises
+    ------
+    UsageError
+        If the directory exists and is not empty, or cannot be written.
+    """
+    record = new_record(trial, probes, notes)
+    try:
+        yield record
+    except (PyrometerError, KeyboardInterrupt):
+        if not record.launched:
+            shutil.rmtree(record.paths.root, ignore_errors=True)
+        raise
 
 
 def make_run_dir(trial: Trial) -> RunPaths:

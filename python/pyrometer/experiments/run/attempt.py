@@ -17,7 +17,7 @@ from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import Status
-from pyrometer.orchestrator import pipeline
+from pyrometer.orchestrator import run as orchestrator
 from pyrometer.statistics.warmup import Shape, detect
 from pyrometer.store import Run
 from pyrometer.store.manifest import Manifest, Result, read_manifest
@@ -207,7 +207,7 @@ def make(trial: Trial, watch: Watch) -> Attempt:
     """Launch a trial in fresh processes, measured as ``pyrometer run`` measures it."""
     killed = _kernel_kills()
     try:
-        outcome = pipeline.run(trial, watch, report=False)
+        outcome = orchestrator.run(trial, watch, report=False)
     except PyrometerError as error:
         return Attempt("failed", reason=error.message)
     kills = None if killed is None else (_kernel_kills() or 0) - killed

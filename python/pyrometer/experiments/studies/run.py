@@ -29,7 +29,7 @@ from pyrometer.experiments.studies.judge import (
     report,
 )
 from pyrometer.experiments.studies.plan import Study, StudyExperiment, StudyRun
-from pyrometer.orchestrator import pipeline
+from pyrometer.orchestrator import run as orchestrator
 from pyrometer.store import Run
 from pyrometer.store.manifest import Manifest, read_manifest
 from pyrometer.trial.factors import parse_treatment
@@ -293,7 +293,7 @@ def _made(
         if root is None:
             trial = replace(order.trial, run_dir=_free(order.trial.run_dir))
             with watch(trial) as watching:
-                outcome = pipeline.run(trial, watching)
+                outcome = orchestrator.run(trial, watching)
             root, manifest = outcome.record.paths.root, outcome.record.manifest
             if manifest.state != "finished":
                 update = {"reason": manifest.ending, "run_dir": str(root)}

@@ -1,0 +1,169 @@
+"""A Spark session that runs already: a listener logs its events, the OS probe watches its JVM."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import Any
+
+from pyrometer.collect.launch.record import Record, results
+from pyrometer.collect.probes.base import Probe
+from pyrometer.collect.probes.logs import EventLogProbe
+from pyrometer.collect.probes.os import OsProbe
+from pyrometer.core.errors import CapabilityError
+from pyrometer.workloads.runner import ITERATION_PROPERTY, WARMUP_PROPERTY
+
+DRAIN_MS = 30_000
+"""How long events may be on their way to the listener."""
+
+LOGGING = {
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+    "spark.eventLog.overwrite": "true",
+    "spark.eventLog.logStageExecutorMetrics": "true",
+}
+"""Settings of the listener, in its own copy of the session's."""
+
+SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
+
+
+def standing_events(context: Any) -> list[dict[str, Any]]:
+    """Say what a session is, in Spark's own events: those that were sent before we came."""
+    scala = context._jsc.sc()
+    now = int(time.time() * 1000)
+    properties = {
+        key: "*********(redacted)" if SECRET.search(key) else value
+        for key, value in context.getConf().getAll()
+    }
+    events: list[dict[str, Any]] = [
+        {"Event": "SparkListenerLogStart", "Spark Version": context.version},
+        {
+            "Event": "SparkListenerApplicationStart",
+            "App Name": context.appName,
+            "App ID": context.applicationId,
+            "Timestamp": int(scala.startTime()),
+            "User": context.sparkUser(),
+        },
+        {
+            "Event": "SparkListenerEnvironmentUpdate",
+            "JVM Information": {},
+            "Spark Properties": properties,
+            "System Properties": {},
+            "Classpath Entries": {},
+        },
+    ]
+    executors = scala.statusStore().executorList(True)
+    for position in range(executors.size()):
+        executor = executors.apply(position)
+        cores = int(executor.totalCores())
+        if cores:
+            events.append(
+                {
+                    "Event": "SparkListenerExecutorAdded",
+                    "Timestamp": now,
+                    "Executor ID": str(executor.id()),
+                    "Executor Info": {
+                        "Host": str(executor.hostPort()).rpartition(":")[0],
+                        "Total Cores": cores,
+                        "Log Urls": {},
+                    },
+                }
+            )
+    return events
+
+
+def classic_context(spark: Any) -> Any:
+    """Give the SparkContext of a session or a context.
+
+    Raises
+    ------
+    CapabilityError
+        If it has no JVM of its own.
+    """
+    # A Connect session has no sparkContext: asking for it raises. A stopped one has no JVM.
+    try:
+        context = getattr(spark, "sparkContext", spark)
+        if context._jsc is not None:
+            return context
+    except Exception:  # noqa: S110 - whatever it is, it is no classic session
+        pass
+    raise CapabilityError(
+        "this session has no JVM of its own here (Spark Connect, or it was stopped)",
+        "use a classic SparkSession, or `pyrometer run` where the server is started",
+    )
+
+
+class SessionProbes:
+    """What is observed of a session; :meth:`start` and :meth:`stop` never disturb its jobs.
+
+    Parameters
+    ----------
+    context : SparkContext
+        Of the session.
+    os_probe : bool
+        Whether the OS probe watches its processes.
+    """
+
+    def __init__(self, context: Any, os_probe: bool) -> None:
+        self.event_log = EventLogProbe()
+        self.os = OsProbe() if os_probe else None
+        self._context = context
+        self._listener: Any = None
+
+    @property
+    def probes(self) -> list[Probe]:
+        """The probes, in the order of the manifest."""
+        return [self.event_log, *([self.os] if self.os else [])]
+
+    def start(self, record: Record) -> None:
+        """Add the listener, and start the OS probe."""
+        self._add_listener(record)
+        if self.os is not None:
+            for problem in self.os.check():
+                record.doubt("probe_missing", f"Probe {problem.probe}: {problem.reason}.")
+            name = str(self._context._jvm.org.apache.spark.util.Utils.getProcessName())
+            self.os.start(record.paths, int(name.partition("@")[0]))
+
+    def mark(self, iteration: str | None, warmup: str | None) -> None:
+        """Have the jobs that this thread starts carry the number of their iteration."""
+        self._context.setLocalProperty(ITERATION_PROPERTY, iteration)
+        self._context.setLocalProperty(WARMUP_PROPERTY, warmup)
+
+    def stop(self, record: Record) -> None:
+        """Take the listener away, stop the OS probe, and write down what they delivered."""
+        try:
+            scala = self._context._jsc.sc()
+            # Events are delivered in the background: the last tasks' may still be on their way.
+            scala.listenerBus().waitUntilEmpty(DRAIN_MS)
+            scala.removeSparkListener(self._listener)
+            self._listener.stop()
+        except Exception as error:
+            # The block may have stopped the session: what was logged up to then is there.
+            record.doubt("probe_degraded", f"The listener could not be closed: {str(error)[:300]}")
+        if self.os is not None:
+            self.os.stop()
+        record.manifest.probes = [probe.report(record.paths) for probe in self.probes]
+        record.manifest.results = results(record.paths.iterations)
+
+    def _add_listener(self, record: Record) -> None:
+        # A rolling log of two files: what the session was when we came, then what it does.
+        context = self._context
+        log = record.paths.eventlog / f"eventlog_v2_{context.applicationId}"
+        log.mkdir()
+        first = log / f"events_1_{context.applicationId}"
+        lines = "".join(json.dumps(event) + "\n" for event in standing_events(context))
+        first.write_text(lines, encoding="utf-8")
+        jvm, scala = context._jvm, context._jsc.sc()
+        conf = scala.getConf()
+        for key, value in LOGGING.items():
+            conf.set(key, value)
+        self._listener = jvm.org.apache.spark.scheduler.EventLoggingListener(
+            f"events_2_{context.applicationId}",
+            jvm.scala.Option.apply(None),
+            jvm.java.net.URI(log.resolve().as_uri()),
+            conf,
+            scala.hadoopConfiguration(),
+        )
+        self._listener.start()
+        scala.addSparkListener(self._listener)

@@ -1,0 +1,113 @@
+"""Which probes a trial has, and whether this host lets them work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyrometer.collect.probes.base import Probe, Problem, check_all
+from pyrometer.collect.probes.logs import EventLogProbe, GcProbe, JitProbe
+from pyrometer.collect.probes.os import OsProbe
+from pyrometer.collect.probes.plugin import PluginProbe
+from pyrometer.collect.probes.profile import PYTHON_PERIOD, Profile, parse_profile
+from pyrometer.collect.probes.push import PushProbe
+from pyrometer.collect.probes.python_workers import PythonProbe
+from pyrometer.collect.probes.stacks import StacksProbe
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.schema import doubt
+from pyrometer.trial.trial import Trial
+from pyrometer.workloads import registry
+
+LIGHT_TIER = "T1"
+"""Tier of the OS probe where no stacks are asked for."""
+
+CLOSE_HZ = 100.0
+"""Passes per second of the OS probe where it is the only one."""
+
+
+def probes_of(trial: Trial) -> list[Probe]:
+    """Make the probes of a trial's profile: of a workload without Spark, those of the system.
+
+    Raises
+    ------
+    UsageError
+        If profiles are to be sent, and none are made.
+    """
+    profile = parse_profile(trial.profile)
+    probes = make_probes(profile, trial.tier)
+    if trial.push is not None:
+        probes.append(push_probe(trial.push, profile))
+    if trial.name is not None and registry.get(trial.name).engine == "process":
+        return [_process_probe(trial, profile)]
+    return list(probes)
+
+
+def make_probes(profile: Profile, tier: str | None = None) -> list[Probe]:
+    """Make the probes of a profile; `tier` is that of probe ``os``.
+
+    Default: it is the best one, and without stacks the one that costs threads nothing by itself:
+    the scheduler's events (T0) are some tenths of a microsecond at every switch.
+
+    The agent is always there: it carries the overlay.
+    """
+    every: dict[str, Probe] = {
+        "eventlog": EventLogProbe(),
+        "plugin": PluginProbe(),
+        "gc": GcProbe(),
+        "jit": JitProbe(),
+        "os": OsProbe(tier=tier or (None if profile.stack_events else LIGHT_TIER)),
+        "stacks": StacksProbe(profile.stack_events),
+        "python": PythonProbe(profile.python_period or PYTHON_PERIOD),
+    }
+    chosen = [every[name] for name in profile.probes]
+    if "plugin" not in profile.probes:
+        chosen.append(PluginProbe(records=False))
+    return chosen
+
+
+def _process_probe(trial: Trial, profile: Profile) -> Probe:
+    """Make the OS probe; with stacks asked for it looks closer, at what processes say, too."""
+    assert trial.name is not None
+    if "stacks" not in profile.probes:
+        return OsProbe(tier=trial.tier)
+    workload = registry.get(trial.name)
+    chosen = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
+    spec = registry.resolve(trial.name, chosen, trial.scale)
+    return OsProbe(CLOSE_HZ, annotation=workload.annotation(spec), tier=trial.tier)
+
+
+def push_probe(url: str, profile: Profile) -> Probe:
+    """Make the probe that sends profiles.
+
+    Raises
+    ------
+    UsageError
+        If the profile samples no stacks, or the address is none.
+    """
+    if "stacks" not in profile.probes:
+        raise UsageError(
+            f"--push: profile {profile.name} samples no stacks", "--profile full or --profile cpu"
+        )
+    return PushProbe(url)
+
+
+def require(probes: Sequence[Probe]) -> list[Doubt]:
+    """Check all probes on this host; what only degrades one comes back as doubts.
+
+    Raises
+    ------
+    CapabilityError
+        If a probe can deliver nothing, with every problem of every probe.
+    """
+    problems = check_all(probes)
+    if any(problem.fatal for problem in problems):
+        raise CapabilityError(
+            "\n".join(f"probe {p.probe}: {p.reason}" for p in problems),
+            "; ".join(dict.fromkeys(p.remedy for p in problems)),
+        )
+    return [_degraded(problem) for problem in problems]
+
+
+def _degraded(problem: Problem) -> Doubt:
+    made = doubt("probe_degraded", f"Probe {problem.probe}: {problem.reason}.")
+    return made.model_copy(update={"remedy": problem.remedy})

@@ -1,0 +1,51 @@
+"""From raw streams to tables, summary and report: what follows every measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyrometer.collect.launch.observe import Watch
+from pyrometer.collect.launch.record import Record
+
+if TYPE_CHECKING:
+    from pyrometer.summary.schema import Summary
+
+
+def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
+    """Make tables, summary and report; a step that fails becomes a doubt."""
+    # Imported here: beside the application their half CPU-second would be taken from it.
+    from pyrometer.accounts.window import open_scope
+    from pyrometer.pages.page import write_page
+    from pyrometer.report.page import page_data
+    from pyrometer.store import Run, write_rows
+    from pyrometer.store.ingest import ingest_run
+    from pyrometer.summary.summary import ledger_tables, summarise
+
+    made = None
+    try:
+        with _step("ingest", record, watch):
+            ingest_run(record.paths.root)
+        with Run.open(record.paths.root) as opened:
+            with _step("summary", record, watch):
+                scope = open_scope(opened, None)
+                made = summarise(scope)
+                for table, rows in ledger_tables(made).items():
+                    write_rows(record.paths.tables, table, rows)
+            if report:
+                with _step("report", record, watch):
+                    write_page(page_data(scope, made), record.paths.report)
+    except Exception as error:
+        name = record.manifest.phases[-1].name
+        record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
+        watch.note(f"{name} failed: {error}")
+    record.save()
+    return made
+
+
+@contextmanager
+def _step(name: str, record: Record, watch: Watch) -> Iterator[None]:
+    watch.phase(name)
+    with record.phase(name):
+        yield
