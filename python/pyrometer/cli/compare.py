@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pyrometer.cli.against import SeveralAgainst
-from pyrometer.cli.common import parse_margin
+from pyrometer.cli.shared.against import SeveralAgainst
+from pyrometer.cli.shared.margin import parse_margin
 from pyrometer.compare.terminal import show
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human

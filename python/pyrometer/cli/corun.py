@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli.experiment_file import (
+from pyrometer.cli.shared.experiment_file import (
     FolderOption,
     GuardOption,
     IterationsOption,
@@ -95,7 +95,8 @@ def corun(
     Every iteration that counts runs under load of the others from its start to its end. It is an
     experiment: ``pyrometer experiment resume`` goes on with it after a crash.
     """
-    from pyrometer.cli.experiment import carry, forecast_of, show_plan
+    from pyrometer.cli.experiment import carry, show_plan
+    from pyrometer.cli.shared.forecasts import forecast_of
     from pyrometer.corun import terminal
     from pyrometer.corun.page import write_corun
     from pyrometer.experiments.folder import is_experiment

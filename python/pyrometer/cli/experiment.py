@@ -14,7 +14,6 @@ from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 if TYPE_CHECKING:
     from pyrometer.experiments.folder import Plan
-    from pyrometer.experiments.judge.forecast import Forecast
     from pyrometer.experiments.judge.schema import ExperimentReport
 
 
@@ -224,6 +223,8 @@ def run(
         raise UsageError(
             "--fail-if needs a baseline in the experiment file", "baseline: {FACTOR: LEVEL}"
         )
+    from pyrometer.cli.shared.forecasts import forecast_of
+
     found = forecast_of(made, pilot)
     begin(root, made)
     terminal.plan(err(), made, found, brief=True)
@@ -272,7 +273,7 @@ app.command(epilog=EXAMPLES, no_args_is_help=True)(calibrate)
 
 def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentReport:
     """Read an experiment's folder and compare its treatments."""
-    from pyrometer.cli.common import parse_margin
+    from pyrometer.cli.shared.margin import parse_margin
     from pyrometer.experiments.folder import read_plan
     from pyrometer.experiments.journal import read_journal
     from pyrometer.experiments.judge.analysis import experiment_report
@@ -287,6 +288,7 @@ def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentRe
 
 def show_plan(made: Plan, pilots: list[Path], *, as_json: bool) -> None:
     """Show what would be run, and what is to be expected of it."""
+    from pyrometer.cli.shared.forecasts import forecast_of
     from pyrometer.experiments.judge import terminal
 
     found = forecast_of(made, pilots)
@@ -299,22 +301,6 @@ def show_plan(made: Plan, pilots: list[Path], *, as_json: bool) -> None:
                 "forecast": found.model_dump(mode="json"),
             }
         )
-
-
-def forecast_of(made: Plan, pilots: list[Path]) -> Forecast:
-    """Forecast an experiment from pilots, else from what ran here."""
-    from pyrometer.experiments.history.stored_runs import past_of
-    from pyrometer.experiments.judge.forecast import forecast
-
-    n = len(made.treatments)
-    return forecast(
-        past_of(made, pilots),
-        trials=len(made.trials),
-        blocks=made.blocks,
-        comparisons=n - 1 if made.baseline else n * (n - 1) // 2,
-        margin=made.margin,
-        kind=made.kind,
-    )
 
 
 def _go_on(root: Path, *, retry: bool, **out: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.against import AgainstOption, SeveralAgainst, print_difference
+from pyrometer.cli.shared.against import AgainstOption, SeveralAgainst, print_difference
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
 

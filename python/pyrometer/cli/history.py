@@ -68,7 +68,7 @@ def history(
     Exit code: 1 if --fail-if says so: a change to a level that is surely slower, by more than the
     limit, and was not undone since.
     """
-    from pyrometer.cli.common import parse_margin
+    from pyrometer.cli.shared.margin import parse_margin
     from pyrometer.collect.launch.record import HOME
     from pyrometer.experiments.history import history as analysis
     from pyrometer.experiments.history.history import write_csv, write_history

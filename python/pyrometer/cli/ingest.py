@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pyrometer.cli.common import print_ingested
+from pyrometer.cli.shared.ingested import print_ingested
 from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.experiment_file import (
+from pyrometer.cli.shared.experiment_file import (
     FolderOption,
     GuardOption,
     IterationsOption,
@@ -88,7 +88,7 @@ def layout(
     resumes, shows and compares it.
     """
     from pyrometer.cli.experiment import carry
-    from pyrometer.cli.experiment_file import begin_written, check_new
+    from pyrometer.cli.shared.experiment_file import begin_written, check_new
     from pyrometer.experiments.folder import is_experiment
     from pyrometer.experiments.judge.files import keep_layouts
     from pyrometer.experiments.judge.page import write_experiment
@@ -126,7 +126,7 @@ def _file(
     keys: dict[str, object],
 ) -> str:
     """Lay the workload out on this machine, as the text of an experiment file."""
-    from pyrometer.cli.experiment_file import setting
+    from pyrometer.cli.shared.experiment_file import setting
     from pyrometer.experiments.plan.source import experiment_text
     from pyrometer.experiments.run.planned import host_facts
     from pyrometer.layouts.plan import HEAP_SHARE, SLOT_HEAP, default_placements, layouts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pyrometer.cli.against import SeveralAgainst
+from pyrometer.cli.shared.against import SeveralAgainst
 from pyrometer.cli.show import WindowOption
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human

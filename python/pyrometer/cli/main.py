@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from pyrometer import __version__
-from pyrometer.cli.common import CommandExit
+from pyrometer.cli.shared.endings import CommandExit
 from pyrometer.core.errors import PyrometerError
 from pyrometer.terminal import console
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pyrometer.cli.common import CommandExit
+from pyrometer.cli.shared.endings import CommandExit
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal import console as common
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.cli.experiment_file import (
+from pyrometer.cli.shared.experiment_file import (
     FolderOption,
     GuardOption,
     IterationsOption,
@@ -113,7 +113,7 @@ def _begin(
     keys: dict[str, object],
 ) -> None:
     """Write the experiment's file beside its folder, and plan it."""
-    from pyrometer.cli.experiment_file import begin_written, check_new, setting
+    from pyrometer.cli.shared.experiment_file import begin_written, check_new, setting
     from pyrometer.scaling.plan import default_levels, level_number, scaling_file
 
     check_new(root, "scale")

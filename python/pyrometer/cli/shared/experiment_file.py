@@ -98,7 +98,7 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
     UsageError
         If it cannot be planned; its file does not stay.
     """
-    from pyrometer.cli.experiment import forecast_of
+    from pyrometer.cli.shared.forecasts import forecast_of
     from pyrometer.experiments.judge import terminal
     from pyrometer.experiments.run.loop import begin
     from pyrometer.experiments.run.planned import plan_of

@@ -1,0 +1,19 @@
+"""How a verb ends when the exit code is the observed command's."""
+
+from __future__ import annotations
+
+
+class CommandExit(Exception):  # noqa: N818
+    """Ends Pyrometer with the exit code of the command that it ran.
+
+    Its cause, if it has one, is what went wrong on our side meanwhile: that is printed.
+
+    Parameters
+    ----------
+    code : int
+        The exit code.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
