@@ -1,0 +1,56 @@
+"""Tutorials do what they say: every command runs, and its output has the lines that they show."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support import console
+from tests.support.cli import environment
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+SLOW: set[str] = set()
+"""Tutorials of more than a minute on two cores."""
+
+
+def runs(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str]:
+    """Run a command as a shell would; what it printed comes without what Spark logs."""
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem in SLOW)) for p in PAGES],
+)
+def test_each_command_runs_and_prints_what_the_page_shows(page, tmp_path):
+    apps = tmp_path / "apps"
+    shutil.copytree(ROOT / "examples" / "apps", apps)
+    env = environment(
+        COLUMNS="80",
+        PATH=f"{Path(sys.executable).parent}:{environment()['PATH']}",
+        PYROMETER_CACHE=str(tmp_path / "cache"),
+    )
+    steps = console.steps(page.read_text())
+    assert any(step.shown for step in steps), "it shows no output"
+    for step in steps:
+        code, output = runs(step.command, apps, env)
+        assert code == 0, f"$ {step.command}\n{output}"
+        for line in step.shown:
+            assert console.shows(output, line), f"$ {step.command}\nno {line!r} in\n{output}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_that_a_page_quotes_is_in_the_file_that_it_names(page):
+    for language in ("python", "sql", "yaml"):
+        for more, text in console.blocks(page.read_text(), language):
+            title = more.removeprefix('title="').removesuffix('"')
+            assert text in (ROOT / "examples" / "apps" / title).read_text(), title
