@@ -19,7 +19,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs bless lock wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs docs-pages docs-site bless lock wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -120,6 +120,7 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/python tools/generate_categories.py --check
 	$(BIN)/python tools/generate_file_schemas.py --check
 	$(BIN)/python tools/generate_workloads.py --check
+	$(BIN)/python tools/generate_cli.py --check
 	$(BIN)/python tools/build_bpf.py --check-sources
 	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
@@ -133,17 +134,29 @@ bench: setup-test ## Figures beside peers and the cost of measuring (long; on a 
 	$(BIN)/python -m benchmarks
 	mvn -q -B -ntp -f jvm/plugin/pom.xml -Pbench test-compile exec:exec
 
-docs: setup ## Regenerate reference pages
+docs: setup docs-pages docs-site ## Regenerate reference pages and build the site into site/
+
+docs-pages: setup
 	$(BIN)/python tools/generate_schema.py
 	$(BIN)/python tools/generate_categories.py
 	$(BIN)/python tools/generate_file_schemas.py
 	$(BIN)/python tools/generate_workloads.py
+	$(BIN)/python tools/generate_cli.py
+
+docs-site: $(VENV)-docs/.installed
+	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build -q --clean --strict
+	@$(PYTHON) tools/check_site.py
+
+$(VENV)-docs/.installed: $(VENV)/.requirements requirements/docs.txt
+	@test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
+	@VIRTUAL_ENV=$(VENV)-docs $(UV) pip install -q --require-hashes -r requirements/docs.txt
+	@touch $@
 
 bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden
 
 lock: $(VENV)/.requirements ## Renew the lock files (hashes, no index addresses)
-	for f in dev spark35 uv; do $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
+	for f in dev spark35 uv docs; do $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
 	cargo update --workspace -q
 
 wheel: setup ## Build the wheel into dist/
