@@ -19,7 +19,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs docs-pages docs-site bless lock wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs docs-pages docs-site bless lock wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -151,6 +151,9 @@ $(VENV)-docs/.installed: $(VENV)/.requirements requirements/docs.txt
 	@test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
 	@VIRTUAL_ENV=$(VENV)-docs $(UV) pip install -q --require-hashes -r requirements/docs.txt
 	@touch $@
+
+examples: setup ## Run everything in examples/ again (as root, ten minutes on a quiet machine)
+	$(BIN)/python tools/make_examples.py
 
 bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden

@@ -12,13 +12,18 @@ from tests.support import console
 from tests.support.cli import environment
 
 ROOT = Path(__file__).parents[3]
+APPS = ROOT / "examples" / "apps"
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-SLOW: set[str] = set()
-"""Tutorials of more than a minute on two cores."""
+SLOW = {
+    "how-many-cores-how-much-memory",
+    "is-b-faster-than-a",
+    "what-changed-since-yesterday",
+}
+"""Tutorials of some minutes each on two cores."""
 
 
 def runs(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str]:
-    """Run a command as a shell would; what it printed comes without what Spark logs."""
+    """Run a command in a shell: its exit code, and what it printed."""
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
@@ -32,8 +37,11 @@ def runs(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str]:
     [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem in SLOW)) for p in PAGES],
 )
 def test_each_command_runs_and_prints_what_the_page_shows(page, tmp_path):
-    apps = tmp_path / "apps"
-    shutil.copytree(ROOT / "examples" / "apps", apps)
+    apps = tmp_path / "examples" / "apps"
+    apps.mkdir(parents=True)
+    for file in (path for path in APPS.iterdir() if path.is_file()):
+        shutil.copy(file, apps)
+    shutil.copytree(APPS.parent / "nightly", apps.parent / "nightly")
     env = environment(
         COLUMNS="80",
         PATH=f"{Path(sys.executable).parent}:{environment()['PATH']}",
@@ -53,4 +61,4 @@ def test_code_that_a_page_quotes_is_in_the_file_that_it_names(page):
     for language in ("python", "sql", "yaml"):
         for more, text in console.blocks(page.read_text(), language):
             title = more.removeprefix('title="').removesuffix('"')
-            assert text in (ROOT / "examples" / "apps" / title).read_text(), title
+            assert text in (APPS / title).read_text(), title
