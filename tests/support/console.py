@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _DRAWN = re.compile("[\u2500-\u259f]+")
-_NUMBER = re.compile(r"[\[(]?[<>≥≤~−+-]?\d[\d.,:-]*(e[+-]?\d+)?%?[\]),;:.]*")
+_NUMBER = re.compile(r"[\[(]?[<>≥≤~−+-]?\d[\d.,:-]*(e[+-]?\d+)?[%×]?[\]),;:.]*")
 _RANGE = re.compile(r"(?<=[\d%]) … (?=[−+]?\d)")
 _MARKS = "[]()±–−.,;:"
 _UNITS = {
