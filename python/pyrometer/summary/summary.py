@@ -7,6 +7,9 @@ One sentence for a newcomer: where the time went, with numbers, and nothing with
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from functools import cache
 from statistics import median
 from typing import Any
 
@@ -33,11 +36,13 @@ from pyrometer.attribution.operators import (
     too_large_to_compile,
 )
 from pyrometer.attribution.plan_match import unnumbered
-from pyrometer.attribution.python_workers import asked, python, with_python, with_workers
+from pyrometer.attribution.python_workers import python, with_python, with_workers
 from pyrometer.attribution.samples import attribution
 from pyrometer.core import schema, units
 from pyrometer.core.doubt import Doubt
 from pyrometer.store import Run
+from pyrometer.summary import rules
+from pyrometer.summary.rule import Rule
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import windows
@@ -195,12 +200,6 @@ def _short(text: str) -> str:
     return text if len(text) <= 70 else text[:69] + "…"
 
 
-_FEW_SAMPLES = 100
-_OPEN_LEDGER = 0.05
-_PYTHON_SEEN = 0.8
-_PYTHON_WORTH_NS = 500_000_000
-
-
 def summary(run: Run, window: str | None = None) -> Summary:
     """Account for one window of a run.
 
@@ -266,33 +265,22 @@ def summarise(scope: Scope) -> Summary:
     return made
 
 
+@cache
+def every_rule() -> tuple[Rule, ...]:
+    """Find the rules: ``RULE`` of each module of the folder, in the order of their names.
+
+    Examples
+    --------
+    >>> [rule.code for rule in every_rule()][:2]
+    ['ledger_open', 'python_unseen']
+    """
+    names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
+    return tuple(importlib.import_module(f"{rules.__name__}.{name}").RULE for name in names)
+
+
 def analysis_doubts(scope: Scope, made: Summary) -> list[Doubt]:
     """Doubts that only the analysis can raise."""
-    found = []
-    view = made.ledger.slot_view
-    if view.total_ns is None and scope.has("tasks"):
-        found.append(schema.doubt("slots_unknown", view.reason or ""))
-    if view.closure_ratio is not None and abs(view.closure_ratio) > _OPEN_LEDGER:
-        share = units.percent(view.closure_ratio, signed=True)
-        found.append(schema.doubt("ledger_open", f"slot view, {view.window}: closure {share}"))
-    core = made.ledger.core_view
-    if core.closure_ratio is not None and abs(core.closure_ratio) > _OPEN_LEDGER:
-        share = units.percent(core.closure_ratio, signed=True)
-        found.append(schema.doubt("ledger_open", f"core view, {core.window}: closure {share}"))
-    samples = sum(o.samples_count for o in made.operators)
-    if scope.has("samples") and made.account is None and samples < _FEW_SAMPLES:
-        message = f"{samples} CPU samples of operators in window {scope.window.name}"
-        found.append(schema.doubt("samples_few", message))
-    workers = made.python
-    if (
-        asked(scope)
-        and (workers.counted_ns or 0) > _PYTHON_WORTH_NS
-        and (workers.seen_ratio or 0) < _PYTHON_SEEN
-    ):
-        share = units.percent(workers.seen_ratio or 0)
-        counted = units.duration(workers.counted_ns)
-        message = f"stacks show {share} of the {counted} of CPU that Python processes used"
-        found.append(schema.doubt("python_unseen", message))
+    found = [doubt for rule in every_rule() for doubt in rule.doubts(scope, made)]
     found += extended_stack_doubts(made.extended_stacks)
     if not scope.has("spans") and not scope.has("os_series"):
         found.append(schema.doubt("event_log_only", "no plugin and no probe ran"))

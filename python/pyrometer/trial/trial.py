@@ -86,7 +86,7 @@ class Trial:
         """Short name for people and folders: the workload, or what the command starts."""
         if self.name:
             path = Path(self.name)
-            if path.suffix not in (".sql", ".yaml", ".yml"):
+            if path.suffix not in (".sql", ".py", ".yaml", ".yml"):
                 return self.name if self.name == path.name else path.absolute().name
             return path.absolute().parent.name if path.stem == "workload" else path.stem
         for word in self.command[1:]:

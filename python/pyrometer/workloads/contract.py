@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import abc
 import importlib
+import importlib.util
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyrometer.core.errors import PyrometerError, UsageError
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 
 SCALE_NAMES = ("test", "default", "seed")
+PYTHON_SUFFIX = ".py"
 
 GROUPS = {
     "catalogue": "Programs that are bound by something known",
@@ -170,16 +174,16 @@ class Workload(abc.ABC):
 
 
 def load(entry: str) -> Workload:
-    """Instantiate the workload at ``module:class``.
+    """Instantiate the workload at ``module:class``, or at ``/path/of/file.py:class``.
 
     Raises
     ------
     UsageError
         If it cannot be imported or is no workload.
     """
-    module_name, _, attribute = entry.partition(":")
+    module_name, _, attribute = entry.rpartition(":")
     try:
-        workload = getattr(importlib.import_module(module_name), attribute)()
+        workload = getattr(_module(module_name), attribute)()
     except PyrometerError:
         raise
     except Exception as error:
@@ -193,6 +197,52 @@ def load(entry: str) -> Workload:
             "derive the class from pyrometer.workloads.contract.Workload",
         )
     return workload
+
+
+def _module(name: str) -> ModuleType:
+    """Import a module by its name, or by the absolute path of its file, which is its name then."""
+    if not name.endswith(PYTHON_SUFFIX):
+        return importlib.import_module(name)
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, name)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{name} is no file of Python")
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules[name])
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def in_file(path: Path) -> Workload:
+    """Instantiate the one workload that a file of Python defines.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be imported, or defines none or several.
+    """
+    name = str(path.absolute())
+    try:
+        module = _module(name)
+    except Exception as error:
+        raise UsageError(
+            f"{path} cannot be imported: {type(error).__name__}: {error}",
+            "it may import only the standard library and pyspark at its top",
+        ) from error
+    found = [
+        key
+        for key, one in vars(module).items()
+        if isinstance(one, type) and issubclass(one, Workload) and one.__module__ == name
+    ]
+    if len(found) != 1:
+        raise UsageError(
+            f"{path} defines {len(found)} workloads: {', '.join(found) or 'none'}",
+            "one class, derived from pyrometer.workloads.contract.Workload",
+        )
+    return load(f"{name}:{found[0]}")
 
 
 def prepared_to_json(prepared: Prepared) -> dict[str, Any]:

@@ -75,10 +75,14 @@ class Probe:
     Attributes
     ----------
     name : str
-        ``eventlog``, ``plugin``, ``gc``, ``stacks``, ``python`` or ``os``.
+        As in the manifest: ``eventlog``, ``plugin``, ``gc``, ``stacks``, ``python``, ``os``.
+    profiles : tuple of str
+        Profiles that have it (``off``, ``light``, ``full``) because its module lies in this folder;
+        empty for probes that :mod:`pyrometer.collect.probes.selection` chooses by their events.
     """
 
     name: str = ""
+    profiles: tuple[str, ...] = ()
 
     def asked(self) -> str:
         """Exact events and periods, as printed and stored."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Sequence
+from functools import cache
 
+from pyrometer.collect import probes as folder
 from pyrometer.collect.probes.base import Probe, Problem, check_all
 from pyrometer.collect.probes.logs import EventLogProbe, GcProbe, JitProbe
 from pyrometer.collect.probes.os import OsProbe
 from pyrometer.collect.probes.plugin import PluginProbe
-from pyrometer.collect.probes.profile import PYTHON_PERIOD, Profile, parse_profile
+from pyrometer.collect.probes.profile import NAMED, PYTHON_PERIOD, Profile, parse_profile
 from pyrometer.collect.probes.push import PushProbe
 from pyrometer.collect.probes.python_workers import PythonProbe
 from pyrometer.collect.probes.stacks import StacksProbe
@@ -62,7 +66,24 @@ def make_probes(profile: Profile, tier: str | None = None) -> list[Probe]:
     chosen = [every[name] for name in profile.probes]
     if "plugin" not in profile.probes:
         chosen.append(PluginProbe(records=False))
-    return chosen
+    named = profile.name if profile.name in NAMED else "light"
+    return [*chosen, *(kind() for kind in _found() if named in kind.profiles)]
+
+
+@cache
+def _found() -> tuple[type[Probe], ...]:
+    """Find the probes that say themselves which profiles have them, in the order of modules."""
+    names = sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
+    modules = [importlib.import_module(f"{folder.__name__}.{name}") for name in names]
+    return tuple(
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and issubclass(kind, Probe)
+        and kind.__module__ == module.__name__
+        and kind.profiles
+    )
 
 
 def _process_probe(trial: Trial, profile: Profile) -> Probe:

@@ -120,7 +120,7 @@ def _absolute(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     made = {key: one for key, one in value.items() if key != "extends"}
     workload = made.get("workload")
     if isinstance(workload, str) and (folder / workload).exists():
-        by_name = Path(workload).suffix in (*SUFFIXES, ".sql") or "/" in workload
+        by_name = Path(workload).suffix in (*SUFFIXES, ".sql", ".py") or "/" in workload
         if by_name:
             made["workload"] = str((folder / workload).absolute())
     return made

@@ -1,7 +1,8 @@
-"""The user's own workloads: files that become one without a line of Python."""
+"""The user's own workloads: a file that is one, without being installed."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyrometer.workloads.custom.paths import yaml_path
@@ -11,10 +12,11 @@ if TYPE_CHECKING:
 
 
 SQL_SUFFIX = ".sql"
+PYTHON_SUFFIX = ".py"
 
 
 def workload(name: str) -> Workload | None:
-    """Workload that a path is: a SQL file, a ``workload.yaml``, or a folder with one.
+    """Workload that a path is: a SQL or Python file, a ``workload.yaml``, or a folder with one.
 
     Raises
     ------
@@ -25,6 +27,10 @@ def workload(name: str) -> Workload | None:
         from pyrometer.workloads.custom.sql_file import SqlFile
 
         return SqlFile(name)
+    if name.endswith(PYTHON_SUFFIX) and Path(name).is_file():
+        from pyrometer.workloads.contract import in_file
+
+        return in_file(Path(name))
     if yaml_path(name) is None:
         return None
     from pyrometer.workloads.custom import workload_file, yaml

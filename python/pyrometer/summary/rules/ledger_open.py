@@ -1,0 +1,28 @@
+"""Rule: accounts that do not add up to the time there was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.summary.rule import Rule
+from pyrometer.summary.schema import Summary
+from pyrometer.window.scope import Scope
+
+_OPEN = 0.05
+
+
+def _check(scope: Scope, summary: Summary) -> Iterator[str]:
+    for name, view in (("slot", summary.ledger.slot_view), ("core", summary.ledger.core_view)):
+        if view.closure_ratio is not None and abs(view.closure_ratio) > _OPEN:
+            share = units.percent(view.closure_ratio, signed=True)
+            yield f"{name} view, {view.window}: closure {share}"
+
+
+RULE = Rule(
+    code="ledger_open",
+    severity="warning",
+    meaning="The rows of the ledger add up to clearly more or less than the time there was.",
+    remedy="The checks below the ledger say which sources disagree.",
+    check=_check,
+)

@@ -1,0 +1,38 @@
+"""Rule: CPU of Python processes that no stack of theirs shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.attribution.python_workers import asked
+from pyrometer.core import units
+from pyrometer.summary.rule import Rule
+from pyrometer.summary.schema import Summary
+from pyrometer.window.scope import Scope
+
+_SEEN = 0.8
+_WORTH_NS = 500_000_000
+
+
+def _check(scope: Scope, summary: Summary) -> Iterator[str]:
+    workers = summary.python
+    counted, seen = workers.counted_ns or 0, workers.seen_ratio or 0
+    if asked(scope) and counted > _WORTH_NS and seen < _SEEN:
+        yield (
+            f"stacks show {units.percent(seen)} of the {units.duration(workers.counted_ns)} of CPU"
+            " that Python processes used"
+        )
+
+
+RULE = Rule(
+    code="python_unseen",
+    severity="warning",
+    meaning=("Python processes used much more CPU than their stacks show: some were not sampled."),
+    remedy=(
+        "Workers must inherit PYTHONPATH from the launch: not with python -E or -I, nor "
+        "in executors that a cluster manager starts elsewhere; there put "
+        "pyrometer/injected on it (spark.executorEnv.PYTHONPATH), and "
+        "PYROMETER_PYTHON_DIR."
+    ),
+    check=_check,
+)

@@ -1,0 +1,102 @@
+"""The pages that tell how to add a workload, a probe, a rule: one file each, and it works."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.cli import environment, pyrometer
+
+import pyrometer as package
+
+ROOT = Path(__file__).resolve().parents[3]
+HOW_TO = ROOT / "docs" / "how-to"
+LOGS = ROOT / "tests" / "fixtures" / "eventlog"
+FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```\n", re.DOTALL)
+
+
+def write_file(page: str, folder: Path) -> Path:
+    """Write the one file of a page."""
+    files = FILE.findall((HOW_TO / page).read_text(encoding="utf-8"))
+    assert len(files) == 1, f"{page} adds one file"
+    name, text = files[0]
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The Python sources as in a fresh clone, with what is built linked beside them."""
+    source = Path(package.__file__).parent
+    copy = tmp_path / "python" / "pyrometer"
+    built = shutil.ignore_patterns("__pycache__", "_bundled", "*.so", "*.tmp")
+    shutil.copytree(source, copy, ignore=built)
+    for one in [source / "_bundled", *source.glob("*.so")]:
+        (copy / one.name).symlink_to(one)
+    (tmp_path / "schema").symlink_to(ROOT / "schema")
+    return copy
+
+
+def test_a_rule_is_one_file(checkout: Path, tmp_path: Path) -> None:
+    write_file("add-a-rule.md", checkout / "summary" / "rules")
+    log = LOGS / "whole.zstd.log"
+    assert log.is_file()
+    env = environment(PYTHONPATH=str(checkout.parent))
+    with_rule = pyrometer("show", log, "--json", cwd=tmp_path, env=env)
+    assert with_rule.code == 0, with_rule.stderr
+    doubts = {one["code"]: one for one in with_rule.json["doubts"]}
+    assert doubts["window_short"]["severity"] == "info"
+    assert doubts["window_short"]["message"].startswith("window application lasts ")
+    without = pyrometer("show", log, "--json", cwd=tmp_path).json["doubts"]
+    assert [one for one in with_rule.json["doubts"] if one["code"] != "window_short"] == without
+
+
+def test_a_probe_is_one_file(checkout: Path, tmp_path: Path) -> None:
+    write_file("add-a-probe.md", checkout / "collect" / "probes")
+    env = environment(PYTHONPATH=str(checkout.parent))
+    words = ("run", "--profile", "light", "--no-report", "-o", "run", "--", "sleep", "0.2")
+    done = pyrometer(*words, cwd=tmp_path, env=env)
+    assert done.code == 0, done.stderr
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    entry = next(one for one in manifest["probes"] if one["name"] == "network")
+    assert entry["got"].endswith(" interface(s)")
+    counts = json.loads((tmp_path / "run" / "raw" / "network.json").read_text())
+    assert counts
+    assert all(one["received_bytes"] >= 0 for one in counts.values())
+
+
+def test_a_workload_is_one_file(tmp_path: Path) -> None:
+    write_file("add-a-workload.md", tmp_path)
+    env = environment(PYROMETER_CACHE=str(tmp_path / "cache"))
+    shown = pyrometer("workloads", "show", "sum_integers.py", "--json", cwd=tmp_path, env=env)
+    assert shown.code == 0, shown.stderr
+    words = ("workloads", "prepare", "sum_integers.py", "--scale", "test", "--json")
+    made = pyrometer(*words, cwd=tmp_path, env=env)
+    assert made.code == 0, made.stderr
+    assert list((tmp_path / "cache").rglob("part-0.parquet"))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_workload_of_one_file_runs(tmp_path: Path) -> None:
+    write_file("add-a-workload.md", tmp_path)
+    env = environment(PYROMETER_CACHE=str(tmp_path / "cache"))
+    words = ("run", "sum_integers.py", "--scale", "test", "--iterations", "1", "--set")
+    done = pyrometer(
+        *words, "code=python", "--profile", "light", "--json", "-o", "run", cwd=tmp_path, env=env
+    )
+    assert done.code == 0, done.stderr
+    assert done.json["state"] == "finished"
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert [one["status"] for one in manifest["results"] if not one["warmup"]] == ["ok"]
+
+
+def test_a_file_without_a_workload_says_so(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("x = 1\n")
+    done = pyrometer("run", "empty.py", cwd=tmp_path)
+    assert done.code == 2
+    assert "empty.py defines 0 workloads: none" in done.stderr
