@@ -48,8 +48,8 @@ def run(
         list[str],
         typer.Argument(
             metavar="NAME | FILE | -- COMMAND…",
-            help="A built-in workload, a SQL or Python file, workload.yaml, or after -- a command as"
-            " you would type it.",
+            help="A built-in workload, a SQL or Python file, workload.yaml, or after -- a command"
+            " as you would type it.",
             show_default=False,
         ),
     ],
