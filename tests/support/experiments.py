@@ -103,15 +103,15 @@ class Machine:
         self.effect = effect
         self.at = -1
 
-    def hands(self) -> Actions:
+    def actions(self) -> Actions:
         """What simulates instead of touching the machine."""
         idle = Look(0.0, [0] * 10, 0, 0.0, {})
         return Actions(
-            make=self.make,
-            canaries=self.canaries,
-            before=lambda guard, say: Surroundings(),
-            look=lambda: idle,
-            after=lambda first, guard, swap: Surroundings(),
+            run_trial=self.make,
+            measure_canaries=self.canaries,
+            wait_for_calm=lambda guard, say: Surroundings(),
+            read_counters=lambda: idle,
+            judge_others=lambda first, guard, swap: Surroundings(),
         )
 
     def canaries(self) -> Canaries:

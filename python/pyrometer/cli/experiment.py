@@ -84,7 +84,10 @@ def calibrate(
                         "near": knob.near,
                         "why": knob.why,
                         "baseline": knob.baseline,
-                        "trials": [vars(one) for one in knob.trials],
+                        "trials": [
+                            {"left": one.available, "ratio": one.ratio, "told": one.memory}
+                            for one in knob.trials
+                        ],
                     }
                     for knob in knobs
                 ],

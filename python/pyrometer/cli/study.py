@@ -93,21 +93,23 @@ def run(
     Exit code: 1 if a run failed or could not be made; whether values agree does not change it.
     """
     from pyrometer.experiments.judge.screen import ExperimentScreen
-    from pyrometer.experiments.studies import run as campaign
     from pyrometer.experiments.studies.page import write_study
     from pyrometer.experiments.studies.plan import read_study, study_file
-    from pyrometer.experiments.studies.run import check_experiments, make_experiments
+    from pyrometer.experiments.studies.run import (
+        check_experiments,
+        plan_runs,
+        run_experiments,
+        run_study,
+    )
     from pyrometer.terminal.console import Progress
 
     found = read_study(name)
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
-    wanted = campaign.orders(
-        found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting)
-    )
+    wanted = plan_runs(found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting))
     check_experiments(found, study_file(name), only=tuple(only), scale=scale)
-    made = campaign.run_study(
+    made = run_study(
         Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
-        experiments=lambda stopped: make_experiments(
+        experiments=lambda stopped: run_experiments(
             found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
             stopped=stopped, screen=ExperimentScreen,
         ),

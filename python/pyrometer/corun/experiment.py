@@ -66,8 +66,8 @@ def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -
             left_out.append(LeftOutTreatment(name=name, reason=error.message))
     treatments = [treatment for found in made.values() for treatment, _ in found]
     if not any(its.beside or its.neighbour for one in treatments if (its := one.company)):
-        told = "; ".join(f"{one.name}: {one.reason}" for one in left_out)
-        raise CapabilityError(f"nothing can run together here: {told}")
+        reasons = "; ".join(f"{one.name}: {one.reason}" for one in left_out)
+        raise CapabilityError(f"nothing can run together here: {reasons}")
     if experiment.blocks * len(treatments) > MOST_TRIALS:
         raise UsageError(f"{experiment.blocks * len(treatments)} trials: at most {MOST_TRIALS}")
     seed = seed_of(experiment) if experiment.seed is None else experiment.seed

@@ -79,7 +79,7 @@ def probe(
     if annotation is not None:
         reasons = [os_probe.read_annotation(pid)[1] for pid in pids]
         if all(reasons):
-            # A child may have it: that is told at the end.
+            # A child may have it: that is known at the end.
             watch.note(f"not in process {pids[0]} itself: {reasons[0]}")
     with opened(running_trial(pids, "probe", run_dir), [os_probe], notes) as record:
         reason = observe_running(record, [os_probe], pids, seconds, tick)

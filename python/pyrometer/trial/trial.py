@@ -44,12 +44,12 @@ class Trial:
     turns : tuple of (mapping, tuple of int)
         Treatments that take turns in one JVM: levels of each on top of `treatment`, and the
         positions of its iterations.
-    meeting : (str, int, int) or None
-        Folder in which it meets the trials that run at once with it; its side; how many they are.
+    barrier : (str, int, int) or None
+        Where it waits for trials that run in parallel: a folder, its position, how many they are.
     overlap : (float, float) or None
         How those that meet overlap: seconds after which this one, and the last one, begins what is
         measured, all of it under load of the others. ``None``: their iterations are in step.
-    beside : tuple of str
+    co_running : tuple of str
         Workloads that run at once with it, for the record.
     """
 
@@ -66,9 +66,9 @@ class Trial:
     timeout_s: float | None = None
     canaries: bool = False
     turns: tuple[tuple[Mapping[str, str], tuple[int, ...]], ...] = ()
-    meeting: tuple[str, int, int] | None = None
+    barrier: tuple[str, int, int] | None = None
     overlap: tuple[float, float] | None = None
-    beside: tuple[str, ...] = ()
+    co_running: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if bool(self.name) == bool(self.command):

@@ -29,17 +29,17 @@ class Barrier:
     ----------
     folder : Path
         Where files tell who has come.
-    side : int
+    position : int
         Which of them this one is, from 0.
-    sides : int
+    count : int
         How many there are.
     parent : int
         Process that started this one.
     """
 
     folder: Path
-    side: int
-    sides: int = 2
+    position: int
+    count: int = 2
     parent: int = field(default_factory=os.getppid)
 
     def begin(self, load: Load) -> None:
@@ -68,12 +68,12 @@ class Barrier:
             time.sleep(LOOK_S)
 
     def _come(self, word: str) -> None:
-        (self.folder / f"{word}-{self.side}").touch()
+        (self.folder / f"{word}-{self.position}").touch()
 
     def _all_came(self, word: str) -> bool:
         # Looked at first: who leaves after all have come does not call it off.
         over = (self.folder / "over").exists()
-        if all((self.folder / f"{word}-{side}").exists() for side in range(self.sides)):
+        if all((self.folder / f"{word}-{at}").exists() for at in range(self.count)):
             return True
         if over:
             raise WorkloadError("the other side has ended")

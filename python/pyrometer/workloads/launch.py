@@ -83,7 +83,7 @@ def launch_spec(
     cache_state: str | None = None,
     canary: Sequence[str] = (),
     turns: Sequence[tuple[Mapping[str, str], Sequence[int]]] = (),
-    meeting: Mapping[str, Any] | None = None,
+    barrier: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> LaunchSpec:
     """Resolve a workload, make its data if it is not there, and say how to start it.
@@ -120,7 +120,7 @@ def launch_spec(
     turns : sequence of (mapping, sequence of int)
         Treatments that take turns in one JVM: on top of all else the levels of each (of the
         workload's variants, ``spark.sql.`` settings, ``cache.state``), and its iterations.
-    meeting : mapping, optional
+    barrier : mapping, optional
         Where it meets those that run at once with it: see `pyrometer.workloads.barrier.barrier`.
     progress : Progress
         Told about the making of data.
@@ -174,7 +174,7 @@ def launch_spec(
                 "schema": "pyrometer/workload/1",
                 **made[0].to_json(),
                 "turns": [one.to_json() for one in made] if turns else [],
-                "meeting": meeting,
+                "meeting": barrier,
                 "spark_conf": conf,
                 "iterations": iterations,
                 "warmup": warmups,

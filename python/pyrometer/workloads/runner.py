@@ -77,7 +77,7 @@ class Runner:
         Where starts and ends go.
     canary_command : sequence of str
         What measures the machine before each iteration; empty: nothing does.
-    met : Meeting or None
+    joined : Barrier or None
         Where it meets those that run at once with it.
     """
 
@@ -87,13 +87,13 @@ class Runner:
         turns: Sequence[Turn],
         log: IterationLog,
         canary_command: Sequence[str] = (),
-        met: Barrier | None = None,
+        joined: Barrier | None = None,
     ) -> None:
         self._workload = workload
         self._turns = turns
         self._log = log
         self._canary = canary_command
-        self._met = met
+        self._barrier = joined
 
     def run(self, spark: Any, iterations: int, warmup: int) -> None:
         """Set up, then run `warmup` iterations and `iterations` measured ones, numbered from 0.
@@ -109,14 +109,14 @@ class Runner:
             whose = {number: turn for turn in self._turns for number in turn.positions}
             for number in range(warmup + iterations):
                 turn = whose.get(number, self._turns[0])
-                if self._met is not None and number == warmup:
-                    self._met.begin(lambda: self._load(self._turns[0]))
+                if self._barrier is not None and number == warmup:
+                    self._barrier.begin(lambda: self._load(self._turns[0]))
                 self._iterate(turn, number, warmup=number < warmup)
-            if self._met is not None:
-                self._met.end(lambda: self._load(self._turns[0]))
+            if self._barrier is not None:
+                self._barrier.end(lambda: self._load(self._turns[0]))
         finally:
-            if self._met is not None:
-                self._met.leave()
+            if self._barrier is not None:
+                self._barrier.leave()
             for turn in self._turns:
                 self._workload.teardown(turn.prepared, turn.spec)
 
@@ -128,8 +128,8 @@ class Runner:
         if turn.levels:
             seen["levels"] = dict(turn.levels)
         cache = page_cache.bring(turn.cache_state, turn.files)
-        if self._met is not None:
-            self._met.wait(number)
+        if self._barrier is not None:
+            self._barrier.wait(number)
         self._log.write("start", number, warmup, cache=cache, **seen)
         try:
             result = self._workload.run(spark, turn.prepared, turn.spec)
@@ -203,14 +203,14 @@ def main(arguments: list[str]) -> int:
         value = json.loads(path.read_text(encoding="utf-8"))
         turns = [from_json(one) for one in value.get("turns") or [value]]
         spec, canary_command = turns[0].spec, value.get("canary") or ()
-        met = barrier(value.get("meeting"))
+        joined = barrier(value.get("meeting"))
         conf, iterations, warmup = value["spark_conf"], value["iterations"], value["warmup"]
         workload = load(spec.entry)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, UsageError) as error:
         say(f"no runnable specification in {arguments}: {type(error).__name__}: {error}")
         return EXIT_USAGE
     log = IterationLog(path.with_name(ITERATIONS_FILE))
-    runner = Runner(workload, turns, log, canary_command, met)
+    runner = Runner(workload, turns, log, canary_command, joined)
     spark = None
     try:
         spark = start_session(conf) if workload.engine == "spark" else None

@@ -33,7 +33,7 @@ def a_against_a(tmp_path, capsys, number, kind):
         plan = experiments.plan(["a", "same as a"], BLOCKS, seed, kind)
         begin(root, plan)
         # An hour's drift of a tenth, neighbours alike by 0.4, three outliers in a hundred.
-        carry_out(root, hands=Machine(seed, len(plan.trials)).hands())
+        carry_out(root, actions=Machine(seed, len(plan.trials)).actions())
         found.append(show(root, capsys))
     pairs = [one["comparison"]["pairs"][0] for one in found]
     wrong = sum(pair["verdict"] in ("faster", "slower") for pair in pairs)
@@ -87,6 +87,6 @@ def test_a_planted_null_is_told_as_the_same(tmp_path, capsys):
     plan = experiments.plan(["a", "b"], 20, 3)
     begin(root, plan)
     quiet = Machine(3, len(plan.trials), sd=0.005, drift=0.02, outliers=0)
-    carry_out(root, hands=quiet.hands())
+    carry_out(root, actions=quiet.actions())
     assert show(root, capsys)["comparison"]["pairs"][0]["verdict"] == "same"
     assert ExperimentPaths(root).journal.is_file()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support import needs
 
-from pyrometer.collect.host import bind as bound
+from pyrometer.collect.host import bind
 from pyrometer.collect.host.facts import Machine, read
 from pyrometer.collect.host.placement import Placement, placement, write_java
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
@@ -189,22 +189,22 @@ def test_the_java_of_executors_binds_each_to_its_place(tmp_path: Path) -> None:
 
 def test_who_starts_what_is_bound_never_binds_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read while hardware threads are off, and set again, would hold on for good."""
-    mine, bind = os.sched_getaffinity(0), os.sched_setaffinity
+    mine, set_affinity = os.sched_getaffinity(0), os.sched_setaffinity
 
     def elsewhere(pid: int, cpus: frozenset[int]) -> None:
         assert threading.current_thread() is not threading.main_thread()
-        bind(pid, cpus)
+        set_affinity(pid, cpus)
 
     monkeypatch.setattr(os, "sched_setaffinity", elsewhere)
     one = frozenset({min(mine)})
     says = [sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"]
-    inside = bound.started(one, None, lambda: subprocess.check_output(says, text=True))
+    inside = bind.started(one, None, lambda: subprocess.check_output(says, text=True))
     assert inside.strip() == str(set(one))
-    assert bound.started(None, None, lambda: os.sched_getaffinity(0)) == mine
+    assert bind.started(None, None, lambda: os.sched_getaffinity(0)) == mine
 
 
 def test_memory_is_bound_for_what_is_started_and_not_for_us() -> None:
-    if not bound.supported():
+    if not bind.supported():
         needs.machine_lacks("known numbers of its memory policy calls")
     show = ["cat", "/proc/self/numa_maps"]
 
@@ -212,7 +212,7 @@ def test_memory_is_bound_for_what_is_started_and_not_for_us() -> None:
         return subprocess.run(show, capture_output=True, text=True, check=True).stdout
 
     try:
-        inside = bound.started(None, ("bind", (0,)), shown)
+        inside = bind.started(None, ("bind", (0,)), shown)
     except OSError as error:
         needs.machine_lacks(f"the right to bind memory: {error}")
     if not inside:
@@ -221,11 +221,11 @@ def test_memory_is_bound_for_what_is_started_and_not_for_us() -> None:
     assert policies
     assert set(policies) == {"bind:0"}
     assert " bind:" not in Path("/proc/self/numa_maps").read_text()
-    command = [sys.executable, "-I", bound.__file__, "--memory", "interleave:0", "--", *show]
+    command = [sys.executable, "-I", bind.__file__, "--memory", "interleave:0", "--", *show]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "interleave:0" in done.stdout
     with pytest.raises(OSError, match="set_mempolicy"):
-        bound.started(None, ("bind", (1000,)), shown)
+        bind.started(None, ("bind", (1000,)), shown)
 
 
 def test_what_is_not_there_is_a_capability() -> None:

@@ -54,13 +54,13 @@ def _host(monkeypatch):
     two_cpus(monkeypatch)
 
 
-def hands(seed, sd=0.01):
+def actions(seed, sd=0.01):
     """What simulates trials: blocks drift by tens of per cent, trials differ by one."""
     draw = np.random.default_rng(seed)
     launched = [0]
 
     def one(trial):
-        beside = trial.beside[0] if trial.beside else trial.treatment.get("co.run")
+        beside = trial.co_running[0] if trial.co_running else trial.treatment.get("co.run")
         slower = SLOWER.get((trial.name, beside, "host.cpus" in trial.treatment), 1.0)
         drift = 1 + 0.01 * launched[0]
         seconds = ALONE[trial.name] * slower * drift * math.exp(draw.normal(0, sd))
@@ -71,8 +71,10 @@ def hands(seed, sd=0.01):
         launched[0] += 1
         return [one(trial) for trial in trials]
 
-    calm = Machine(1, 1).hands()
-    return dataclasses.replace(calm, make=lambda t, w: several([t], w)[0], duet=several)
+    calm = Machine(1, 1).actions()
+    return dataclasses.replace(
+        calm, run_trial=lambda t, w: several([t], w)[0], run_parallel=several
+    )
 
 
 def spent(ended):
@@ -103,7 +105,7 @@ def ran(tmp_path, blocks=5, seed=1):
     )
     root = tmp_path / f"corun-{seed}"
     begin(root, corun_plan(parties(members, ["cpu"]), rest, tmp_path))
-    carry_out(root, hands=hands(seed))
+    carry_out(root, actions=actions(seed))
     return root
 
 
@@ -374,8 +376,8 @@ def test_after_a_kill_those_of_a_party_are_made_again_and_nothing_is_left(root, 
     part = tmp_path / "part"
     begin(part, plan)
     (part / "journal.ndjson").write_text("".join(lines[: at + 1]))
-    (part / "trials" / ".meeting-x").mkdir(parents=True)
-    entries = carry_out(part, hands=hands(2))
+    (part / "trials" / ".barrier-x").mkdir(parents=True)
+    entries = carry_out(part, actions=actions(2))
     assert not list((part / "trials").iterdir())
     assert entries.ended.keys() == {one.number for one in plan.trials}
     again = {one.attempt for one in entries.ended.values() if one.trial in together}
@@ -393,12 +395,14 @@ def test_a_workload_of_a_file_is_the_same_twice_and_must_not_change(tmp_path):
     begin(tmp_path / "out", corun_plan(parties(members), rest, tmp_path))
     seconds = Attempt("finished", 1.0, facts=TrialFacts((1.0,), 1.0, 1, "x", "x"))
     calm = dataclasses.replace(
-        Machine(1, 1).hands(), make=lambda t, w: seconds, duet=lambda t, w: [seconds for _ in t]
+        Machine(1, 1).actions(),
+        run_trial=lambda t, w: seconds,
+        run_parallel=lambda t, w: [seconds for _ in t],
     )
-    assert len(carry_out(tmp_path / "out", hands=calm).ended) == 6
+    assert len(carry_out(tmp_path / "out", actions=calm).ended) == 6
     path.write_text("SELECT 2\n")
     with pytest.raises(UsageError, match="has changed since"):
-        carry_out(tmp_path / "out", hands=calm)
+        carry_out(tmp_path / "out", actions=calm)
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_those_of_a_party_are_launched_together_each_as_what_it_is(tmp_path, cpu
         # Who begins first is the load of the other until that begins, too.
         assert by_name["parquet-scan"].overlap == (0.0, 2.5)
         assert by_name["tpch"].overlap == (2.5, 2.5)
-        assert by_name["tpch"].beside == ("parquet-scan",)
+        assert by_name["tpch"].co_running == ("parquet-scan",)
         assert new_manifest(by_name["tpch"], this_host(), [], []).treatment["co.run"] == (
             "parquet-scan"
         )

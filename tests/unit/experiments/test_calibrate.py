@@ -15,8 +15,8 @@ from pyrometer.collect.launch.record import new_manifest
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.plan.source import read_source
 from pyrometer.experiments.run import calibrate as pilot
-from pyrometer.experiments.run.attempt import Attempt, Make
-from pyrometer.experiments.run.calibrate import Knob, Tried, calibrate, calibrated, next_left
+from pyrometer.experiments.run.attempt import Attempt, RunTrial
+from pyrometer.experiments.run.calibrate import Knob, Tried, calibrate, calibrated, next_available
 from pyrometer.store.manifest import write_manifest
 from pyrometer.trial.trial import Trial
 
@@ -44,7 +44,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def application(own: int, files: int, swaps: float = 1.0) -> Make:
+def application(own: int, files: int, swaps: float = 1.0) -> RunTrial:
     """Make trials of an application that takes `own` bytes and reads `files` bytes."""
 
     def make(trial: Trial, watch: Watch) -> Attempt:
@@ -69,11 +69,11 @@ def application(own: int, files: int, swaps: float = 1.0) -> Make:
     return make
 
 
-def searched(file: Path, make: Make) -> dict[str, Knob]:
+def searched(file: Path, run_trial: RunTrial) -> dict[str, Knob]:
     def watching(trial: Trial) -> contextlib.nullcontext[Watch]:
         return contextlib.nullcontext(Silent())
 
-    found = calibrate(file, file.parent / "pilot", watching, lambda text: None, make)
+    found = calibrate(file, file.parent / "pilot", watching, lambda text: None, run_trial)
     return {knob.level: knob for knob in found}
 
 
@@ -120,11 +120,11 @@ def test_one_knob_for_two_ways_to_turn_it_is_refused(file: Path) -> None:
 def test_a_trial_that_runs_out_of_memory_asks_for_more() -> None:
     told = {"anonymous_bytes": 1000, "inactive_file_ratio": 0.0, "of_bytes": 9000}
     tried = [Tried(9000, 0.0, told)]
-    assert next_left("over", tried, 0.1, 9000) == 909
+    assert next_available("over", tried, 0.1, 9000) == 909
     tried.append(Tried(909, None))
-    assert next_left("over", tried, 0.1, 9000) == 1091
+    assert next_available("over", tried, 0.1, 9000) == 1091
     tried.append(Tried(1091, 0.01))
-    assert next_left("over", tried, 0.1, 9000) == 1000
+    assert next_available("over", tried, 0.1, 9000) == 1000
 
 
 def test_what_cannot_be_reached_is_told(file: Path) -> None:

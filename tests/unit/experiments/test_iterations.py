@@ -128,7 +128,7 @@ def series(kinds):
         facts = TrialFacts(counted, seconds, 1, "00", "p", times, start, shape, {"alu_ns": 2.0})
         return Attempt("finished", seconds=seconds, facts=facts)
 
-    return dataclasses.replace(Machine(1, 40).hands(), make=make)
+    return dataclasses.replace(Machine(1, 40).actions(), run_trial=make)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_series_that_never_settle_are_doubted_and_what_counts_is_told(
     plan = experiments.plan(["a", "b"], 4, 2)
     plan.warmup, plan.iterations, plan.canaries = "auto", 4, "iteration"
     begin(root, plan)
-    carry_out(root, hands=series(iter(kinds)))
+    carry_out(root, actions=series(iter(kinds)))
     found = experiment_report(read_plan(root), read_journal(root))
     doubts = [one.message for one in found.doubts if one.code == "not_settled"]
     assert [told in one for one in doubts] == ([True] if told else [])
@@ -166,7 +166,7 @@ def test_a_number_for_warm_up_is_taken_as_it_is(tmp_path):
     plan = experiments.plan(["a", "b"], 4, 2)
     plan.warmup, plan.canaries = 1, "iteration"
     begin(root, plan)
-    carry_out(root, hands=series(iter(["not steady"] * 8)))
+    carry_out(root, actions=series(iter(["not steady"] * 8)))
     found = experiment_report(read_plan(root), read_journal(root))
     assert "not_settled" not in {one.code for one in found.doubts}
 

@@ -52,7 +52,7 @@ def folder(root: Path, *, baseline: str | None = "codec=snappy, tasks=1", evil: 
     times = [cells[names[trial.treatment]] for trial in plan.trials]
     machine = Machine(1, len(times), lambda at: times[at], sd=0.01, drift=0.02, outliers=0)
     begin(root, plan)
-    carry_out(root, hands=machine.hands())
+    carry_out(root, actions=machine.actions())
     return root
 
 
@@ -99,7 +99,7 @@ def test_without_a_baseline_ratios_are_of_the_geometric_mean(tmp_path: Path) -> 
     plan = experiments.plan(["a", "b"], 3, 1)
     plan.baseline = None
     begin(tmp_path / "out", plan)
-    carry_out(tmp_path / "out", hands=Machine(1, 6).hands())
+    carry_out(tmp_path / "out", actions=Machine(1, 6).actions())
     matrix = content(write_experiment(tmp_path / "out"))["plots"]["matrix"]
     ratios = [cell["ratio"] for cell in matrix["cells"] if cell["ratio"]]
     assert math.prod(ratios) == pytest.approx(1)

@@ -45,17 +45,17 @@ def _a_short_look(monkeypatch):
     monkeypatch.setattr(guard, "LOOK_S", 0.02)
 
 
-def simulated(root, seed=1, blocks=4, names=NAMES, effect=None, hands=None, **machine):
+def simulated(root, seed=1, blocks=4, names=NAMES, effect=None, actions=None, **machine):
     plan = experiments.plan(names, blocks, seed)
     begin(root, plan)
-    if hands is None:
+    if actions is None:
         treatment = {one.number: one.treatment for one in plan.trials}
         factors = effect or {}
         made = Machine(
             seed, len(plan.trials), lambda at: factors.get(treatment[at + 1], 1.0), **machine
         )
-        hands = made.hands()
-    return plan, carry_out(root, hands=hands)
+        actions = made.actions()
+    return plan, carry_out(root, actions=actions)
 
 
 def ending(how):
@@ -63,11 +63,11 @@ def ending(how):
     calm = Look(0.0, [0] * 10, 0, 0.0, {})
     count = iter(range(1, 1000))
     return Actions(
-        make=lambda trial, watch: how(trial.run_dir.name, next(count)),
-        canaries=lambda: pytest.fail("not asked for"),
-        before=lambda limits, say: Surroundings(),
-        look=lambda: calm,
-        after=lambda first, limits, swap: Surroundings(),
+        run_trial=lambda trial, watch: how(trial.run_dir.name, next(count)),
+        measure_canaries=lambda: pytest.fail("not asked for"),
+        wait_for_calm=lambda limits, say: Surroundings(),
+        read_counters=lambda: calm,
+        judge_others=lambda first, limits, swap: Surroundings(),
     )
 
 
@@ -133,7 +133,7 @@ def test_a_torn_last_line_is_cut_off_and_its_trial_made_again(tmp_path, cut):
     entries = read_journal(root)
     assert len(entries.ended) == 11
     assert list(entries.open) == [12]
-    again = carry_out(root, hands=Machine(1, 12).hands())
+    again = carry_out(root, actions=Machine(1, 12).actions())
     assert sorted(again.ended) == list(range(1, 13))
     assert again.ended[12].attempt == 2
     assert again.ended[12].folder.endswith(".2")
@@ -155,7 +155,7 @@ def test_an_experiment_of_another_machine_is_not_resumed(tmp_path):
     plan.machine = {"cpu_model": "Z80", "cpus_count": 1}
     begin(root, plan)
     with pytest.raises(UsageError, match=r"another machine .Z80, 1 CPUs"):
-        carry_out(root, hands=Machine(1, 2).hands())
+        carry_out(root, actions=Machine(1, 2).actions())
 
 
 def test_a_workload_that_changed_is_not_resumed(tmp_path):
@@ -164,7 +164,7 @@ def test_a_workload_that_changed_is_not_resumed(tmp_path):
     workload = tmp_path / "workload.yaml"
     workload.write_text(workload.read_text() + "# changed\n")
     with pytest.raises(UsageError, match=r"workload.yaml has changed"):
-        carry_out(root, hands=Machine(1, 6).hands())
+        carry_out(root, actions=Machine(1, 6).actions())
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
@@ -181,11 +181,11 @@ def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pyrometer.experiments.journal.os.write", full)
     with pytest.raises(CapabilityError, match="No space left"):
-        carry_out(root, hands=Machine(1, 4).hands())
+        carry_out(root, actions=Machine(1, 4).actions())
     monkeypatch.undo()
     assert not read_journal(root).torn_bytes
     assert list(read_journal(root).ended) == [1, 2]
-    assert len(carry_out(root, hands=Machine(1, 4).hands()).ended) == 4
+    assert len(carry_out(root, actions=Machine(1, 4).actions()).ended) == 4
 
 
 def test_only_one_process_runs_an_experiment(tmp_path, monkeypatch):
@@ -193,7 +193,7 @@ def test_only_one_process_runs_an_experiment(tmp_path, monkeypatch):
     root = tmp_path / "out"
     simulated(root, blocks=1)
     with opened_journal(root), pytest.raises(UsageError, match="another process"):
-        carry_out(root, hands=Machine(1, 3).hands())
+        carry_out(root, actions=Machine(1, 3).actions())
 
 
 def test_a_child_that_outlives_a_kill_by_a_moment_is_waited_for(tmp_path):
@@ -206,7 +206,7 @@ def test_a_child_that_outlives_a_kill_by_a_moment_is_waited_for(tmp_path):
             time.sleep(0.2)
             os._exit(0)
     try:
-        assert len(carry_out(root, hands=Machine(1, 4).hands()).ended) == 3
+        assert len(carry_out(root, actions=Machine(1, 4).actions()).ended) == 3
     finally:
         os.waitpid(child, 0)
 
@@ -224,7 +224,7 @@ def test_a_kill_anywhere_in_the_journal_leads_to_the_same_end(tmp_path):
         begin(part, plan)
         ExperimentPaths(part).journal.write_bytes(text[:length])
         before = dict(read_journal(part).ended)
-        again = carry_out(part, hands=Machine(1, 6).hands())
+        again = carry_out(part, actions=Machine(1, 6).actions())
         found = sorted(again.ended.values(), key=lambda one: one.trial)
         assert [(one.trial, one.treatment, one.block) for one in found] == sequence
         assert all(again.ended[number] == one for number, one in before.items())
@@ -235,16 +235,16 @@ def test_a_kill_anywhere_in_the_journal_leads_to_the_same_end(tmp_path):
 def test_a_trial_that_was_disturbed_is_repeated_and_kept(tmp_path):
     calm = Look(0.0, [0] * 10, 0, 0.0, {})
     seen = iter([["others use 90 % of the CPUs"], ["again"], ["still"], [], [], []])
-    hands = Actions(
-        make=lambda trial, watch: Attempt("finished", seconds=1.0),
-        before=lambda limits, say: Surroundings(),
-        look=lambda: calm,
-        after=lambda first, limits, swap: Surroundings(disturbed=next(seen)),
+    actions = Actions(
+        run_trial=lambda trial, watch: Attempt("finished", seconds=1.0),
+        wait_for_calm=lambda limits, say: Surroundings(),
+        read_counters=lambda: calm,
+        judge_others=lambda first, limits, swap: Surroundings(disturbed=next(seen)),
     )
     plan = experiments.plan(["a", "b"], 1, 3)
     plan.guard, plan.canaries = {"policy": "repeat", "repeats": 2}, "none"
     begin(tmp_path / "out", plan)
-    entries = carry_out(tmp_path / "out", hands=hands)
+    entries = carry_out(tmp_path / "out", actions=actions)
     assert [one.attempt for one in entries.disturbed] == [1, 2]
     assert [one.attempt for one in entries.ended.values()] == [3, 1]
     found = experiment_report(read_plan(tmp_path / "out"), read_journal(tmp_path / "out"))
@@ -258,9 +258,11 @@ def test_a_switch_that_a_whole_plot_could_not_put_back_is_told(tmp_path):
             told.append(text)
 
     told, left = [], doubt("setting_left", "/proc/sys/vm/swappiness: Permission denied.")
-    hands = replace(Machine(1, 2).hands(), hold=lambda levels: contextlib.nullcontext([left]))
+    actions = replace(
+        Machine(1, 2).actions(), hold_switches=lambda levels: contextlib.nullcontext([left])
+    )
     begin(tmp_path / "out", experiments.plan(["a", "b"], 1, 3))
-    carry_out(tmp_path / "out", hands=hands, screen=Screen())
+    carry_out(tmp_path / "out", actions=actions, screen=Screen())
     assert told == [f"{left.message} {left.remedy}"]
 
 
@@ -283,7 +285,7 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
 
     root = tmp_path / "out"
     begin(root, plan)
-    carry_out(root, hands=ending(how))
+    carry_out(root, actions=ending(how))
     found = experiment_report(read_plan(root), read_journal(root))
     assert [one.compared for one in found.treatments] == [True, True, False]
     assert {one.n for one in (pair.change for pair in found.comparison.pairs)} == {3}
@@ -291,9 +293,9 @@ def test_ends_results_and_plans_are_doubted_and_retried(tmp_path):
     wanted = {"trials_censored", "blocks_incomplete", "results_differ", "plan_changed"}
     assert wanted <= codes
     broken[0] = False
-    carry_out(root, hands=ending(how))
+    carry_out(root, actions=ending(how))
     assert len(read_journal(root).ended) == 12
-    carry_out(root, hands=ending(how), retry=True)
+    carry_out(root, actions=ending(how), retry=True)
     found = experiment_report(read_plan(root), read_journal(root))
     assert all(len(one.values) == 4 for one in found.treatments)
     assert len([one for one in lines(root) if one["k"] == "end"]) == 12 + 5
@@ -330,7 +332,7 @@ def test_of_many_pairs_those_with_a_verdict_are_listed(tmp_path, capsys):
     plan.baseline = None
     slower = {one.number: 2.0 if one.treatment == names[0] else 1.0 for one in plan.trials}
     begin(tmp_path / "out", plan)
-    carry_out(tmp_path / "out", hands=Machine(5, 96, lambda at: slower[at + 1]).hands())
+    carry_out(tmp_path / "out", actions=Machine(5, 96, lambda at: slower[at + 1]).actions())
     assert run_verb(["experiment", "show", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr().out
     assert "of 28 pairs are listed" in shown
@@ -354,7 +356,7 @@ def test_a_matrix_is_told_factor_by_factor(tmp_path, capsys):
         one.varied = {"heap": heap, "codec": codec}
     slower = {one.number: 1.5 if one.treatment in "bd" else 1.0 for one in plan.trials}
     begin(tmp_path / "out", plan)
-    carry_out(tmp_path / "out", hands=Machine(5, 24, lambda at: slower[at + 1]).hands())
+    carry_out(tmp_path / "out", actions=Machine(5, 24, lambda at: slower[at + 1]).actions())
     assert run_verb(["experiment", "show", str(tmp_path / "out"), "--json"]) == 0
     told = capsys.readouterr()
     heap, codec, both = json.loads(told.out.splitlines()[-1])["factors"]["effects"]

@@ -91,7 +91,7 @@ def test_canaries_are_not_held_equal_as_if_whole_plots_had_no_noise(tmp_path):
         root = tmp_path / str(len(split))
         plan.split = split
         begin(root, plan)
-        entries = carry_out(root, hands=experiments.Machine(1, 24).hands())
+        entries = carry_out(root, actions=experiments.Machine(1, 24).actions())
         canaries = experiment_report(plan, entries).canaries
         assert (canaries.reason or "").startswith(told or "")
         assert bool(canaries.pairs) == (told is None)

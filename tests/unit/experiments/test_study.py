@@ -32,7 +32,7 @@ from pyrometer.experiments.studies.plan import (
     known_studies,
     read_study,
 )
-from pyrometer.experiments.studies.run import make_experiments
+from pyrometer.experiments.studies.run import run_experiments
 from pyrometer.statistics.warmup import mean_estimate
 from pyrometer.store.manifest import write_manifest
 
@@ -231,12 +231,12 @@ def test_columns_are_compared_as_shares_of_what_both_know():
 
 def test_a_run_that_needs_something_of_the_user_is_left_out_and_says_what(tmp_path):
     study = read_study("flame-joins")
-    made = {order.name: order for order in run.orders(study, tmp_path, scale="test")}
+    made = {order.name: order for order in run.plan_runs(study, tmp_path, scale="test")}
     assert made["older"].trial is None
     assert "--set older.spark.home" in str(made["older"].reason)
     assert made["off"].trial is not None
     assert made["off"].trial.treatment == {"workload.codegen": "off"}
-    given = run.orders(
+    given = run.plan_runs(
         study, tmp_path, only=("older",), levels={"older": {"spark.home": "/opt/spark"}}
     )
     assert given[0].trial is not None
@@ -271,7 +271,7 @@ def test_a_folder_that_holds_something_is_not_written_to(tmp_path, capsys):
 def test_a_finished_run_is_of_the_plan_whatever_limits_its_workload_brought(tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(HEAD + "runs: {a: {workload: truth-swap}, b: {workload: truth-swap}}\n")
-    wanted = run.orders(read_study(str(path)), tmp_path)
+    wanted = run.plan_runs(read_study(str(path)), tmp_path)
     for order, origin in zip(wanted, ("workload", "user"), strict=True):
         manifest = new_manifest(order.trial, this_host(), [], [])
         manifest.state, manifest.workload.scale = "finished", order.trial.scale
@@ -290,7 +290,7 @@ def test_the_example_in_the_docs_is_a_study(tmp_path):
     path = tmp_path / "codecs.yaml"
     path.write_text(page.read_text().split("```yaml\n")[1].split("```")[0])
     study = read_study(str(path))
-    made = run.orders(study, tmp_path)
+    made = run.plan_runs(study, tmp_path)
     assert [order.trial is not None for order in made] == [True, True]
 
 
@@ -339,7 +339,7 @@ def test_an_effect_finds_the_level_whatever_its_knob(tmp_path):
     for one in plan.treatments:
         one.levels = {"memory.condition": knobs[one.name]}
     begin(tmp_path / "out", plan)
-    carry_out(tmp_path / "out", hands=Machine(1, 6).hands())
+    carry_out(tmp_path / "out", actions=Machine(1, 6).actions())
     report = experiment_report(plan, read_journal(tmp_path / "out"))
 
     def told(a, b):
@@ -356,7 +356,7 @@ def test_who_stops_a_run_stops_the_experiments(tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text(HEAD + "experiments: {naps: {file: naps.yaml}}\n")
     napping(tmp_path)
-    facts, judged = make_experiments(
+    facts, judged = run_experiments(
         read_study(str(path)), path, tmp_path / "out", stopped=True, screen=nullcontext
     )
     assert [one.reason for one in facts] == ["not run: the study was interrupted"]

@@ -187,7 +187,7 @@ def in_one_jvm(carried=0.0, seed=1):
             made.append(Attempt("finished", seconds=seconds, facts=facts))
         return made
 
-    return dataclasses.replace(Machine(1, 40).hands(), turns=turns)
+    return dataclasses.replace(Machine(1, 40).actions(), run_turns=turns)
 
 
 def toggled(tmp_path, **how):
@@ -197,7 +197,7 @@ def toggled(tmp_path, **how):
         + "canaries: none\nmatrix: {codec: [snappy, none]}\n"
     )
     begin(root, plan_of(path, tmp_path))
-    carry_out(root, hands=in_one_jvm(**how))
+    carry_out(root, actions=in_one_jvm(**how))
     return root
 
 
@@ -233,7 +233,7 @@ def test_a_kill_within_a_launch_of_several_leads_to_the_same_end(tmp_path):
         part = tmp_path / f"cut-{length}"
         begin(part, plan)
         ExperimentPaths(part).journal.write_bytes(text[:length])
-        again = carry_out(part, hands=in_one_jvm())
+        again = carry_out(part, actions=in_one_jvm())
         found = sorted(again.ended.values(), key=lambda one: one.trial)
         assert [(one.trial, one.treatment, one.block) for one in found] == whole
         by_block = {}
@@ -256,7 +256,7 @@ def test_what_a_kill_left_of_a_launch_is_read_with_what_it_had_kept(tmp_path, mo
     monkeypatch.setattr(
         attempt, "read_together", lambda places, detected: read.append(places) or [made] * 2
     )
-    ended = carry_out(root, hands=in_one_jvm()).ended
+    ended = carry_out(root, actions=in_one_jvm()).ended
     (places,) = read
     assert sorted(at for _, positions in places for at in positions) == list(range(18))
     assert [one.trial for one in ended.values() if one.adopted] == [last.trial]
@@ -279,9 +279,9 @@ def test_a_jvm_that_ends_ends_it_for_all_and_is_blamed_on_one(
     manifest.results = [Result(iteration=at, status=one) for at, one in enumerate(statuses)]
     write_manifest(tmp_path, manifest)
     whole = Attempt("timeout", censored_s=5.0, reason="5 s were up")
-    monkeypatch.setattr(attempt, "make", lambda trial, watch: whole)
+    monkeypatch.setattr(attempt, "run_trial", lambda trial, watch: whole)
     turns = (({"data.codec": "snappy"}, (0, 1)), ({"data.codec": "none"}, (2, 3)))
-    found = attempt.make_turns(Trial(name="parquet-scan", run_dir=tmp_path, turns=turns), Silent())
+    found = attempt.run_turns(Trial(name="parquet-scan", run_dir=tmp_path, turns=turns), Silent())
     assert [one.status for one in found] == ends
     assert {one.reason for one in found if one.status == "failed"} <= {
         "the JVM ended in another treatment's turn"

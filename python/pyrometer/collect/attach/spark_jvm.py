@@ -151,8 +151,8 @@ def copy_event_logs(
         where = configured_log(properties)
         folder = local_folder(where) if where else None
         if where is None or folder is None or not part.app_id:
-            told = f"The event log is in {where}." if where else "The application writes none."
-            record.doubt("eventlog_elsewhere", told)
+            text = f"The event log is in {where}." if where else "The application writes none."
+            record.doubt("eventlog_elsewhere", text)
             return []
         found = sorted(folder.glob(f"*{part.app_id}*"))
     else:

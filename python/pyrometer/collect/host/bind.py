@@ -2,7 +2,7 @@
 
 As a program it binds itself, then becomes the command; it needs Python's standard library only::
 
-    python bound.py [--cpus 0-3] [--memory bind:0] [--with-parent PID] -- COMMAND…
+    python bind.py [--cpus 0-3] [--memory bind:0] [--with-parent PID] -- COMMAND…
 
 The calls are those of ``numactl`` and ``taskset`` (set_mempolicy(2), sched_setaffinity(2)), so
 neither program is needed.

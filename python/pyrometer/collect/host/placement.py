@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrometer.collect.host import bind as bound
-from pyrometer.collect.host import facts
+from pyrometer.collect.host import bind, facts
 from pyrometer.collect.host.facts import Cpu, Machine
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.trial.factors import Level, write_numbers
@@ -29,7 +28,7 @@ class Place:
 
     @property
     def options(self) -> list[str]:
-        """Options by which ``bound.py`` goes there."""
+        """Options by which ``bind.py`` goes there."""
         made = ["--cpus", write_numbers(self.cpus)] if self.cpus else []
         if self.memory:
             made += ["--memory", f"{self.memory[0]}:{write_numbers(self.memory[1])}"]
@@ -145,7 +144,7 @@ def _require_numa(how: str, machine: Machine) -> None:
             f"numa.bind={how}: this host has one NUMA node: it would change nothing",
             "choose a host with several: numactl --hardware, or lscpu, shows them",
         )
-    if not bound.supported():
+    if not bind.supported():
         raise CapabilityError("NUMA policies of this processor's Linux are not known")
 
 
@@ -210,7 +209,7 @@ def write_java(folder: Path, java: str, places: Sequence[Place]) -> Path:
         "case $id in *[!0-9]*) id=0;; esac",
         f"case $((id % {len(places)})) in",
     ]
-    wrapper = [sys.executable, "-I", "-S", bound.__file__]
+    wrapper = [sys.executable, "-I", "-S", bind.__file__]
     for number, place in enumerate(places):
         command = shlex.join([*wrapper, *place.options, "--", java])
         lines.append(f'{number}) exec {command} "$@";;')

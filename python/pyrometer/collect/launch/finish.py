@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrometer.collect.host import cgroup
-from pyrometer.collect.launch import launch as own
-from pyrometer.collect.launch.launch import Launch
+from pyrometer.collect.launch.launch import Launch, result_of_command
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
 from pyrometer.collect.probes.base import Probe
@@ -20,7 +19,7 @@ from pyrometer.trial.factors import Level
 from pyrometer.trial.layout import TASKS, Layout
 
 LONGEST_ERROR = 400
-"""Characters of an error that are told; the workload's own output has the rest."""
+"""Characters of an error that are kept; the workload's own output has the rest."""
 
 
 def state(ending: Ending, expected: int = 0) -> State:
@@ -49,8 +48,8 @@ def broken(found: Sequence[Result]) -> str | None:
 
     Examples
     --------
-    >>> told = "Py4JJavaError: in o1.collect.\n: java.lang.OutOfMemoryError: full\n\tat a.B"
-    >>> broken([Result(iteration=0, status="failed", error=told)])
+    >>> text = "Py4JJavaError: in o1.collect.\n: java.lang.OutOfMemoryError: full\n\tat a.B"
+    >>> broken([Result(iteration=0, status="failed", error=text)])
     'iteration 0 failed: Py4JJavaError: in o1.collect. : java.lang.OutOfMemoryError: full'
     """
     for result in found:
@@ -153,8 +152,8 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     copy_eventlogs(record, decisions, app_ids)
     manifest.conf_overlay = decisions
     manifest.results = results(record.paths.iterations)
-    if launch.own is not None and not ending.interrupted_by:
-        manifest.results = [own.result(launch.own, ending.code)]
+    if launch.workload_command is not None and not ending.interrupted_by:
+        manifest.results = [result_of_command(launch.workload_command, ending.code)]
     manifest.versions.update(_versions(drivers))
     manifest.probes = [probe.report(record.paths) for probe in probes]
     manifest.probes.append(cost_of_instruments(record))
@@ -167,7 +166,7 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
         or (None if ending.interrupted_by else broken(manifest.results))
         or reason(ending, launch, bool(drivers or record.paths.eventlogs())),
     )
-    manifest.state = state(ending, 0 if launch.own is None else launch.own.exit_code)
+    manifest.state = state(ending, launch.success_code)
     if manifest.state == "finished" and wrong(manifest.results):
         manifest.state = "failed"
     _doubt(record, launch, ending, drivers, app_ids)
@@ -192,7 +191,7 @@ def cost_of_instruments(record: Record) -> ProbeEntry:
     """Give the CPU time that this process has used since the launch.
 
     ``own_cpu_marks`` holds [monotonic ns, CPU ns since the launch] at the launch, at each start
-    and end of an iteration, and at the end: so the share of a window can be told.
+    and end of an iteration, and at the end: so the share of a window can be computed.
     """
     record.mark_own_cpu()
     first = record.own_cpu[0][1]
@@ -250,7 +249,7 @@ def _doubt(
     manifest = record.manifest
     if ending.interrupted_by:
         record.doubt("workload_interrupted", f"Ended by {ending.interrupted_by}.")
-    elif state(ending, launch.own.exit_code if launch.own else 0) == "failed":
+    elif state(ending, launch.success_code) == "failed":
         how = f"by {ending.signal}" if ending.signal else f"with code {ending.code}"
         record.doubt("workload_failed", f"It ended {how}. {manifest.exit.reason or ''}".strip())
     if launch.kind == "process" or drivers or record.paths.eventlogs():

@@ -72,8 +72,8 @@ class Launch:
     doubts : tuple of Doubt
         Raised while deciding.
     spec : LaunchSpec or None
-        Of a built-in workload: what its runner was told.
-    own : OwnCommand or None
+        Of a built-in workload: what its runner is given.
+    workload_command : OwnCommand or None
         Of a command that a ``workload.yaml`` names: what is known of its result.
     timeout_s : float or None
         Longest time of the application, in seconds.
@@ -93,9 +93,14 @@ class Launch:
     cluster: Cluster | None = None
     doubts: tuple[Doubt, ...] = ()
     spec: LaunchSpec | None = None
-    own: OwnCommand | None = None
+    workload_command: OwnCommand | None = None
     timeout_s: float | None = None
     layout: Layout = field(default_factory=Layout)
+
+    @property
+    def success_code(self) -> int:
+        """Exit code with which the application has done what it should."""
+        return 0 if self.workload_command is None else self.workload_command.exit_code
 
 
 def launch_of(trial: Trial, needs: Needs, paths: RunPaths, progress: Progress) -> Launch:
@@ -173,9 +178,10 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     process = workload.engine == "process"
     if process:
         without_spark(trial.name, trial.treatment)
-    own = {n: str(v) for n, v in trial.treatment.items() if n in factors_of_workload(trial.name)}
+    declared = factors_of_workload(trial.name)
+    levels = {n: str(v) for n, v in trial.treatment.items() if n in declared}
     scale = str(trial.treatment.get("workload.scale", trial.scale))
-    limits = workload.limits(registry.resolve(trial.name, own, scale))
+    limits = workload.limits(registry.resolve(trial.name, levels, scale))
     limits = {factor: level for factor, level in limits.items() if factor not in trial.treatment}
     treatment = {**limits, **trial.treatment}
     base = base_environment(paths)
@@ -189,7 +195,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     applied, cluster = clustered(applied, layout, found)
     spec = launch_spec(
         trial.name,
-        levels=own,
+        levels=levels,
         scale=scale,
         iterations=trial.iterations,
         warmup=trial.warmup,
@@ -201,7 +207,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         else None,
         canary=_artifacts.canary_command() if trial.canaries else (),
         turns=trial.turns,
-        meeting=_barrier(trial),
+        barrier=_barrier(trial),
         progress=progress,
     )
     env = {**base, **spec.env, **applied.env}
@@ -228,10 +234,10 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
 
 
 def _barrier(trial: Trial) -> dict[str, Any] | None:
-    if trial.meeting is None:
+    if trial.barrier is None:
         return None
-    folder, side, sides = trial.meeting
-    return {"folder": folder, "side": side, "sides": sides, "overlap": trial.overlap}
+    folder, position, count = trial.barrier
+    return {"folder": folder, "side": position, "sides": count, "overlap": trial.overlap}
 
 
 def _group_doubts(host: HostPlan) -> list[Doubt]:
@@ -315,42 +321,42 @@ def launch_workload_command(trial: Trial, needs: Needs, paths: RunPaths) -> Laun
     workload = registry.get(trial.name)
     assert isinstance(workload, YamlCommand)
     levels = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
-    own = workload.command(registry.resolve(trial.name, levels), paths.root)
-    if own.output is not None and own.output.exists():
+    command = workload.command(registry.resolve(trial.name, levels), paths.root)
+    if command.output is not None and command.output.exists():
         raise UsageError(
-            f"{own.output} is there already: it would be taken for the output of this run",
+            f"{command.output} is there already: it would be taken for the output of this run",
             "remove it, or have the command write below {run}",
         )
-    treatment = {**own.conf, **{n: v for n, v in trial.treatment.items() if n not in levels}}
-    command = replace(trial, name=None, command=own.argv, treatment=treatment)
-    launch = launch_command(command, needs, paths)
-    return replace(launch, env={**launch.env, **own.env}, own=own)
+    treatment = {**command.conf, **{n: v for n, v in trial.treatment.items() if n not in levels}}
+    plain = replace(trial, name=None, command=command.argv, treatment=treatment)
+    launch = launch_command(plain, needs, paths)
+    return replace(launch, env={**launch.env, **command.env}, workload_command=command)
 
 
-def described(own: OwnCommand) -> Workload:
+def describe_command(command: OwnCommand) -> Workload:
     """Say in the manifest what ran."""
     return Workload(
-        name=own.spec.name,
-        command=list(own.argv),
-        variant=dict(own.spec.levels),
-        scale=own.spec.scale,
-        spec={"conf": dict(own.conf)},
+        name=command.spec.name,
+        command=list(command.argv),
+        variant=dict(command.spec.levels),
+        scale=command.spec.scale,
+        spec={"conf": dict(command.conf)},
     )
 
 
-def result(own: OwnCommand, code: int | None) -> Result:
+def result_of_command(command: OwnCommand, code: int | None) -> Result:
     """Judge the one iteration of a command by its exit code and what it wrote."""
     made = None
-    if code != own.exit_code:
+    if code != command.exit_code:
         if code != 0:
             return Result(iteration=0, status="failed")
-        mismatch: Mismatch | None = Mismatch("exit code", str(own.exit_code), "0")
+        mismatch: Mismatch | None = Mismatch("exit code", str(command.exit_code), "0")
     else:
         try:
-            made = own.result()
-            mismatch = own.mismatch(made)
+            made = command.result()
+            mismatch = command.mismatch(made)
         except (OSError, UnicodeDecodeError) as error:
-            mismatch = Mismatch("output", f"text in {own.output}", str(error))
+            mismatch = Mismatch("output", f"text in {command.output}", str(error))
     return Result(
         iteration=0,
         status="wrong_result" if mismatch else "ok",

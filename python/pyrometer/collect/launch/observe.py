@@ -1,6 +1,6 @@
 """Launch one trial and keep its record, from the first moment to the application's end.
 
-What accompanies an application: started before it, told of after it.
+What accompanies an application: started before it, recorded after it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import Protocol
 
 from pyrometer.collect.host import cgroup, neighbours, settings
-from pyrometer.collect.host import cgroup as cgroup_left
 from pyrometer.collect.host.ballast import READY
 from pyrometer.collect.host.cgroup_plan import CONTROLLER
 from pyrometer.collect.host.memory import MemoryWatch, ballast_command, missed
 from pyrometer.collect.host.neighbours import Companions, ended_after
 from pyrometer.collect.launch import cluster, process
-from pyrometer.collect.launch import launch as own
 from pyrometer.collect.launch.environment import properties_text
 from pyrometer.collect.launch.finish import judge
-from pyrometer.collect.launch.launch import Launch
+from pyrometer.collect.launch.launch import Launch, describe_command
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record, iteration_lines
 from pyrometer.collect.probes.base import Probe
@@ -69,22 +67,22 @@ DRAIN_S = 15.0
 
 
 class Watch(Protocol):
-    """Who is told how a run goes on. Does nothing but show."""
+    """Who is shown how a run goes on. Does nothing but show."""
 
     def phase(self, name: str) -> None:
-        """Tell that a phase begins."""
+        """Show that a phase begins."""
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Tell how far the making of data is."""
+        """Show how far the making of data is."""
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
-        """Tell which iteration runs; called about twice a second."""
+        """Show which iteration runs; called about twice a second."""
 
     def exited(self, record: Record, ending: Ending) -> None:
-        """Tell that the application has ended, and how; what follows is our own work."""
+        """Take note that the application has ended, and how; what follows is our own work."""
 
     def note(self, text: str) -> None:
-        """Tell something that matters now."""
+        """Show something that matters now."""
 
 
 class Silent:
@@ -146,7 +144,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         judge(record, launch, probes, ending)
     record.manifest.doubts.extend(changed)
     if stay:
-        record.doubt("groups_left", f"{cgroup_left.described(stay)}.")
+        record.doubt("groups_left", f"{cgroup.described(stay)}.")
     record.save()
     if late and not ending.interrupted_by:
         # Asked to end as the application had ended already: the run is kept, and we end.
@@ -197,8 +195,8 @@ def _describe(record: Record, launch: Launch) -> None:
             scale=spec.scale,
             spec={"size": spec.size, "conf": dict(launch.spec.spark_conf)},
         )
-    if launch.own is not None:
-        manifest.workload = own.described(launch.own)
+    if launch.workload_command is not None:
+        manifest.workload = describe_command(launch.workload_command)
 
 
 def _begin(launch: Launch, record: Record) -> int:
@@ -270,9 +268,9 @@ def _keep_ending(record: Record, ending: Ending) -> None:
 
 def _drain(probes: Sequence[Probe], record: Record, companions: Sequence[int]) -> None:
     ours = {*companions, *(pid for probe in probes for pid in probe.processes())}
-    left = process.drain(ours, DRAIN_S)
-    if left:
+    remaining = process.drain(ours, DRAIN_S)
+    if remaining:
         record.doubt(
             "processes_left",
-            f"{len(left)} process(es) still ran {DRAIN_S:.0f} s after the end: {left}",
+            f"{len(remaining)} process(es) still ran {DRAIN_S:.0f} s after the end: {remaining}",
         )

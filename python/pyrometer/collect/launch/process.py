@@ -248,9 +248,11 @@ def drain(others: Collection[int], timeout_s: float) -> list[int]:
     """
     deadline = time.monotonic() + timeout_s
     while True:
-        left = [pid for pid in descendants(os.getpid()) if pid not in others and not _is_over(pid)]
-        if not left or time.monotonic() > deadline:
-            return left
+        remaining = [
+            pid for pid in descendants(os.getpid()) if pid not in others and not _is_over(pid)
+        ]
+        if not remaining or time.monotonic() > deadline:
+            return remaining
         time.sleep(0.02)
 
 

@@ -255,7 +255,10 @@ def make_run_dir(trial: Trial) -> RunPaths:
 def new_manifest(trial: Trial, host: Host, probes: list[str], doubts: list[Doubt]) -> Manifest:
     """Describe the trial as it begins (state "running")."""
     pair = clock_pair()
-    treatment = {**trial.treatment, **({"co.run": "+".join(trial.beside)} if trial.beside else {})}
+    treatment = {
+        **trial.treatment,
+        **({"co.run": "+".join(trial.co_running)} if trial.co_running else {}),
+    }
     return Manifest(
         run_id=str(uuid.uuid4()),
         created_wall_ns=pair.wall_ns,

@@ -140,11 +140,11 @@ def _no_other_master(treatment: Mapping[str, Level], command: Command) -> None:
 def _no_other_heap(command: Command | None) -> None:
     if command is None:
         return
-    own = command.driver_memory
+    given = command.driver_memory
     if command.kind == "java":
-        own = next((w for w in command.argv[1:] if re.match(r"-Xmx|-XX:MaxHeapSize=", w)), None)
-    if own:
-        raise UsageError(f"jvm.heap is set, and the command itself says {own}", "leave one out")
+        given = next((w for w in command.argv[1:] if re.match(r"-Xmx|-XX:MaxHeapSize=", w)), None)
+    if given:
+        raise UsageError(f"jvm.heap is set, and the command itself says {given}", "leave one out")
 
 
 def _folder(level: Level, factor: str, holds: str) -> str:
@@ -188,8 +188,8 @@ def applied_here(
     home = {"JAVA_HOME": str(treatment["jvm.home"])} if "jvm.home" in treatment else {}
     java = require_java({**env, **home}, needed=bool(placement.executors))
     release = java_release(java) if java else None
-    own = placement.application.cpus
-    cpus = None if own is None else len(own)
+    within = placement.application.cpus
+    cpus = None if within is None else len(within)
     levels = with_limit(treatment)
     driver = limited(levels, cpus)
     executor = limited(levels, placement.executor_cpus or cpus)

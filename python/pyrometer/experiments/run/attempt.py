@@ -193,17 +193,17 @@ class Attempt:
     facts: TrialFacts | None = None
 
 
-Make = Callable[[Trial, Watch], Attempt]
-"""Makes one trial. Another one than :func:`make` simulates trials."""
+RunTrial = Callable[[Trial, Watch], Attempt]
+"""Runs one trial. Another one than :func:`run_trial` simulates trials."""
 
-MakeTurns = Callable[[Trial, Watch], list[Attempt]]
+RunTurns = Callable[[Trial, Watch], list[Attempt]]
 """Makes a trial in which treatments take turns: what each came to."""
 
 Place = tuple[Path, Collection[int]]
 """A run, and which of its iterations are meant; none: all."""
 
 
-def make(trial: Trial, watch: Watch) -> Attempt:
+def run_trial(trial: Trial, watch: Watch) -> Attempt:
     """Launch a trial in fresh processes, measured as ``pyrometer run`` measures it."""
     killed = _kernel_kills()
     try:
@@ -218,9 +218,9 @@ def make(trial: Trial, watch: Watch) -> Attempt:
     return found
 
 
-def make_turns(trial: Trial, watch: Watch) -> list[Attempt]:
+def run_turns(trial: Trial, watch: Watch) -> list[Attempt]:
     """Launch a trial whose treatments take turns in one JVM."""
-    whole = make(trial, watch)
+    whole = run_trial(trial, watch)
     if whole.status == "interrupted" or trial.run_dir is None:
         return [whole] * len(trial.turns)
     if whole.status != "finished":

@@ -22,7 +22,7 @@ from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.plan.treatments import Treatment, short_names
 from pyrometer.experiments.run import attempt
-from pyrometer.experiments.run.attempt import Attempt, Make
+from pyrometer.experiments.run.attempt import Attempt, RunTrial
 from pyrometer.experiments.run.planned import checked
 from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.factors import Level
@@ -48,17 +48,17 @@ class Tried:
 
     Attributes
     ----------
-    left : int
-        Memory that was left to the application, bytes.
+    available : int
+        Memory that the application could use, bytes.
     ratio : float or None
         The share that was reached; ``None``: the trial did not finish, for want of memory.
-    told : mapping or None
+    memory : mapping or None
         What the manifest says of memory.
     """
 
-    left: int
+    available: int
     ratio: float | None
-    told: Mapping[str, Any] | None = None
+    memory: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def calibrate(
     folder: Path,
     watch: Watching,
     say: Callable[[str], None],
-    make: Make = attempt.make,
+    run_trial: RunTrial = attempt.run_trial,
 ) -> list[Knob]:
     """Find the knob of each condition in an experiment file that has none yet.
 
@@ -113,7 +113,7 @@ def calibrate(
     folder : Path
         For the runs of the search.
     watch : callable
-        Gives who is told how a trial goes on.
+        Gives who is shown how a trial goes on.
     say : callable
         Told what came of each.
     make : callable
@@ -146,7 +146,7 @@ def calibrate(
         # Found out before the first trial: no swap, levels that contradict each other.
         condition({**treatment.parsed, FACTOR: f"{level}@{LEAST_BYTES}"})
     return [
-        _search(level, treatment, source.experiment, folder, watch, say, make)
+        _search(level, treatment, source.experiment, folder, watch, say, run_trial)
         for level, treatment in wanted.items()
     ]
 
@@ -163,7 +163,7 @@ def _search(
     folder: Path,
     watch: Watching,
     say: Callable[[str], None],
-    make: Make,
+    run_trial: RunTrial,
 ) -> Knob:
     share = float(treatment.parsed.get("memory.share", SHARE))
     ballast = treatment.parsed.get("memory.by") == "ballast"
@@ -172,10 +172,12 @@ def _search(
     tried: list[Tried] = []
     why = None
     while len(tried) < MOST_TRIALS and (why := too_few_files(level, tried, share)) is None:
-        left = max(LEAST_BYTES, min(next_left(level, tried, share, room), room)) // _MIB * _MIB
-        if any(one.left == left for one in tried):
+        available = (
+            max(LEAST_BYTES, min(next_available(level, tried, share, room), room)) // _MIB * _MIB
+        )
+        if any(one.available == available for one in tried):
             break
-        knob = free - left if ballast else left
+        knob = free - available if ballast else available
         trial = Trial(
             name=experiment.workload,
             treatment={**treatment.parsed, FACTOR: f"{level}@{knob}"},
@@ -187,33 +189,33 @@ def _search(
             timeout_s=experiment.timeout,
         )
         with watch(trial) as watching:
-            tried.append(_tried(left, make(trial, watching), trial))
+            tried.append(_tried(available, run_trial(trial, watching), trial))
         say(f"{level}@{knob // _MIB}m: {percent(tried[-1].ratio)}, {percent(share)} is wanted")
         if len(tried) > 1 and _distance(tried[-1], share) <= NEAR * share:
             break
     best = min(tried, key=lambda one: _distance(one, share))
-    knob = free - best.left if ballast else best.left
+    knob = free - best.available if ballast else best.available
     return Knob(level, f"{level}@{knob // _MIB}m", best.ratio, share, treatment.name, tried, why)
 
 
-def _tried(left: int, made: Attempt, trial: Trial) -> Tried:
+def _tried(available: int, made: Attempt, trial: Trial) -> Tried:
     assert trial.run_dir is not None
     if made.status == "interrupted":
         raise KeyboardInterrupt
     if made.status == "out_of_memory":
-        return Tried(left, None)
+        return Tried(available, None)
     if made.status != "finished":
         raise CapabilityError(f"the pilot {trial.run_dir} {made.status}: {made.reason}")
-    told = read_manifest(trial.run_dir).memory
-    assert told is not None
-    ratio = reached_ratio(told)
+    memory = read_manifest(trial.run_dir).memory
+    assert memory is not None
+    ratio = reached_ratio(memory)
     if ratio is None:
-        raise CapabilityError(f"the pilot {trial.run_dir}: {told['reason']}")
-    return Tried(left, ratio, told)
+        raise CapabilityError(f"the pilot {trial.run_dir}: {memory['reason']}")
+    return Tried(available, ratio, memory)
 
 
-def next_left(level: str, tried: Sequence[Tried], share: float, room: int) -> int:
-    """Decide how much memory to leave in the next trial.
+def next_available(level: str, tried: Sequence[Tried], share: float, room: int) -> int:
+    """Decide how much memory the next trial has.
 
     The first has all the room: it tells what the application takes. What is swapped out falls as
     more is left. The list of inactive file pages falls, too, where all files fit beside the
@@ -228,11 +230,11 @@ def next_left(level: str, tried: Sequence[Tried], share: float, room: int) -> in
     share : float
         What is wanted.
     room : int
-        The most that can be left, bytes.
+        The most that is possible, bytes.
     """
     if not tried:
         return room
-    first = tried[0].told or {}
+    first = tried[0].memory or {}
     own = int(first.get("anonymous_bytes") or room)
     ratio = float(first.get("inactive_file_ratio") or 0.0)
     files = int(ratio * int(first.get("of_bytes") or 0))
@@ -241,35 +243,35 @@ def next_left(level: str, tried: Sequence[Tried], share: float, room: int) -> in
         if level == "over":
             return round(own / (1 + share))
         return round(own / (1 - share)) if rising else round(files / share)
-    few = [one.left for one in tried[1:] if _too_little(one, share, rising)]
-    many = [one.left for one in tried[1:] if not _too_little(one, share, rising)]
+    few = [one.available for one in tried[1:] if _too_little(one, share, rising)]
+    many = [one.available for one in tried[1:] if not _too_little(one, share, rising)]
     if few and many:
         return (max(few) + min(many)) // 2
     return round(max(few) * 1.2) if few else round(min(many) / 1.2)
 
 
 def too_few_files(level: str, tried: Sequence[Tried], share: float) -> str | None:
-    """Say so where all files fit beside the application and are less than the share.
+    """Say so where all files fit into memory with the application and are less than the share.
 
     More memory then makes the share smaller, and with less the application itself is swapped out.
 
     Examples
     --------
-    >>> told = {"anonymous_bytes": 1 << 30, "inactive_file_ratio": 0.01, "of_bytes": 7 << 30}
+    >>> memory = {"anonymous_bytes": 1 << 30, "inactive_file_ratio": 0.01, "of_bytes": 7 << 30}
     >>> little = Tried(1193 << 20, 0.06)
-    >>> too_few_files("under", [Tried(7 << 30, 0.01, told), little], 0.1)[:61]
+    >>> too_few_files("under", [Tried(7 << 30, 0.01, memory), little], 0.1)[:61]
     'the files of the application that memory can drop are 72 MiB,'
-    >>> too_few_files("under", [Tried(7 << 30, 0.01, told), Tried(1193 << 20, 0.02)], 0.1) is None
+    >>> too_few_files("under", [Tried(7 << 30, 0.01, memory), Tried(1193 << 20, 0.02)], 0.1) is None
     True
     """
     if level != "under" or len(tried) < 2:
         return None
-    told, last = tried[0].told or {}, tried[-1]
-    own = int(told.get("anonymous_bytes") or 0)
-    files = float(told.get("inactive_file_ratio") or 0.0) * int(told.get("of_bytes") or 0)
+    memory, last = tried[0].memory or {}, tried[-1]
+    own = int(memory.get("anonymous_bytes") or 0)
+    files = float(memory.get("inactive_file_ratio") or 0.0) * int(memory.get("of_bytes") or 0)
     if not own or last.ratio is None or last.ratio >= share * (1 - NEAR):
         return None
-    if last.ratio * last.left < _ALL * files:
+    if last.ratio * last.available < _ALL * files:
         return None
     wanted = share * own / (1 - share)
     return (
@@ -280,7 +282,7 @@ def too_few_files(level: str, tried: Sequence[Tried], share: float) -> str | Non
 
 
 def _too_little(tried: Tried, share: float, rising: bool) -> bool:
-    """Whether more memory has to be left."""
+    """Whether more memory is needed."""
     return tried.ratio is None or (tried.ratio < share) == rising
 
 
@@ -323,10 +325,10 @@ def calibrated(file: Path, experiment: Experiment, knobs: Sequence[Knob]) -> str
     for word, one in (("set", experiment.set), ("baseline", experiment.baseline or {})):
         if FACTOR in one:
             own[word] = knobbed(one)
-    told = [
+    comments = [
         f"# {knob.knobbed}: {percent(knob.ratio)} reached, {percent(knob.share)} wanted; tried"
         f" with {knob.baseline or 'the only treatment'}\n"
         for knob in knobs
     ]
     text = yaml.safe_dump(own, sort_keys=False, allow_unicode=True)
-    return "".join(told) + "# The same for all treatments.\n" + text
+    return "".join(comments) + "# The same for all treatments.\n" + text

@@ -1,4 +1,4 @@
-"""What an experiment needs of the machine and of who looks on: its hands, and its screen."""
+"""What an experiment needs of the machine and of who looks on: actions on it, and a screen."""
 
 from __future__ import annotations
 
@@ -13,25 +13,23 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.experiments.folder import Canaries, Ended, Plan, PlannedTrial, Surroundings
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.plan.file import Guard
-from pyrometer.experiments.run import attempt as making
-from pyrometer.experiments.run import guard, parallel
-from pyrometer.experiments.run import guard as canary
-from pyrometer.experiments.run.attempt import Attempt, Make, MakeTurns
+from pyrometer.experiments.run import attempt, guard, parallel
+from pyrometer.experiments.run.attempt import Attempt, RunTrial, RunTurns
 from pyrometer.trial.factors import parse_treatment
 from pyrometer.trial.trial import Trial
 
 
 class Screen(Watch, Protocol):
-    """Who is told how an experiment goes on."""
+    """Who is shown how an experiment goes on."""
 
     def planned(self, plan: Plan, entries: Entries) -> None:
-        """Tell what is to be done, and what is done already."""
+        """Show what is to be done, and what is done already."""
 
     def trial(self, planned: PlannedTrial, attempt: int) -> None:
-        """Tell that an attempt begins."""
+        """Show that an attempt begins."""
 
     def ended(self, ended: Ended) -> None:
-        """Tell how it ended."""
+        """Show how it ended."""
 
 
 class Quiet(Silent):
@@ -47,7 +45,7 @@ class Quiet(Silent):
         """Show nothing."""
 
 
-def held(levels: Mapping[str, str]) -> AbstractContextManager[list[Doubt]]:
+def held_switches(levels: Mapping[str, str]) -> AbstractContextManager[list[Doubt]]:
     """Keep the kernel's switches at the levels of a whole plot."""
     wanted = parse_treatment([f"{k}={v}" for k, v in levels.items() if k.startswith("os.")])
     return settings.applied(settings.switches(wanted))
@@ -59,34 +57,38 @@ class Actions:
 
     Parameters
     ----------
-    make : callable
-        Makes a trial.
-    turns : callable
-        Makes one in which treatments take turns.
-    duet : callable
-        Makes two at once.
-    hold : callable
+    run_trial : callable
+        Runs one trial.
+    run_turns : callable
+        Runs one in which treatments take turns.
+    run_parallel : callable
+        Runs several at the same time.
+    hold_switches : callable
         Keeps the host at the levels of a whole plot, from its first trial to its last; gives what
         could not be put back then.
-    canaries : callable
-        Measures the machine before it.
-    before : callable
-        Waits for calm, and tells what it saw.
-    look, after : callable
+    measure_canaries : callable
+        Measures the machine before a trial.
+    wait_for_calm : callable
+        Waits until others leave the machine alone, and gives what it saw.
+    read_counters, judge_others : callable
         Read counters, and judge what others did since.
     """
 
-    make: Make = making.make
-    turns: MakeTurns = making.make_turns
-    duet: Callable[[Sequence[Trial], Watch], list[Attempt]] = parallel.duet
-    hold: Callable[[Mapping[str, str]], AbstractContextManager[list[Doubt]]] = held
-    canaries: Callable[[], Canaries] = canary.measure
-    before: Callable[[Guard, Callable[[str], None]], Surroundings] = guard.before_trial
-    look: Callable[[], guard.Look] = guard.look
-    after: Callable[[guard.Look, Guard, bool], Surroundings] = guard.after_trial
+    run_trial: RunTrial = attempt.run_trial
+    run_turns: RunTurns = attempt.run_turns
+    run_parallel: Callable[[Sequence[Trial], Watch], list[Attempt]] = parallel.run_parallel
+    hold_switches: Callable[[Mapping[str, str]], AbstractContextManager[list[Doubt]]] = (
+        held_switches
+    )
+    measure_canaries: Callable[[], Canaries] = guard.measure_canaries
+    wait_for_calm: Callable[[Guard, Callable[[str], None]], Surroundings] = guard.before_trial
+    read_counters: Callable[[], guard.Look] = guard.look
+    judge_others: Callable[[guard.Look, Guard, bool], Surroundings] = guard.after_trial
 
-    def made(self, trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
-        """Make what shares a launch."""
+    def run(self, trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
+        """Run what shares a launch."""
         if trials[0].turns:
-            return self.turns(trials[0], watch)
-        return self.duet(trials, watch) if len(trials) > 1 else [self.make(trials[0], watch)]
+            return self.run_turns(trials[0], watch)
+        if len(trials) > 1:
+            return self.run_parallel(trials, watch)
+        return [self.run_trial(trials[0], watch)]

@@ -119,25 +119,25 @@ def disturbances(found: Surroundings, guard: Guard, during: bool) -> list[str]:
     >>> disturbances(Surroundings(busy_ratio=0.4, heaviest=["make (7) 0.80 CPU"]), Guard(), False)
     ['others use 40 % of the CPUs: make (7) 0.80 CPU']
     """
-    told = []
+    disturbing = []
     if found.busy_ratio is not None and found.busy_ratio > guard.busy:
         who = f": {', '.join(found.heaviest)}" if found.heaviest else ""
-        told.append(f"others use {100 * found.busy_ratio:.0f} % of the CPUs{who}")
+        disturbing.append(f"others use {100 * found.busy_ratio:.0f} % of the CPUs{who}")
     if found.steal_ratio is not None and found.steal_ratio > guard.steal:
-        told.append(f"the hypervisor took {100 * found.steal_ratio:.0f} % of the CPU time")
+        disturbing.append(f"the hypervisor took {100 * found.steal_ratio:.0f} % of the CPU time")
     free = found.free_memory_ratio
     if not during and free is not None and free < guard.free_memory:
-        told.append(f"{100 * free:.1f} % of the memory is available")
+        disturbing.append(f"{100 * free:.1f} % of the memory is available")
     if guard.load is not None and not during and found.load is not None and found.load > guard.load:
-        told.append(f"the load average is {found.load:.2f} a CPU")
+        disturbing.append(f"the load average is {found.load:.2f} a CPU")
     pages = found.swapped_pages_count
     if during and guard.swapped is not None and pages is not None and pages > guard.swapped:
-        told.append(f"{pages} pages were swapped")
-    return told
+        disturbing.append(f"{pages} pages were swapped")
+    return disturbing
 
 
 def before_trial(guard: Guard, say: Callable[[str], None]) -> Surroundings:
-    """Look at the machine before a trial; unless told only to flag, wait until it is calm."""
+    """Look at the machine before a trial; unless asked only to flag, wait until it is calm."""
     since, said = time.monotonic(), False
     while True:
         first = look()
@@ -196,7 +196,7 @@ def _text(path: str) -> str:
         return ""
 
 
-def measure() -> Canaries:
+def measure_canaries() -> Canaries:
     """Measure arithmetic, memory latency and copy bandwidth for a few tenths of a second."""
     try:
         return Canaries.model_validate(canary.measure(_artifacts.canary_command()))

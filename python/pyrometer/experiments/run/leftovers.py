@@ -1,4 +1,4 @@
-"""What a trial leaves when its Pyrometer is killed: processes, switches, where sides met."""
+"""What a trial leaves when its Pyrometer is killed: processes, switches, folders of barriers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyrometer.collect.host.settings_restore import put_back
 from pyrometer.collect.launch.environment import INSIDE
 from pyrometer.core.liveness import start_ticks
 
-MEETING = ".meeting-"
-"""Beginning of the folders beside run directories in which trials meet that run at once."""
+BARRIER = ".barrier-"
+"""Beginning of the folders, among run directories, in which parallel trials wait for each other."""
 
 POLITE_S = 10.0
 
@@ -36,7 +36,7 @@ def of_run(root: Path) -> list[int]:
 def end(root: Path) -> int:
     """End what is left of trials below `root`: asked first, then killed; gives their number.
 
-    An application goes on when its Pyrometer is killed: beside it no trial could be measured.
+    An application goes on when its Pyrometer is killed: it would disturb the next trial.
     Then switches are put back that the dead held.
     """
     known = {pid: start_ticks(pid) for pid in of_run(root)}
@@ -48,7 +48,7 @@ def end(root: Path) -> int:
         while _alive(known) and time.monotonic() < deadline:
             time.sleep(0.05)
     put_back()
-    for folder in root.glob(f"{MEETING}*"):
+    for folder in root.glob(f"{BARRIER}*"):
         shutil.rmtree(folder, ignore_errors=True)
     return len(known)
 

@@ -21,8 +21,7 @@ from pyrometer.experiments.folder import (
 )
 from pyrometer.experiments.journal import Entries, Journal, opened_journal, read_journal
 from pyrometer.experiments.plan.file import Guard
-from pyrometer.experiments.run import attempt as making
-from pyrometer.experiments.run import leftovers
+from pyrometer.experiments.run import attempt, leftovers
 from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.planned import digest_of, this_machine
@@ -60,7 +59,7 @@ def _free(root: Path) -> bool:
 
 
 def carry_out(
-    root: Path, *, screen: Screen | None = None, hands: Actions | None = None, retry: bool = False
+    root: Path, *, screen: Screen | None = None, actions: Actions | None = None, retry: bool = False
 ) -> Entries:
     """Make the trials of an experiment that are not made yet, in their order.
 
@@ -69,8 +68,8 @@ def carry_out(
     root : Path
         Folder with the plan.
     screen : Screen, optional
-        Who is told.
-    hands : Hands, optional
+        Who is shown how it goes on.
+    actions : Actions, optional
         What touches the machine; others than the default simulate.
     retry : bool
         Whether trials that ended otherwise than finished are tried again.
@@ -96,7 +95,7 @@ def carry_out(
             f"{plan.workload} has changed since {root} was planned",
             "restore it, or run the experiment again in another folder",
         )
-    screen, hands = screen or Quiet(), hands or Actions()
+    screen, actions = screen or Quiet(), actions or Actions()
     with opened_journal(root) as journal:
         entries = read_journal(root)
         _settle(root, plan, entries, journal, screen)
@@ -104,9 +103,9 @@ def carry_out(
         for (_, levels), trials in groupby(plan.trials, lambda one: whole_plot(plan, one)):
             todo = [one for one in launches(trials) if not _done(one, entries, retry)]
             if todo:
-                with hands.hold(levels) as doubts:
+                with actions.hold_switches(levels) as doubts:
                     for launch in todo:
-                        _attempts(root, plan, launch, entries, journal, screen, hands)
+                        _attempts(root, plan, launch, entries, journal, screen, actions)
                 for one in doubts:
                     screen.note(f"{one.message} {one.remedy}")
     return entries
@@ -142,7 +141,7 @@ def _settle(
         # Those of a launch are taken in together, or made again together.
         if len(places) < len(launch) or len({one.attempt for one in known if one}) > 1:
             continue
-        found = making.read_together(places, detected=plan.warmup == "auto")
+        found = attempt.read_together(places, detected=plan.warmup == "auto")
         if any(made.status != "finished" for made in found):
             continue
         for one, made in zip(launch, found, strict=True):
@@ -159,15 +158,15 @@ def _attempts(
     entries: Entries,
     journal: Journal,
     screen: Screen,
-    hands: Actions,
+    actions: Actions,
 ) -> None:
     limits = Guard.model_validate(plan.guard)
     for repeated in range(limits.repeats + 1):
         attempt = 1 + max(entries.attempts.get(one.number, 0) for one in launch)
         screen.trial(launch[0], attempt)
         since = time.monotonic()
-        before = hands.before(limits, screen.note)
-        canaries = hands.canaries() if plan.canaries == "trial" else None
+        before = actions.wait_for_calm(limits, screen.note)
+        canaries = actions.measure_canaries() if plan.canaries == "trial" else None
         began = [
             Began(
                 trial=one.number,
@@ -184,9 +183,9 @@ def _attempts(
             journal.append(beginning)
         folders = [ExperimentPaths(root).trials / one.folder for one in began]
         trials = trials_of(plan, launch, folders)
-        first = hands.look()
-        found = hands.made(trials, screen)
-        during = hands.after(first, limits, not SWAPPING.isdisjoint(trials[0].treatment))
+        first = actions.read_counters()
+        found = actions.run(trials, screen)
+        during = actions.judge_others(first, limits, not SWAPPING.isdisjoint(trials[0].treatment))
         if any(made.status == "interrupted" for made in found):
             raise KeyboardInterrupt
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats

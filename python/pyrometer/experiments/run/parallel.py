@@ -1,4 +1,4 @@
-"""Trials at once, each in a process of its own, on its CPUs where it has some.
+"""Trials in parallel, each in a process of its own, on its CPUs where it has some.
 
 ``python -m pyrometer.experiments.run.parallel PARENT`` makes one: its trial comes as JSON on stdin,
 what became of it goes to standard output. It ends with the process that started it.
@@ -25,7 +25,7 @@ from pyrometer.collect.host import bind
 from pyrometer.collect.launch.observe import Silent, Watch
 from pyrometer.experiments.run import attempt
 from pyrometer.experiments.run.attempt import Attempt
-from pyrometer.experiments.run.leftovers import MEETING
+from pyrometer.experiments.run.leftovers import BARRIER
 from pyrometer.trial.factors import parse_cpus
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads.barrier import Barrier
@@ -35,8 +35,8 @@ LOOK_S = 0.1
 _TRIAL = TypeAdapter(Trial)
 
 
-def duet(trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
-    """Make several trials at once, and read what became of each.
+def run_parallel(trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
+    """Run several trials at the same time, and read what became of each.
 
     Their iterations are in step, or overlap (``Trial.overlap``).
 
@@ -47,17 +47,22 @@ def duet(trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
     """
     folder = _barrier_folder(trials[0].run_dir)
     try:
-        met = [replace(o, meeting=(str(folder), at, len(trials))) for at, o in enumerate(trials)]
-        sides = [_start(one, folder, side) for side, one in enumerate(met)]
+        joined = [
+            replace(one, barrier=(str(folder), position, len(trials)))
+            for position, one in enumerate(trials)
+        ]
+        processes = [_start(one, folder, position) for position, one in enumerate(joined)]
         watch.phase("run")
-        _wait(sides, folder)
-        made = [_read_answer(process, folder, side) for side, process in enumerate(sides)]
+        _wait(processes, folder)
+        attempts = [
+            _read_answer(process, folder, position) for position, process in enumerate(processes)
+        ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if any(one.status != "finished" for one in made):
-        # Who was left alone ran under other conditions.
+    if any(one.status != "finished" for one in attempts):
+        # Who ran alone in the end ran under other conditions.
         alone = Attempt("failed", reason="the other side did not finish")
-        return [alone if one.status == "finished" else one for one in made]
+        return [alone if one.status == "finished" else one for one in attempts]
     places = [(one.run_dir, ()) for one in trials if one.run_dir is not None]
     return attempt.read_together(places, detected=trials[0].warmup == "auto")
 
@@ -65,64 +70,64 @@ def duet(trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
 def _barrier_folder(run_dir: Path | None) -> Path:
     if run_dir is not None:
         run_dir.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=MEETING, dir=run_dir and run_dir.parent.absolute()))
+    return Path(tempfile.mkdtemp(prefix=BARRIER, dir=run_dir and run_dir.parent.absolute()))
 
 
-def _start(trial: Trial, folder: Path, side: int) -> subprocess.Popen[bytes]:
-    task = folder / f"task-{side}.json"
+def _start(trial: Trial, folder: Path, position: int) -> subprocess.Popen[bytes]:
+    task = folder / f"task-{position}.json"
     task.write_bytes(_TRIAL.dump_json(trial))
-    with task.open("rb") as given, _output(folder, side).open("wb") as out:
+    with task.open("rb") as given, _output(folder, position).open("wb") as out:
         # In a session of its own: a key that is pressed reaches us, and we pass it on, once.
         return subprocess.Popen(
             [sys.executable, "-m", "pyrometer.experiments.run.parallel", str(os.getpid())],
             stdin=given,
             stdout=out,
-            stderr=(folder / f"error-{side}").open("wb"),
+            stderr=(folder / f"error-{position}").open("wb"),
             start_new_session=True,
         )
 
 
-def _output(folder: Path, side: int) -> Path:
-    return folder / f"made-{side}.json"
+def _output(folder: Path, position: int) -> Path:
+    return folder / f"attempt-{position}.json"
 
 
-def _wait(sides: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
-    meeting, asked = Barrier(folder, 0), False
-    while any(one.poll() is None for one in sides):
+def _wait(processes: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
+    barrier, asked = Barrier(folder, 0), False
+    while any(one.poll() is None for one in processes):
         try:
-            if any(one.poll() is not None for one in sides):
+            if any(one.poll() is not None for one in processes):
                 # Whatever ended one: the others need not wait for it any more.
-                meeting.leave()
+                barrier.leave()
             time.sleep(LOOK_S)
         except KeyboardInterrupt:
             asked = True
-            for one in sides:
+            for one in processes:
                 with contextlib.suppress(ProcessLookupError):
                     one.send_signal(signal.SIGINT)
     if asked:
         raise KeyboardInterrupt
 
 
-def _read_answer(process: subprocess.Popen[bytes], folder: Path, side: int) -> Attempt:
+def _read_answer(process: subprocess.Popen[bytes], folder: Path, position: int) -> Attempt:
     try:
-        found = json.loads(_output(folder, side).read_bytes())
+        found = json.loads(_output(folder, position).read_bytes())
         return Attempt(found["status"], censored_s=found["censored_s"], reason=found["reason"])
     except (OSError, ValueError, KeyError):
-        said = (folder / f"error-{side}").read_text(errors="replace").strip()
+        said = (folder / f"error-{position}").read_text(errors="replace").strip()
         why = said.rpartition("\n")[2] or f"exit code {process.returncode}"
-        return Attempt("failed", reason=f"one of several side by side: {why}")
+        return Attempt("failed", reason=f"one of several in parallel: {why}")
 
 
 def main(parent: str) -> int:
-    """Make the trial that is given by a process; returns the exit code."""
+    """Run the trial that comes on stdin; returns the exit code."""
     bind.end_with(int(parent), signal.SIGTERM)
     trial = _TRIAL.validate_json(sys.stdin.buffer.read())
     cpus = parse_cpus(str(trial.treatment["host.cpus"])) if "host.cpus" in trial.treatment else 0
     if isinstance(cpus, frozenset):
         # What measures it stays on its CPUs, too.
         os.sched_setaffinity(0, cpus)
-    made = attempt.make(trial, Silent())
-    fields = {"status": made.status, "censored_s": made.censored_s, "reason": made.reason}
+    ended = attempt.run_trial(trial, Silent())
+    fields = {"status": ended.status, "censored_s": ended.censored_s, "reason": ended.reason}
     sys.stdout.write(json.dumps(fields))
     return 0
 

@@ -184,8 +184,8 @@ def plan_of(
     experiment = source.experiment
     made = honoured(wanted, experiment.workload, folder)
     if not made.run:
-        told = "; ".join(f"{one.name or 'the treatment'}: {one.reason}" for one in made.left_out)
-        raise CapabilityError(f"{path}: no treatment can be run here: {told}")
+        reasons = "; ".join(f"{one.name or 'the treatment'}: {one.reason}" for one in made.left_out)
+        raise CapabilityError(f"{path}: no treatment can be run here: {reasons}")
     own = factors_of_workload(experiment.workload)
     times = experiment.blocks if blocks is None else blocks
     if times * len(made.run) > MOST_TRIALS:

@@ -249,7 +249,7 @@ def _overlapping(made: list[Trial], treatments: Sequence[PlannedTreatment]) -> l
         return made
     first, last = (of(one.offset_s for one in found) for of in (min, max))
     return [
-        replace(trial, overlap=(one.offset_s - first, last - first), beside=tuple(one.beside))
+        replace(trial, overlap=(one.offset_s - first, last - first), co_running=tuple(one.beside))
         for trial, one in zip(made, found, strict=True)
     ]
 

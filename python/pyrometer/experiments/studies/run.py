@@ -1,7 +1,4 @@
-"""The runs of a study, made one by one; what is finished is not made again.
-
-The experiments of a study: planned here, run or resumed, judged; what cannot be is told.
-"""
+"""The runs and experiments of a study, one after another; what is finished is not run again."""
 
 from __future__ import annotations
 
@@ -37,11 +34,11 @@ from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.contract import parse_scale
 
-Made = tuple[list[StudyExperimentFacts], dict[str, ExperimentReport]]
+Experiments = tuple[list[StudyExperimentFacts], dict[str, ExperimentReport]]
 
 
 def check_experiments(
-    study: Study, beside: Path, *, only: tuple[str, ...] = (), scale: str | None = None
+    study: Study, file: Path, *, only: tuple[str, ...] = (), scale: str | None = None
 ) -> None:
     """Read the experiments' files before anything runs.
 
@@ -52,16 +49,16 @@ def check_experiments(
     """
     for name, declared in _wanted(study, only):
         try:
-            source, _ = checked(beside.parent / declared.file)
+            source, _ = checked(file.parent / declared.file)
             if scale is not None:
                 parse_scale(registry.get(source.experiment.workload), scale)
         except UsageError as error:
             raise UsageError(f"experiment {name}: {error.message}", error.remedy) from error
 
 
-def make_experiments(
+def run_experiments(
     study: Study,
-    beside: Path,
+    file: Path,
     folder: Path,
     *,
     only: tuple[str, ...] = (),
@@ -69,19 +66,19 @@ def make_experiments(
     blocks: int | None = None,
     stopped: bool = False,
     screen: Callable[[], AbstractContextManager[Any]],
-) -> Made:
+) -> Experiments:
     """Run the experiments of a study, or go on with them, and judge what there is.
 
     Parameters
     ----------
     study : Study
-        What is to be made.
-    beside : Path
+        What is to be run.
+    file : Path
         File of the study: experiment files are relative to it.
     folder : Path
         Each experiment has a folder of its name in it.
     only : tuple of str
-        Runs and experiments to make; empty: all.
+        Runs and experiments to run; empty: all.
     scale, blocks
         Instead of the experiments' own.
     stopped : bool
@@ -97,7 +94,7 @@ def make_experiments(
             fact.reason = "not run: the study was interrupted"
         else:
             try:
-                _make_plan(beside.parent / declared.file, root, scale, blocks)
+                _keep_plan(file.parent / declared.file, root, scale, blocks)
                 with screen() as shown:
                     carry_out(root, screen=shown)
             except KeyboardInterrupt:
@@ -113,7 +110,7 @@ def make_experiments(
 
 
 def reason_of(error: PyrometerError) -> str:
-    """Write an error as the reason why something was not made, with what to do about it."""
+    """Write an error as the reason why something was not run, with what to do about it."""
     return f"{error.message}: {error.remedy}" if error.remedy else error.message
 
 
@@ -121,7 +118,7 @@ def _wanted(study: Study, only: tuple[str, ...]) -> Iterator[tuple[str, StudyExp
     return ((n, one) for n, one in study.experiments.items() if not only or n in only)
 
 
-def _make_plan(file: Path, root: Path, scale: str | None, blocks: int | None) -> None:
+def _keep_plan(file: Path, root: Path, scale: str | None, blocks: int | None) -> None:
     """Keep a new plan, unless there is one of what is asked for."""
     if is_experiment(root):
         kept = read_plan(root)
@@ -154,8 +151,8 @@ def _judged(
 
 
 @dataclass(frozen=True)
-class Order:
-    """A run of a study that can be made: its trial, or why it cannot."""
+class PlannedRun:
+    """A run of a study: its trial, or why there is none."""
 
     name: str
     run: StudyRun
@@ -163,26 +160,26 @@ class Order:
     reason: str | None = None
 
 
-def orders(
+def plan_runs(
     study: Study,
     folder: Path,
     *,
     scale: str | None = None,
     only: tuple[str, ...] = (),
     levels: Mapping[str, Mapping[str, str]] | None = None,
-) -> list[Order]:
-    """Decide every run before the first is made.
+) -> list[PlannedRun]:
+    """Plan every run before the first is launched.
 
     Parameters
     ----------
     study : Study
-        What is to be made.
+        What is to be run.
     folder : Path
         Where; each run has a folder of its run's name.
     scale : str, optional
         Instead of each run's own.
     only : tuple of str
-        Runs to make or read; empty: all.
+        Runs to launch or read; empty: all.
     levels : mapping, optional
         Levels by factor, for a run by name.
 
@@ -191,13 +188,11 @@ def orders(
     UsageError
         If a name, level or scale is wrong.
     """
-    from pyrometer.workloads import registry
-
     both = (*study.runs, *study.experiments)
     for name in (*only, *(levels or {})):
         if name not in (both if name in only else study.runs):
             raise UsageError(f"the study has no run {name!r}", f"one of: {', '.join(both)}")
-    made = []
+    runs = []
     for name, declared in study.runs.items():
         if only and name not in only:
             continue
@@ -206,7 +201,7 @@ def orders(
         missing = [f"{factor} ({why})" for factor, why in run.ask.items() if factor not in given]
         if missing:
             reason = f"needs {', '.join(missing)}: --set {name}.{next(iter(run.ask))}=…"
-            made.append(Order(name, run, None, reason))
+            runs.append(PlannedRun(name, run, None, reason))
             continue
         try:
             own = factors_of_workload(run.workload)
@@ -224,26 +219,26 @@ def orders(
             registry.resolve(run.workload, chosen, run.scale)
         except PyrometerError as error:
             raise type(error)(f"run {name}: {error.message}", error.remedy) from error
-        made.append(Order(name, run, trial))
-    return made
+        runs.append(PlannedRun(name, run, trial))
+    return runs
 
 
 def run_study(
     name: str,
     study: Study,
-    wanted: list[Order],
+    wanted: list[PlannedRun],
     folder: Path,
     *,
     resume: bool,
     watch: Callable[[Trial], AbstractContextManager[Watch]],
-    experiments: Callable[[bool], Made] = lambda stopped: ([], {}),
+    experiments: Callable[[bool], Experiments] = lambda stopped: ([], {}),
 ) -> StudyReport:
-    """Make the runs that are missing, then compare; a run that fails is told and does not stop it.
+    """Launch the runs that are missing, then compare; one that fails is reported and stops nothing.
 
     Parameters
     ----------
     experiments : callable
-        Makes the study's experiments, after its runs; told whether somebody has stopped it.
+        Runs the study's experiments, after its runs; is given whether somebody has stopped it.
 
     Raises
     ------
@@ -255,43 +250,43 @@ def run_study(
             f"{folder} exists and is not an empty folder",
             "--resume makes what is missing in it; -o gives another",
         )
-    there = {order.name: _finished(order) for order in wanted if order.trial is not None}
+    there = {planned.name: _finished(planned) for planned in wanted if planned.trial is not None}
     facts: list[StudyRunFacts] = []
     documents: dict[str, dict[str, Any]] = {}
     stopped = False
-    for order in wanted:
-        finished = there.get(order.name)
+    for planned in wanted:
+        finished = there.get(planned.name)
         if finished is None and stopped:
             # Who stops a run stops the study; what is finished is still read.
-            order = replace(order, trial=None, reason="not run: the study was interrupted")
-        fact, document = _made(order, finished, watch)
+            planned = replace(planned, trial=None, reason="not run: the study was interrupted")
+        fact, document = _run_or_read(planned, finished, watch)
         stopped = stopped or (fact.reason or "").startswith("interrupted")
         facts.append(fact)
         if document is not None:
-            documents[order.name] = document
+            documents[planned.name] = document
     return report(name, study, facts, documents, *experiments(stopped))
 
 
-def _made(
-    order: Order,
+def _run_or_read(
+    planned: PlannedRun,
     finished: Path | None,
     watch: Callable[[Trial], AbstractContextManager[Watch]],
 ) -> tuple[StudyRunFacts, dict[str, Any] | None]:
-    run = order.run
+    run = planned.run
     fact = StudyRunFacts(
-        name=order.name,
+        name=planned.name,
         workload=run.workload,
         scale=run.scale,
         iterations=run.iterations,
         levels=run.set,
-        reason=order.reason,
+        reason=planned.reason,
     )
-    if order.trial is None:
+    if planned.trial is None:
         return fact, None
     try:
         root = finished
         if root is None:
-            trial = replace(order.trial, run_dir=_free(order.trial.run_dir))
+            trial = replace(planned.trial, run_dir=_free(planned.trial.run_dir))
             with watch(trial) as watching:
                 outcome = orchestrator.run(trial, watching)
             root, manifest = outcome.record.paths.root, outcome.record.manifest
@@ -332,7 +327,7 @@ def read_run(root: Path) -> dict[str, Any]:
         try:
             parts = characterise(opened).model_dump(mode="json")["parts"]
         except UsageError:
-            # No SQL in it: it has no parts, and a study that asks for one is told so.
+            # No SQL in it: it has no parts, and a study that asks for one gets the reason.
             parts = []
     document["parts"] = parts
     return document
@@ -351,17 +346,17 @@ def _free(first: Path | None) -> Path:
     return next(path for path in _attempts(first) if not path.exists())
 
 
-def _finished(order: Order) -> Path | None:
-    """Folder of a finished run of this order.
+def _finished(planned: PlannedRun) -> Path | None:
+    """Folder of a finished run of this planned.
 
     Raises
     ------
     UsageError
         If a finished run of another plan stands in its place.
     """
-    assert order.trial is not None
-    assert order.trial.run_dir is not None
-    for path in _attempts(order.trial.run_dir):
+    assert planned.trial is not None
+    assert planned.trial.run_dir is not None
+    for path in _attempts(planned.trial.run_dir):
         if not path.exists():
             return None
         if not (path / "manifest.json").is_file():
@@ -369,10 +364,10 @@ def _finished(order: Order) -> Path | None:
         manifest = read_manifest(path)
         if manifest.state != "finished":
             continue
-        difference = _difference(order.trial, manifest)
+        difference = _difference(planned.trial, manifest)
         if difference:
             raise UsageError(
-                f"{path}: made with another {difference} than run {order.name} now has",
+                f"{path}: made with another {difference} than run {planned.name} now has",
                 "give another folder with -o",
             )
         return path
