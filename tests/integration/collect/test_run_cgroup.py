@@ -17,7 +17,7 @@ from pyrometer.cli.doctor import leftover_groups
 from pyrometer.collect.host import cgroup
 from pyrometer.collect.host import cgroup as cgroup_left
 from pyrometer.collect.host.card import this_host
-from pyrometer.collect.host.cgroup_plan import Hierarchy, plan
+from pyrometer.collect.host.cgroup_plan import Hierarchy, Plan, plan
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.observe import Silent, observe
 from pyrometer.collect.launch.record import Record, new_manifest
@@ -31,7 +31,7 @@ from pyrometer.workloads import page_cache
 MIB = 1 << 20
 
 
-def here(levels: dict[str, float], tmp_path: Path) -> cgroup.Plan:
+def here(levels: dict[str, float], tmp_path: Path) -> Plan:
     try:
         planned = cgroup.planned_here(levels, tmp_path)
         with cgroup.applied(planned):

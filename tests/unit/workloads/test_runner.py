@@ -172,7 +172,7 @@ def test_a_canary_is_measured_before_each_iteration(run, spark):
 def test_a_runner_whose_other_side_has_ended_does_not_wait_for_it(run, spark, tmp_path, capsys):
     (tmp_path / "over").touch()
     folder = {"folder": str(tmp_path), "side": 0, "sides": 2}
-    code, lines = run("right", iterations=1, warmup=0, meeting=folder)
+    code, lines = run("right", iterations=1, warmup=0, barrier=folder)
     assert (code, lines) == (1, [])
     assert "the other side has ended" in capsys.readouterr().err
 
@@ -182,7 +182,7 @@ def test_what_is_load_for_others_is_no_iteration(run, spark, tmp_path):
     for word in ("ready", "done"):
         (tmp_path / f"{word}-1").touch()
     beside = {"folder": str(tmp_path), "side": 0, "sides": 2, "overlap": (0.0, 0.05)}
-    code, lines = run("right", iterations=1, warmup=1, meeting=beside)
+    code, lines = run("right", iterations=1, warmup=1, barrier=beside)
     assert code == 0
     assert [(one["k"], one["iteration"]) for one in lines] == [
         ("start", 0), ("end", 0), ("start", 1), ("end", 1),

@@ -99,7 +99,7 @@ def test_output_and_exit_code_are_judged(write, tmp_path, text, code, status, er
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "part-0").write_text(text)
         (tmp_path / "out" / "_SUCCESS").write_text("not a row")
-    judged = launch.result(command, code)
+    judged = launch.result_of_command(command, code)
     assert judged.status == status
     assert error is None or error in str(judged.error)
 
@@ -107,8 +107,8 @@ def test_output_and_exit_code_are_judged(write, tmp_path, text, code, status, er
 def test_an_exit_code_other_than_0_can_be_the_right_one(write, tmp_path):
     name = write('name: a\nsummary: b\ncommand: ["false"]\nverify: {exit_code: 1}\n')
     command = registry.get(name).command(registry.resolve(name, {}), tmp_path)
-    assert launch.result(command, 1).status == "ok"
-    assert "exit code: expected 1, got 0" in str(launch.result(command, 0).error)
+    assert launch.result_of_command(command, 1).status == "ok"
+    assert "exit code: expected 1, got 0" in str(launch.result_of_command(command, 0).error)
 
 
 def test_a_command_is_one_iteration_and_its_folder_names_the_run(write, tmp_path):
