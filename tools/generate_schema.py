@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Generate what follows from ``schema/tables.toml`` and ``schema/series.toml``.
 
-Writes the column lists of ``crates/pyro-model/src/generated.rs`` and the pages
-``docs/reference/tables.md`` and ``series.md``. With ``--check`` nothing is written and the exit
-code is 1 when a file is out of date.
+Writes the column lists of ``crates/pyro-model/src/tables/``, one file for each source of tables,
+and the pages ``docs/reference/tables.md`` and ``series.md``. With ``--check`` nothing is written and
+the exit code is 1 when a file is out of date.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = ROOT / "schema" / "tables.toml"
-RUST = ROOT / "crates" / "pyro-model" / "src" / "generated.rs"
+RUST = ROOT / "crates" / "pyro-model" / "src" / "tables"
 PAGE = ROOT / "docs" / "reference" / "tables.md"
 SERIES = ROOT / "schema" / "series.toml"
 SERIES_PAGE = ROOT / "docs" / "reference" / "series.md"
@@ -73,22 +74,60 @@ def load(text: str) -> tuple[int, dict[str, dict[str, Any]]]:
     return version, tables
 
 
-def rust(version: int, tables: dict[str, dict[str, Any]]) -> str:
-    """Render the Rust column lists."""
-    out = [
-        f"// Generated from schema/tables.toml by `{COMMAND}`; do not edit.",
-        "use crate::column::*;",
-        "use crate::table::tables;",
+def module(spec: dict[str, Any]) -> str:
+    """Name the Rust module of a table after its first source."""
+    first = re.split(r"[,(]", spec["source"])[0].strip()
+    return re.sub(r"\W+", "_", first.lower())
+
+
+def builder(table: str) -> str:
+    """Name the Rust builder of a table."""
+    return "".join(word.capitalize() for word in table.split("_")) + "Builder"
+
+
+def rust(version: int, tables: dict[str, dict[str, Any]]) -> dict[Path, str]:
+    """Render the Rust modules, by path: one for each source of tables, and the list of them."""
+    notice = f"// Generated from schema/tables.toml by `{COMMAND}`; do not edit."
+    grouped: dict[str, dict[str, dict[str, Any]]] = {}
+    for table, spec in tables.items():
+        grouped.setdefault(module(spec), {})[table] = spec
+    out = {RUST / f"{name}.rs": rust_module(notice, group) for name, group in grouped.items()}
+    modules = sorted(grouped)
+    schemas = [
+        f'        ("{table}", {module(spec)}::{builder(table)}::schema()),'
+        for table, spec in tables.items()
+    ]
+    lines = [
+        notice,
+        "//! Builders of every table, by the source of its rows.",
+        "",
+        *(f"mod {name};" for name in modules),
+        "",
+        "use crate::table::Table;",
+        "",
+        *(f"pub use {name}::*;" for name in modules),
         "",
         "/// Version of `schema/tables.toml`, stored in every Parquet file.",
         f"pub const SCHEMA_VERSION: u32 = {version};",
         "",
-        "tables! {",
+        "/// Name and Arrow schema of every table, in the order of `schema/tables.toml`.",
+        "pub fn all_schemas() -> Vec<(&'static str, arrow_schema::SchemaRef)> {",
+        "    vec![",
+        *schemas,
+        "    ]",
+        "}",
+        "",
     ]
+    out[RUST / "mod.rs"] = "\n".join(lines)
+    return out
+
+
+def rust_module(notice: str, tables: dict[str, dict[str, Any]]) -> str:
+    """Render the column lists of some tables."""
+    out = [notice, "use crate::column::*;", "use crate::table::builders;", "", "builders! {"]
     for table, spec in tables.items():
-        name = "".join(word.capitalize() for word in table.split("_")) + "Builder"
         out.append(f"    #[doc = {json.dumps(spec['doc'], ensure_ascii=False)}]")
-        out.append(f"    {name} = {json.dumps(table)} {{")
+        out.append(f"    {builder(table)} = {json.dumps(table)} {{")
         for column, facts in spec["columns"].items():
             nullable = json.dumps(facts.get("null", False))
             doc = json.dumps(facts["doc"], ensure_ascii=False)
@@ -157,8 +196,14 @@ def main() -> int:
     check = parser.parse_args().check
     schema = load(SCHEMA.read_text(encoding="utf-8"))
     stale = []
-    series = series_page(SERIES.read_text(encoding="utf-8"))
-    for path, text in ((RUST, rust(*schema)), (PAGE, page(*schema)), (SERIES_PAGE, series)):
+    generated = rust(*schema)
+    for path in sorted(set(RUST.glob("*.rs")) - set(generated)):
+        stale.append(path.relative_to(ROOT))
+        if not check:
+            path.unlink()
+    generated[PAGE] = page(*schema)
+    generated[SERIES_PAGE] = series_page(SERIES.read_text(encoding="utf-8"))
+    for path, text in generated.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(path.relative_to(ROOT))

@@ -13,4 +13,5 @@ pub mod probe;
 mod profile_tables;
 mod read_table;
 mod sample_rows;
+mod unified_log;
 pub mod wait_classes;

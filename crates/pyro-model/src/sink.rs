@@ -11,7 +11,9 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-use crate::{Error, Result, SCHEMA_VERSION, Table};
+use crate::error::{Error, Result};
+use crate::table::Table;
+use crate::tables::SCHEMA_VERSION;
 
 /// Rows handed to the Parquet encoder at once.
 const BATCH_ROWS: usize = 8192;

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::Result;
+use crate::error::Result;
 
 /// A typed builder of one table.
 pub trait Table: Default {
@@ -27,7 +27,7 @@ pub trait Table: Default {
 }
 
 /// Declares builders: one public Arrow builder per column, in the schema's order.
-macro_rules! tables {
+macro_rules! builders {
     ($(
         #[doc = $doc:literal]
         $builder:ident = $name:literal {
@@ -68,18 +68,13 @@ macro_rules! tables {
                     0 $(+ Column::approx_bytes(&self.$column))*
                 }
 
-                fn finish(&mut self) -> $crate::Result<arrow_array::RecordBatch> {
+                fn finish(&mut self) -> $crate::error::Result<arrow_array::RecordBatch> {
                     let columns = vec![$(self.$column.finish_array()),*];
                     arrow_array::RecordBatch::try_new(<Self as $crate::table::Table>::schema(), columns)
-                        .map_err(|error| $crate::Error::Table(format!("table {}: {error}", $name)))
+                        .map_err(|error| $crate::error::Error::Table(format!("table {}: {error}", $name)))
                 }
             }
         )*
-
-        /// Name and Arrow schema of every table, in the order of `schema/tables.toml`.
-        pub fn all_schemas() -> Vec<(&'static str, arrow_schema::SchemaRef)> {
-            vec![$(($name, <$builder as $crate::table::Table>::schema())),*]
-        }
     };
 }
-pub(crate) use tables;
+pub(crate) use builders;

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyro_ingest::folded::{self, FoldedOptions};
 
-use crate::report;
+use crate::report::report;
 
 /// Reads collapsed stacks into the tables of `out`.
 #[pyfunction]

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::report;
+use crate::report::report;
 
 /// Reads a pprof profile into the tables of `out`.
 #[pyfunction]

@@ -1,52 +1,14 @@
 //! Python bindings: thin wrappers around `pyro-ingest` and `pyro-sim`.
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyro_model::{Error, IngestReport};
 
 mod folded;
 mod imported;
+mod report;
 
-/// Runs `work` without the interpreter's lock and gives its report as JSON.
-///
-/// `work` may ask now and then whether to go on: no, once a signal handler has raised.
-fn report<F>(py: Python<'_>, work: F) -> PyResult<String>
-where
-    F: FnOnce(&mut dyn FnMut() -> bool) -> pyro_model::Result<IngestReport> + Send,
-{
-    let (result, raised) = py.detach(|| {
-        let mut raised = None;
-        let mut go_on = || {
-            raised = Python::attach(|py| py.check_signals()).err();
-            raised.is_none()
-        };
-        let result = work(&mut go_on);
-        (result, raised)
-    });
-    match (result, raised) {
-        (_, Some(raised)) => Err(raised),
-        (Ok(report), None) => Ok(report.to_json()),
-        (Err(error), None) => Err(python_error(error)),
-    }
-}
-
-fn python_error(error: Error) -> PyErr {
-    let text = error.to_string();
-    match error {
-        Error::Io { path, source } => match source.raw_os_error() {
-            Some(code) => {
-                // Python adds the number itself.
-                let reason = source.to_string();
-                let reason = reason.split(" (os error").next().unwrap_or_default();
-                PyOSError::new_err((code, reason.to_owned(), path.display().to_string()))
-            }
-            None => PyOSError::new_err(text),
-        },
-        Error::Input(_) => PyValueError::new_err(text),
-        Error::Table(_) | Error::Interrupted => PyRuntimeError::new_err(text),
-    }
-}
+use report::report;
 
 /// The extension module `pyrometer._core`.
 #[pymodule]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::plan::is_time;
-use crate::{Error, Plan, Result};
+use crate::error::{Error, Result};
+use crate::plan::{Plan, is_time};
 
 /// A time after the completion of a node.
 pub type Anchor = (u32, f64);

@@ -5,10 +5,12 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::account::{Now, SlotTime};
 use crate::cluster::{self, Executor, Places};
+use crate::error::Result;
 use crate::hosts::{Hosts, Moment};
-use crate::plan::{FAR, Task};
+use crate::law::Law;
+use crate::outcome::Outcome;
+use crate::plan::{FAR, Node, Plan, Task};
 use crate::work::{Progress, Work};
-use crate::{Law, Node, Outcome, Plan, Result};
 
 /// Schedules a plan on a cluster.
 ///

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::Law;
+use crate::law::Law;
 
 /// A number that can be ordered; never NaN here.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Slow-down at load 0, 1, 2, … of a host; linear between, and on from the last two.
 ///

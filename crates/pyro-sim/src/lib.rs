@@ -7,6 +7,7 @@
 mod account;
 mod cluster;
 mod engine;
+mod error;
 mod hosts;
 mod law;
 mod outcome;
@@ -18,28 +19,8 @@ mod work;
 pub use account::SlotTime;
 pub use cluster::{Cluster, Executor};
 pub use engine::run;
+pub use error::{Error, Result};
 pub use law::Law;
 pub use outcome::Outcome;
 pub use plan::{FAR, Node, Plan, Task};
 pub use request::{TaskColumns, simulate_json};
-
-/// What is wrong with a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error(String);
-
-impl Error {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
-    }
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
-
-/// Either a value or what is wrong with the request.
-pub type Result<T> = std::result::Result<T, Error>;

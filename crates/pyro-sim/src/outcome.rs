@@ -1,6 +1,6 @@
 //! What comes of a schedule.
 
-use crate::SlotTime;
+use crate::account::SlotTime;
 
 /// What came of a schedule.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! What there is to do: a graph of nodes, some of which have tasks.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A stage attempt, or, without tasks, a point in the driver's program (a job's start or end).
 #[derive(Debug, Clone, Default, PartialEq)]

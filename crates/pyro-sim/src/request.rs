@@ -2,8 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::SlotTime;
+use crate::cluster::Cluster;
+use crate::engine::run;
+use crate::error::{Error, Result};
+use crate::law::Law;
+use crate::outcome::Outcome;
+use crate::plan::{Node, Plan, Task};
 use crate::resample::{Random, resample};
-use crate::{Cluster, Error, Law, Node, Outcome, Plan, Result, SlotTime, Task, run};
 
 /// A plan and what to try with it.
 #[derive(Debug, Clone, Deserialize)]

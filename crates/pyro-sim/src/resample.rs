@@ -1,6 +1,6 @@
 //! Other numbers of tasks than were measured.
 
-use crate::{Node, Task};
+use crate::plan::{Node, Task};
 
 /// Random numbers that are the same for the same seed, everywhere (SplitMix64: Steele, Lea and
 /// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
@@ -66,7 +66,7 @@ pub(crate) fn resample(node: &Node, ratio: f64, random: &mut Random) -> Vec<Task
 #[cfg(test)]
 mod tests {
     use super::{Random, resample};
-    use crate::{Node, Task};
+    use crate::plan::{Node, Task};
 
     fn node(durations: &[f64]) -> Node {
         let tasks = durations.iter().map(|&duration_ns| Task {

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::Plan;
-use crate::plan::Task;
+use crate::plan::{Plan, Task};
 
 /// How far a node is.
 #[derive(Debug, Clone, Default)]

@@ -481,7 +481,7 @@ fn executions_whose_end_was_lost_do_not_pile_up() {
         assert!(event_of(&mut app, &mut tables, &line).is_ok());
         assert!(app.sql.open_count() < 300);
     }
-    app.finish(&[], 0, &mut tables).unwrap();
+    events::finish(&mut app, &[], 0, &mut tables).unwrap();
     let rows = tables.finish().unwrap();
     assert_eq!(
         (
@@ -494,7 +494,7 @@ fn executions_whose_end_was_lost_do_not_pile_up() {
 }
 
 fn event_of(app: &mut App, tables: &mut Tables, line: &[u8]) -> std::result::Result<(), ()> {
-    event(app, tables, line, line.len() - json::PAD)
+    event::event(app, tables, line, line.len() - json::PAD)
         .map(|_| ())
         .map_err(|_| ())
 }

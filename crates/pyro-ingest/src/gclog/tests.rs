@@ -91,15 +91,6 @@ fn rotated_files_share_the_collector() {
 }
 
 #[test]
-fn pids_come_from_names() {
-    assert_eq!(pid_of("/a/gc-123.log"), Some(123));
-    assert_eq!(pid_of("/a/gc-123.log.4"), Some(123));
-    assert_eq!(pid_of("gc_pid77.log"), Some(77));
-    assert_eq!(pid_of("gc.log"), None);
-    assert_eq!(pid_of("jdk17.log"), None);
-}
-
-#[test]
 fn a_lone_stamp_is_told_by_its_size() {
     let uptime = Process::default().resolve(Decorations {
         single_ns: Some(5_000_000),

@@ -1,6 +1,7 @@
 //! Names of frames and of units, as profiles of other tools have them.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use pyro_stacks::FrameKind;
 use pyro_stacks::folded::{FrameName, frame_of};
@@ -27,6 +28,14 @@ pub fn frame_in<'a>(name: &'a str, library: &'a str, line: i64) -> FrameName<'a>
         .filter(|&line| line > 0)
         .or(told.line);
     told
+}
+
+/// The last part of a path, as profiles name libraries.
+pub fn base_name(path: &str) -> &str {
+    Path::new(path)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or(path)
 }
 
 /// Unit as table samples names it, and how many of it one of the source's is.

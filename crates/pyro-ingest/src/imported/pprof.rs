@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 
-use super::names::{frame_in, unit};
+use super::file::read_whole;
+use super::names::{base_name, frame_in, unit};
 use super::wire::{Fields, Value};
-use super::{base_name, read_whole};
 use crate::profile_tables::{ProfileTables, Sample};
 
 /// Imports a profile, gzipped or not: each of its value types becomes an event.

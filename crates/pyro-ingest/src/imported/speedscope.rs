@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 use serde::Deserialize;
 
+use super::file::read_whole;
 use super::names::{frame_in, unit};
-use super::read_whole;
 use crate::profile_tables::{ProfileTables, Sample};
 
 #[derive(Deserialize)]

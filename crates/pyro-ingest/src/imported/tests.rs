@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use pyro_model::IngestReport;
+use pyro_model::{IngestReport, Result};
 
 type Import = fn(&str, &str) -> Result<IngestReport>;
 

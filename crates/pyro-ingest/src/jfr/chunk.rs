@@ -4,6 +4,11 @@ use std::io::Read as _;
 
 use super::bytes::{Cursor, Malformed, Read};
 
+/// Type id of a chunk's description of its types, which the format fixes.
+pub const METADATA: u64 = 0;
+/// The same of constant pools; types of events have larger ones.
+pub const CHECKPOINT: u64 = 1;
+
 /// Bytes of a chunk's header.
 pub const HEADER_BYTES: usize = 68;
 

@@ -4,8 +4,9 @@ use pyro_model::TaskSpan;
 use pyro_stacks::{java_class_name, task_of_thread};
 
 use super::keys::KeyMap;
+use super::output::Output;
 use super::pools::{Named, Pools, Thread};
-use super::recording::{Output, Recording};
+use super::recording::Recording;
 use super::samples::ThreadFacts;
 use crate::sample_rows::Label;
 

@@ -18,6 +18,7 @@ mod keys;
 mod known;
 mod lookup;
 mod metadata;
+mod output;
 mod pools;
 mod reading;
 mod recording;
@@ -37,9 +38,11 @@ use crate::dictionary::Dictionary;
 use crate::plugin::{read_clocks, read_spans};
 use chunk::ChunkError;
 use lookup::Lookup;
+use output::Output;
 use pyro_model::{Doubt, Error, IngestReport, ParquetSink, Result, Severity};
 use pyro_stacks::Rules;
-use recording::{Output, Recording};
+use reading::read_chunk;
+use recording::Recording;
 use samples::{Event, SampleSink};
 use settings::Settings;
 pub use spans::SpanIndex;
@@ -149,7 +152,7 @@ fn first_settings(
     let mut recording = Recording::new("", None, spans, rules);
     recording.settings_only = true;
     match chunk::next(&mut BufReader::new(file), Vec::new()) {
-        Ok(Some(chunk)) => recording.chunk(&chunk, output).map(drop)?,
+        Ok(Some(chunk)) => read_chunk(&mut recording, &chunk, output).map(drop)?,
         Ok(None) | Err(ChunkError::NotAChunk) => {}
         Err(ChunkError::Io(error)) => return Err(Error::io(path, error)),
     }
@@ -186,7 +189,7 @@ fn read_file(
         };
         totals.chunks += 1;
         totals.bytes += chunk.bytes.len() as u64;
-        let broken_at = recording.chunk(&chunk, output)?;
+        let broken_at = read_chunk(recording, &chunk, output)?;
         if !chunk.complete || broken_at.is_some() {
             let at = offset + broken_at.unwrap_or(chunk.bytes.len()) as u64;
             let text = format!("{path}: the chunk at byte {offset} breaks off at byte {at}");

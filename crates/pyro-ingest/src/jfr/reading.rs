@@ -3,20 +3,66 @@
 use pyro_model::Result;
 use pyro_stacks::java_class_name;
 
-use super::chunk::Chunk;
-use super::events::{Kind, Reader, Record, Slot};
+use super::chunk::{CHECKPOINT, Chunk, Event as RawEvent, METADATA};
+use super::events::{Kind, Reader, Record, Slot, readers};
 use super::keys::KeyMap;
 use super::known::Known;
+use super::metadata::Metadata;
+use super::output::Output;
 use super::pools::{Named, Pools};
-use super::recording::{CHECKPOINT, Output, Recording};
+use super::recording::Recording;
 use super::samples::{Event, Origin, Sample};
 use super::settings::DEFAULT_WALL_NS;
 use super::spans::{covering, split_batch};
 use super::unfreed::Call;
 use crate::sample_rows::Label;
 
+/// Reads a chunk of a recording into rows. Returns the offset in the chunk at which it breaks off, if it does.
+///
+/// # Errors
+/// If a table cannot be written.
+pub fn read_chunk(
+    recording: &mut Recording<'_>,
+    chunk: &Chunk,
+    output: &mut Output,
+) -> Result<Option<usize>> {
+    let mut events = chunk.events();
+    let framework: Vec<RawEvent<'_>> = events
+        .by_ref()
+        .filter(|event| event.class <= CHECKPOINT)
+        .collect();
+    let broken_at = events.broken_at;
+    let metadata = framework.iter().filter(|event| event.class == METADATA);
+    // The last whole description counts: the JDK writes a new one when classes were added.
+    let Some(metadata) = metadata
+        .rev()
+        .find_map(|event| Metadata::parse(event.body).ok())
+    else {
+        return Ok(Some(broken_at.unwrap_or(0)));
+    };
+    let mut pools = Pools::new(&chunk.bytes, &metadata);
+    for event in framework.iter().filter(|event| event.class == CHECKPOINT) {
+        recording.seen.broken_pools +=
+            u64::from(pools.note(&metadata, event.body, event.at).is_err());
+    }
+    let readers = readers(&metadata);
+    recording.learn(chunk, &readers, &pools, &metadata);
+    if !recording.settings_only {
+        output.lookup.begin_chunk(&pools);
+        let ignored = Reading::new(recording, chunk, &pools, output).rows(&readers, output)?;
+        recording.unfreed.next_chunk();
+        for (class, count) in ignored {
+            let name = metadata
+                .get(class)
+                .map_or("unknown", |class| class.name.as_str());
+            *recording.seen.ignored.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    Ok(broken_at)
+}
+
 /// One chunk being read.
-pub struct Reading<'r, 'a, 'c> {
+struct Reading<'r, 'a, 'c> {
     recording: &'r mut Recording<'a>,
     host: Label,
     chunk: &'c Chunk,
@@ -27,7 +73,7 @@ pub struct Reading<'r, 'a, 'c> {
 
 impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
     /// Begins a chunk.
-    pub fn new(
+    fn new(
         recording: &'r mut Recording<'a>,
         chunk: &'c Chunk,
         pools: &'c Pools<'c>,
@@ -47,7 +93,7 @@ impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
     ///
     /// # Errors
     /// If a table cannot be written.
-    pub fn rows(
+    fn rows(
         mut self,
         readers: &KeyMap<u64, Reader>,
         output: &mut Output,

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
-use crate::gclog::decorations::{self, Decorations};
-use crate::gclog::{MAX_LINE_BYTES, Trouble, by_process};
+use crate::unified_log::decorations::{self, Decorations};
+use crate::unified_log::{MAX_LINE_BYTES, Trouble, by_process};
 use message::{Message, Task, Trap};
 use pyro_model::{
     DeoptimisationsBuilder, Doubt, Error, IngestReport, JitBuilder, ParquetSink, Result, Severity,

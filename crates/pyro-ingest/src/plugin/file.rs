@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::jobs::StageJobs;
 
+use super::consumer::{Consumer, Outcome};
 use super::facts::{Facts, Seen};
 use super::process::{self, Identity, Process};
 use super::record::{Line, Lines, MAX_LINE_BYTES, Next};
-use super::{Consumer, Outcome};
 
 /// Series that holds the plugin's own CPU; a killed JVM leaves no `bye`.
 const OWN_CPU: &str = "pyrometer_cpu_ns";

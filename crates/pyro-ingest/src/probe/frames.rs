@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use arrow_ipc::Message;
 use arrow_schema::{DataType, Schema};
 
-use super::Fault;
+use super::fault::Fault;
 
 /// Largest message that is read; the probe's own are below 2 MiB.
 const MAX_MESSAGE_BYTES: u64 = 256 << 20;

@@ -4,15 +4,17 @@
 //! that what is missing is known to the byte and no length in the file is believed before it was
 //! compared with what is there. Whole batches before the first fault are kept.
 
+mod fault;
 mod frames;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{BufReader, Read};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::Field;
+use fault::Fault;
 use frames::Frames;
 use pyro_model::{
     DelaysBuilder, Doubt, Error, IngestReport, IoLatencyBuilder, KernelStacksBuilder,
@@ -106,25 +108,6 @@ impl Reader<'_> {
         }
         self.report.stats.insert("bytes", self.bytes.into());
         self.report
-    }
-}
-
-/// Why reading a stream stopped.
-#[derive(Debug)]
-enum Fault {
-    /// The file could not be read.
-    Read(io::Error),
-    /// The table could not be written.
-    Write(Error),
-    /// The stream ends in the middle, or without its end mark.
-    Cut,
-    /// What is there is no such stream.
-    Unreadable(String),
-}
-
-impl Fault {
-    fn damaged(error: impl std::fmt::Display) -> Self {
-        Self::Unreadable(format!("damaged message: {error}"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finding the end of strings and containers, 16 or 64 bytes at a time.
 
-use super::PAD;
+use super::padding::PAD;
 
 /// Bits of the bytes of a block of 64 that are `"`, `\`, an opening and a closing bracket.
 struct Masks {
@@ -306,13 +306,14 @@ fn escaped(backslash: u64, carry: &mut u64) -> u64 {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
+    use crate::eventlog::json::padding::padded;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn every_way_of_looking_finds_the_same(text in "[\\[\\]{}\"\\\\a, ]{0,300}") {
             let end = text.len() + 1;
-            let buf = crate::eventlog::json::padded(format!("[{text}").as_bytes());
+            let buf = padded(format!("[{text}").as_bytes());
             let expected = walk(&buf, 0, end, portable_masks, prefix_xor);
             prop_assert_eq!(walk(&buf, 0, end, sse2_masks, prefix_xor), expected);
             prop_assert_eq!(container_end(&buf, 0, end), expected);
@@ -323,7 +324,7 @@ mod tests {
     proptest! {
         #[test]
         fn strings_end_where_a_plain_search_says(text in "(a|b| |\\\\.|\"){0,40}[a-z]{0,90}(\\\\.){0,9}\"?") {
-            let buf = crate::eventlog::json::padded(text.as_bytes());
+            let buf = padded(text.as_bytes());
             let mut expected = None;
             let (mut i, mut any) = (0, false);
             while i < text.len() {

@@ -1,22 +1,8 @@
 //! Lines that end a pause.
 
-use super::super::decorations::decimal;
-use super::{Message, size};
-
-/// A pause line that carries its length.
-#[derive(Debug, PartialEq)]
-pub struct Pause<'a> {
-    /// `GC(n)`.
-    pub gc_id: i64,
-    /// The collector's words in lower case.
-    pub kind: String,
-    /// Text of the cause.
-    pub cause: Option<&'a str>,
-    /// Used before, used after, committed after.
-    pub heap_bytes: Option<(i64, i64, i64)>,
-    /// Length.
-    pub duration_ns: i64,
-}
+use super::kinds::{Message, Pause};
+use super::size::size;
+use crate::unified_log::decorations::decimal;
 
 /// `Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.456ms`. The line that announces a pause
 /// has neither sizes nor a length, and one that was cut has sizes without a length.

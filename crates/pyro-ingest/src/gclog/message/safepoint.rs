@@ -1,20 +1,7 @@
 //! Lines that end a stop of all threads.
 
-use super::super::decorations::decimal;
-use super::Message;
-
-/// A `Safepoint "…"` line.
-#[derive(Debug, PartialEq)]
-pub struct Safepoint<'a> {
-    /// VM operation.
-    pub operation: &'a str,
-    /// Time to reach the safepoint.
-    pub reaching_ns: Option<i64>,
-    /// Time at the safepoint.
-    pub at_ns: Option<i64>,
-    /// Whole stop.
-    pub total_ns: i64,
-}
+use super::kinds::{Message, Safepoint};
+use crate::unified_log::decorations::decimal;
 
 /// `ZMarkEndOld", …, Reaching safepoint: 92811 ns, At safepoint: 12069 ns, …, Total: 118247 ns, …`.
 pub(super) fn safepoint(rest: &str) -> Option<Safepoint<'_>> {

@@ -1,23 +1,7 @@
 //! Sizes of parts of the heap.
 
-use super::{Message, size};
-
-/// A part of the heap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Space {
-    /// Young generation, bytes.
-    Young,
-    /// Old generation, bytes.
-    Old,
-    /// G1's eden, regions.
-    EdenRegions,
-    /// G1's survivors, regions.
-    SurvivorRegions,
-    /// G1's old generation, regions.
-    OldRegions,
-    /// G1's humongous objects, regions.
-    HumongousRegions,
-}
+use super::kinds::{Message, Space};
+use super::size::size;
 
 /// `Eden regions: 51->0(52)` of G1; `DefNew: 28903K(29504K)->2489K(29504K) Eden: …` of the
 /// others, before JDK 14 without the first parenthesis.

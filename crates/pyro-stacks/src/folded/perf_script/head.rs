@@ -1,6 +1,6 @@
 //! The line that begins a sample.
 
-use super::Sample;
+use super::sample::Sample;
 
 /// A head, read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::task::Update;
+/// An update of an accumulator: its id, and its value where that is an integer.
+pub type Update = (i64, Option<i64>);
 
 /// What an accumulator counted in one stage attempt, or on the driver.
 #[derive(Debug, Clone, Copy)]

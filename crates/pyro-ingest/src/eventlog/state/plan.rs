@@ -1,7 +1,7 @@
 //! One version of a physical plan, as `SparkPlanInfo` gives it.
 
-use super::json::{Bad, Cursor, Read, Text};
 use super::symbols::{Symbol, Symbols};
+use crate::eventlog::json::{Bad, Cursor, Read, Text};
 
 /// Plans deeper than this are refused: reading one nests as deep.
 const DEEPEST: usize = 1000;

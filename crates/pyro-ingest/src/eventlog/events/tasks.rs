@@ -2,17 +2,14 @@
 
 use pyro_model::Result;
 
-use super::app::{App, Fail};
-use super::json::{Bad, Cursor, Read, Text};
-use super::symbols::{Symbol, Symbols};
-use super::tables::{Tables, millis, time_ns};
-use super::task_metrics::{Metrics, task_metrics};
+use super::fail::Fail;
+use crate::eventlog::json::{Bad, Cursor, Read, Text};
+use crate::eventlog::state::{App, Running, Symbol, Symbols, Update};
+use crate::eventlog::tables::{Tables, millis, time_ns};
+use crate::eventlog::task_metrics::{Metrics, task_metrics};
 
 /// Characters of an error message that are kept.
 const ERROR_CHARACTERS: usize = 2000;
-
-/// An update of an accumulator: its id, and its value where that is an integer.
-pub type Update = (i64, Option<i64>);
 
 /// `Task Info` of an event.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,21 +25,6 @@ struct Info<'a> {
     launch: Option<i64>,
     getting_result: Option<i64>,
     finish: Option<i64>,
-}
-
-/// An attempt that started and has not ended.
-#[derive(Debug, Clone, Copy)]
-pub struct Running {
-    stage_id: i64,
-    stage_attempt: i32,
-    index: Option<i64>,
-    partition: Option<i64>,
-    attempt: Option<i64>,
-    executor_id: Option<Symbol>,
-    host: Option<Symbol>,
-    locality: Option<Symbol>,
-    speculative: bool,
-    launch: Option<i64>,
 }
 
 /// `Task End Reason`.

@@ -1,82 +1,19 @@
 //! The messages that matter: pauses, safepoints, and which collector it is.
 
+mod kinds;
 mod pause;
 mod safepoint;
+mod size;
 mod space;
 #[cfg(test)]
 mod tests;
 
-use super::decorations::decimal;
-pub use pause::Pause;
+use crate::unified_log::decorations::decimal;
+pub use kinds::{Concurrent, Message, Pause, Safepoint, Space};
 use pause::pause;
-pub use safepoint::Safepoint;
 use safepoint::{safepoint, stopped};
-pub use space::Space;
+use size::size;
 use space::space;
-
-/// What a message says. Borrowed from the line.
-#[derive(Debug, PartialEq)]
-pub enum Message<'a> {
-    /// The collector's name, as in table gc_pauses.
-    Collector(&'static str),
-    /// The end of a pause.
-    Pause(Pause<'a>),
-    /// The start of a concurrent cycle that names its cause (ZGC).
-    Cycle {
-        /// `GC(n)`.
-        gc_id: i64,
-        /// As logged.
-        cause: &'a str,
-    },
-    /// Sizes of a part of the heap, before and after a collection.
-    Space {
-        /// `GC(n)`.
-        gc_id: i64,
-        /// Which part.
-        space: Space,
-        /// Before and after: bytes, or regions of G1.
-        sizes: (i64, i64),
-    },
-    /// Survivors of one age.
-    Age {
-        /// `GC(n)`.
-        gc_id: i64,
-        /// Collections survived.
-        age: i32,
-        /// Bytes of that age.
-        bytes: i64,
-    },
-    /// A phase beside the running application has ended.
-    Concurrent(Concurrent),
-    /// Bytes of a region of G1.
-    RegionSize(i64),
-    /// A safepoint, JDK 13 and later.
-    Safepoint(Safepoint<'a>),
-    /// `Entering safepoint region: …`, before JDK 13: names the next stop.
-    Entering(&'a str),
-    /// `Total time for which application threads were stopped`, before JDK 13.
-    Stopped {
-        /// Whole stop.
-        total_ns: i64,
-        /// Time to reach the safepoint.
-        reaching_ns: Option<i64>,
-    },
-    /// A line of the kinds above that is not whole.
-    Broken,
-    /// Anything else.
-    Other,
-}
-
-/// A concurrent phase.
-#[derive(Debug, PartialEq)]
-pub struct Concurrent {
-    /// `GC(n)`.
-    pub gc_id: i64,
-    /// The collector's words in lower case.
-    pub phase: String,
-    /// Length.
-    pub duration_ns: i64,
-}
 
 /// Reads a message, which is what follows the decorations.
 pub fn parse(text: &str) -> Message<'_> {
@@ -176,20 +113,4 @@ fn age<'a>(gc_id: i64, text: &str) -> Option<Message<'a>> {
         age: age.trim().parse().ok()?,
         bytes: bytes.trim().parse().ok().filter(|bytes| *bytes >= 0)?,
     })
-}
-
-/// `24M` as bytes.
-fn size(text: &str) -> Option<i64> {
-    let unit = match text.as_bytes().last()? {
-        b'B' => 1,
-        b'K' => 1 << 10,
-        b'M' => 1 << 20,
-        b'G' => 1 << 30,
-        b'T' => 1_i64 << 40,
-        _ => return None,
-    };
-    text[..text.len() - 1]
-        .parse::<u32>()
-        .ok()
-        .and_then(|n| i64::from(n).checked_mul(unit))
 }

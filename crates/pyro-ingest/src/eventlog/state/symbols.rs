@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::json::Text;
+use crate::eventlog::json::Text;
 
 /// A string of a [`Symbols`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

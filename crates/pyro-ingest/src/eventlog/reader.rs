@@ -1,0 +1,224 @@
+//! Reading logs: files in turn, lines in turn, and what is wrong with them.
+
+use std::io;
+use std::path::Path;
+
+use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
+
+use super::codec::{self, Codec};
+use super::counts::Counts;
+use super::doubts::{At, Findings};
+use super::event::{Broken, event};
+use super::events::{self, Taken};
+use super::lines::{Lines, Next};
+use super::source::Log;
+use super::state::App;
+use super::tables::Tables;
+
+/// Lines without an event after which a file that had none is refused.
+const PATIENCE: u64 = 100;
+/// Bytes between two questions whether to go on.
+const BREATH: u64 = 8 << 20;
+
+/// Reads logs into tables.
+pub struct Reader<'a> {
+    /// The tables.
+    pub tables: Tables,
+    /// Asked every few megabytes whether to go on.
+    pub go_on: &'a mut dyn FnMut() -> bool,
+    /// Number of the next application.
+    pub next_app: i32,
+    /// Doubts so far.
+    pub report: IngestReport,
+    /// Figures so far.
+    pub counts: Counts,
+}
+
+impl Reader<'_> {
+    /// Reads one log as one application.
+    ///
+    /// # Errors
+    /// If it is no event log, a table cannot be written, or `go_on` says no.
+    pub fn log(&mut self, log: &Log) -> Result<()> {
+        let mut app = App::new(self.next_app);
+        let mut bytes = 0;
+        let files: Vec<_> = log
+            .parts
+            .iter()
+            .map(|part| part.display().to_string())
+            .collect();
+        for (part, file) in log.parts.iter().zip(&files) {
+            bytes += self.part(&mut app, part, file)?;
+        }
+        let mut doubt = |code, severity, message: &str| {
+            self.report
+                .doubts
+                .push(Doubt::new(code, severity, message).in_file(&files[0]));
+        };
+        if app.events == 0 {
+            doubt(
+                "eventlog_empty",
+                Severity::Warning,
+                "the event log holds no event",
+            );
+        } else {
+            if !app.facts.started {
+                doubt(
+                    "eventlog_no_application_start",
+                    Severity::Warning,
+                    "there is no application start event",
+                );
+            }
+            if !app.facts.ended {
+                doubt(
+                    "eventlog_no_application_end",
+                    Severity::Warning,
+                    "there is no application end event",
+                );
+            }
+        }
+        if app.sql.late > 0 {
+            let message = format!(
+                "{} event(s) about SQL executions came long after these had ended and were left out of their metrics",
+                app.sql.late
+            );
+            let doubt = Doubt::new("eventlog_late_event", Severity::Info, message);
+            self.report
+                .doubts
+                .push(doubt.in_file(&files[0]).times(app.sql.late));
+        }
+        events::finish(&mut app, &files, bytes, &mut self.tables)?;
+        self.next_app += 1;
+        Ok(())
+    }
+
+    /// Reads one file; returns its bytes, decompressed.
+    fn part(&mut self, app: &mut App, path: &Path, file: &str) -> Result<u64> {
+        let (source, codec) = codec::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => Error::Input(format!(
+                "{file}: byte 0: {error}; decompress it first, then ingest the result"
+            )),
+            _ => Error::io(path, error),
+        })?;
+        self.counts.files += 1;
+        self.counts.compressed_bytes += std::fs::metadata(path).map_or(0, |meta| meta.len());
+        self.stream(app, source, codec, file)
+    }
+
+    /// Reads the stream of one file; returns its bytes.
+    ///
+    /// # Errors
+    /// If it is no event log, a table cannot be written, or `go_on` says no.
+    pub fn stream(
+        &mut self,
+        app: &mut App,
+        source: Box<dyn io::Read>,
+        codec: Codec,
+        file: &str,
+    ) -> Result<u64> {
+        let mut lines = Lines::new(source);
+        let mut findings = Findings::default();
+        let mut at = At { line: 0, byte: 0 };
+        let mut asked = 0;
+        let mut events = 0_u64;
+        let fault = loop {
+            at.line += 1;
+            match lines.next() {
+                Next::End(fault) => break fault,
+                Next::TooLong { offset } => {
+                    self.counts.lines += 1;
+                    self.counts.unreadable_lines += 1;
+                    findings.too_long(At { byte: offset, ..at });
+                }
+                Next::Line {
+                    buf,
+                    len,
+                    offset,
+                    ended,
+                } => {
+                    at.byte = offset;
+                    self.counts.lines += 1;
+                    match event(app, &mut self.tables, buf, len) {
+                        Ok(None) => self.counts.blank_lines += 1,
+                        Ok(Some((taken, name))) => {
+                            events += 1;
+                            self.counts.events += 1;
+                            match taken {
+                                Taken::Used => {}
+                                Taken::Unneeded => self.counts.unneeded_events += 1,
+                                Taken::Unknown => {
+                                    self.counts.unknown_events += 1;
+                                    findings.unknown(name, at);
+                                }
+                            }
+                        }
+                        Err(Broken::Stop(error)) => return Err(error),
+                        Err(Broken::Line { .. }) if !ended => {
+                            self.counts.unreadable_lines += 1;
+                            self.truncated(file, at, "the last line is not complete");
+                        }
+                        Err(Broken::Line { position, why }) => {
+                            self.counts.unreadable_lines += 1;
+                            findings.broken(at, offset + position as u64, why);
+                            if events == 0 && app.events == 0 && at.line >= PATIENCE {
+                                return Err(not_a_log(file, codec, &findings));
+                            }
+                        }
+                    }
+                    if offset - asked > BREATH {
+                        asked = offset;
+                        if !(self.go_on)() {
+                            return Err(Error::Interrupted);
+                        }
+                    }
+                }
+            }
+        };
+        let bytes = lines.offset();
+        self.counts.uncompressed_bytes += bytes;
+        at.byte = bytes;
+        if events == 0 && app.events == 0 && at.line > 1 && (bytes > 0 || fault.is_some()) {
+            return Err(not_a_log(file, codec, &findings));
+        }
+        if let Some(fault) = fault {
+            if fault.kind() == io::ErrorKind::UnexpectedEof {
+                self.truncated(file, at, "the compressed data stop early");
+            } else {
+                let message = format!(
+                    "the file cannot be read beyond byte {bytes} of the uncompressed stream: {fault}"
+                );
+                let doubt = Doubt::new("eventlog_frame_corrupt", Severity::Warning, message);
+                self.report
+                    .doubts
+                    .push(doubt.in_file(file).at_line(at.line).at_byte(bytes));
+            }
+        }
+        self.report.doubts.extend(findings.into_doubts(file));
+        Ok(bytes)
+    }
+
+    fn truncated(&mut self, file: &str, at: At, what: &str) {
+        let message = format!(
+            "{what}: line {}, byte {} of the uncompressed stream",
+            at.line, at.byte
+        );
+        let doubt = Doubt::new("eventlog_truncated", Severity::Warning, message);
+        self.report
+            .doubts
+            .push(doubt.in_file(file).at_line(at.line).at_byte(at.byte));
+    }
+}
+
+fn not_a_log(file: &str, codec: Codec, findings: &Findings) -> Error {
+    let what = match codec {
+        Codec::Plain => String::new(),
+        codec => format!(" once decompressed ({codec:?})"),
+    };
+    Error::Input(format!(
+        "{file}: not a Spark event log{what}: {}. A log has one JSON object with a field \"Event\" per line; \
+         give the file that Spark wrote to spark.eventLog.dir",
+        findings
+            .first()
+            .unwrap_or_else(|| "no line holds an event".to_owned())
+    ))
+}

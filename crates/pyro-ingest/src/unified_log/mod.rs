@@ -1,0 +1,11 @@
+//! What logs of HotSpot's unified logging (`-Xlog`) have in common.
+
+pub mod decorations;
+mod files;
+mod trouble;
+
+pub use files::by_process;
+pub use trouble::Trouble;
+
+/// Longest line that is read whole; what exceeds it is counted as unreadable.
+pub const MAX_LINE_BYTES: u64 = 64 << 10;
