@@ -1,157 +1,188 @@
 //! The command line.
 
-use crate::record::Options;
-use crate::tier::Tier;
+use std::path::PathBuf;
 
-/// How it is called.
-pub const USAGE: &str = "\
-usage: pyro-probe record --root-pid PID --raw-dir FOLDER --host NAME [--hz 20] [--tier auto]
-                         [--no-threads] [--no-counters] [--max-open 8192] [--also-pid PID]… [--keeper-pid PID]
-                         [--annotate WORD]
-       pyro-probe annotate --pid PID --annotate WORD
-       pyro-probe tiers --json
-       pyro-probe card --json
-       pyro-probe canary --json
-       pyro-probe --version
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand, value_parser};
 
-record follows PID, its descendants and the processes named by FOLDER/plugin-*-<pid>.ndjson, and writes
-FOLDER/probe-<host>-threads.arrows, probe-<host>-series.arrows and probe-<host>.report.json until all of
-them have ended, SIGTERM comes, the keeper has ended, or FOLDER is removed. WORD, the application's own word
-for what it does, is postgres or word@ADDRESS[:TYPE][=NAMES]; annotate reads it once.
-tiers tells what can be measured here.
-card measures memory bandwidth and latency and the steadiness of this machine, for about ten seconds;
-canary arithmetic, latency and copying, for a few tenths of a second.";
+use crate::tiers::grant::Tier;
+
+#[derive(Parser)]
+#[command(name = "pyro-probe", version, about)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
 
 /// What to do.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Subcommand)]
 pub enum Command {
-    /// Follow processes.
+    /// Follow processes: threads and host series, sampled
+    ///
+    /// Follows a process, its descendants and the processes named by FOLDER/plugin-*-<pid>.ndjson, and
+    /// writes FOLDER/probe-<host>-threads.arrows, probe-<host>-series.arrows and
+    /// probe-<host>.report.json until all of them have ended, SIGTERM comes, the keeper has ended, or
+    /// FOLDER is removed.
     Record(Options),
-    /// Read the annotation of a process once.
+    /// Read the annotation of a process once
     Annotate {
-        /// What to read.
-        text: String,
-        /// Of which process.
+        /// Process to read
+        #[arg(long, value_name = "PID", value_parser = pid())]
         pid: i32,
+        /// What to read: postgres, or word@ADDRESS[:TYPE][=NAMES]
+        #[arg(long = "annotate", value_name = "WORD")]
+        text: String,
     },
-    /// Tell what can be measured.
-    Tiers,
-    /// Measure the host.
-    Card,
-    /// Measure shortly what the machine attains now.
-    Canary,
-    /// Print the version.
-    Version,
-    /// Print the usage.
-    Help,
+    /// Report what can be measured on this machine
+    Tiers(Json),
+    /// Measure memory bandwidth and latency and the steadiness of this machine, for about ten seconds
+    Card(Json),
+    /// Measure arithmetic, latency and copying, for a few tenths of a second
+    Canary(Json),
+}
+
+/// How to print.
+#[derive(Debug, PartialEq, Args)]
+pub struct Json {
+    /// Print JSON, which is the only format
+    #[arg(long, overrides_with = "json")]
+    json: bool,
+}
+
+/// What to record.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct Options {
+    /// Process to follow with its descendants
+    #[arg(long, value_name = "PID", value_parser = pid())]
+    pub root_pid: i32,
+    /// Folder for the files
+    #[arg(long, value_name = "FOLDER")]
+    pub raw_dir: PathBuf,
+    /// Name of this host in rows and file names
+    #[arg(long, value_name = "NAME", value_parser = host)]
+    pub host: String,
+    /// Passes per second, from 0.1 to 1000
+    #[arg(long, default_value = "20", value_parser = rate)]
+    pub hz: f64,
+    /// Tier at which threads are read at best; the best that can be had by default
+    #[arg(long, default_value = "auto", value_parser = tier())]
+    pub tier: Asked,
+    /// Record no threads
+    #[arg(long)]
+    no_threads: bool,
+    /// Open no perf counters
+    #[arg(long)]
+    no_counters: bool,
+    /// Descriptors kept open at most; more threads are read by open, read, close
+    #[arg(long, value_name = "COUNT", default_value_t = 8192)]
+    pub max_open: usize,
+    /// Further process to follow; may be given several times
+    #[arg(long = "also-pid", value_name = "PID", value_parser = pid())]
+    pub also_pids: Vec<i32>,
+    /// Process for which the probe records: it ends when that has
+    #[arg(long, value_name = "PID", value_parser = pid())]
+    pub keeper_pid: Option<i32>,
+    /// What to read of processes' own memory: postgres, or word@ADDRESS[:TYPE][=NAMES]
+    #[arg(long = "annotate", value_name = "WORD")]
+    pub annotation: Option<String>,
+}
+
+impl Options {
+    /// Whether threads are recorded.
+    pub fn with_threads(&self) -> bool {
+        !self.no_threads
+    }
+
+    /// Whether perf counters are opened.
+    pub fn with_counters(&self) -> bool {
+        !self.no_counters
+    }
+}
+
+/// The tier that was asked for; `None`: the best that can be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked(pub Option<Tier>);
+
+fn pid() -> clap::builder::RangedI64ValueParser<i32> {
+    value_parser!(i32).range(1..)
+}
+
+fn host(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains('/') {
+        true => Err("not a host name".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let hz = text.parse().ok().filter(|hz| (0.1..=1000.0).contains(hz));
+    hz.ok_or_else(|| "not a rate from 0.1 to 1000".to_owned())
+}
+
+fn tier() -> impl TypedValueParser<Value = Asked> {
+    PossibleValuesParser::new(["auto", "T0", "T1", "T2", "T3"])
+        .map(|word| Asked(Tier::of_word(&word)))
+}
+
+/// What the command line comes to where there is nothing to do.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    /// Print the text: help or the version was asked for.
+    Text(String),
+    /// What is wrong, in one line.
+    Wrong(String),
 }
 
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// What is wrong, in one line.
-pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, String> {
-    let mut args = args;
-    match args.next().as_deref() {
-        Some("record") => record(args).map(Command::Record),
-        Some("annotate") => annotate(args),
-        Some(verb @ ("tiers" | "card" | "canary")) => match args.find(|arg| arg != "--json") {
-            None if verb == "card" => Ok(Command::Card),
-            None if verb == "canary" => Ok(Command::Canary),
-            None => Ok(Command::Tiers),
-            Some(other) => Err(format!("{verb} does not know {other:?}")),
-        },
-        Some("--version" | "-V") => Ok(Command::Version),
-        Some("--help" | "-h" | "help") => Ok(Command::Help),
-        Some(other) => Err(format!("there is no command {other:?}")),
-        None => Err("a command is missing".to_owned()),
+/// What to print instead of doing anything.
+pub fn parse(args: impl Iterator<Item = String>) -> Result<Command, Answer> {
+    let args = std::iter::once("pyro-probe".to_owned()).chain(args);
+    match CommandLine::try_parse_from(args) {
+        Ok(line) => Ok(line.command),
+        Err(error) => Err(match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Answer::Text(error.to_string().trim_end().to_owned())
+            }
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Answer::Wrong("a command is missing".to_owned())
+            }
+            _ => Answer::Wrong(complaint(&error)),
+        }),
     }
 }
 
-fn annotate(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
-    let (mut text, mut found) = (None, None);
-    while let Some(flag) = args.next() {
-        let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
-        match flag.as_str() {
-            "--pid" => found = Some(pid(&flag, &value)?),
-            "--annotate" => text = Some(value),
-            _ => return Err(format!("annotate does not know {flag:?}")),
-        }
+/// An error in one line.
+fn complaint(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg)
+    {
+        let names: Vec<_> = missing
+            .iter()
+            .filter_map(|option| option.split(' ').next())
+            .collect();
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        return format!("{} {verb} missing", names.join(", "));
     }
-    Ok(Command::Annotate {
-        text: text.ok_or("--annotate is missing")?,
-        pid: found.ok_or("--pid is missing")?,
-    })
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-fn pid(flag: &str, value: &str) -> Result<i32, String> {
-    let found = value.parse().ok().filter(|&pid| pid > 0);
-    found.ok_or_else(|| format!("{flag} {value}: not a pid"))
-}
-
-fn record(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
-    let (mut root_pid, mut raw_dir, mut host) = (None, None, None);
-    let (mut also_pids, mut keeper_pid, mut annotation) = (Vec::new(), None, None);
-    let (mut hz, mut with_threads, mut max_open, mut tier) = (20.0, true, 8192, None);
-    let mut with_counters = true;
-    while let Some(flag) = args.next() {
-        if flag == "--no-threads" {
-            with_threads = false;
-            continue;
-        }
-        if flag == "--no-counters" {
-            with_counters = false;
-            continue;
-        }
-        let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
-        let wrong = |what: &str| format!("{flag} {value}: not {what}");
-        match flag.as_str() {
-            "--root-pid" => root_pid = Some(pid(&flag, &value)?),
-            "--also-pid" => also_pids.push(pid(&flag, &value)?),
-            "--keeper-pid" => keeper_pid = Some(pid(&flag, &value)?),
-            "--annotate" => annotation = Some(value),
-            "--raw-dir" => raw_dir = Some(value.into()),
-            "--host" if value.is_empty() || value.contains('/') => {
-                return Err(wrong("a host name"));
-            }
-            "--host" => host = Some(value),
-            "--hz" => {
-                let usable = |hz: &f64| (0.1..=1000.0).contains(hz);
-                hz = value
-                    .parse()
-                    .ok()
-                    .filter(usable)
-                    .ok_or_else(|| wrong("a rate from 0.1 to 1000"))?;
-            }
-            "--tier" if value == "auto" => tier = None,
-            "--tier" => {
-                tier = Some(Tier::of_word(&value).ok_or_else(|| wrong("auto, T0, T1, T2 or T3"))?);
-            }
-            "--max-open" => max_open = value.parse().map_err(|_| wrong("a number"))?,
-            _ => return Err(format!("record does not know {flag:?}")),
-        }
-    }
-    Ok(Options {
-        root_pid: root_pid.ok_or("--root-pid is missing")?,
-        also_pids,
-        keeper_pid,
-        annotation,
-        raw_dir: raw_dir.ok_or("--raw-dir is missing")?,
-        host: host.ok_or("--host is missing")?,
-        hz,
-        with_threads,
-        with_counters,
-        tier,
-        max_open,
-    })
+/// How the program is called.
+pub fn usage() -> String {
+    use clap::CommandFactory;
+    CommandLine::command().render_help().to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Command, String> {
-        parse(line.split(' ').map(str::to_owned))
+    fn parsed(line: &str) -> Result<Command, Answer> {
+        parse(line.split_ascii_whitespace().map(str::to_owned))
     }
 
     #[test]
@@ -165,11 +196,11 @@ mod tests {
             (
                 options.root_pid,
                 options.hz,
-                options.with_threads,
+                options.with_threads(),
                 options.tier,
                 options.max_open
             ),
-            (7, 50.0, false, Some(Tier::T2), 0)
+            (7, 50.0, false, Asked(Some(Tier::T2)), 0)
         );
         assert_eq!(
             (options.raw_dir.to_str(), options.host.as_str()),
@@ -194,24 +225,59 @@ mod tests {
     }
 
     #[test]
+    fn defaults() {
+        let Ok(Command::Record(options)) = parsed("record --root-pid 7 --raw-dir /r --host h")
+        else {
+            panic!("refused")
+        };
+        assert_eq!(
+            (options.hz, options.tier, options.max_open),
+            (20.0, Asked(None), 8192)
+        );
+        assert!(options.with_threads() && options.with_counters() && options.also_pids.is_empty());
+    }
+
+    #[test]
+    fn help_and_version_are_no_errors() {
+        for (line, word) in [
+            ("--version", env!("CARGO_PKG_VERSION")),
+            ("-V", "pyro-probe "),
+            ("--help", "record"),
+            ("-h", "canary"),
+            ("help", "canary"),
+            ("record --help", "--keeper-pid"),
+        ] {
+            let Err(Answer::Text(text)) = parsed(line) else {
+                panic!("{line}");
+            };
+            assert!(text.contains(word), "{line}: {text}");
+        }
+        assert!(matches!(parsed("tiers --json"), Ok(Command::Tiers(_))));
+        assert!(matches!(parsed("card"), Ok(Command::Card(_))));
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (line, word) in [
-            ("", "\"\""),
+            ("", "a command is missing"),
             ("record --raw-dir /r --host h", "--root-pid"),
-            ("record --root-pid x --raw-dir /r --host h", "not a pid"),
+            ("record --root-pid x --raw-dir /r --host h", "--root-pid"),
             ("record --root-pid 1 --raw-dir /r --host a/b", "host name"),
             ("record --root-pid 1 --raw-dir /r --host h --hz 0", "a rate"),
-            ("record --root-pid", "needs a value"),
+            ("record --root-pid", "a value is required"),
             ("record --depth 3", "--depth"),
             ("record --root-pid 1 --tier T4", "T3"),
             ("annotate --pid 7", "--annotate"),
             ("annotate --annotate postgres", "--pid"),
-            ("annotate --pid x", "not a pid"),
+            ("annotate --pid x", "'x'"),
             ("tiers --yaml", "--yaml"),
             ("dance", "dance"),
         ] {
-            let message = parsed(line).unwrap_err();
+            let Err(Answer::Wrong(message)) = parsed(line) else {
+                panic!("{line}: not refused");
+            };
             assert!(message.contains(word), "{line}: {message}");
+            assert_eq!(message.lines().count(), 1, "{message}");
         }
     }
 }

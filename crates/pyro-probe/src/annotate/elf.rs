@@ -1,41 +1,22 @@
 //! Where a symbol of an ELF file lies once the file is mapped.
 //!
-//! 64-bit little-endian files only, as on every Linux that the probe is built for. No size in the
-//! file is believed: each is compared with the file's length and with a limit before it is read.
+//! 64-bit little-endian files only, as on every Linux that the probe is built for. Only what is
+//! looked at is read, and no more than the file holds.
 
-/// Bytes that can be read anywhere.
-pub trait Bytes {
-    /// How many there are.
-    fn length(&self) -> u64;
-    /// Exactly `length` bytes at `offset`; `None` if they are not there.
-    fn at(&self, offset: u64, length: usize) -> Option<Vec<u8>>;
-}
-
-impl Bytes for [u8] {
-    fn length(&self) -> u64 {
-        self.len() as u64
-    }
-    fn at(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        let start = usize::try_from(offset).ok()?;
-        Some(self.get(start..start.checked_add(length)?)?.to_vec())
-    }
-}
+use object::elf::{FileHeader64, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STT_TLS, Sym64};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym};
+use object::read::{ReadRef, StringTable};
+use object::{LittleEndian, SectionIndex};
 
 /// Largest table that is read.
-const MOST_BYTES: u64 = 256 << 20;
-const HEADER: usize = 64;
-const PROGRAM_HEADER: usize = 56;
-const SECTION_HEADER: usize = 64;
-const SYMBOL: usize = 24;
-const LOADED: u32 = 1;
-const SYMBOLS: u32 = 2;
-const DYNAMIC_SYMBOLS: u32 = 11;
-const THREAD_LOCAL: u8 = 6;
+const MAX_BYTES: u64 = 256 << 20;
 const PAGE: u64 = 4096;
+
+type Header = FileHeader64<LittleEndian>;
 
 /// A part of the file that is mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Segment {
+struct Segment {
     offset: u64,
     address: u64,
     length: u64,
@@ -56,12 +37,12 @@ impl Found {
             let first = segment.offset - segment.offset % PAGE;
             offset >= first && offset < segment.offset.saturating_add(segment.length.max(1))
         })?;
-        // What the file calls `offset` lies at `start`; both tell how far all was moved.
-        let told = segment
+        // What the file calls `offset` lies at `start`: their difference is how far all was moved.
+        let in_file = segment
             .address
             .wrapping_sub(segment.offset)
             .wrapping_add(offset);
-        Some(self.address.wrapping_add(start.wrapping_sub(told)))
+        Some(self.address.wrapping_add(start.wrapping_sub(in_file)))
     }
 }
 
@@ -69,22 +50,28 @@ impl Found {
 ///
 /// # Errors
 /// Why it has no address.
-pub fn symbol(file: &(impl Bytes + ?Sized), name: &str) -> Result<Found, String> {
-    let header = file.at(0, HEADER).ok_or("not an ELF file")?;
-    if !header.starts_with(b"\x7fELF") {
+pub fn symbol<'data>(file: impl ReadRef<'data>, name: &str) -> Result<Found, String> {
+    let ident = file.read_bytes_at(0, 6).map_err(|()| "not an ELF file")?;
+    if !ident.starts_with(b"\x7fELF") {
         return Err("not an ELF file".to_owned());
     }
-    if header[4..6] != [2, 1] {
+    if ident[4..] != [2, 1] {
         return Err("not a 64-bit little-endian ELF file".to_owned());
     }
-    let segments = segments(file, &header).ok_or("damaged program headers")?;
-    let sections = sections(file, &header).ok_or("damaged section headers")?;
-    for kind in [DYNAMIC_SYMBOLS, SYMBOLS] {
-        for section in sections.iter().filter(|section| section.kind == kind) {
-            if let Some((address, kind)) = look_up(file, &sections, section, name) {
-                if kind == THREAD_LOCAL {
+    let header = Header::parse(file).map_err(|error| error.to_string())?;
+    let segments = segments(header, file).map_err(|error| error.to_string())?;
+    let sections = header
+        .sections(LittleEndian, file)
+        .map_err(|error| error.to_string())?;
+    for kind in [SHT_DYNSYM, SHT_SYMTAB] {
+        for section in sections.iter() {
+            if section.sh_type(LittleEndian) == kind
+                && let Some(symbol) = look_up(file, &sections, section, name)
+            {
+                if symbol.st_type() == STT_TLS {
                     return Err("thread-local: each thread has its own".to_owned());
                 }
+                let address = symbol.st_value(LittleEndian);
                 return Ok(Found { address, segments });
             }
         }
@@ -92,99 +79,43 @@ pub fn symbol(file: &(impl Bytes + ?Sized), name: &str) -> Result<Found, String>
     Err("no such symbol".to_owned())
 }
 
-struct Section {
-    kind: u32,
-    offset: u64,
-    length: u64,
-    link: usize,
+fn segments<'data>(
+    header: &Header,
+    file: impl ReadRef<'data>,
+) -> object::read::Result<Vec<Segment>> {
+    let rows = header.program_headers(LittleEndian, file)?;
+    let loaded = rows
+        .iter()
+        .filter(|row| row.p_type(LittleEndian) == PT_LOAD)
+        .map(|row| Segment {
+            offset: row.p_offset(LittleEndian),
+            address: row.p_vaddr(LittleEndian),
+            length: row.p_filesz(LittleEndian),
+        });
+    Ok(loaded.collect())
 }
 
-fn segments(file: &(impl Bytes + ?Sized), header: &[u8]) -> Option<Vec<Segment>> {
-    let table = table(
-        file,
-        u64_at(header, 32)?,
-        u16_at(header, 54)?,
-        PROGRAM_HEADER,
-        u16_at(header, 56)?,
-    )?;
-    let loaded = table.chunks_exact(PROGRAM_HEADER).filter_map(|row| {
-        (u32_at(row, 0)? == LOADED).then_some(Segment {
-            offset: u64_at(row, 8)?,
-            address: u64_at(row, 16)?,
-            length: u64_at(row, 32)?,
-        })
-    });
-    Some(loaded.collect())
-}
-
-fn sections(file: &(impl Bytes + ?Sized), header: &[u8]) -> Option<Vec<Section>> {
-    let table = table(
-        file,
-        u64_at(header, 40)?,
-        u16_at(header, 58)?,
-        SECTION_HEADER,
-        u16_at(header, 60)?,
-    )?;
-    let rows = table.chunks_exact(SECTION_HEADER).map(|row| {
-        Some(Section {
-            kind: u32_at(row, 4)?,
-            offset: u64_at(row, 24)?,
-            length: u64_at(row, 32)?,
-            link: u32_at(row, 40)? as usize,
-        })
-    });
-    rows.collect()
-}
-
-/// A table of headers; empty where there is none.
-fn table(
-    file: &(impl Bytes + ?Sized),
-    offset: u64,
-    row: u16,
-    expected: usize,
-    rows: u16,
-) -> Option<Vec<u8>> {
-    if rows == 0 {
-        return Some(Vec::new());
-    }
-    (usize::from(row) == expected).then_some(())?;
-    file.at(offset, expected * usize::from(rows))
-}
-
-/// Value and type of a symbol that is defined here.
-fn look_up(
-    file: &(impl Bytes + ?Sized),
-    sections: &[Section],
-    symbols: &Section,
+/// A symbol that is defined here.
+fn look_up<'data, R: ReadRef<'data>>(
+    file: R,
+    sections: &SectionTable<'data, Header, R>,
+    section: &<Header as FileHeader>::SectionHeader,
     name: &str,
-) -> Option<(u64, u8)> {
-    let strings = contents(file, sections.get(symbols.link)?)?;
-    contents(file, symbols)?
-        .chunks_exact(SYMBOL)
-        .find_map(|row| {
-            let start = u32_at(row, 0)? as usize;
-            let called = strings.get(start..)?.strip_prefix(name.as_bytes())?;
-            let undefined = u16_at(row, 6)? == 0;
-            (called.first() == Some(&0) && !undefined).then_some((u64_at(row, 8)?, row[4] & 0xf))
-        })
-}
-
-fn contents(file: &(impl Bytes + ?Sized), section: &Section) -> Option<Vec<u8>> {
-    let end = section.offset.checked_add(section.length)?;
-    (section.length <= MOST_BYTES && end <= file.length()).then_some(())?;
-    file.at(section.offset, usize::try_from(section.length).ok()?)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+) -> Option<&'data Sym64<LittleEndian>> {
+    let link = SectionIndex(section.sh_link(LittleEndian) as usize);
+    let strings = sections.section(link).ok()?;
+    let fits = |section: &<Header as FileHeader>::SectionHeader| {
+        section.sh_size(LittleEndian) <= MAX_BYTES
+    };
+    (fits(strings) && fits(section)).then_some(())?;
+    // As a whole: names would be read from the file one by one.
+    let bytes = strings.data(LittleEndian, file).ok()?;
+    let strings = StringTable::new(bytes, 0, bytes.len() as u64);
+    let symbols: &[Sym64<LittleEndian>] = section.data_as_array(LittleEndian, file).ok()?;
+    symbols.iter().find(|symbol| {
+        symbol.st_shndx(LittleEndian) != SHN_UNDEF
+            && symbol.name(LittleEndian, strings) == Ok(name.as_bytes())
+    })
 }
 
 #[cfg(test)]
@@ -195,7 +126,7 @@ mod tests {
     /// A file with one segment at 0x1000 of the file, 0x4000 of memory, and one symbol.
     fn small(name: &str, kind: u8, value: u64) -> Vec<u8> {
         let mut file = vec![0; 0x100];
-        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         let put16 = |file: &mut Vec<u8>, at: usize, v: u16| {
             file[at..at + 2].copy_from_slice(&v.to_le_bytes())
         };
@@ -208,7 +139,7 @@ mod tests {
         put64(&mut file, 32, 64);
         put16(&mut file, 54, 56);
         put16(&mut file, 56, 1);
-        put32(&mut file, 64, LOADED);
+        put32(&mut file, 64, PT_LOAD);
         for (at, value) in [(8, 0x1000), (16, 0x4000), (32, 0x2000)] {
             put64(&mut file, 64 + at, value);
         }
@@ -226,7 +157,7 @@ mod tests {
         let (symbols_end, sections) = (file.len(), file.len());
         for (kind, offset, end) in [
             (3, strings, strings_end),
-            (DYNAMIC_SYMBOLS, strings_end, symbols_end),
+            (SHT_DYNSYM, strings_end, symbols_end),
         ] {
             let mut row = vec![0; 64];
             put32(&mut row, 4, kind);
@@ -263,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_has_no_address_is_told() {
-        let local = small("x", THREAD_LOCAL, 8);
+        let local = small("x", STT_TLS, 8);
         assert!(
             symbol(local.as_slice(), "x")
                 .unwrap_err()

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 
-use super::elf::{self, Bytes, Found};
+use object::read::ReadCache;
+
+use super::elf::{self, Found};
 use super::maps::{self, Mapping};
 use super::spec::{Place, Type};
 use crate::sys::read_memory;
@@ -35,18 +36,6 @@ impl Word {
         let mut bytes = [0; 8];
         read_memory(pid, address, &mut bytes[..self.kind.bytes])?;
         Ok(self.kind.value(bytes))
-    }
-}
-
-impl Bytes for File {
-    fn length(&self) -> u64 {
-        self.metadata().map_or(0, |facts| facts.len())
-    }
-    fn at(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        (offset.checked_add(length as u64)? <= self.length()).then_some(())?;
-        let mut bytes = vec![0; length];
-        self.read_exact_at(&mut bytes, offset).ok()?;
-        Some(bytes)
     }
 }
 
@@ -119,7 +108,9 @@ impl Symbols {
         }
         let key = (facts.dev(), facts.ino());
         let found = self.known.entry(key);
-        found.or_insert_with(|| elf::symbol(&file, name)).clone()
+        found
+            .or_insert_with(|| elf::symbol(&ReadCache::new(&file), name))
+            .clone()
     }
 }
 

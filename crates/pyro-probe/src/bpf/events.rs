@@ -10,7 +10,10 @@ use aya::sys::{Stats, enable_stats};
 use aya::{Ebpf, Pod};
 use serde_json::{Value, json};
 
-use super::{Kernel, Refusal, bind, damaged, load_iterator, object, refused};
+use super::iterators::{bind, load_iterator};
+use super::kernel::Kernel;
+use super::object::object;
+use super::refusal::{Refusal, damaged, refused};
 use crate::parse::events::{
     self, Event, LATENCY, LATENCY_KEY, LOST, Latency, OffCpu, STACK, SUM, SUM_KEY,
 };

@@ -5,7 +5,10 @@ use std::os::fd::OwnedFd;
 
 use aya::Ebpf;
 
-use super::{Kernel, Refusal, bind, load_iterator, object, refused};
+use super::iterators::{bind, load_iterator};
+use super::kernel::Kernel;
+use super::object::object;
+use super::refusal::{Refusal, refused};
 use crate::parse::thread_record::{Told, records};
 use crate::sys::bpf::iterate;
 

@@ -1,6 +1,6 @@
 //! Host-wide files of `/proc`.
 
-use super::{Emit, name_value_lines, number, ticks_ns};
+use super::numbers::{Emit, name_value_lines, named, number, ticks_ns};
 
 /// Series of the `cpu` lines of `/proc/stat`, in the kernel's order.
 pub const CPU_MODES: [&str; 10] = [
@@ -132,7 +132,7 @@ pub fn vmstat(text: &str, page_bytes: i64, emit: &mut Emit) {
         };
         if name.starts_with("allocstall") {
             stalls = Some(value.saturating_add(stalls.unwrap_or(0)));
-        } else if let Some((series, factor)) = super::named(VMSTAT, name) {
+        } else if let Some((series, factor)) = named(VMSTAT, name) {
             emit(
                 series,
                 value.saturating_mul(if factor == 0 { page_bytes } else { factor }),

@@ -1,7 +1,7 @@
 //! `/proc/PID/…` and `/proc/PID/task/TID/…`.
 
 use super::counters::IoBytes;
-use super::{Emit, name_value_lines, number};
+use super::numbers::{Emit, name_value_lines, number};
 
 /// `/proc/PID/task/TID/schedstat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,6 +3,7 @@
 //! Everything is tried, nothing is inferred from a model or a version; what cannot be had goes to
 //! the report with its reason.
 
+mod cycles;
 mod events;
 mod format;
 mod kernel;
@@ -18,7 +19,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::outputs::Outputs;
+use crate::output::{Outputs, ThreadRow};
 use crate::perf::events::Tried;
 use crate::perf::kernel::{Kernel, System};
 use crate::perf::memory::{Meter, Refused};
@@ -27,6 +28,7 @@ use crate::perf::rows::{Emit, Row};
 use crate::perf::sysfs::Sysfs;
 use crate::perf::threads::Threads;
 use crate::sys::{Descriptors, mono_ns};
+pub use cycles::try_cycle_counter;
 
 /// What is counted in a recording.
 #[derive(Debug)]
@@ -83,7 +85,7 @@ impl<K: Kernel> Perf<K> {
     }
 
     /// Takes note of a reading of a thread (a row of `thread_counters`).
-    pub fn seen(&mut self, row: &crate::threads::Row, outputs: &mut Outputs) {
+    pub fn seen(&mut self, row: &ThreadRow, outputs: &mut Outputs) {
         if row.first
             && let Some(resctrl) = &mut self.resctrl
         {

@@ -2,12 +2,14 @@
 
 use std::os::fd::OwnedFd;
 
+use serde_json::{Value, json};
+
 use crate::bpf::ThreadIterator;
 use crate::host::Machine;
+use crate::output::Recorder;
 use crate::parse::process::{io, stat, status};
 use crate::parse::ticks_ns;
 use crate::rows::Rows;
-use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns, watch_exit};
 use crate::threads::Threads;
 
@@ -61,6 +63,21 @@ pub struct Seen {
     pub cpu_ns: Option<i64>,
     /// It ended while we looked.
     pub gone: bool,
+}
+
+impl Seen {
+    /// What the report says of it.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "pid": self.pid,
+            "comm": self.comm,
+            "why": self.why.word(),
+            "first_mono_ns": self.first_mono_ns,
+            "last_mono_ns": self.last_mono_ns,
+            "cpu_ns": self.cpu_ns,
+            "gone": self.gone,
+        })
+    }
 }
 
 /// A followed process.

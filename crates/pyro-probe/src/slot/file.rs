@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::Context;
+use super::context::Context;
 
 /// Bytes of a record, and of the header before the first.
 pub(super) const RECORD: usize = 128;

@@ -3,6 +3,7 @@
 //!
 //! Read with `pread`, not through a mapping: whatever happens to a file, a reading is short at worst.
 
+mod context;
 mod file;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+pub use context::Context;
 use file::{Phase, Record, SlotFile};
 use serde_json::{Value, json};
 
@@ -18,21 +20,6 @@ pub const PREFIX: &str = "context-";
 
 /// Two changes of a folder within a tick of the clock, 10 ms at most, bear the same time.
 const SETTLED: Duration = Duration::from_millis(20);
-
-/// What a thread works for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context {
-    /// Sequence of the slot: another one is another task or execution.
-    pub sequence: i64,
-    /// Task.
-    pub task_attempt_id: Option<i64>,
-    /// Stage.
-    pub stage_id: Option<i64>,
-    /// Stage attempt.
-    pub stage_attempt: Option<i32>,
-    /// SQL execution.
-    pub sql_id: Option<i64>,
-}
 
 /// Place of a record: file and slot.
 type Place = (usize, usize);

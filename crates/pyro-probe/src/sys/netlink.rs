@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, c_void};
 
-use super::check;
+use super::call::check;
 
 /// Bytes of messages that may wait for us in the kernel.
 static WAITING_BYTES: c_int = 4 << 20;

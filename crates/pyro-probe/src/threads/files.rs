@@ -1,14 +1,12 @@
 //! The files of one thread in `/proc`, kept open, the cheapest read first.
 
 use crate::kernel_stacks::KernelStacks;
+use crate::output::Detail;
 use crate::parse::counters::{Comm, IoBytes};
 use crate::parse::process::{self, SchedStat, schedstat, stack_symbols, stat, syscall};
 use crate::parse::ticks_ns;
-use crate::states::Place;
+use crate::rows::states::Place;
 use crate::sys::{Buffer, Descriptors, ProcFile};
-
-use super::row::Detail;
-use super::thread::Thread;
 
 /// What of `/proc/PID/task/TID` may be read; found out by trying.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +27,17 @@ impl Access {
             io: places,
         }
     }
+}
+
+/// What `stat` and `io` know of a thread.
+#[derive(Debug)]
+pub struct Identified {
+    /// Name.
+    pub comm: Comm,
+    /// Start in clock ticks: another one under the same number is another thread.
+    pub start: i64,
+    /// Counters.
+    pub detail: Detail,
 }
 
 /// The files.
@@ -62,17 +71,15 @@ impl Files {
         schedstat(self.schedstat.read(buffer).ok()?)
     }
 
-    /// What `stat` and `io` know; name and start are put where they belong.
+    /// What `stat` and `io` know.
     pub(super) fn detail(
         &mut self,
         buffer: &mut Buffer,
         ticks_per_second: i64,
         access: &mut Access,
-        thread: &mut Thread,
-    ) -> Option<Detail> {
+    ) -> Option<Identified> {
         let parsed = stat(self.stat.read(buffer).ok()?)?;
-        thread.comm = Comm::of(parsed.comm.as_bytes());
-        thread.start = parsed.start_ticks;
+        let (comm, start) = (Comm::of(parsed.comm.as_bytes()), parsed.start_ticks);
         let mut detail = Detail {
             state: letter(parsed.state),
             user_ns: ticks_ns(parsed.user_ticks, ticks_per_second),
@@ -86,7 +93,11 @@ impl Files {
         if let Some(text) = allowed(&mut access.io, &mut self.io, buffer) {
             detail.io = process::io_bytes(text);
         }
-        Some(detail)
+        Some(Identified {
+            comm,
+            start,
+            detail,
+        })
     }
 
     /// Where the thread waits, as far as that may be read.

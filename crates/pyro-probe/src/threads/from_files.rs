@@ -1,12 +1,13 @@
 //! Threads as `/proc` shows them (tiers T2 and T3).
 
+use crate::output::Detail;
 use crate::parse::process::SchedStat;
 use crate::rows::Rows;
-use crate::states::State;
+use crate::rows::states::State;
 use crate::sys::Buffer;
 
-use super::Threads;
-use super::files::{Access, Files};
+use super::files::{Access, Files, Identified};
+use super::table::Threads;
 use super::thread::Thread;
 
 /// A thread that did not run in so many readings is read in one pass of [`QUIET_EVERY`] only: its
@@ -27,9 +28,10 @@ impl Threads {
         let now = clock();
         let mut thread = Thread::new(self.pid, tid);
         let ticks = self.ticks_per_second;
-        let Some(detail) = files.detail(buffer, ticks, &mut self.access, &mut thread) else {
+        let Some(found) = files.detail(buffer, ticks, &mut self.access) else {
             return;
         };
+        let detail = thread.identify(found);
         thread.files = Some(Box::new(files));
         let letter = detail.state;
         thread.changed(now, (counters, Some(detail), true), rows);
@@ -67,6 +69,12 @@ impl Threads {
 }
 
 impl Thread {
+    /// Takes note of its name and start.
+    fn identify(&mut self, found: Identified) -> Detail {
+        (self.comm, self.start) = (found.comm, found.start);
+        found.detail
+    }
+
     /// Reads its files; false once it is gone.
     fn read(
         &mut self,
@@ -96,7 +104,8 @@ impl Thread {
         }
         self.quiet_count = 0;
         let start = self.start;
-        let detail = files.detail(buffer, ticks_per_second, access, self);
+        let found = files.detail(buffer, ticks_per_second, access);
+        let detail = found.map(|found| self.identify(found));
         self.files = Some(files);
         let letter = detail.as_ref().map_or("X", |detail| detail.state);
         // A new thread under an old number, seen only where files are not kept open.

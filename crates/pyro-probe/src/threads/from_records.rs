@@ -6,11 +6,11 @@ use std::rc::Rc;
 use crate::bpf::ThreadIterator;
 use crate::parse::thread_record::{Record, Told};
 use crate::rows::Rows;
-use crate::states::{Place, State};
+use crate::rows::states::{Place, State};
 use crate::sys::mono_ns;
 
+use super::table::{Source, Threads};
 use super::thread::Thread;
-use super::{Source, Threads};
 
 impl Threads {
     /// Takes in the records of all threads; last rows for those that are gone.

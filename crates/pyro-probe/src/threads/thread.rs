@@ -1,13 +1,13 @@
 //! One thread: its counters as last read and written, and what it was last seen doing.
 
+use crate::output::{Detail, Switches, ThreadRow};
 use crate::parse::counters::{Comm, Counters};
 use crate::parse::process::SchedStat;
 use crate::rows::Rows;
-use crate::states::{Coder, Place, Runnable, Seen, State};
+use crate::rows::states::{Coder, Place, Runnable, Seen, State};
 
 use super::cpu_time::CpuTime;
 use super::files::Files;
-use super::row::{Detail, Row, Switches};
 
 #[derive(Debug, Default)]
 pub(super) struct Thread {
@@ -207,8 +207,8 @@ impl Thread {
         }
     }
 
-    fn row(&self, detail: Option<Detail>, first: bool, last: bool) -> Row<'_> {
-        Row {
+    fn row(&self, detail: Option<Detail>, first: bool, last: bool) -> ThreadRow<'_> {
+        ThreadRow {
             pid: self.pid,
             tid: self.tid,
             t_mono_ns: self.read_ns,

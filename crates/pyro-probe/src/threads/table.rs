@@ -1,23 +1,14 @@
-//! The threads of one process: their counters, and what each pass saw them doing.
+//! The threads of one process: which there are, and what is done with all of them.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
+use super::files::{Access, Files};
+use super::thread::Thread;
 use crate::parse::counters::Counters;
 use crate::rows::Rows;
 use crate::sys::Descriptors;
-
-mod cpu_time;
-mod files;
-mod from_files;
-mod from_records;
-mod row;
-mod thread;
-
-use files::{Access, Files};
-pub use row::Row;
-use thread::Thread;
 
 /// Where threads are read from.
 #[derive(Debug)]
@@ -33,21 +24,21 @@ pub enum Source {
 /// The threads of a process that were seen and are not known to be gone.
 #[derive(Debug)]
 pub struct Threads {
-    pid: i32,
-    ticks_per_second: i64,
-    descriptors: Descriptors,
-    source: Source,
-    access: Access,
-    threads: BTreeMap<i32, Thread>,
+    pub(super) pid: i32,
+    pub(super) ticks_per_second: i64,
+    pub(super) descriptors: Descriptors,
+    pub(super) source: Source,
+    pub(super) access: Access,
+    pub(super) threads: BTreeMap<i32, Thread>,
     /// Threads seen so far.
     pub seen: u64,
     /// Readings of a thread done so far.
     pub readings: u64,
     /// Sleep that the kernel counted as waiting for a CPU, taken out.
     pub mistaken_ns: i64,
-    passes: u64,
+    pub(super) passes: u64,
     /// As long as none runs, all are as the last pass found them.
-    settled: bool,
+    pub(super) settled: bool,
 }
 
 impl Threads {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::output::Recorder;
 use crate::parse::number;
-use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns};
 
 /// Where the kernel shows energy zones.

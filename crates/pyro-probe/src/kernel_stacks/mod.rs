@@ -1,11 +1,13 @@
 //! The dictionary of kernel stacks: whoever sees one gets its number, and rows come with the
 //! housekeeping, once the kernel's symbols were read.
 
+mod symbols;
+
 use std::collections::HashMap;
 use std::thread::JoinHandle;
 
-use crate::outputs::Outputs;
-use crate::symbols::Symbols;
+use crate::output::Outputs;
+use symbols::Symbols;
 
 /// Distinct stacks kept; a workload has some hundreds.
 const LIMIT: usize = 1 << 16;

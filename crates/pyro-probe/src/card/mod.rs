@@ -2,14 +2,14 @@
 //!
 //! Raw repetitions are printed; whoever reads them makes estimates.
 
+mod reads;
+
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-
-use crate::reads;
 
 /// Bytes of each array of a thread: far above any last-level cache's share.
 const ARRAY_BYTES: usize = 128 << 20;

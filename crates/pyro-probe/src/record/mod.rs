@@ -1,27 +1,29 @@
 //! `pyro-probe record`: follow processes until they are gone.
 
+mod schedule;
+mod timing;
+
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use timing::Timing;
+
 use crate::annotate::Annotations;
+use crate::args::Options;
 use crate::events::Recording;
 use crate::host::{Host, Machine};
-use crate::outputs::Outputs;
+use crate::output::{Outputs, Recorder, no_more, replace};
 use crate::perf::Perf;
-use crate::processes::{Depth, Processes, Seen, Why};
-use crate::report::{ClockPairs, no_more, replace};
+use crate::processes::{Depth, Processes, Seen, Why, plugin_pid};
 use crate::rows::Rows;
-use crate::schedule::{Lateness, Schedule};
-use crate::series::Recorder;
-use crate::setting;
 use crate::slot::Slots;
-use crate::sys::urgency::{Urgency, be_urgent};
+use crate::sys::urgency::be_urgent;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
-use crate::taskstats::{Taskstats, Told};
-use crate::tier::{self, Tier};
+use crate::taskstats::{self, Taskstats, Told};
+use crate::tiers::grant::{self, Tier};
 
 /// A slow reading in so many passes.
 const SLOW_EVERY: u64 = 5;
@@ -32,33 +34,6 @@ const FULL_SCAN_EVERY: u64 = 10;
 /// Ended processes named in the report.
 const REPORTED_PROCESSES: usize = 1000;
 
-/// What to record.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Options {
-    /// Process to follow with its descendants.
-    pub root_pid: i32,
-    /// Further ones.
-    pub also_pids: Vec<i32>,
-    /// Process for which we record: we end when it has.
-    pub keeper_pid: Option<i32>,
-    /// What to read of processes' own memory.
-    pub annotation: Option<String>,
-    /// Folder for the files.
-    pub raw_dir: PathBuf,
-    /// Name of this host in rows and file names.
-    pub host: String,
-    /// Passes per second.
-    pub hz: f64,
-    /// Record threads.
-    pub with_threads: bool,
-    /// Open perf counters.
-    pub with_counters: bool,
-    /// How well to look at threads; the best that can be had if `None`.
-    pub tier: Option<Tier>,
-    /// Descriptors kept open at most; more threads are read by open, read, close.
-    pub max_open: usize,
-}
-
 /// Follows the processes; returns when they are gone, on SIGTERM, or when the folder is gone.
 ///
 /// # Errors
@@ -66,7 +41,7 @@ pub struct Options {
 pub fn record(options: &Options) -> io::Result<()> {
     sys::detach();
     let mut probe = Probe::start(options)?;
-    probe.urgency = be_urgent();
+    probe.timing.urgency = be_urgent();
     let reason = probe.run();
     probe.finish(reason);
     Ok(())
@@ -87,12 +62,7 @@ struct Probe {
     taskstats: Taskstats,
     keeper: Option<OwnedFd>,
     buffer: Buffer,
-    late: Lateness,
-    urgency: Urgency,
-    schedule: Schedule,
-    clock_pairs: ClockPairs,
-    started_mono_ns: i64,
-    passes: u64,
+    timing: Timing,
     rounds: u64,
     children_due: bool,
     /// A process or thread was created between the last two passes.
@@ -115,11 +85,11 @@ impl Probe {
         let mut recorder = Recorder::default();
         let annotations = options.annotation.as_deref().map(Annotations::new);
         let annotations = annotations.transpose().map_err(io::Error::other)?;
-        let granted = tier::grant(options.tier, options.root_pid);
+        let granted = grant::grant(options.tier.0, options.root_pid);
         let mut processes = Processes::new(
             machine,
             options.root_pid,
-            options.with_threads,
+            options.with_threads(),
             (granted.tier, granted.iterator),
             &descriptors,
         )?;
@@ -133,10 +103,9 @@ impl Probe {
             processes.follow(pid, Why::Root, &mut recorder, &mut buffer);
         }
         let mut rows = Rows::new(Outputs::create(&options.raw_dir, &options.host)?);
-        rows.perf = options.with_counters.then(|| Perf::start(&descriptors));
-        rows.slots = options.with_threads.then(|| Slots::new(&options.raw_dir));
+        rows.perf = options.with_counters().then(|| Perf::start(&descriptors));
+        rows.slots = options.with_threads().then(|| Slots::new(&options.raw_dir));
         rows.annotations = annotations;
-        let seed = (sys::wall_ns() as u64) ^ u64::from(std::process::id()).rotate_left(32);
         Ok(Self {
             options: options.clone(),
             raw,
@@ -150,14 +119,9 @@ impl Probe {
             tier: granted.tier,
             tier_reason: granted.reason,
             events: granted.events,
-            taskstats: Taskstats::start(Path::new(setting::RECORDS)),
+            taskstats: Taskstats::start(Path::new(taskstats::RECORDS)),
             buffer,
-            late: Lateness::default(),
-            urgency: Urgency::Ordinary,
-            schedule: Schedule::new(mono_ns(), options.hz, seed),
-            clock_pairs: ClockPairs::start(),
-            started_mono_ns,
-            passes: 0,
+            timing: Timing::start(started_mono_ns, options.hz),
             rounds: 0,
             children_due: true,
             created: true,
@@ -171,7 +135,7 @@ impl Probe {
         let mut due = housekeeping_due;
         loop {
             let now = mono_ns();
-            self.late.note(due, now);
+            self.timing.late.note(due, now);
             self.pass(now);
             if now >= housekeeping_due {
                 if !self.raw.still_there() {
@@ -183,7 +147,7 @@ impl Probe {
                 housekeeping_due = now + HOUSEKEEPING_NS;
                 self.housekeeping();
             }
-            due = self.schedule.next_due(mono_ns());
+            due = self.timing.schedule.next_due(mono_ns());
             while mono_ns() < due {
                 if self.processes.is_empty() {
                     return "processes ended";
@@ -236,12 +200,12 @@ impl Probe {
     }
 
     fn pass(&mut self, now: i64) {
-        let slow = self.passes.is_multiple_of(SLOW_EVERY);
+        let slow = self.timing.passes.is_multiple_of(SLOW_EVERY);
         let depth = if slow { Depth::Slow } else { Depth::Fast };
-        self.passes += 1;
+        self.timing.passes += 1;
         let probe = self.recorder.scope("probe");
         self.recorder
-            .record(now, probe, "passes_count", self.passes as i64);
+            .record(now, probe, "passes_count", self.timing.passes as i64);
         // Threads first: whom we keep from a CPU while we do other things looks other than it would.
         if let Some(slots) = &mut self.rows.slots {
             slots.refresh();
@@ -261,7 +225,7 @@ impl Probe {
         self.created = self.host.pass(slow, &mut self.recorder, &mut self.buffer);
         self.children_due |= self.created;
         // Processes are few and long-lived beside threads: looked for less often, but at once in the first second.
-        if self.children_due && (slow || self.passes < self.options.hz as u64) {
+        if self.children_due && (slow || self.timing.passes < self.options.hz as u64) {
             self.children_due = false;
             self.processes.find_descendants(
                 false,
@@ -323,7 +287,7 @@ impl Probe {
         }
         self.rows.stacks.write(&mut self.rows.outputs, false);
         self.rows.outputs.flush();
-        self.clock_pairs.tick();
+        self.timing.clock_pairs.tick();
         // A report that cannot be written now is written again in a second.
         let _ = replace(&self.report_path, &self.report("running", None));
     }
@@ -385,30 +349,20 @@ impl Probe {
             .processes
             .alive()
             .chain(ended)
-            .map(process_json)
+            .map(Seen::to_json)
             .collect();
         let mut report = json!({
             "schema": "pyrometer/probe-report/1",
             "version": env!("CARGO_PKG_VERSION"),
             "host": self.options.host,
             "tier": self.tier.word(),
-            "tier_asked": self.options.tier.map_or("auto", Tier::word),
+            "tier_asked": self.options.tier.0.map_or("auto", Tier::word),
             "tier_reason": self.tier_reason,
             "pid": std::process::id(),
             "root_pid": self.options.root_pid,
             "hz": self.options.hz,
             "state": state,
             "end_reason": reason,
-            "started_mono_ns": self.started_mono_ns,
-            "updated_mono_ns": mono_ns(),
-            "passes_count": self.passes,
-            "passes_missed_count": self.schedule.missed,
-            "late": {
-                "count": self.late.count,
-                "max_ns": self.late.max_ns,
-                "p95_ns": self.late.quantile_ns(0.95),
-            },
-            "urgency": self.urgency.word(),
             "samples_count": thread_readings,
             "threads_seen_count": threads_seen,
             "run_delay_mistaken_ns": mistaken_ns,
@@ -428,9 +382,8 @@ impl Probe {
             "own_user_ns": user,
             "own_system_ns": system,
             "own_peak_rss_bytes": rss,
-            "clock_pairs": self.clock_pairs.to_json(),
             "clock_ticks_per_second": sys::sysconf(libc::_SC_CLK_TCK),
-            "cgroup_folders": self.host.group_folders,
+            "cgroup_folders": self.host.group_folders(),
             "processes_count": self.processes.alive().count() + self.processes.ended.len(),
             "processes": processes,
         });
@@ -438,44 +391,7 @@ impl Probe {
         report["events"] = self.events.as_ref().map(Recording::report).into();
         report["events_lost_count"] = self.events.as_ref().map(Recording::dropped).into();
         report["taskstats"] = self.taskstats.report();
+        self.timing.report(&mut report);
         report
-    }
-}
-
-fn process_json(seen: &Seen) -> Value {
-    json!({
-        "pid": seen.pid,
-        "comm": seen.comm,
-        "why": seen.why.word(),
-        "first_mono_ns": seen.first_mono_ns,
-        "last_mono_ns": seen.last_mono_ns,
-        "cpu_ns": seen.cpu_ns,
-        "gone": seen.gone,
-    })
-}
-
-/// The pid in `plugin-<role>-<executor>-<pid>.ndjson`.
-fn plugin_pid(name: &str) -> Option<i32> {
-    let stem = name.strip_prefix("plugin-")?.strip_suffix(".ndjson")?;
-    stem.rsplit_once('-')?.1.parse().ok().filter(|&pid| pid > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plugin_pid;
-
-    #[test]
-    fn pids_of_plugin_files() {
-        assert_eq!(plugin_pid("plugin-executor-1-4242.ndjson"), Some(4242));
-        assert_eq!(plugin_pid("plugin-driver-driver-7.ndjson"), Some(7));
-        for other in [
-            "plugin-executor-1-.ndjson",
-            "plugin-x.ndjson",
-            "gc-12.log",
-            "plugin-a--1x.ndjson",
-            "plugin-a-0.ndjson",
-        ] {
-            assert_eq!(plugin_pid(other), None, "{other}");
-        }
     }
 }

@@ -4,14 +4,13 @@ use std::rc::Rc;
 
 use crate::annotate::Annotations;
 use crate::kernel_stacks::KernelStacks;
-use crate::outputs::Outputs;
+use crate::output::{Outputs, Recorder, ThreadRow};
 use crate::perf::Perf;
-use crate::series::Recorder;
 use crate::slot::{Context, Slots};
-use crate::states::Run;
 use crate::syscalls;
 use crate::taskstats;
-use crate::threads::Row;
+
+use super::states::Run;
 
 /// Takes what the readers of threads and processes found.
 pub struct Rows {
@@ -51,7 +50,7 @@ impl Rows {
     }
 
     /// Appends a row of table `thread_counters`.
-    pub fn counters(&mut self, row: Row) {
+    pub fn counters(&mut self, row: ThreadRow) {
         if let Some(perf) = &mut self.perf {
             perf.seen(&row, &mut self.outputs);
         }

@@ -1,14 +1,17 @@
 //! What can be measured here: every capability is tried, none is inferred from a version.
 
+pub mod grant;
+
 use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::bpf::{Events, Kernel, ThreadIterator};
+use crate::host::energy;
 use crate::perf;
-use crate::sys::{self, Buffer, Descriptors, ProcFile};
-use crate::{energy, taskstats};
+use crate::sys::{Buffer, Descriptors, ProcFile};
+use crate::taskstats;
 
 fn read(path: &str) -> io::Result<String> {
     let mut buffer = Buffer::default();
@@ -95,7 +98,7 @@ fn kept_open_proc(own: bool) -> Outcome {
 }
 
 fn cycle_counter() -> Outcome {
-    let Err(error) = sys::try_cycle_counter() else {
+    let Err(error) = perf::try_cycle_counter() else {
         return yes("perf_event_open counts CPU cycles");
     };
     match error.raw_os_error() {

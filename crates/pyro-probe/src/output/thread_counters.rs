@@ -35,7 +35,7 @@ pub struct Switches {
 
 /// The row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row<'a> {
+pub struct ThreadRow<'a> {
     /// Process.
     pub pid: i32,
     /// Thread.

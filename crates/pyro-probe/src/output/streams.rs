@@ -9,7 +9,7 @@ use pyro_model::{
 };
 use serde_json::{Map, Value};
 
-use crate::output::Stream;
+use super::stream::Stream;
 
 /// One stream per table, in the files `probe-<host>-<name>.arrows`.
 pub struct Outputs {

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::output::Recorder;
 use crate::parse::process::schedstat;
-use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, ProcFile, mono_ns};
 
 /// The one series of a scope `kernel/<name>`.

@@ -6,17 +6,19 @@ use std::rc::Rc;
 
 use crate::bpf::ThreadIterator;
 use crate::host::Machine;
-use crate::kernel_threads::KernelThreads;
+use crate::host::kernel_threads::KernelThreads;
+use crate::output::Recorder;
 use crate::parse::counters::Counters;
 use crate::parse::process::stat;
 use crate::rows::Rows;
-use crate::series::Recorder;
 use crate::sys::{Buffer, Descriptors, Folder, ProcFile, mono_ns, process_cpu_ns};
 use crate::threads::{Source, Threads};
-use crate::tier::Tier;
+use crate::tiers::grant::Tier;
 
+mod plugin_file;
 mod process;
 
+pub use plugin_file::plugin_pid;
 use process::Process;
 #[cfg(test)]
 pub use process::SERIES;

@@ -1,12 +1,12 @@
-//! Names of system calls: `syscalls/<architecture>.txt` holds the numbers of the kernel's headers.
+//! Names of system calls: `<architecture>.txt` holds the numbers of the kernel's headers.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 #[cfg(target_arch = "aarch64")]
-const TABLE: &str = include_str!("syscalls/aarch64.txt");
+const TABLE: &str = include_str!("aarch64.txt");
 #[cfg(target_arch = "x86_64")]
-const TABLE: &str = include_str!("syscalls/x86_64.txt");
+const TABLE: &str = include_str!("x86_64.txt");
 #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
 const TABLE: &str = "";
 
@@ -52,8 +52,8 @@ mod tests {
     #[test]
     fn both_tables_name_each_number_once() {
         for (table, futex) in [
-            (include_str!("syscalls/aarch64.txt"), 98),
-            (include_str!("syscalls/x86_64.txt"), 202),
+            (include_str!("aarch64.txt"), 98),
+            (include_str!("x86_64.txt"), 202),
         ] {
             let names = names(table);
             assert_eq!(names[futex], "futex");

@@ -1,0 +1,6 @@
+//! From readings to rows of the streams.
+
+mod appender;
+pub mod states;
+
+pub use appender::Rows;

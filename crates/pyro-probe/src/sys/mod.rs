@@ -1,0 +1,21 @@
+//! What talks to the operating system: files, folders, clocks, signals. All `unsafe` is here, in
+//! `perf/kernel.rs` and in `perf/cycles.rs`.
+
+pub mod bpf;
+mod call;
+mod clock;
+mod folder;
+pub mod map;
+mod memory;
+pub mod netlink;
+mod proc_file;
+mod process;
+pub mod urgency;
+
+pub use clock::{mono_ns, process_cpu_ns, wall_ns};
+pub use folder::{Folder, exchange, reserve};
+pub use memory::read_memory;
+pub use proc_file::{Buffer, Descriptors, ProcFile};
+pub use process::{
+    detach, own_usage, raise_descriptor_limit, stop_requested, sysconf, wait, watch_exit,
+};

@@ -1,0 +1,14 @@
+//! Delay accounting of followed processes, and every thread's last counters, from the kernel's taskstats.
+
+mod client;
+mod delays;
+mod rows;
+mod setting;
+
+pub use client::try_taskstats;
+pub use delays::{SWITCH, Taskstats, Told};
+pub use rows::Row;
+pub use setting::RECORDS;
+
+#[cfg(test)]
+mod tests;
