@@ -2,6 +2,9 @@ package org.pyrometer.plugin;
 
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Path;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.hooks.SparkContextTransformer;
+import org.pyrometer.plugin.jvm.Jvm;
 
 /** Entry of {@code -javaagent}; its argument is the path of {@code agent.properties}. */
 public final class Agent {

@@ -9,6 +9,9 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.PluginContext;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.records.ProcessFacts;
 import scala.Tuple2;
 
 /** The driver's half of the plugin. */

@@ -8,6 +8,11 @@ import java.util.Map;
 import org.apache.spark.TaskFailedReason;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.host.Host;
+import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.tasks.TaskTracker;
 
 /** The executors' half of the plugin; in local mode it lives in the driver's JVM. */
 final class ExecutorComponent implements ExecutorPlugin {

@@ -1,0 +1,56 @@
+package org.pyrometer.plugin.host;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+
+/** What the system says about this host, process and thread. */
+public final class Host {
+  private static final String ALLOWED = "Cpus_allowed_list:";
+  private static final Path THREAD_SELF = Path.of("/proc/thread-self");
+
+  private Host() {}
+
+  /** Name of the host as the kernel has it, without asking a name server. */
+  public static String name() {
+    try {
+      return Files.readString(Path.of("/proc/sys/kernel/hostname")).trim();
+    } catch (IOException | RuntimeException e) {
+      String name = System.getenv("HOSTNAME");
+      return name == null ? "unknown" : name;
+    }
+  }
+
+  /** The kernel's id of the calling thread, or -1 where it cannot be had. */
+  public static long threadId() {
+    try {
+      return Long.parseLong(Files.readSymbolicLink(THREAD_SELF).getFileName().toString());
+    } catch (IOException | RuntimeException e) {
+      return -1;
+    }
+  }
+
+  /** The CPUs that the kernel lets this process run on, as it writes them; null if not known. */
+  public static String allowedCpus() {
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/status"))) {
+      return lines
+          .filter(line -> line.startsWith(ALLOWED))
+          .map(line -> line.substring(ALLOWED.length()).trim())
+          .findFirst()
+          .orElse(null);
+    } catch (IOException | RuntimeException e) {
+      return null;
+    }
+  }
+
+  /** From which NUMA nodes memory is taken, {@code bind:0} or {@code default}; null if unknown. */
+  public static String memoryPolicy() {
+    // A line is a mapping, its address and its policy: that of the process where it has none.
+    try (Stream<String> lines = Files.lines(Path.of("/proc/self/numa_maps"))) {
+      return lines.findFirst().map(line -> line.split(" ")[1]).orElse(null);
+    } catch (IOException | RuntimeException e) {
+      return null;
+    }
+  }
+}

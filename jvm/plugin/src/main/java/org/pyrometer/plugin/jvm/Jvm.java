@@ -1,0 +1,113 @@
+package org.pyrometer.plugin.jvm;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.pyrometer.plugin.codegen.SparkCodegen;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.profiler.Profiler;
+import org.pyrometer.plugin.profiler.VmLog;
+import org.pyrometer.plugin.records.ProcessFacts;
+import org.pyrometer.plugin.records.Recorder;
+import org.pyrometer.plugin.records.Sink;
+import org.pyrometer.plugin.tasks.Contexts;
+import org.pyrometer.plugin.tasks.TaskTracker;
+
+/** All of Pyrometer in one JVM: made by the agent, or else by the plugin; there is one at most. */
+public final class Jvm {
+  private static Jvm instance;
+
+  private final Settings settings;
+  private final Recorder recorder;
+  private final Profiler profiler;
+  private final Contexts contexts;
+  private final TaskTracker tracker;
+  private final SparkCodegen codegen;
+  private final Path folder;
+
+  private Jvm(Settings settings, String role, String executorId, Path folder) throws IOException {
+    long pid = ProcessHandle.current().pid();
+    String name = role + "-" + safe(executorId) + "-" + pid;
+    this.settings = settings;
+    this.folder = folder;
+    this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
+    this.profiler = new Profiler(settings, recorder);
+    this.codegen = new SparkCodegen();
+    Path sources = folder.resolve("codegen").resolve("codegen-" + name + ".ndjson");
+    recorder.watch(codegen.capture(settings, sources, recorder));
+    recorder.start();
+    // First of all, whose records these are; the plugin says later which application it is.
+    recorder.offer(new ProcessFacts(role, executorId, Map.of()));
+    this.contexts = new Contexts(settings, folder, recorder);
+    this.tracker = new TaskTracker(recorder, profiler, contexts);
+    VmLog.startAll(settings, folder, recorder);
+    String profiled = role.equals("driver") ? role : role + safe(executorId);
+    profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));
+    Runtime.getRuntime().addShutdownHook(new Thread(this::farewell, "pyrometer-farewell"));
+  }
+
+  private void farewell() {
+    contexts.remove();
+    recorder.farewell();
+  }
+
+  /**
+   * The one of this JVM, made now if there is none.
+   *
+   * @param settings what is wanted
+   * @param role {@code "driver"}, or {@code "executor"}
+   * @param executorId Spark's id of the executor
+   * @param folder where files go
+   * @throws IOException if the record file cannot be made
+   */
+  public static synchronized Jvm start(Settings settings, String role, String executorId, Path folder)
+      throws IOException {
+    if (instance == null) {
+      instance = new Jvm(settings, role, executorId, folder);
+    }
+    return instance;
+  }
+
+  /** The one of this JVM, or null. */
+  public static synchronized Jvm current() {
+    return instance;
+  }
+
+  public Settings settings() {
+    return settings;
+  }
+
+  public Recorder recorder() {
+    return recorder;
+  }
+
+  public Profiler profiler() {
+    return profiler;
+  }
+
+  public Contexts contexts() {
+    return contexts;
+  }
+
+  public TaskTracker tracker() {
+    return tracker;
+  }
+
+  public SparkCodegen codegen() {
+    return codegen;
+  }
+
+  public Path folder() {
+    return folder;
+  }
+
+  /** Whether files can be made in a folder. */
+  public static boolean isWritable(Path folder) {
+    return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
+  }
+
+  private static String safe(String id) {
+    return id.replaceAll("[^A-Za-z0-9._]", "_");
+  }
+}

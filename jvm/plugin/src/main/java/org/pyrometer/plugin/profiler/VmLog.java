@@ -1,0 +1,78 @@
+package org.pyrometer.plugin.profiler;
+
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import javax.management.ObjectName;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.records.Recorder;
+
+/**
+ * Unified logging, switched on from inside.
+ *
+ * <p>A {@code -Xlog} argument that names a folder which is not there, or a tag that this Java does
+ * not have, keeps a JVM from starting; an application must not depend on our folders and words.
+ */
+public final class VmLog {
+  /** First Java that can log why code was given up; the tag is refused by those before. */
+  private static final int LOGS_TRAPS = 18;
+
+  private VmLog() {}
+
+  /** Starts the logs that the settings ask for: {@code gc-<pid>.log}, {@code jit-<pid>.log}. */
+  public static void startAll(Settings settings, Path folder, Recorder recorder) {
+    start("gc", settings, folder, recorder);
+    start("jit", settings, folder, recorder);
+  }
+
+  /**
+   * Starts {@code <name>-<pid>.log} if the settings ask for it and the JVM does not write one
+   * already.
+   *
+   * @param name of the log
+   * @param settings {@code <name>log.what}, {@code <name>log.decorators}
+   * @param folder where the log goes
+   * @param recorder where a failure is noted
+   */
+  static void start(String name, Settings settings, Path folder, Recorder recorder) {
+    String what = what(name, settings, Runtime.version().feature());
+    if (what.isEmpty()) {
+      return;
+    }
+    try {
+      for (String argument : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
+        if (argument.startsWith("-Xlog:") && argument.contains(folder + "/" + name + "-")) {
+          return;
+        }
+      }
+      String decorators =
+          settings.get(name + "log.decorators", "timenanos,uptimenanos,tid,level,tags");
+      Path file = folder.resolve(name + "-" + ProcessHandle.current().pid() + ".log");
+      // The name is quoted for the log, the whole once more for the command's own parser.
+      String[] arguments = {
+        "output='file=\"" + file + "\"'",
+        "output_options=filecount=0",
+        "what=" + what,
+        "decorators=" + decorators
+      };
+      Object answer =
+          ManagementFactory.getPlatformMBeanServer()
+              .invoke(
+                  new ObjectName("com.sun.management:type=DiagnosticCommand"),
+                  "vmLog",
+                  new Object[] {arguments},
+                  new String[] {String[].class.getName()});
+      if (answer != null && !answer.toString().isBlank()) {
+        recorder.error(name + "_log", answer.toString().trim());
+      }
+    } catch (Throwable e) {
+      recorder.error(name + "_log", e);
+    }
+  }
+
+  /** What a Java of this version is asked to log; empty for nothing. */
+  static String what(String name, Settings settings, int javaVersion) {
+    String what = settings.get(name + "log.what", "");
+    boolean traps = name.equals("jit") && !what.isEmpty() && javaVersion >= LOGS_TRAPS;
+    return traps ? what + ",deoptimization=debug" : what;
+  }
+}

@@ -1,0 +1,89 @@
+package org.pyrometer.plugin.records;
+
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.management.RuntimeMXBean;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.pyrometer.plugin.host.Clocks;
+import org.pyrometer.plugin.host.Host;
+
+/** Record {@code process}: which JVM this is. */
+public final class ProcessFacts implements Event {
+  private static final Pattern SECRET =
+      Pattern.compile(
+          "secret|password|passphrase|token|access.?key|api.?key|credential",
+          Pattern.CASE_INSENSITIVE);
+
+  private final String role;
+  private final String executorId;
+  private final Map<String, String> application;
+  private final long monoNs;
+  private final long wallNs;
+
+  /**
+   * Facts as of now.
+   *
+   * @param role {@code "driver"}, or {@code "executor"}
+   * @param executorId Spark's id of the executor, {@code driver} for the driver
+   * @param application {@code app_id}, {@code app_name}, {@code spark_version}, {@code master};
+   *     what is not known yet is absent
+   */
+  public ProcessFacts(String role, String executorId, Map<String, String> application) {
+    this.role = role;
+    this.executorId = executorId;
+    this.application = application;
+    long[] pair = Clocks.pair();
+    this.monoNs = pair[0];
+    this.wallNs = pair[1];
+  }
+
+  @Override
+  public String kind() {
+    return "process";
+  }
+
+  @Override
+  public void format(StringBuilder out) {
+    RuntimeMXBean runtime = ManagementFactory.getRuntimeMXBean();
+    List<String> collectors = new ArrayList<>();
+    for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
+      collectors.add(collector.getName());
+    }
+    new Json(out)
+        .open(kind())
+        .put("role", role)
+        .put("executor_id", executorId)
+        .put("pid", ProcessHandle.current().pid())
+        .put("host", Host.name())
+        .put("app_id", application.get("app_id"))
+        .put("app_name", application.get("app_name"))
+        .put("mono_ns", monoNs)
+        .put("wall_ns", wallNs)
+        .put("jvm_start_wall_ms", runtime.getStartTime())
+        .put("java_version", System.getProperty("java.version"))
+        .put("jvm", runtime.getVmName() + " " + runtime.getVmVersion())
+        .put("gc_names", collectors)
+        .put("max_heap_bytes", Runtime.getRuntime().maxMemory())
+        .put("input_arguments", withoutSecrets(runtime.getInputArguments()))
+        .put("spark_version", application.get("spark_version"))
+        .put("cpus_count", Runtime.getRuntime().availableProcessors())
+        .put("cpus_allowed", Host.allowedCpus())
+        .put("memory_policy", Host.memoryPolicy())
+        .put("master", application.get("master"))
+        .close();
+  }
+
+  /** The arguments, with the values of those that look like secrets struck out. */
+  static List<String> withoutSecrets(List<String> arguments) {
+    List<String> kept = new ArrayList<>();
+    for (String argument : arguments) {
+      int equals = argument.indexOf('=');
+      boolean secret = equals > 0 && SECRET.matcher(argument.substring(0, equals)).find();
+      kept.add(secret ? argument.substring(0, equals) + "=*********(redacted)" : argument);
+    }
+    return kept;
+  }
+}

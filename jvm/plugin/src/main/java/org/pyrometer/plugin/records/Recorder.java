@@ -1,0 +1,363 @@
+package org.pyrometer.plugin.records;
+
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.LockSupport;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.host.Clocks;
+
+/**
+ * The records of one JVM: a bounded queue and one daemon thread that writes them.
+ *
+ * <p>Whoever records never waits: what the queue cannot hold, and what the file does not take, is
+ * dropped and counted by kind. Nothing here throws into the caller.
+ */
+public final class Recorder {
+  /** Name of the writer's thread; accounted as ours. */
+  public static final String THREAD_NAME = "pyrometer-writer";
+
+  private static final int BATCH = 1024;
+  private static final long FAREWELL_MS = 2_000;
+  private static final long RETRY_NS = 1_000_000_000L;
+
+  private final LineFile file;
+  private final MxSeries series;
+  private final ArrayBlockingQueue<Event> queue;
+  private final long tickNs;
+  private final long seriesNs;
+  private final long clockNs;
+  private final long codegenNs;
+  private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+  private final Thread thread;
+
+  private final LongAdder hookNs = new LongAdder();
+  private final Map<String, LongAdder> dropped = new ConcurrentHashMap<>();
+  private final Map<String, LongAdder> errors = new ConcurrentHashMap<>();
+  private final AtomicReference<CountDownLatch> farewell = new AtomicReference<>();
+  private volatile boolean dead;
+  private volatile boolean resting;
+
+  // Only the writer's thread touches what follows.
+  private final StringBuilder text = new StringBuilder(1 << 16);
+  private final Json json = new Json(text);
+  private final List<Event> batch = new ArrayList<>(BATCH);
+  private long written;
+  private long reportedDrops;
+  private long farewellWritten = -1;
+  private Watched watched;
+
+  /**
+   * A recorder that writes to {@code sink} once {@linkplain #start started}.
+   *
+   * @param sink where lines go
+   * @param settings intervals and the capacity of the queue
+   */
+  public Recorder(Sink sink, Settings settings) {
+    this.file = new LineFile(sink, failure -> error("write", failure));
+    this.series = new MxSeries();
+    this.queue = new ArrayBlockingQueue<>((int) settings.number("queue.capacity", 65_536, 16));
+    // Without the plugin only the overlay's decisions are written.
+    boolean measuring = settings.isOn("plugin", true);
+    this.seriesNs = measuring ? interval(settings, "mx.interval.ms", 500, 0) : 0;
+    long flush = interval(settings, "flush.interval.ms", 200, 1);
+    this.tickNs = seriesNs > 0 ? Math.min(flush, seriesNs) : flush;
+    this.clockNs = measuring ? interval(settings, "clock.interval.ms", 1_000, 0) : 0;
+    this.codegenNs = interval(settings, "codegen.interval.ms", 0, 0);
+    this.thread = new Thread(this::run, THREAD_NAME);
+    thread.setDaemon(true);
+    thread.setContextClassLoader(null);
+  }
+
+  private static long interval(Settings settings, String key, long fallbackMs, long leastMs) {
+    return TimeUnit.MILLISECONDS.toNanos(settings.number(key, fallbackMs, leastMs));
+  }
+
+  /** Has the writer's thread look at something else; to be set before it is started. */
+  public void watch(Watched source) {
+    watched = source;
+  }
+
+  /** Starts the writer's thread. */
+  public void start() {
+    thread.start();
+  }
+
+  /** Takes a record; false if it was dropped (and counted). Never waits, never throws. */
+  public boolean offer(Event event) {
+    if (!dead && queue.offer(event)) {
+      return true;
+    }
+    drop(event.kind(), 1);
+    return false;
+  }
+
+  /** Adds time that a task's thread spent in our hooks, ns. */
+  public void spent(long nanos) {
+    hookNs.add(nanos);
+  }
+
+  /** Notes a failure: the first of its place is recorded, later ones are counted. */
+  public void error(String where, Throwable failure) {
+    error(where, failure.toString());
+  }
+
+  /** Notes a failure: the first of its place is recorded, later ones are counted. */
+  public void error(String where, String message) {
+    LongAdder count = new LongAdder();
+    LongAdder known = errors.putIfAbsent(where, count);
+    (known == null ? count : known).increment();
+    if (known == null) {
+      offer(new ErrorEvent(where, message, 1));
+    }
+  }
+
+  /**
+   * Writes what is queued and a {@code bye}, waiting at most two seconds, and rests: no more series
+   * until {@link #resume}.
+   */
+  public void farewell() {
+    // A shutdown hook and Spark's own stop may come at once: they wait for the same.
+    CountDownLatch done =
+        farewell.updateAndGet(pending -> pending == null ? new CountDownLatch(1) : pending);
+    LockSupport.unpark(thread);
+    try {
+      if (!dead && !done.await(FAREWELL_MS, TimeUnit.MILLISECONDS)) {
+        error("farewell", "the file did not take the last records within two seconds");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Goes on after a {@link #farewell}, for the next application in the same JVM. */
+  public void resume() {
+    resting = false;
+    LockSupport.unpark(thread);
+  }
+
+  /** Records dropped so far. */
+  public long droppedCount() {
+    long sum = 0;
+    for (LongAdder count : dropped.values()) {
+      sum += count.sum();
+    }
+    return sum;
+  }
+
+  /** The writer's thread, for tests. */
+  Thread thread() {
+    return thread;
+  }
+
+  private void drop(String kind, long count) {
+    dropped.computeIfAbsent(kind, k -> new LongAdder()).add(count);
+  }
+
+  private void run() {
+    long now = System.nanoTime();
+    long nextSeries = now;
+    long nextClock = now;
+    long nextDrops = now;
+    long nextCodegen = now;
+    try {
+      while (true) {
+        // Before the queue is drained: what was offered ahead of a farewell is written ahead of it.
+        CountDownLatch leaving = farewell.getAndSet(null);
+        try {
+          drain();
+          now = System.nanoTime();
+          if (!resting) {
+            if (seriesNs > 0 && now >= nextSeries) {
+              nextSeries = Math.max(nextSeries + seriesNs, now + tickNs / 2);
+              series.format(json, ownCpuNs());
+              written++;
+            }
+            if (clockNs > 0 && now >= nextClock) {
+              nextClock = Math.max(nextClock + clockNs, now);
+              clock();
+            }
+            if (watched != null && now >= nextCodegen) {
+              nextCodegen = Math.max(nextCodegen + codegenNs, now + tickNs / 2);
+              watched.look();
+            }
+          }
+          if (now >= nextDrops) {
+            nextDrops = now + RETRY_NS;
+            drops();
+          }
+          if (leaving != null) {
+            if (watched != null) {
+              // What is at hand first: the JVM may not wait for the rest.
+              flush();
+              watched.bye();
+            }
+            bye();
+            resting = true;
+          }
+          flush();
+          if (leaving != null) {
+            leaving.countDown();
+          }
+        } catch (Exception | VirtualMachineError e) {
+          failed(e);
+          // It is tried again, unless another waits by now.
+          if (leaving != null && !farewell.compareAndSet(null, leaving)) {
+            leaving.countDown();
+          }
+        }
+        pause();
+      }
+    } finally {
+      dead = true;
+      queue.clear();
+    }
+  }
+
+  /** The writer outlives a heap that is full: others may free it. */
+  private void failed(Throwable failure) {
+    try {
+      lose();
+      error("writer", failure);
+    } catch (VirtualMachineError again) {
+      text.setLength(0);
+    }
+  }
+
+  /** Waits for the next tick. A wake-up costs about as much as what is done in it. */
+  private void pause() {
+    // Late records of an application that has ended are looked for once a second.
+    if (farewell.get() == null) {
+      LockSupport.parkNanos(this, resting && queue.isEmpty() ? RETRY_NS : tickNs);
+    }
+  }
+
+  private void drain() {
+    int left = queue.size();
+    while (left > 0) {
+      batch.clear();
+      int got = queue.drainTo(batch, Math.min(left, BATCH));
+      if (got == 0) {
+        return;
+      }
+      left -= got;
+      int done = 0;
+      try {
+        for (Event event : batch) {
+          event.format(text);
+          written++;
+          done++;
+        }
+      } finally {
+        for (Event lost : batch.subList(done, got)) {
+          drop(lost.kind(), 1);
+        }
+      }
+      if (text.length() >= 1 << 16) {
+        flush();
+      }
+    }
+  }
+
+  private void clock() {
+    long[] pair = Clocks.pair();
+    json.open("clock").put("mono_ns", pair[0]).put("wall_ns", pair[1]).close();
+    written++;
+  }
+
+  private void drops() {
+    long sum = droppedCount();
+    if (sum == reportedDrops) {
+      return;
+    }
+    reportedDrops = sum;
+    for (Map.Entry<String, LongAdder> entry : dropped.entrySet()) {
+      json.open("drop").put("kind", entry.getKey()).put("count", entry.getValue().sum()).close();
+      written++;
+    }
+  }
+
+  private void bye() {
+    if (resting && written == farewellWritten) {
+      return;
+    }
+    for (Map.Entry<String, LongAdder> entry : errors.entrySet()) {
+      long count = entry.getValue().sum();
+      if (count > 1) {
+        new ErrorEvent(entry.getKey(), "seen again", count).format(text);
+      }
+    }
+    drops();
+    json.open("bye")
+        .put("mono_ns", System.nanoTime())
+        .put("written", written)
+        .put("dropped", droppedCount())
+        .put("own_cpu_ns", ownCpuNs())
+        .close();
+    farewellWritten = written;
+  }
+
+  /** CPU of our thread and time in our hooks on the tasks' threads, ns. */
+  private long ownCpuNs() {
+    long own = threads.isCurrentThreadCpuTimeSupported() ? threads.getCurrentThreadCpuTime() : 0;
+    return Math.max(0, own) + hookNs.sum();
+  }
+
+  private void flush() {
+    if (text.length() == 0) {
+      return;
+    }
+    if (file.write(text)) {
+      text.setLength(0);
+    } else {
+      lose();
+    }
+  }
+
+  private void lose() {
+    long lines = 0;
+    for (int i = 0; i < text.length(); i++) {
+      if (text.charAt(i) == '\n') {
+        lines++;
+      }
+    }
+    text.setLength(0);
+    written -= lines;
+    drop("write", lines);
+  }
+
+  private static final class ErrorEvent implements Event {
+    private final String where;
+    private final String message;
+    private final long count;
+
+    ErrorEvent(String where, String message, long count) {
+      this.where = where;
+      this.message = message;
+      this.count = count;
+    }
+
+    @Override
+    public String kind() {
+      return "error";
+    }
+
+    @Override
+    public void format(StringBuilder out) {
+      new Json(out)
+          .open(kind())
+          .put("where", where)
+          .put("message", message)
+          .put("count", count)
+          .close();
+    }
+  }
+}

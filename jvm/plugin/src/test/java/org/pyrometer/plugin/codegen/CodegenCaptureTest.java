@@ -1,0 +1,259 @@
+package org.pyrometer.plugin.codegen;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.records.LineFile;
+import org.pyrometer.plugin.records.Recorder;
+import org.pyrometer.plugin.records.Sink;
+import scala.Tuple2;
+import scala.Tuple3;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class CodegenCaptureTest {
+  private static final long NO_LIMIT = Long.MAX_VALUE;
+
+  private final ByteArrayOutputStream file = new ByteArrayOutputStream();
+  private final ConcurrentMap<Object, Object> entries = FakeGenerator.OfClass.ENTRIES;
+  private long compilations;
+
+  @BeforeEach
+  void emptyTheCache() {
+    entries.clear();
+    FakeGenerator.OfInstance.ENTRIES.clear();
+  }
+
+  private CodegenCapture capture(Sink sink, long maxBytes, Callable<Class<?>> generator) {
+    return new CodegenCapture(
+        new LineFile(sink, failure -> {}), maxBytes, () -> compilations, generator);
+  }
+
+  private CodegenCapture capture(long maxBytes) {
+    return capture(file::write, maxBytes, () -> FakeGenerator.OfClass.class);
+  }
+
+  /** A compilation, with the key that Spark 4.x makes. */
+  private Object compile(String body) {
+    Object key =
+        new Tuple3<>("loader", "compiler", new CodeAndComment(body, Map.of("c_1", "// a\n\"b\"")));
+    entries.put(key, new Tuple2<>("class", new Tuple3<>(660, 386, 0)));
+    compilations++;
+    return key;
+  }
+
+  private List<String> lines(String kind) {
+    return file.toString(UTF_8)
+        .lines()
+        .filter(line -> line.startsWith("{\"k\":\"" + kind + "\""))
+        .collect(Collectors.toList());
+  }
+
+  private String bye(CodegenCapture capture) {
+    capture.bye();
+    List<String> all = lines("bye");
+    return all.isEmpty() ? "" : all.get(all.size() - 1);
+  }
+
+  @Test
+  void aSourceIsWrittenWithItsCommentsAndSizes() {
+    CodegenCapture capture = capture(NO_LIMIT);
+    compile("/* c_1 */ int x;");
+    capture.look();
+    String source = lines("source").get(0);
+    assertTrue(source.startsWith("{\"k\":\"source\",\"n\":0,\"mono_ns\":"), source);
+    assertTrue(
+        source.endsWith(
+            ",\"body\":\"/* c_1 */ int x;\",\"comments\":{\"c_1\":\"// a\\u000a\\\"b\\\"\"}"
+                + ",\"max_method_bytes\":660,\"max_constants\":386,\"inner_classes\":0}"),
+        source);
+    assertTrue(bye(capture).contains("\"written\":1,\"dropped\":0,\"own_cpu_ns\":"));
+  }
+
+  @Test
+  void spark35KeepsItInTheModuleAndMaySayNoSizes() {
+    CodegenCapture capture = capture(file::write, NO_LIMIT, () -> FakeGenerator.OfInstance.class);
+    FakeGenerator.OfInstance.ENTRIES.put(
+        new Tuple2<>("loader", new CodeAndComment("a", Map.of())), "class");
+    FakeGenerator.OfInstance.ENTRIES.put(new CodeAndComment("b", Map.of()), "class");
+    compilations = 2;
+    capture.look();
+    assertEquals(2, lines("source").size());
+    assertTrue(
+        lines("source")
+            .get(0)
+            .endsWith(
+                "\"max_method_bytes\":null,\"max_constants\":null," + "\"inner_classes\":null}"));
+  }
+
+  @Test
+  void eachTextIsWrittenOnceHoweverOftenItIsCompiled() {
+    CodegenCapture capture = capture(NO_LIMIT);
+    entries.remove(compile("a"));
+    compile("a");
+    compile("b");
+    capture.look();
+    capture.look();
+    compile("b");
+    assertTrue(bye(capture).contains("\"written\":2,"));
+    assertEquals(2, lines("source").size());
+  }
+
+  @Test
+  void beforeTheFirstCompilationTheGeneratorIsLeftAlone() {
+    CodegenCapture capture =
+        capture(
+            file::write,
+            NO_LIMIT,
+            () -> {
+              throw new AssertionError("this would load the class");
+            });
+    capture.look();
+    capture.bye();
+    assertEquals(0, file.size());
+  }
+
+  @Test
+  void whatIsBeyondTheLimitIsDroppedAndCounted() {
+    CodegenCapture capture = capture(500);
+    compile("x".repeat(300));
+    capture.look();
+    compile("y".repeat(300));
+    capture.look();
+    compile("y".repeat(300));
+    compile("small");
+    assertTrue(bye(capture).contains("\"written\":2,\"dropped\":1,"), bye(capture));
+    assertEquals(List.of("{\"k\":\"drop\",\"kind\":\"source\",\"count\":1}"), lines("drop"));
+  }
+
+  @Test
+  void whatLeftTheCacheUnseenIsCounted() {
+    CodegenCapture capture = capture(NO_LIMIT);
+    compile("a");
+    entries.remove(compile("b"));
+    entries.remove(compile("c"));
+    capture.look();
+    assertEquals(List.of(), lines("drop"), "a compilation is counted before its entry is made");
+    capture.look();
+    assertEquals(List.of("{\"k\":\"drop\",\"kind\":\"evicted\",\"count\":2}"), lines("drop"));
+    compile("d");
+    capture.look();
+    assertTrue(bye(capture).contains("\"written\":2,\"dropped\":2,"), bye(capture));
+  }
+
+  @Test
+  void anEntryThatComesAMomentLateIsNoLoss() {
+    CodegenCapture capture = capture(NO_LIMIT);
+    compilations = 1;
+    capture.look();
+    compilations = 0;
+    compile("a");
+    capture.look();
+    assertTrue(bye(capture).contains("\"written\":1,\"dropped\":0,"));
+  }
+
+  @Test
+  void aSparkThatIsNotKnownIsSaidOnce() {
+    CodegenCapture capture = capture(file::write, NO_LIMIT, () -> String.class);
+    compilations = 3;
+    capture.look();
+    capture.look();
+    String error = "\"message\":\"java.lang.NoSuchFieldException: java.lang.String has no field";
+    assertEquals(1, lines("error").size());
+    assertTrue(lines("error").get(0).contains(error), lines("error").get(0));
+    assertTrue(bye(capture).contains("\"written\":0,"));
+  }
+
+  @Test
+  void aKeyThatIsNotKnownCostsOnlyItself() {
+    CodegenCapture capture = capture(NO_LIMIT);
+    entries.put("nonsense", "class");
+    compilations++;
+    compile("a");
+    assertTrue(bye(capture).contains("\"written\":1,\"dropped\":1,"), bye(capture));
+    assertEquals(1, lines("error").size());
+  }
+
+  @Test
+  void aFullDiskLosesSourcesCountsThemAndRecovers() throws InterruptedException {
+    AtomicBoolean full = new AtomicBoolean(true);
+    CodegenCapture capture =
+        capture(
+            bytes -> {
+              if (full.get()) {
+                file.write(bytes, 0, 3);
+                throw new IOException("No space left on device");
+              }
+              file.write(bytes);
+            },
+            NO_LIMIT,
+            () -> FakeGenerator.OfClass.class);
+    compile("a");
+    capture.look();
+    full.set(false);
+    Thread.sleep(1_050);
+    // The lost text is compiled again, as after an eviction.
+    compile("a");
+    capture.look();
+    // The half line does not swallow the one after it.
+    assertTrue(file.toString(UTF_8).startsWith("{\"k\n{\"k\":\"source\",\"n\":0,"));
+    assertTrue(bye(capture).contains("\"written\":1,\"dropped\":1,"), bye(capture));
+  }
+
+  @Test
+  void theFileIsMadeWithItsFolderOnceThereIsSomethingToSay(@TempDir Path folder)
+      throws IOException {
+    Path path = folder.resolve("codegen").resolve("codegen-x.ndjson");
+    CodegenCapture capture =
+        capture(Sink.laterFile(path), NO_LIMIT, () -> FakeGenerator.OfClass.class);
+    capture.look();
+    capture.bye();
+    assertFalse(Files.exists(path.getParent()));
+    compile("a");
+    capture.look();
+    assertEquals(1, Files.readAllLines(path).size(), "it is on disk before any farewell");
+  }
+
+  @Test
+  void theWritersThreadLooksAndSaysBye() {
+    CodegenCapture capture = capture(NO_LIMIT);
+    ByteArrayOutputStream records = new ByteArrayOutputStream();
+    Recorder recorder =
+        new Recorder(
+            records::write,
+            Settings.of(Map.of("codegen.interval.ms", "3600000", "mx.interval.ms", "0")));
+    recorder.watch(capture);
+    recorder.start();
+    compile("a");
+    recorder.farewell();
+    assertEquals(1, lines("source").size());
+    assertEquals(1, lines("bye").size());
+    recorder.farewell();
+    assertEquals(1, lines("bye").size(), "nothing happened since");
+    recorder.resume();
+    compile("b");
+    recorder.farewell();
+    assertTrue(lines("bye").get(1).contains("\"written\":2,"));
+    long own = number(lines("bye").get(1), "own_cpu_ns");
+    long all = number(records.toString(UTF_8), "own_cpu_ns");
+    assertTrue(0 < own && own <= all, own + " of " + all);
+  }
+
+  private static long number(String line, String name) {
+    String after = line.substring(line.lastIndexOf("\"" + name + "\":") + name.length() + 3);
+    return Long.parseLong(after.split("[,}]")[0]);
+  }
+}

@@ -1,0 +1,46 @@
+package org.pyrometer.plugin.profiler;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.records.Recorder;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+class VmLogTest {
+  private static final Map<String, String> ASKED =
+      Map.of("gclog.what", "gc*,safepoint", "jitlog.what", "jit+compilation=debug");
+
+  @Test
+  void isSwitchedOnFromInside(@TempDir Path folder) throws IOException {
+    Path raw = Files.createDirectory(folder.resolve("a, b=c"));
+    ByteArrayOutputStream written = new ByteArrayOutputStream();
+    Settings settings = Settings.of(ASKED);
+    Recorder recorder = new Recorder(written::write, settings);
+    recorder.start();
+    VmLog.startAll(settings, raw, recorder);
+    System.gc();
+    recorder.farewell();
+    assertEquals(-1, written.toString(UTF_8).indexOf("_log"), written.toString(UTF_8));
+    String log = Files.readString(raw.resolve("gc-" + ProcessHandle.current().pid() + ".log"));
+    assertTrue(log.contains("Pause Full (System.gc())"), log);
+    // [monotonic ns][uptime ns][tid][level][tags]
+    assertTrue(log.lines().findFirst().orElse("").matches("\\[\\d+ns\\]\\[\\d+ns\\]\\[\\d+\\].*"));
+    assertTrue(Files.exists(raw.resolve("jit-" + ProcessHandle.current().pid() + ".log")));
+  }
+
+  @Test
+  void asksForReasonsOnlyWhereTheJvmKnowsTheTag() {
+    Settings settings = Settings.of(ASKED);
+    assertEquals("jit+compilation=debug", VmLog.what("jit", settings, 17));
+    assertEquals("jit+compilation=debug,deoptimization=debug", VmLog.what("jit", settings, 21));
+    assertEquals("gc*,safepoint", VmLog.what("gc", settings, 21));
+    assertEquals("", VmLog.what("jit", Settings.of(Map.of()), 21));
+  }
+}
