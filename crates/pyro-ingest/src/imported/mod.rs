@@ -7,7 +7,6 @@ mod file;
 mod names;
 mod pprof;
 mod speedscope;
-mod wire;
 
 pub use pprof::import_pprof;
 pub use speedscope::import_speedscope;

@@ -1,6 +1,10 @@
-//! pprof's `profile.proto` (<https://github.com/google/pprof/blob/main/proto/profile.proto>).
+//! Profiles in pprof's format.
 //!
 //! Dictionaries may stand behind the samples that need them, so that the message is walked twice.
+
+mod fields;
+mod messages;
+mod profile;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,8 +12,14 @@ use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 
 use super::file::read_whole;
 use super::names::{base_name, frame_in, unit};
-use super::wire::{Fields, Value};
-use crate::profile_tables::{ProfileTables, Sample};
+use crate::profile_tables::{self, ProfileTables};
+use fields::{Content, Fields};
+use messages::{Label, Sample};
+use profile::Profile;
+use prost::Message;
+
+/// Field of the samples.
+const SAMPLE: u32 = 2;
 
 /// Imports a profile, gzipped or not: each of its value types becomes an event.
 ///
@@ -20,10 +30,10 @@ pub fn import_pprof(path: &str, out: &str) -> Result<IngestReport> {
     let profile = Profile::read(&bytes).map_err(|(at, what)| bad(path, at, &what))?;
     let mut tables = ProfileTables::create("pprof", None, out)?;
     let mut factors = Vec::with_capacity(profile.types.len());
-    for &(name, of_source) in &profile.types {
+    for kind in &profile.types {
         let text = |index| profile.text(index).map_err(|what| bad(path, 0, &what));
-        let (unit, factor) = unit(text(of_source)?);
-        tables.event(text(name)?, text(name)?, unit);
+        let (unit, factor) = unit(text(kind.unit)?);
+        tables.event(text(kind.name)?, text(kind.name)?, unit);
         factors.push(factor);
     }
     let mut importer = Importer {
@@ -33,17 +43,21 @@ pub fn import_pprof(path: &str, out: &str) -> Result<IngestReport> {
         frames: HashMap::new(),
         left_out: BTreeMap::new(),
         samples: 0,
-        leaf_first: Vec::new(),
         root_first: Vec::new(),
-        values: Vec::new(),
     };
-    for (field, value) in Fields::new(&bytes) {
-        if field == 2 {
-            let message = value.bytes();
-            let at = message.as_ptr() as usize - bytes.as_ptr() as usize;
-            match importer.sample(message) {
+    // One that is used again for each, so that its memory is.
+    let mut sample = Sample::default();
+    for field in Fields::new(&bytes).flatten() {
+        let Content::Bytes(message) = field.content else {
+            continue;
+        };
+        if field.tag == SAMPLE {
+            sample.clear();
+            let decoded = sample.merge(message).map_err(|error| error.to_string());
+            let taken = decoded.map_err(Problem::Input);
+            match taken.and_then(|()| importer.sample(&sample)) {
                 Ok(()) => {}
-                Err(Problem::Input(what)) => return Err(bad(path, at, &what)),
+                Err(Problem::Input(what)) => return Err(bad(path, field.at, &what)),
                 Err(Problem::Table(error)) => return Err(error),
             }
         }
@@ -98,121 +112,6 @@ impl From<String> for Problem {
     }
 }
 
-#[derive(Default, Clone, Copy)]
-struct Function {
-    name: u64,
-    file: u64,
-}
-
-#[derive(Default, Clone)]
-struct Location {
-    mapping: u64,
-    address: u64,
-    lines: Vec<(u64, i64)>,
-}
-
-/// The dictionaries of a profile.
-#[derive(Default)]
-struct Profile<'a> {
-    strings: Vec<&'a str>,
-    types: Vec<(u64, u64)>,
-    functions: HashMap<u64, Function>,
-    locations: HashMap<u64, Location>,
-    mappings: HashMap<u64, u64>,
-    time_ns: i64,
-    duration_ns: i64,
-}
-
-impl<'a> Profile<'a> {
-    fn read(bytes: &'a [u8]) -> std::result::Result<Self, (usize, String)> {
-        let mut profile = Self::default();
-        let mut fields = Fields::new(bytes);
-        for (field, value) in fields.by_ref() {
-            let inside = value.bytes();
-            let at = if inside.is_empty() {
-                0
-            } else {
-                inside.as_ptr() as usize - bytes.as_ptr() as usize
-            };
-            match field {
-                1 => profile.types.push(pair(inside)),
-                3 => {
-                    let (id, name) = ids(inside, 1, 5);
-                    profile.mappings.insert(id, name);
-                }
-                4 => {
-                    let (id, location) = location(inside);
-                    profile.locations.insert(id, location);
-                }
-                5 => {
-                    let (id, name) = ids(inside, 1, 2);
-                    let file = ids(inside, 1, 4).1;
-                    profile.functions.insert(id, Function { name, file });
-                }
-                6 => {
-                    let text = std::str::from_utf8(inside)
-                        .map_err(|error| (at + error.valid_up_to(), "text is not UTF-8".into()))?;
-                    profile.strings.push(text);
-                }
-                9 => profile.time_ns = value.number() as i64,
-                10 => profile.duration_ns = value.number() as i64,
-                _ => {}
-            }
-        }
-        if let Some(at) = fields.broken_at {
-            return Err((at, "a field breaks off or has an unknown type".to_owned()));
-        }
-        if profile.types.is_empty() || profile.strings.first() != Some(&"") {
-            let what = "there is no type of values, or no string table that begins with \"\"";
-            return Err((0, what.to_owned()));
-        }
-        Ok(profile)
-    }
-
-    fn text(&self, index: u64) -> std::result::Result<&'a str, String> {
-        let found = usize::try_from(index)
-            .ok()
-            .and_then(|at| self.strings.get(at));
-        let none = || format!("string {index} of {} is asked for", self.strings.len());
-        found.copied().ok_or_else(none)
-    }
-}
-
-/// Two numbers of a message, by their fields.
-fn ids(message: &[u8], first: u64, second: u64) -> (u64, u64) {
-    let (mut a, mut b) = (0, 0);
-    for (field, value) in Fields::new(message) {
-        if field == first {
-            a = value.number();
-        } else if field == second {
-            b = value.number();
-        }
-    }
-    (a, b)
-}
-
-fn pair(message: &[u8]) -> (u64, u64) {
-    ids(message, 1, 2)
-}
-
-fn location(message: &[u8]) -> (u64, Location) {
-    let mut made = Location::default();
-    let mut id = 0;
-    for (field, value) in Fields::new(message) {
-        match field {
-            1 => id = value.number(),
-            2 => made.mapping = value.number(),
-            3 => made.address = value.number(),
-            4 => {
-                let (function, line) = ids(value.bytes(), 1, 2);
-                made.lines.push((function, line as i64));
-            }
-            _ => {}
-        }
-    }
-    (id, made)
-}
-
 struct Importer<'p, 'a> {
     profile: &'p Profile<'a>,
     tables: ProfileTables,
@@ -222,9 +121,7 @@ struct Importer<'p, 'a> {
     frames: HashMap<u64, Box<[u32]>>,
     left_out: BTreeMap<String, u64>,
     samples: u64,
-    leaf_first: Vec<u64>,
     root_first: Vec<u32>,
-    values: Vec<u64>,
 }
 
 /// Labels that have a column.
@@ -240,38 +137,26 @@ struct Labels<'a> {
 }
 
 impl<'a> Importer<'_, 'a> {
-    fn sample(&mut self, message: &[u8]) -> std::result::Result<(), Problem> {
-        self.leaf_first.clear();
-        self.values.clear();
+    fn sample(&mut self, sample: &Sample) -> std::result::Result<(), Problem> {
         let mut labels = Labels::default();
-        let cut = || Problem::Input("a sample breaks off".to_owned());
-        let mut fields = Fields::new(message);
-        for (field, value) in fields.by_ref() {
-            match field {
-                1 => value.numbers(&mut self.leaf_first).ok_or_else(cut)?,
-                2 => value.numbers(&mut self.values).ok_or_else(cut)?,
-                3 => self.label(value, &mut labels)?,
-                _ => {}
-            }
-        }
-        if fields.broken_at.is_some() {
-            return Err(cut());
+        for label in &sample.labels {
+            self.label(label, &mut labels)?;
         }
         let types = &self.profile.types;
-        if self.values.len() != types.len() {
+        if sample.values.len() != types.len() {
             return Err(Problem::Input(format!(
                 "a sample has {} values for {} types",
-                self.values.len(),
+                sample.values.len(),
                 types.len()
             )));
         }
-        self.stack()?;
+        self.stack(&sample.locations)?;
         self.samples += 1;
-        for (event, &value) in self.values.iter().enumerate() {
+        for (event, &value) in sample.values.iter().enumerate() {
             if value != 0 {
-                let sample = Sample {
+                let row = profile_tables::Sample {
                     event,
-                    weight: (value as i64).saturating_mul(self.factors[event]),
+                    weight: value.saturating_mul(self.factors[event]),
                     pid: labels.pid,
                     tid: labels.tid,
                     t_ns: None,
@@ -281,7 +166,7 @@ impl<'a> Importer<'_, 'a> {
                     iteration: labels.iteration.and_then(|n| i32::try_from(n).ok()),
                     operator: labels.operator,
                 };
-                self.tables.push(&sample, &self.root_first)?;
+                self.tables.push(&row, &self.root_first)?;
             }
         }
         Ok(())
@@ -289,14 +174,15 @@ impl<'a> Importer<'_, 'a> {
 
     fn label(
         &mut self,
-        value: Value<'_>,
+        label: &Label,
         labels: &mut Labels<'a>,
     ) -> std::result::Result<(), Problem> {
-        let (key, text) = ids(value.bytes(), 1, 2);
-        let number = ids(value.bytes(), 1, 3).1 as i64;
-        let (key, text) = (self.profile.text(key)?, self.profile.text(text)?);
+        let (key, text) = (
+            self.profile.text(label.key)?,
+            self.profile.text(label.text)?,
+        );
         let number = if text.is_empty() {
-            Some(number)
+            Some(label.number)
         } else {
             text.parse().ok()
         };
@@ -328,13 +214,12 @@ impl<'a> Importer<'_, 'a> {
     }
 
     /// Puts the frames of the sample into `root_first`.
-    fn stack(&mut self) -> std::result::Result<(), Problem> {
+    fn stack(&mut self, leaf_first: &[u64]) -> std::result::Result<(), Problem> {
         self.root_first.clear();
-        for at in (0..self.leaf_first.len()).rev() {
-            let id = self.leaf_first[at];
+        for &id in leaf_first.iter().rev() {
             if !self.frames.contains_key(&id) {
-                let made = self.location(id)?;
-                self.frames.insert(id, made);
+                let frames = self.location(id)?;
+                self.frames.insert(id, frames);
             }
             self.root_first.extend_from_slice(&self.frames[&id]);
         }
@@ -357,24 +242,21 @@ impl<'a> Importer<'_, 'a> {
                 .frame(&frame_in(&name, mapped, 0))?]));
         }
         let mut frames = Vec::with_capacity(location.lines.len());
-        for &(function, line) in location.lines.iter().rev() {
-            let function = profile
-                .functions
-                .get(&function)
-                .copied()
-                .unwrap_or_default();
-            let name = match profile.text(function.name)? {
+        for line in location.lines.iter().rev() {
+            let function = profile.functions.get(&line.function);
+            let (name, file) = function.map_or((0, 0), |function| (function.name, function.file));
+            let name = match profile.text(name)? {
                 "" => "[no name]",
                 name => name,
             };
-            let file = profile.text(function.file)?;
+            let file = profile.text(file)?;
             // A file is a library where profilers of the JVM put it; else it is source.
             let library = if file == "kernel" || file.contains(".so") {
                 file
             } else {
                 mapped
             };
-            frames.push(self.tables.frame(&frame_in(name, library, line))?);
+            frames.push(self.tables.frame(&frame_in(name, library, line.line))?);
         }
         Ok(frames.into())
     }
