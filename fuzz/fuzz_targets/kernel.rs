@@ -1,4 +1,4 @@
-//! Any bytes as what the kernel tells: netlink messages, records of programs, texts of `/proc`: no panic.
+//! Any bytes as what the kernel reports: netlink messages, records of programs, texts of `/proc`: no panic.
 #![no_main]
 
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Any bytes as what `perf_event_open` and its folder in `/sys` tell: no panic.
+//! Any bytes as what `perf_event_open` and its folder in `/sys` hold: no panic.
 #![no_main]
 
 #[allow(dead_code)]

@@ -6,11 +6,11 @@
 mod parse;
 
 use libfuzzer_sys::fuzz_target;
-use parse::thread_record::{Told, records};
+use parse::thread_record::{Observation, records};
 
 fuzz_target!(|bytes: &[u8]| {
-    records(bytes, &mut |told| {
-        if let Told::Seen(record) = told {
+    records(bytes, &mut |observed| {
+        if let Observation::Seen(record) = observed {
             assert!(record.frames().count() <= bytes.len() / 8);
             assert!(record.counters.comm.as_str().len() <= 15);
         }

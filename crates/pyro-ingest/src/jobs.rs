@@ -55,7 +55,7 @@ impl StageJobs {
         Ok(jobs)
     }
 
-    /// Job of an attempt; of the run's only application, where the plugin did not tell its own.
+    /// Job of an attempt; of the run's only application, where the plugin did not record its own.
     pub fn of(&self, app: Option<&str>, stage: i64, attempt: i32) -> Option<i64> {
         let stages = match app {
             Some(app) => self.apps.get(app)?,

@@ -11,10 +11,10 @@ use crate::sample_rows::{Label, Row, SampleRows};
 
 /// Event of time on CPU.
 const CPU: &str = "cpu";
-/// Stamps of perf: the kernel's scheduler clock, unless it was told otherwise (`perf record -k`).
+/// Stamps of perf: the kernel's scheduler clock, unless another was asked for (`perf record -k`).
 const PERF_CLOCK: &str = "perf";
 
-/// What a sample tells besides its stack.
+/// What a sample has besides its stack.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sample<'a> {
     /// In the event's unit.
@@ -145,10 +145,10 @@ impl ProfileTables {
         let category = verdict
             .filter(|_| event.is_cpu())
             .map(|verdict| self.rules.category(role, &verdict));
-        let told = verdict.and_then(|verdict| self.rules.operator(&verdict));
+        let operator = verdict.and_then(|verdict| self.rules.operator(&verdict));
         let operator = match sample.operator {
             Some(name) => Some(rows.label(name)),
-            None => told.map(|name| rows.fixed(name)),
+            None => operator.map(|name| rows.fixed(name)),
         };
         let row = Row {
             host: self.host,

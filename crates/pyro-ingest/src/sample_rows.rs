@@ -46,7 +46,7 @@ impl Labels {
         self.names.number(text.as_bytes()) as Label
     }
 
-    /// The same for text that lives for ever, told by its address.
+    /// The same for text that lives for ever, identified by its address.
     #[inline]
     fn of_fixed(&mut self, text: &'static str) -> Label {
         let (address, length) = (text.as_ptr() as usize, text.len());
@@ -70,7 +70,7 @@ impl Labels {
             let texts = texts.map(|text| std::str::from_utf8(text).ok());
             self.array = Some(Arc::new(texts.collect()));
         }
-        self.array.clone().expect("made above")
+        self.array.clone().expect("built above")
     }
 }
 

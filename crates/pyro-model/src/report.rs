@@ -1,4 +1,4 @@
-//! What an ingest function hands back besides its tables.
+//! What an ingest function returns besides its tables.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// A doubt about one thing, nowhere in particular; see the `with`-methods.
+    /// A doubt about one record, without a place; see the methods that add one.
     pub fn new(code: &'static str, severity: Severity, message: impl Into<String>) -> Self {
         Self {
             code,

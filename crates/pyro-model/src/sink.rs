@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::table::Table;
 use crate::tables::SCHEMA_VERSION;
 
-/// Rows handed to the Parquet encoder at once.
+/// Rows passed to the Parquet encoder at once.
 const BATCH_ROWS: usize = 8192;
-/// Bytes handed to the Parquet encoder at once, at most (plus one row).
+/// Bytes passed to the Parquet encoder at once, at most (plus one row).
 const BATCH_BYTES: usize = 2 << 20;
 /// Rows of a row group.
 const GROUP_ROWS: usize = 256 << 10;
@@ -133,7 +133,7 @@ impl<T: Table> ParquetSink<T> {
         self.written
     }
 
-    /// Writes what is held, makes it durable and gives the file its name. Returns the rows.
+    /// Writes what is held, syncs the file and gives it its name. Returns the rows.
     ///
     /// # Errors
     /// If anything could not be written; the temporary file is then removed.

@@ -23,7 +23,7 @@ pub struct TaskSpan {
     pub task_attempt_id: i64,
     /// Partition.
     pub partition: i64,
-    /// Job, as the event log tells.
+    /// Job, from the event log.
     pub job_id: Option<i64>,
     /// SQL execution.
     pub sql_id: Option<i64>,

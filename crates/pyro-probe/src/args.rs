@@ -167,8 +167,10 @@ fn complaint(error: &clap::Error) -> String {
         return format!("{} {verb} missing", names.join(", "));
     }
     let text = error.to_string();
-    let line = text.lines().next().unwrap_or_default();
-    line.strip_prefix("error: ").unwrap_or(line).to_owned()
+    let paragraph = text.lines().take_while(|line| !line.trim().is_empty());
+    let line: Vec<_> = paragraph.map(str::trim).collect();
+    let line = line.join(" ");
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 /// How the program is called.

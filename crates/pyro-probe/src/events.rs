@@ -12,7 +12,7 @@ use crate::parse::events::{Event, Latency, OffCpu};
 use crate::rows::Rows;
 use crate::sys::mono_ns;
 
-/// Nobody adds to a side of the sums any more so long after it was turned.
+/// A buffer of sums is complete so long after it was swapped.
 const SETTLED: Duration = Duration::from_millis(2);
 
 /// The events of followed processes.
@@ -62,7 +62,7 @@ impl Recording {
         self.watched.retain(|&pid| alive(pid));
     }
 
-    /// Takes what came since the last pass; hands over the threads that ended.
+    /// Takes what came since the last pass; passes on the threads that ended.
     pub fn pass(&mut self, rows: &mut Rows, ended: &mut dyn FnMut(&mut Rows, i32, &Counters)) {
         let mut taken = Vec::new();
         self.events.take(|event| taken.push(event));
@@ -81,21 +81,21 @@ impl Recording {
     }
 
     /// Ends a period: its sums are taken in the next pass.
-    pub fn turn(&mut self) {
+    pub fn swap_buffers(&mut self) {
         let now = mono_ns();
-        self.events.turn();
+        self.events.swap_buffers();
         self.due = Some((self.since_ns, now));
         self.since_ns = now;
     }
 
-    /// Takes what is left, threads that are still off their CPU among it.
+    /// Takes all remaining events, including those of threads that are still off their CPU.
     pub fn finish(&mut self, rows: &mut Rows, ended: &mut dyn FnMut(&mut Rows, i32, &Counters)) {
         self.pass(rows, ended);
-        self.turn();
+        self.swap_buffers();
         std::thread::sleep(SETTLED);
         for &pid in &self.watched {
-            // One that has ended has nothing to tell.
-            let _ = self.events.tell_off_now(pid);
+            // One that has ended has nothing to report.
+            let _ = self.events.report_off_now(pid);
         }
         self.pass(rows, ended);
     }
@@ -198,7 +198,7 @@ impl Recording {
         self.events.lost().iter().map(|(_, count)| count).sum()
     }
 
-    /// CPU time of the programs, in whatever thread's context they ran; `None` where nobody counts it.
+    /// CPU time of the programs, in whatever thread's context they ran; `None` where it is not counted.
     pub fn cpu_ns(&self) -> Option<i64> {
         let costs = self.events.costs()?;
         let rows = costs.as_array()?.iter();

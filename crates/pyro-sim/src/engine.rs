@@ -34,7 +34,7 @@ pub fn run(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The first running task of a host ends; the number is the version of what was told of it.
+    /// The first running task of a host ends; the number is the version of its prediction.
     Ends(u32, u32),
     Ready(u32),
     Add(u32),
@@ -179,13 +179,13 @@ impl<'a> Engine<'a> {
         let progress = &mut self.nodes[node as usize];
         progress.submit = Some(self.now);
         progress.level_since = self.now;
-        if progress.left == 0 {
+        if progress.remaining == 0 {
             self.complete(node);
             return;
         }
         self.state.active += 1;
-        self.state.planned += progress.left as u64;
-        self.state.pending += progress.left as u64;
+        self.state.planned += progress.remaining as u64;
+        self.state.pending += progress.remaining as u64;
         self.waiting.insert(node);
     }
 
@@ -297,8 +297,8 @@ impl<'a> Engine<'a> {
         let tasks_wait = self.tasks_wait_for(executor);
         self.places.give_back(executor, self.now, tasks_wait);
         let progress = &mut self.nodes[node as usize];
-        progress.left -= 1;
-        if progress.left == 0 {
+        progress.remaining -= 1;
+        if progress.remaining == 0 {
             self.state.active -= 1;
             self.state.planned -= self.plan.nodes[node as usize].tasks.len() as u64;
             self.complete(node);

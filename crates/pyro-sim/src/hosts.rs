@@ -103,23 +103,23 @@ impl<'a> Hosts<'a> {
     }
 
     /// When the next task of each host that changed ends: host, version, time.
-    pub fn upcoming(&mut self, now: f64, mut tell: impl FnMut(u32, u32, f64)) {
+    pub fn upcoming(&mut self, now: f64, mut emit: impl FnMut(u32, u32, f64)) {
         while let Some(host) = self.changed.pop() {
             let place = &mut self.hosts[host as usize];
             place.changed = false;
             place.version += 1;
             if let Some(&Reverse((Moment(ends), _))) = place.running.peek() {
-                let left = (ends - place.progress).max(0.0);
-                tell(
+                let remaining = (ends - place.progress).max(0.0);
+                emit(
                     host,
                     place.version,
-                    now + left * slowdown(self.pace, place.load),
+                    now + remaining * slowdown(self.pace, place.load),
                 );
             }
         }
     }
 
-    /// Whether what was told of a host still holds.
+    /// Whether a prediction for a host still holds.
     pub fn is_current(&self, host: u32, version: u32) -> bool {
         self.hosts[host as usize].version == version
     }

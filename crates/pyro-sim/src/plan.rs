@@ -44,7 +44,7 @@ pub struct Plan {
     /// Delay scheduling: a node's tasks go no further from their data than they did before, unless
     /// none was launched for so long.
     pub locality_wait_ns: f64,
-    /// Every launch starts that wait anew (Spark before 3.1), not only one that leaves no slot
+    /// Every launch restarts that wait (Spark before 3.1), not only one that leaves no slot
     /// refused.
     pub launch_resets_wait: bool,
 }

@@ -28,7 +28,7 @@ struct Request {
     scenarios: Vec<Scenario>,
 }
 
-/// One schedule to make.
+/// One schedule to compute.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Scenario {
@@ -134,13 +134,13 @@ impl Columns {
             return Err(Error::new("plan: columns of different lengths"));
         }
         let mut rest = tasks;
-        let mut made = Vec::with_capacity(nodes);
+        let mut all = Vec::with_capacity(nodes);
         for (index, (after, near)) in self.after.into_iter().zip(self.near).enumerate() {
             let Some((mine, others)) = rest.split_at_checked(self.tasks_count[index]) else {
                 return Err(Error::new("plan: tasks_count is more than there are tasks"));
             };
             rest = others;
-            made.push(Node {
+            all.push(Node {
                 after,
                 delay_ns: self.node_delay_ns[index],
                 tasks: mine.to_vec(),
@@ -153,7 +153,7 @@ impl Columns {
             return Err(Error::new("plan: tasks_count is less than there are tasks"));
         }
         Ok(Plan {
-            nodes: made,
+            nodes: all,
             end: self.end,
             locality_wait_ns: self.locality_wait_ns,
             launch_resets_wait: self.launch_resets_wait,
@@ -164,9 +164,9 @@ impl Columns {
 impl Scenario {
     /// The plan as this scenario has it.
     fn apply(&self, plan: &Plan, stretch: Option<&Vec<f64>>) -> Plan {
-        let mut made = plan.clone();
+        let mut scaled = plan.clone();
         let mut random = Random::new(self.seed);
-        for (index, node) in made.nodes.iter_mut().enumerate() {
+        for (index, node) in scaled.nodes.iter_mut().enumerate() {
             node.delay_ns *= self.driver.unwrap_or(1.0);
             if let Some(ratios) = &self.tasks_ratios {
                 node.tasks = resample(node, ratios[index], &mut random);
@@ -177,7 +177,7 @@ impl Scenario {
                 task.delay_ns *= factor;
             }
         }
-        made
+        scaled
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Progress {
     pub submit: Option<f64>,
     pub complete: Option<f64>,
     pub pending: VecDeque<u32>,
-    pub left: usize,
+    pub remaining: usize,
     /// How far tasks may go from their data, since when, and whether a free slot was too far.
     pub level: u8,
     pub level_since: f64,
@@ -51,7 +51,7 @@ impl Work {
             }
             work.nodes.push(Progress {
                 unmet: node.after.len(),
-                left: node.tasks.len(),
+                remaining: node.tasks.len(),
                 level: node.tasks.first().map_or(0, |task| task.level),
                 pending,
                 woken: f64::NEG_INFINITY,

@@ -78,12 +78,12 @@ proptest! {
     fn never_below_the_critical_path_nor_below_work_over_slots(
         plan in any_plan(), slots in 1u32..20
     ) {
-        let made = on(&plan, slots);
+        let outcome = on(&plan, slots);
         let bound = critical_path(&plan).max(work(&plan) / f64::from(slots));
-        prop_assert!(made.elapsed_ns >= bound - 1e-6, "{} < {bound}", made.elapsed_ns);
+        prop_assert!(outcome.elapsed_ns >= bound - 1e-6, "{} < {bound}", outcome.elapsed_ns);
         // Graham's bound for list schedules; delays of the driver are on the path.
         let most = critical_path(&plan) + work(&plan) / f64::from(slots);
-        prop_assert!(made.elapsed_ns <= most + 1e-6, "{} > {most}", made.elapsed_ns);
+        prop_assert!(outcome.elapsed_ns <= most + 1e-6, "{} > {most}", outcome.elapsed_ns);
     }
 
     #[test]

@@ -113,9 +113,9 @@ fn an_executor_that_comes_later_helps_from_then_on() {
         add: (0, 4.0),
         ..executor(1)
     };
-    let made = run(&plan, &[executor(1), late], None, None).unwrap();
-    assert_eq!(made.elapsed_ns, 12.0);
-    assert_eq!(made.slot_time.total_ns, 12.0 + 8.0);
+    let outcome = run(&plan, &[executor(1), late], None, None).unwrap();
+    assert_eq!(outcome.elapsed_ns, 12.0);
+    assert_eq!(outcome.slot_time.total_ns, 12.0 + 8.0);
 }
 
 #[test]
@@ -129,14 +129,14 @@ fn a_lost_executor_takes_no_more_tasks() {
         remove: Some((0, 1.0)),
         ..executor(1)
     };
-    let made = run(&plan, &[executor(1), lost], None, None).unwrap();
-    assert_eq!(made.elapsed_ns, 12.0);
+    let outcome = run(&plan, &[executor(1), lost], None, None).unwrap();
+    assert_eq!(outcome.elapsed_ns, 12.0);
     assert_eq!(
-        made.slot_time.total_ns,
+        outcome.slot_time.total_ns,
         12.0 + 4.0,
         "its last task still ends there"
     );
-    assert_eq!(made.kept_executors_count, 0);
+    assert_eq!(outcome.kept_executors_count, 0);
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn without_any_slot_left_the_last_executor_stays() {
         remove: Some((0, 1.0)),
         ..executor(1)
     };
-    let made = run(&plan, &[lost], None, None).unwrap();
-    assert_eq!((made.elapsed_ns, made.kept_executors_count), (8.0, 1));
+    let outcome = run(&plan, &[lost], None, None).unwrap();
+    assert_eq!((outcome.elapsed_ns, outcome.kept_executors_count), (8.0, 1));
 }
 
 #[test]
@@ -168,9 +168,9 @@ fn dynamic_allocation_keeps_what_has_work() {
         ..executor(1)
     };
     // It stays for the stage that waits, and goes before the next one.
-    let made = run(&plan, &[executor(1), given_up], None, None).unwrap();
-    assert_eq!(made.elapsed_ns, 8.0 + 5.0 + 8.0);
-    assert_eq!(made.slot_time.total_ns, 21.0 + 8.0);
+    let outcome = run(&plan, &[executor(1), given_up], None, None).unwrap();
+    assert_eq!(outcome.elapsed_ns, 8.0 + 5.0 + 8.0);
+    assert_eq!(outcome.slot_time.total_ns, 21.0 + 8.0);
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn a_stage_runs_on_executors_of_its_kind() {
         pool: 1,
         ..executor(1)
     };
-    let made = run(&plan, &[executor(8), other], None, None).unwrap();
-    assert_eq!(made.elapsed_ns, 4.0);
+    let outcome = run(&plan, &[executor(8), other], None, None).unwrap();
+    assert_eq!(outcome.elapsed_ns, 4.0);
     assert!(run(&plan, &[executor(8)], None, None).is_err());
 }
 
@@ -218,8 +218,8 @@ fn tasks_of_a_host_share_its_cpus() {
     ]);
     // One CPU: two tasks take twice as long. 2 ends at 4, then 2 of the other are left.
     let law = Law::new(vec![1.0, 1.0, 2.0]).unwrap();
-    let made = run(&plan, &[executor(2)], Some(&law), None).unwrap();
-    assert_eq!(made.elapsed_ns, 6.0);
+    let outcome = run(&plan, &[executor(2)], Some(&law), None).unwrap();
+    assert_eq!(outcome.elapsed_ns, 6.0);
     let elsewhere = Executor {
         host: 1,
         ..executor(1)
@@ -247,9 +247,9 @@ fn work_gauged_under_a_law_gives_the_measured_schedule_back() {
     let again = run(&work, &[executor(3)], Some(&law), None).unwrap();
     assert!((again.elapsed_ns - before.elapsed_ns).abs() < 1e-9);
     let alone = run(&work, &[executor(1)], Some(&law), None).unwrap();
-    let unlike = run(&measured, &[executor(1)], None, None).unwrap();
+    let slower = run(&measured, &[executor(1)], None, None).unwrap();
     assert!(
-        alone.elapsed_ns < unlike.elapsed_ns,
+        alone.elapsed_ns < slower.elapsed_ns,
         "alone nothing slows a task down"
     );
 }

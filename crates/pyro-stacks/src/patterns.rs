@@ -2,7 +2,7 @@
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
-/// States of an automaton may take so much, as far as texts make it visit them. With the default
+/// States of an automaton may take so much, as far as texts reach them. With the default
 /// it runs over, and every text is then matched many times slower.
 const AUTOMATON_BYTES: usize = 16 << 20;
 

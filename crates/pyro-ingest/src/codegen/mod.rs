@@ -101,7 +101,7 @@ fn read(path: &str, tables: &mut Tables) -> Result<Facts> {
     Ok(facts)
 }
 
-/// The process that the file's name tells; -1 where it tells none.
+/// The process in the file's name; -1 where it has none.
 fn pid(path: &Path) -> i64 {
     let name = path.file_stem().and_then(|name| name.to_str());
     name.and_then(|name| name.rsplit('-').next()?.parse().ok())

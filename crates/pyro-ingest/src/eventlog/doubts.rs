@@ -1,4 +1,4 @@
-//! Counting what cannot be read, so that a million broken lines make one doubt.
+//! Counting what cannot be read, so that a million broken lines are one doubt.
 
 use std::collections::BTreeMap;
 

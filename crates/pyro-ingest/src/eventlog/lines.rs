@@ -60,7 +60,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Bytes handed out so far.
+    /// Bytes returned so far.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -108,7 +108,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Reads a block behind what is held, making room for it.
+    /// Reads a block behind what is held, after freeing room for it.
     fn fill(&mut self) {
         self.buf.copy_within(self.start..self.filled, 0);
         self.filled -= self.start;

@@ -83,8 +83,8 @@ pub fn ingest(
     Ok(report)
 }
 
-/// Reads `bytes` as a log and throws its tables away: for tests and fuzzing, where making
-/// files durable would take all the time.
+/// Reads `bytes` as a log and throws its tables away: for tests and fuzzing, where syncing
+/// files would take all the time.
 #[doc(hidden)]
 pub fn try_bytes(bytes: Vec<u8>, out: &Path) -> Result<IngestReport> {
     let codec = codec::detect(&bytes).unwrap_or(Codec::Plain);

@@ -2,7 +2,7 @@
 
 use super::json::{Cursor, Read, parse_integer};
 
-/// The properties that tables are made from.
+/// The properties that tables have columns for.
 #[derive(Debug, Clone, Default)]
 pub struct Properties {
     /// `spark.sql.execution.id`.

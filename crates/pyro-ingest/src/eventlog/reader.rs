@@ -16,9 +16,9 @@ use super::state::App;
 use super::tables::Tables;
 
 /// Lines without an event after which a file that had none is refused.
-const PATIENCE: u64 = 100;
-/// Bytes between two questions whether to go on.
-const BREATH: u64 = 8 << 20;
+const MAX_LINES_WITHOUT_EVENT: u64 = 100;
+/// Bytes between two checks whether to go on.
+const BYTES_BETWEEN_CHECKS: u64 = 8 << 20;
 
 /// Reads logs into tables.
 pub struct Reader<'a> {
@@ -119,7 +119,7 @@ impl Reader<'_> {
         let mut lines = Lines::new(source);
         let mut findings = Findings::default();
         let mut at = At { line: 0, byte: 0 };
-        let mut asked = 0;
+        let mut checked = 0;
         let mut events = 0_u64;
         let fault = loop {
             at.line += 1;
@@ -160,13 +160,14 @@ impl Reader<'_> {
                         Err(Broken::Line { position, why }) => {
                             self.counts.unreadable_lines += 1;
                             findings.broken(at, offset + position as u64, why);
-                            if events == 0 && app.events == 0 && at.line >= PATIENCE {
+                            if events == 0 && app.events == 0 && at.line >= MAX_LINES_WITHOUT_EVENT
+                            {
                                 return Err(not_a_log(file, codec, &findings));
                             }
                         }
                     }
-                    if offset - asked > BREATH {
-                        asked = offset;
+                    if offset - checked > BYTES_BETWEEN_CHECKS {
+                        checked = offset;
                         if !(self.go_on)() {
                             return Err(Error::Interrupted);
                         }

@@ -41,9 +41,9 @@ pub struct FoldOptions {
     by: Vec<String>,
     /// Of `perf script`: each sample counts 1, whatever its period.
     count: bool,
-    /// Names tell how a frame was run: `_[j]`, `_[1]`, `_[0]`, `_[i]`, `_[k]`.
+    /// Names say how a frame was run: `_[j]`, `_[1]`, `_[0]`, `_[i]`, `_[k]`.
     annotate: bool,
-    /// Names tell the source line.
+    /// Names include the source line.
     lines: bool,
 }
 
@@ -82,7 +82,7 @@ pub fn render_svg(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<IngestReport> {
     let mut options: RenderOptions = parse(options)?;
-    // Colours tell how frames were run.
+    // Colours show how frames were run.
     options.source.annotate = true;
     let folded = read(source, &options.source, go_on)?;
     if folded.total() <= 0 {

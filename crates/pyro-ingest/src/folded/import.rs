@@ -20,7 +20,7 @@ pub struct FoldedOptions<'a> {
 
 /// Reads collapsed stacks (`root;caller;leaf 12`) into tables `samples`, `stacks` and `frames` of
 /// folder `out`: a row of samples for each distinct stack. A first frame `[name tid=12]`, as
-/// async-profiler writes it, tells the thread.
+/// async-profiler writes it, names the thread.
 ///
 /// # Errors
 /// If the file cannot be read, a line is not a stack and a whole number, or a table cannot be

@@ -91,7 +91,7 @@ fn rotated_files_share_the_collector() {
 }
 
 #[test]
-fn a_lone_stamp_is_told_by_its_size() {
+fn a_lone_stamp_is_recognised_by_its_size() {
     let uptime = Process::default().resolve(Decorations {
         single_ns: Some(5_000_000),
         ..Decorations::default()

@@ -1,6 +1,6 @@
-//! Profiles that other tools made → tables `samples`, `stacks`, `frames`.
+//! Profiles of other tools → tables `samples`, `stacks`, `frames`.
 //!
-//! What a format does not tell (host, times, tasks) is null. Values keep their unit; units of
+//! What a format does not contain (host, times, tasks) is null. Values keep their unit; units of
 //! time become nanoseconds. JFR recordings are read by [`crate::jfr`].
 
 mod file;

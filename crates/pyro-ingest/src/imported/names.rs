@@ -6,13 +6,13 @@ use std::path::Path;
 use pyro_stacks::FrameKind;
 use pyro_stacks::folded::{FrameName, frame_of};
 
-/// What is told by the name of a function, the library it lies in (or empty) and a source line
+/// Frame given by the name of a function, the library it lies in (or empty) and a source line
 /// (0: unknown). In a library it is native code, unless the name has the shape of Java's.
 pub fn frame_in<'a>(name: &'a str, library: &'a str, line: i64) -> FrameName<'a> {
-    let mut told = frame_of(name);
-    let is_java = !told.kind.is_native() && !told.place.is_empty();
+    let mut frame = frame_of(name);
+    let is_java = !frame.kind.is_native() && !frame.place.is_empty();
     if !is_java && !library.is_empty() {
-        told = FrameName {
+        frame = FrameName {
             place: Cow::Borrowed(library),
             method: name,
             line: None,
@@ -23,11 +23,11 @@ pub fn frame_in<'a>(name: &'a str, library: &'a str, line: i64) -> FrameName<'a>
             },
         };
     }
-    told.line = i32::try_from(line)
+    frame.line = i32::try_from(line)
         .ok()
         .filter(|&line| line > 0)
-        .or(told.line);
-    told
+        .or(frame.line);
+    frame
 }
 
 /// The last part of a path, as profiles name libraries.
@@ -56,39 +56,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_java_from_the_rest() {
+    fn java_is_recognised_by_names() {
         let short = |name, library| {
-            let told = frame_in(name, library, 0);
+            let frame = frame_in(name, library, 0);
             (
-                told.place.into_owned(),
-                told.method.to_owned(),
-                told.kind.name(),
+                frame.place.into_owned(),
+                frame.method.to_owned(),
+                frame.kind.name(),
             )
         };
-        let own = |a: &str, b: &str, c| (a.to_owned(), b.to_owned(), c);
+        let frame = |a: &str, b: &str, c| (a.to_owned(), b.to_owned(), c);
         assert_eq!(
             short("java/lang/Thread.run", ""),
-            own("java.lang.Thread", "run", "unknown")
+            frame("java.lang.Thread", "run", "unknown")
         );
         assert_eq!(
             short("org.x.Y.z", "anything"),
-            own("org.x.Y", "z", "unknown")
+            frame("org.x.Y", "z", "unknown")
         );
         assert_eq!(
             short("github.com/o/p.Func", ""),
-            own("", "github.com/o/p.Func", "unknown")
+            frame("", "github.com/o/p.Func", "unknown")
         );
         assert_eq!(
             short("runtime.mallocgc", "server"),
-            own("server", "runtime.mallocgc", "native")
+            frame("server", "runtime.mallocgc", "native")
         );
         assert_eq!(
             short("JVM_Sleep", "libjvm.so"),
-            own("libjvm.so", "JVM_Sleep", "native")
+            frame("libjvm.so", "JVM_Sleep", "native")
         );
         assert_eq!(
             short("do_syscall_64", "[kernel.kallsyms]"),
-            own("[kernel.kallsyms]", "do_syscall_64", "kernel")
+            frame("[kernel.kallsyms]", "do_syscall_64", "kernel")
         );
     }
 }

@@ -20,22 +20,22 @@ fn import(importer: Import, bytes: &[u8]) -> Result<IngestReport> {
 }
 
 fn message(field: u8, content: &[u8]) -> Vec<u8> {
-    let mut made = vec![field << 3 | 2, content.len() as u8];
-    made.extend_from_slice(content);
-    made
+    let mut bytes = vec![field << 3 | 2, content.len() as u8];
+    bytes.extend_from_slice(content);
+    bytes
 }
 
 /// One sample of 7 ns in `outer`, which inlined `inner`; samples stand before the dictionaries.
 fn profile() -> Vec<u8> {
-    let mut made = message(1, &[0x08, 1, 0x10, 2]);
-    made.extend(message(2, &[0x0a, 1, 5, 0x12, 1, 7]));
-    made.extend(message(4, &[0x08, 5, 0x22, 2, 0x08, 1, 0x22, 2, 0x08, 2]));
-    made.extend(message(5, &[0x08, 1, 0x10, 3]));
-    made.extend(message(5, &[0x08, 2, 0x10, 4]));
+    let mut bytes = message(1, &[0x08, 1, 0x10, 2]);
+    bytes.extend(message(2, &[0x0a, 1, 5, 0x12, 1, 7]));
+    bytes.extend(message(4, &[0x08, 5, 0x22, 2, 0x08, 1, 0x22, 2, 0x08, 2]));
+    bytes.extend(message(5, &[0x08, 1, 0x10, 3]));
+    bytes.extend(message(5, &[0x08, 2, 0x10, 4]));
     for text in ["", "cpu", "microseconds", "inner", "outer"] {
-        made.extend(message(6, text.as_bytes()));
+        bytes.extend(message(6, text.as_bytes()));
     }
-    made
+    bytes
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_profile_is_read_in_any_order_of_its_parts() {
 }
 
 #[test]
-fn bad_profiles_are_told_with_their_place() {
+fn errors_in_profiles_name_their_position() {
     let cases: [(&[u8], &str); 4] = [
         (b"", "no type of values"),
         (&profile()[..profile().len() - 1], "breaks off"),
@@ -64,7 +64,7 @@ fn bad_profiles_are_told_with_their_place() {
 }
 
 #[test]
-fn bad_speedscope_files_are_told_with_their_place() {
+fn errors_in_speedscope_files_name_their_position() {
     let head = r#"{"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"evented","name":"p",
         "unit":"seconds","startValue":0,"endValue":2,"events":["#;
     let open = r#"{"type":"O","at":1,"frame":0}"#;
@@ -89,8 +89,8 @@ fn bad_speedscope_files_are_told_with_their_place() {
         ),
     ];
     for (text, expected) in cases {
-        let told = import(import_speedscope, text.as_bytes()).unwrap_err();
-        assert!(told.to_string().contains(expected), "{told}");
+        let error = import(import_speedscope, text.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
     }
     let whole = format!("{head}{open}]}}]}}");
     let report = import(import_speedscope, whole.as_bytes()).unwrap();

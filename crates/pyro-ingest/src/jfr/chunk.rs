@@ -126,7 +126,7 @@ fn header(bytes: &[u8]) -> Read<Header> {
 
 impl Chunk {
     /// Events in the order of the file. Ends at the first that is not whole;
-    /// [`Events::broken_at`] then tells where.
+    /// [`Events::broken_at`] then says where.
     pub fn events(&self) -> Events<'_> {
         Events {
             cursor: Cursor::at(&self.bytes, HEADER_BYTES),

@@ -1,4 +1,4 @@
-//! Events of interest, told by name and read by the chunk's own metadata.
+//! Events of interest, found by name and read by the chunk's own metadata.
 
 use super::bytes::Cursor;
 use super::keys::KeyMap;

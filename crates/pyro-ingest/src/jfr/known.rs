@@ -55,7 +55,7 @@ impl<'a, 'c> Known<'a, 'c> {
         })
     }
 
-    /// Whether a thread in this state sleeps, where the state tells.
+    /// Whether a thread in this state sleeps, where the state says so.
     pub fn asleep(&mut self, key: u64) -> Option<bool> {
         *self.sleeping.entry(key).or_insert_with(|| {
             match self.pools.name(Named::ThreadState, key)?.as_str() {

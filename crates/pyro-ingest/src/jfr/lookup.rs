@@ -10,8 +10,8 @@ use super::pools::{Named, Pools};
 use super::stack::RawFrame;
 use crate::dictionary::{Dictionary, MethodNumber};
 
-/// Keys that were looked up before. A chunk describes all that its keys mean anew, but within a
-/// recording they mostly mean the same: what was made of them holds as long as methods and
+/// Keys that were looked up before. A chunk describes all its keys again, but within a
+/// recording they mostly mean the same: what they were resolved to holds as long as methods and
 /// kinds of frames do.
 #[derive(Default)]
 pub struct Lookup {
@@ -27,7 +27,7 @@ pub struct Lookup {
     /// What keys mean in the recording: names of a method's class and of itself, kinds of frames.
     method_names: ByKey<(u32, u32)>,
     kinds: KeyMap<u64, FrameKind>,
-    /// What was made of keys: frames, and stacks by the bytes that describe them.
+    /// What keys were resolved to: frames, and stacks by the bytes that describe them.
     frames: KeyMap<RawFrame, u32>,
     described: Names,
     of_description: Vec<Option<i32>>,
@@ -45,7 +45,7 @@ impl Lookup {
         self.forget();
     }
 
-    /// Takes in what the keys of a chunk mean; if one meant something else before, what was made
+    /// Takes in what the keys of a chunk mean; if one meant something else before, what they were
     /// of any is forgotten.
     pub fn begin_chunk(&mut self, pools: &Pools<'_>) {
         self.chunk += 1;

@@ -283,7 +283,7 @@ fn pid_of(path: &str) -> Option<i64> {
     stem.rsplit_once('-')?.1.parse().ok()
 }
 
-/// Whether the process is no part of Spark: nobody misses tasks there.
+/// Whether the process is no part of Spark: no tasks are expected there.
 fn without_tasks(path: &str) -> bool {
     let name = Path::new(path).file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with("profile-java-"))

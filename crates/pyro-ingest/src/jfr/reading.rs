@@ -128,7 +128,7 @@ impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
         match kind {
             Kind::Execution => match settings.execution() {
                 Some((event, interval)) => {
-                    // The JDK adapts the period of its samples by CPU time, and each tells its own.
+                    // The JDK adapts the period of its samples by CPU time, and each carries its own.
                     let weight = Some(duration(Slot::Span)).filter(|&period| period > 0);
                     self.sample(event, weight.unwrap_or(interval), record, output)
                 }
@@ -198,7 +198,7 @@ impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
         let lookup = &mut output.lookup;
         let stack = lookup.stack(self.pools, &mut output.dictionary, key)?;
         let stack = stack.map(|stack| (stack, output.dictionary.verdict(stack)));
-        // The profiler tells the state by the instruction: one that was just woken looks running.
+        // The profiler derives the state from the instruction: a thread that was just woken looks running.
         let blocked = stack.is_some_and(|(_, verdict)| verdict.blocked);
         let asleep = asleep.map(|asleep| asleep || blocked);
         let class = self.known.class(record.number(Slot::Class), output);

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::spans::SpanIndex;
 use super::unfreed::Unfreed;
 
-/// Counts of what was met and not used.
+/// Counts of what was read and not used.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Events.
@@ -24,7 +24,7 @@ pub struct Seen {
     pub broken: u64,
     /// Checkpoints that could not be read.
     pub broken_pools: u64,
-    /// Threads whose name tells of a task that the plugin did not see there.
+    /// Threads named after a task that the plugin did not see there.
     pub misnamed: HashSet<i64>,
 }
 
@@ -41,14 +41,14 @@ pub struct Recording<'a> {
     pub seen: Seen,
     /// Only to read `settings`.
     pub settings_only: bool,
-    /// Native memory, until the recording's end tells what was not given back.
+    /// Native memory, until the end of the recording shows what was not freed.
     pub unfreed: Unfreed<'a>,
     /// Rules of stacks and threads.
     pub rules: &'static Rules,
 }
 
 impl<'a> Recording<'a> {
-    /// A recording of process `pid`, where the file name tells it.
+    /// A recording of process `pid`, where the file name has it.
     pub fn new(
         host: &'a str,
         pid: Option<i64>,
@@ -67,7 +67,7 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// The process, where the file's name or the recording tells it.
+    /// The process, where the file's name or the recording has it.
     pub fn pid(&self) -> Option<i64> {
         self.pid.or(self.settings.pid)
     }

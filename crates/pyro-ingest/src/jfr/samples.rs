@@ -164,7 +164,7 @@ impl SampleSink {
         let verdict = sample.stack.map(|(_, verdict)| verdict);
         let role = if span.is_some() { "task" } else { thread.role };
         // Time on CPU has a category, time asleep a wait class; a wall sample that was running
-        // is told by the CPU samples beside it.
+        // is known from the CPU samples of the same time.
         let category = verdict
             .filter(|_| event == Event::Cpu)
             .map(|verdict| self.rules.category(role, &verdict));

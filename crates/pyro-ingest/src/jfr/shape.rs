@@ -64,11 +64,11 @@ pub struct Shape<const N: usize> {
 }
 
 impl<const N: usize> Shape<N> {
-    /// Compiles the shape; `slot` tells the place of a field of interest by its name. Fields behind
+    /// Compiles the shape; `slot` gives the place of a field of interest by its name. Fields behind
     /// the last of these are not read at all.
     ///
     /// # Errors
-    /// If the type, or one that it is made of, is unknown.
+    /// If the type, or one of its fields', is unknown.
     pub fn compile(
         metadata: &Metadata,
         id: u64,

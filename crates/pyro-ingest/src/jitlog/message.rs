@@ -5,7 +5,7 @@
 pub enum Message<'a> {
     /// A compilation begins (tags `jit,compilation`).
     Begin(Task<'a>),
-    /// Code was given up; the reason where the JVM tells it (JDK 24 and later).
+    /// Code was given up; the reason where the JVM logs it (JDK 24 and later).
     Invalidated(Task<'a>, Option<&'a str>),
     /// The compilation of this thread came to nothing.
     Skipped,

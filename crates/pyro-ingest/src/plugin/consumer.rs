@@ -1,4 +1,4 @@
-//! What a reader of plugin files hands on.
+//! What a reader of plugin files passes on.
 
 use std::collections::BTreeMap;
 

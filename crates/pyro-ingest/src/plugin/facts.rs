@@ -44,7 +44,7 @@ pub struct Facts {
     pub cut: Option<Seen>,
     /// Whether the last thing it says is `bye`.
     pub closed: bool,
-    /// Whether no record tells the host.
+    /// Whether no record names the host.
     pub anonymous: bool,
     /// Errors that the plugin noted: place, message, count.
     pub errors: BTreeMap<String, (String, u64)>,
@@ -111,7 +111,7 @@ impl Facts {
             doubts.push(Doubt::new("plugin_truncated", Severity::Warning, text).in_file(path));
         }
         if self.anonymous {
-            let text = "No record tells the host; rows of this file carry an empty host name.";
+            let text = "No record names the host; rows of this file carry an empty host name.";
             doubts
                 .push(Doubt::new("plugin_process_unknown", Severity::Warning, text).in_file(path));
         }

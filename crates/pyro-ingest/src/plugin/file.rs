@@ -183,13 +183,13 @@ impl<C: Consumer> State<'_, C> {
         })
     }
 
-    /// The same application tells more of itself; another one is a row of its own.
+    /// More about the same application is merged; another one is a row of its own.
     fn began(&mut self, new: Process) -> Result<()> {
         match &mut self.process {
             Some(old)
                 if old.app_id.is_none() || new.app_id.is_none() || old.app_id == new.app_id =>
             {
-                // Before it has an id, a second application is told by the first one's `bye`.
+                // Before it has an id, a second application is recognised by the first one's `bye`.
                 if old.end_mono_ns.is_some() && new.app_id.is_none() && old.app_id.is_some() {
                     let old = self.process.replace(new).expect("just seen");
                     return self.consumer.process(&old);

@@ -66,7 +66,7 @@ pub fn ingest_plugin(paths: &[String], out: &str) -> Result<IngestReport> {
     Ok(report)
 }
 
-/// Task spans of all files, to tell which task a thread was running; jobs come from the event
+/// Task spans of all files, to find which task a thread was running; jobs come from the event
 /// log's tables in `out`.
 ///
 /// # Errors

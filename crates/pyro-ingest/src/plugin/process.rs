@@ -10,7 +10,7 @@ use super::record::{Lines, MAX_LINE_BYTES, Next};
 /// Which JVM a file is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Identity {
-    /// Host name; empty if no record tells.
+    /// Host name; empty if no record has it.
     pub host: String,
     /// Process id.
     pub pid: i64,

@@ -2,7 +2,7 @@
 //!
 //! HotSpot writes the chosen decorations in a fixed order: time, utctime, uptime,
 //! timemillis, uptimemillis, timenanos, uptimenanos, hostname, pid, tid, level, tags.
-//! Groups are told apart by their form; where two have the same form (`…ns`, `…ms`,
+//! Groups are distinguished by their form; where two have the same form (`…ns`, `…ms`,
 //! numbers) the order decides.
 
 /// What the decorations of a line say. Absent ones are `None`.
@@ -14,7 +14,7 @@ pub struct Decorations {
     pub uptime_ns: Option<i64>,
     /// `time`, `utctime` or `timemillis`: Unix time.
     pub wall_ns: Option<i64>,
-    /// A single `…ns` group: `timenanos` or `uptimenanos`, which the line alone cannot tell.
+    /// A single `…ns` group: `timenanos` or `uptimenanos`, which the line alone does not show.
     pub single_ns: Option<i64>,
     /// Process, where both pid and tid are written.
     pub pid: Option<i64>,

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn what_is_missing_is_named() {
         let message = located("word@no_such_thing_here:u32").unwrap_err();
         assert!(message.contains("no_such_thing_here"), "{message}");
         let place = Place::Symbol("x".into(), 0);

@@ -23,8 +23,8 @@ pub fn files(text: &str) -> impl Iterator<Item = Mapping<'_>> {
 fn mapping(line: &str) -> Option<Mapping<'_>> {
     let mut rest = line;
     let mut field = || {
-        let (word, left) = rest.split_once(' ')?;
-        rest = left.trim_start_matches(' ');
+        let (word, tail) = rest.split_once(' ')?;
+        rest = tail.trim_start_matches(' ');
         Some(word)
     };
     let (start, end) = field()?.split_once('-')?;

@@ -105,7 +105,7 @@ impl Annotations {
     }
 
     /// Once a round: looks again at processes that became another program, and now and then at
-    /// those without the symbol, which a library may bring. What was told of those that are gone
+    /// those without the symbol, which a library may bring. What was reported of those that are gone
     /// stays, for the report.
     pub fn refresh(&mut self, alive: impl Fn(i32) -> bool) {
         let pids: Vec<i32> = self.processes.keys().copied().collect();
@@ -246,9 +246,9 @@ mod tests {
             assert_eq!(annotations.of(own).as_deref(), Some(word));
         }
         annotations.refresh(|_| true);
-        let told = annotations.to_json();
+        let report = annotations.to_json();
         assert_eq!(
-            (&told["readings_count"], &told["processes_count"]),
+            (&report["readings_count"], &report["processes_count"]),
             (&json!(3), &json!(1))
         );
         for value in 0..2 * MOST_WORDS as u32 {
@@ -265,16 +265,19 @@ mod tests {
         assert_eq!((annotations.of(own), annotations.of(own)), (None, None));
         annotations.refresh(|_| true);
         assert_eq!(annotations.of(own), None);
-        let told = annotations.to_json();
-        assert_eq!(told["readings_count"], 0);
+        let report = annotations.to_json();
+        assert_eq!(report["readings_count"], 0);
         assert!(
-            told["reasons"][0].as_str().unwrap().contains("Bad address"),
-            "{told}"
+            report["reasons"][0]
+                .as_str()
+                .unwrap()
+                .contains("Bad address"),
+            "{report}"
         );
-        let told = once("word@8:u32", own).unwrap();
+        let report = once("word@8:u32", own).unwrap();
         assert!(
-            told["annotation"].is_null() && told["reason"].is_string(),
-            "{told}"
+            report["annotation"].is_null() && report["reason"].is_string(),
+            "{report}"
         );
     }
 

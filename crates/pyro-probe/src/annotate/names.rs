@@ -77,11 +77,11 @@ mod tests {
         let text =
             "# states\n0 idle\n0x10 \"waiting for a lock\" # see lock.c\n-1 = \"gone\"\n7=x y\n";
         let names = parse(text).unwrap();
-        let told = |value| names.get(&value).map(String::as_str);
-        assert_eq!(told(0), Some("idle"));
-        assert_eq!(told(16), Some("waiting for a lock"));
-        assert_eq!(told(-1), Some("gone"));
-        assert_eq!(told(7), Some("x y"));
+        let name = |value| names.get(&value).map(String::as_str);
+        assert_eq!(name(0), Some("idle"));
+        assert_eq!(name(16), Some("waiting for a lock"));
+        assert_eq!(name(-1), Some("gone"));
+        assert_eq!(name(7), Some("x y"));
         assert_eq!(names.len(), 4);
     }
 

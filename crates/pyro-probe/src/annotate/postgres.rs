@@ -6,7 +6,7 @@
 use super::names::{self, Names};
 use super::spec::{Place, Type};
 
-/// Names of a version's events, as its server tells them (`tools/postgres_wait_events.py`).
+/// Names of a version's events, as its server names them (`tools/postgres_wait_events.py`).
 const KNOWN: [(&str, &str); 1] = [("15", include_str!("postgres-15.txt"))];
 /// Classes of all versions.
 const CLASSES: [(u8, &str); 10] = [

@@ -46,7 +46,7 @@ const GROUPS: [(&str, &[(&str, &str)]); 3] = [
     ),
 ];
 
-/// Iterators over the threads of a process: to watch them, and to tell of those off their CPU.
+/// Iterators over the threads of a process: to watch them, and to report those off their CPU.
 const FOLLOW: &str = "follow";
 const OFF_NOW: &str = "off_now";
 
@@ -58,8 +58,8 @@ pub struct Events {
     statistics: Option<OwnedFd>,
     /// Groups that cannot be had here, and why.
     pub missing: Vec<(&'static str, String)>,
-    /// The side of the sums that is added to.
-    side: u32,
+    /// Which of the two buffers of sums is added to.
+    buffer: u32,
 }
 
 impl Events {
@@ -87,11 +87,11 @@ impl Events {
             object,
             statistics: enable_stats(Stats::RunTime).ok(),
             missing,
-            side: 0,
+            buffer: 0,
         })
     }
 
-    /// Watches the threads of a process from now on, and all that they make.
+    /// Watches the threads of a process from now on, and all that they create.
     ///
     /// # Errors
     /// What the system says: `ESRCH` where the process has ended.
@@ -99,11 +99,11 @@ impl Events {
         self.visit(FOLLOW, pid)
     }
 
-    /// Has the threads of a process that are off their CPU told, in the ring buffer.
+    /// Has the threads of a process that are off their CPU reported, in the ring buffer.
     ///
     /// # Errors
     /// What the system says: `ESRCH` where the process has ended.
-    pub fn tell_off_now(&mut self, pid: i32) -> io::Result<()> {
+    pub fn report_off_now(&mut self, pid: i32) -> io::Result<()> {
         self.visit(OFF_NOW, pid)
     }
 
@@ -120,18 +120,18 @@ impl Events {
         }
     }
 
-    /// Has the kernel add to the other side of the sums.
-    pub fn turn(&mut self) {
-        self.side ^= 1;
-        let side = self.object.map_mut("side");
-        if let Some(Ok(mut side)) = side.map(Array::<_, u32>::try_from) {
-            let _ = side.set(0, self.side, 0);
+    /// Has the kernel add to the other buffer of sums.
+    pub fn swap_buffers(&mut self) {
+        self.buffer ^= 1;
+        let map = self.object.map_mut("side");
+        if let Some(Ok(mut map)) = map.map(Array::<_, u32>::try_from) {
+            let _ = map.set(0, self.buffer, 0);
         }
     }
 
-    /// Takes the sums of the side that is not added to.
+    /// Takes the sums of the buffer that is not added to.
     pub fn take_sums(&mut self, mut off: impl FnMut(OffCpu), mut latency: impl FnMut(Latency)) {
-        let (sums, latencies) = match self.side {
+        let (sums, latencies) = match self.buffer {
             0 => ("sums1", "latencies1"),
             _ => ("sums0", "latencies0"),
         };
@@ -168,7 +168,7 @@ impl Events {
             .collect()
     }
 
-    /// Switches that the kernel told nobody of: their intervals are known by its scheduler's account.
+    /// Switches without an event: their intervals are known from the scheduler's own times.
     pub fn unseen_switches(&self) -> u64 {
         self.counted(LOST.len() as u32)
     }
@@ -219,7 +219,7 @@ fn attach_group(
 }
 
 /// Inode of the host's own PID namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h). What a mounted
-/// `/proc` shows of numbers (NSpid) begins at its own namespace and does not tell.
+/// `/proc` shows of numbers (NSpid) begins at its own namespace and does not show it.
 const HOST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
 /// The programs see the host's numbers of processes: ours must be the same.

@@ -6,7 +6,7 @@ use aya::{Btf, Ebpf, EbpfLoader};
 
 use super::refusal::{Refusal, refused};
 
-/// Where the kernel tells its types.
+/// Where the kernel describes its types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// The kernel's types, read once for all programs.
@@ -18,7 +18,7 @@ impl Kernel {
     /// Reads the kernel's types.
     ///
     /// # Errors
-    /// If the kernel does not tell its types.
+    /// If the kernel does not describe its types.
     pub fn read() -> Result<Self, Refusal> {
         if let Err(error) = std::fs::File::open(TYPES) {
             return Err(Refusal {
@@ -29,7 +29,7 @@ impl Kernel {
         let types = Btf::parse_file(Path::new(TYPES), aya::Endianness::default());
         types.map(|types| Self { types }).map_err(|error| Refusal {
             reason: format!("{TYPES}: {error}"),
-            remedy: "The kernel's type information cannot be read: tell us its version.",
+            remedy: "The kernel's type information cannot be read: report its version.",
         })
     }
 

@@ -9,10 +9,10 @@ use super::iterators::{bind, load_iterator};
 use super::kernel::Kernel;
 use super::object::object;
 use super::refusal::{Refusal, refused};
-use crate::parse::thread_record::{Told, records};
+use crate::parse::thread_record::{Observation, records};
 use crate::sys::bpf::iterate;
 
-/// Bytes that the kernel hands out at once.
+/// Bytes that the kernel returns at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The program, loaded.
@@ -37,8 +37,8 @@ impl ThreadIterator {
         let mut seen = false;
         let link = iterator.bind(own).map_err(refused)?;
         iterator
-            .read(&link, |told| {
-                seen |= matches!(told, Told::Seen(record) if record.counters.tid == own);
+            .read(&link, |observed| {
+                seen |= matches!(observed, Observation::Seen(record) if record.counters.tid == own);
             })
             .map_err(refused)?;
         match seen {
@@ -58,11 +58,11 @@ impl ThreadIterator {
         bind(&self.object, "threads", pid)
     }
 
-    /// Hands out the records of all threads of the process that the link is bound to.
+    /// Passes on the records of all threads of the process that the link is bound to.
     ///
     /// # Errors
     /// What the system says.
-    pub fn read(&mut self, link: &OwnedFd, mut each: impl FnMut(Told)) -> io::Result<()> {
+    pub fn read(&mut self, link: &OwnedFd, mut each: impl FnMut(Observation)) -> io::Result<()> {
         let mut file = iterate(link)?;
         loop {
             match file.read(&mut self.buffer) {

@@ -1,6 +1,6 @@
 //! The host card's measurements: memory bandwidth and latency, and how steady the machine is.
 //!
-//! Raw repetitions are printed; whoever reads them makes estimates.
+//! Raw repetitions are printed; the reader computes estimates.
 
 mod reads;
 
@@ -160,7 +160,7 @@ fn cycle(lines: usize) -> Vec<u32> {
 
 /// Nanoseconds of the same dependent steps, again and again: what varies is not the work.
 ///
-/// A step shifts before it multiplies: of multiplications alone a compiler makes one for several.
+/// A step shifts before it multiplies: a compiler merges several multiplications into one.
 fn alu(steps: u64, repetitions: usize) -> Vec<u64> {
     (0..repetitions)
         .map(|_| {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn twice_the_work_takes_about_twice_the_time() {
-        // In turns: what else the machine does meanwhile meets both.
+        // In turns, so that other load affects both.
         let (mut longer, mut shorter) = (u64::MAX, u64::MAX);
         for _ in 0..40 {
             longer = longer.min(alu(2_000_000, 1)[0]);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Bytes that a thread reads at least.
 const PART_BYTES: usize = 64 << 20;
-/// Last-level cache where `/sys` does not tell.
+/// Last-level cache where `/sys` does not show it.
 const CACHE_BYTES: usize = 32 << 20;
 
 /// Bytes that no last-level cache holds: twice its size, or `least` if that is more.

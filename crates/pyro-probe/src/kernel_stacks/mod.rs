@@ -1,4 +1,4 @@
-//! The dictionary of kernel stacks: whoever sees one gets its number, and rows come with the
+//! The dictionary of kernel stacks: a stack is looked up or gets a number, and rows come with the
 //! housekeeping, once the kernel's symbols were read.
 
 mod symbols;

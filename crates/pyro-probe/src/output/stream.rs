@@ -19,7 +19,7 @@ enum Target {
 
 /// One table as an Arrow IPC stream file.
 ///
-/// A batch is encoded in memory and handed to the file in one write. If that fails (full disk), the
+/// A batch is encoded in memory and written to the file at once. If that fails (full disk), the
 /// file is cut back to the last whole batch, and all further rows are dropped and counted.
 pub struct Stream<T> {
     /// Where to append the next row, one value to every column.

@@ -88,7 +88,7 @@ pub struct OffCpu {
 /// What the ring buffer holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// An interval long enough to be told by itself.
+    /// An interval long enough to be reported by itself.
     OffCpu(OffCpu),
     /// The end of a thread: its process, and its last counters.
     Ended(i32, Counters),

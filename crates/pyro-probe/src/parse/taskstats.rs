@@ -291,8 +291,8 @@ mod tests {
             (17, 816, 8),
         ] {
             let stats = Stats::parse(&numbered(version, length)).unwrap();
-            let told = stats.delays.iter().flatten().count();
-            assert_eq!((stats.version, told), (version, kinds), "{length} bytes");
+            let known = stats.delays.iter().flatten().count();
+            assert_eq!((stats.version, known), (version, kinds), "{length} bytes");
             assert_eq!(stats.run_ns, 72, "version {version}");
             for (delay, (kind, offset)) in stats.delays.iter().zip(DELAYS) {
                 let expected = Delay {

@@ -58,7 +58,7 @@ impl Record<'_> {
 
 /// What the iterator says of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told<'a> {
+pub enum Observation<'a> {
     /// How it is now.
     Seen(&'a Record<'a>),
     /// It has slept since its last record, and nothing has changed: its number.
@@ -66,13 +66,13 @@ pub enum Told<'a> {
 }
 
 /// Hands out the whole records; what is cut at the end is left out.
-pub fn records(mut bytes: &[u8], each: &mut dyn FnMut(Told)) {
+pub fn records(mut bytes: &[u8], each: &mut dyn FnMut(Observation)) {
     while let Some(head) = bytes.get(..ASLEEP_BYTES).map(Fields) {
         if head.half(4) == ASLEEP {
-            each(Told::Asleep(head.id(0)));
+            each(Observation::Asleep(head.id(0)));
             bytes = &bytes[ASLEEP_BYTES..];
         } else if let Some((record, rest)) = record(bytes) {
-            each(Told::Seen(&record));
+            each(Observation::Seen(&record));
             bytes = rest;
         } else {
             return;
@@ -137,9 +137,9 @@ mod tests {
         all.extend(bytes(ON_CPU, &[]));
         all.extend(bytes(ASLEEP, &[]));
         let (mut seen, mut asleep) = (0, 0);
-        records(&all, &mut |told| {
-            let Told::Seen(record) = told else {
-                assert_eq!(told, Told::Asleep(77));
+        records(&all, &mut |observed| {
+            let Observation::Seen(record) = observed else {
+                assert_eq!(observed, Observation::Asleep(77));
                 asleep += 1;
                 return;
             };
@@ -163,8 +163,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-            records(&bytes, &mut |told| {
-                if let Told::Seen(record) = told {
+            records(&bytes, &mut |observed| {
+                if let Observation::Seen(record) = observed {
                     record.frames().count();
                 }
             });

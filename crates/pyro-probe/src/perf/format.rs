@@ -1,6 +1,6 @@
 //! Texts and bytes of perf events: event strings, format files, what a read returns. Pure.
 
-/// The three words that tell a PMU what to count.
+/// The three words that select what a PMU counts.
 pub type Config = [u64; 3];
 
 /// Where a PMU keeps one field of an event: a word and its ranges of bits, lowest first.

@@ -20,7 +20,7 @@ pub struct Attr {
     pub pinned: bool,
 }
 
-/// Of whom to count.
+/// What to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A thread, on whatever CPU; 0 is the calling one.

@@ -9,7 +9,7 @@ use crate::perf::sysfs::Sysfs;
 const READ: &str = "memory_read_bytes";
 /// Bytes written to memory.
 const WRITTEN: &str = "memory_written_bytes";
-/// Both, where they are not told apart.
+/// Both, where they are not distinguished.
 const BOTH: &str = "memory_bytes";
 /// Bytes that a link to another package sent.
 const SENT: &str = "link_sent_bytes";
@@ -132,7 +132,7 @@ const ENERGY: [(&str, &str); 5] = [
 pub struct Meter<H> {
     /// `node/<n>`, `package/<n>`, `host`, or a link's device and package.
     pub scope: String,
-    /// What it tells: name and unit.
+    /// What it counts: name and unit.
     pub measure: &'static str,
     /// The PMU.
     pub source: String,
@@ -274,9 +274,9 @@ fn add<K: Kernel>(
             Ok(handle) => handle,
             Err(error) => {
                 let (reason, remedy) = refusal(&error, true);
-                let told = (format!("{device}: {reason}"), remedy);
-                if !refused.contains(&told) {
-                    refused.push(told);
+                let refusal = (format!("{device}: {reason}"), remedy);
+                if !refused.contains(&refusal) {
+                    refused.push(refusal);
                 }
                 continue;
             }

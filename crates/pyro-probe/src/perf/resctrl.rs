@@ -1,5 +1,5 @@
 //! Memory bandwidth of the followed threads by cache monitoring (Intel MBM, AMD QoS): a monitoring
-//! group of our own below `/sys/fs/resctrl`, made for the run and removed after it.
+//! group of its own below `/sys/fs/resctrl`, created for the run and removed after it.
 
 use std::fs;
 use std::io;
@@ -33,7 +33,7 @@ pub struct Resctrl {
 }
 
 impl Resctrl {
-    /// Makes a group below `root`, and removes those that probes killed before left there.
+    /// Creates a group below `root`, and removes leftovers of probes that were killed.
     ///
     /// # Errors
     /// Why bandwidth cannot be monitored so, and what to do.
@@ -56,20 +56,20 @@ impl Resctrl {
             return Err((format!("{}: {error}", group.display()), remedy));
         }
         let figures = figures(&group.join("mon_data"), sysfs);
-        let made = Self {
+        let group = Self {
             group,
             figures,
             since_ns: now,
             refused: 0,
         };
-        if made.figures.is_empty() {
+        if group.figures.is_empty() {
             let remedy = "Use a CPU with memory bandwidth monitoring (MBM).";
             return Err((
                 "resctrl is there, but counts no memory bandwidth".to_owned(),
                 remedy,
             ));
         }
-        Ok(made)
+        Ok(group)
     }
 
     /// Figures read from it.
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn what_is_missing_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let sysfs = Sysfs::at(folder.path());
         let (reason, _) = Resctrl::create(folder.path(), &sysfs, 1, 0).unwrap_err();

@@ -1,4 +1,4 @@
-//! PMUs and the machine's shape, as `/sys` tells them; the root folder may be a recorded one.
+//! PMUs and the machine's shape, as `/sys` shows them; the root folder may be a recorded one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -39,7 +39,7 @@ pub struct Figures {
     pub threads: u64,
     /// Threads that had ended before, or may not be counted.
     pub refused: u64,
-    /// Threads that got fewer groups than the others, or none, as the limit of open files was met.
+    /// Threads that got fewer groups than the others, or none, as the limit of open files was reached.
     pub beyond_limit: u64,
     /// Readings of a group.
     pub readings: u64,
@@ -218,7 +218,7 @@ fn open_group<K: Kernel>(
     let leader = kernel.open(&first.attr, target, None).ok()?;
     let mut members = Vec::with_capacity(others.len());
     for event in others {
-        // Half a group could not be told from a whole one.
+        // Half a group could not be distinguished from a whole one.
         members.push(kernel.open(&event.attr, target, Some(&leader)).ok()?);
     }
     let kept = group.events.iter().map(|_| Kept::default()).collect();

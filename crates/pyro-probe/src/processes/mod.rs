@@ -24,7 +24,7 @@ use process::Process;
 pub use process::SERIES;
 pub use process::{Depth, Seen, Why};
 
-/// So many ended processes are known by their threads: the ends of those may be told later.
+/// So many ended processes are known by their threads: the kernel may report their ends later.
 const ENDED_LATELY: usize = 64;
 
 /// The followed processes.
@@ -147,7 +147,7 @@ impl Processes {
     }
 
     /// Looks for new children of followed processes; with `all` at every process again. Numbers are
-    /// given in turn: as long as `last_pid`, the last one given, has not begun anew, new processes have
+    /// given in turn: as long as `last_pid`, the last one given, has not wrapped around, new processes have
     /// numbers behind those of the last look. A stranger does not become a descendant.
     pub fn find_descendants(
         &mut self,
@@ -158,8 +158,8 @@ impl Processes {
     ) {
         let mut present = BTreeSet::new();
         let newest = &mut self.newest;
-        let anew = all || last_pid < newest.0;
-        if anew {
+        let wrapped = all || last_pid < newest.0;
+        if wrapped {
             *newest = (0, 0);
         }
         let listing = &mut self.listing;
@@ -176,7 +176,7 @@ impl Processes {
         if listed.is_err() {
             return;
         }
-        if anew {
+        if wrapped {
             self.strangers.retain(|pid| !all && present.contains(pid));
         }
         let mut candidates: Vec<(i32, i32, i32)> = Vec::new();
@@ -209,8 +209,8 @@ impl Processes {
             .extend(candidates.iter().map(|candidate| candidate.0));
     }
 
-    /// Reads the threads of all processes, before anything that takes us time: whom we keep from a
-    /// CPU meanwhile looks other than it would. Says of which processes the clock was not told.
+    /// Reads the threads of all processes, before anything that takes time: a thread that the
+    /// probe keeps from a CPU meanwhile would look different. Returns the processes whose clock could not be read.
     pub fn pass_threads(
         &mut self,
         depth: Depth,
@@ -223,8 +223,8 @@ impl Processes {
             process.listing_due |= created;
             match process_cpu_ns(pid) {
                 None => unread.push(pid),
-                told => {
-                    process.read_threads(depth, told, self.iterator.as_mut(), buffer, rows);
+                cpu_ns => {
+                    process.read_threads(depth, cpu_ns, self.iterator.as_mut(), buffer, rows);
                 }
             }
         }
@@ -291,7 +291,7 @@ impl Processes {
         lately.any(|(ended, threads)| *ended == pid && threads.contains(&tid))
     }
 
-    /// Descriptors that tell when a followed process ends, with its number.
+    /// Descriptors that signal the end of a followed process, with its number.
     pub fn exits(&self) -> Vec<(i32, RawFd)> {
         self.followed
             .values()

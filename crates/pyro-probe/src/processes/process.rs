@@ -167,7 +167,7 @@ impl Process {
             return;
         }
         if let (false, Some(iterator)) = (threads.need_listing(), iterator) {
-            // What the kernel does not hand out now it does in the next pass, or the process is gone.
+            // What the kernel does not return now it returns in the next pass, or the process is gone.
             let _ = threads.pass_records(iterator, rows);
             return;
         }
@@ -196,7 +196,7 @@ impl Process {
     ) -> bool {
         let (scope, now) = (self.scope, mono_ns());
         let cpu_ns = process_cpu_ns(self.seen.pid);
-        // No thread ran: the other counters stood still too. What others do to the process (reclaim,
+        // No thread ran: the other counters did not change either. What others do to the process (reclaim,
         // the end of a child) is seen in the next slow pass.
         if depth == Depth::Fast && cpu_ns.is_some() && cpu_ns == self.seen.cpu_ns {
             return true;

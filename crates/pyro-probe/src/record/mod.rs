@@ -22,7 +22,7 @@ use crate::rows::Rows;
 use crate::slot::Slots;
 use crate::sys::urgency::be_urgent;
 use crate::sys::{self, Buffer, Descriptors, Folder, mono_ns};
-use crate::taskstats::{self, Taskstats, Told};
+use crate::taskstats::{self, ExitEvent, Taskstats};
 use crate::tiers::grant::{self, Tier};
 
 /// A slow reading in so many passes.
@@ -179,7 +179,7 @@ impl Probe {
         }
     }
 
-    /// Takes what the kernel told of threads since the last call: those that ended have their last
+    /// Takes what the kernel reported of threads since the last call: those that ended have their last
     /// row before a second pass misses them.
     fn threads_ended(&mut self) {
         let (processes, rows) = (&mut self.processes, &mut self.rows);
@@ -192,10 +192,10 @@ impl Probe {
         let traced = self.events.is_some();
         let followed: Vec<i64> = processes.alive().map(|seen| seen.pid.into()).collect();
         let follows = |pid| followed.contains(&pid);
-        self.taskstats.exits(follows, &mut |told| match told {
-            Told::Delay(row) => rows.delay(row),
-            Told::Ended(pid, last) if !traced => processes.exited(pid as i32, &last, rows),
-            Told::Ended(..) => {}
+        self.taskstats.exits(follows, &mut |event| match event {
+            ExitEvent::Delay(row) => rows.delay(row),
+            ExitEvent::Ended(pid, last) if !traced => processes.exited(pid as i32, &last, rows),
+            ExitEvent::Ended(..) => {}
         });
     }
 
@@ -206,7 +206,7 @@ impl Probe {
         let probe = self.recorder.scope("probe");
         self.recorder
             .record(now, probe, "passes_count", self.timing.passes as i64);
-        // Threads first: whom we keep from a CPU while we do other things looks other than it would.
+        // Threads first: one that the probe keeps from a CPU meanwhile would look different.
         if let Some(slots) = &mut self.rows.slots {
             slots.refresh();
         }
@@ -273,7 +273,7 @@ impl Probe {
         let alive: Vec<i32> = self.processes.alive().map(|seen| seen.pid).collect();
         let (follows, rows) = (|pid| alive.contains(&pid), &mut self.rows);
         if let Some(events) = &mut self.events {
-            events.turn();
+            events.swap_buffers();
             if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
                 events.forget_gone(follows);
             }

@@ -24,7 +24,7 @@ impl Schedule {
         }
     }
 
-    /// Time of the next reading. Periods that are wholly past are counted as missed, not made up for.
+    /// Time of the next reading. Periods that are wholly past are counted as missed and not caught up.
     pub fn next_due(&mut self, now_ns: i64) -> i64 {
         let current = (now_ns - self.start_ns).div_euclid(self.period_ns);
         let next = self.index + 1;

@@ -1,4 +1,4 @@
-//! When passes are made, and how well that is kept.
+//! When passes are due, and how punctual they are.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::sys::{mono_ns, wall_ns};
 
 /// The clockwork of a recording.
 pub struct Timing {
-    /// Passes made.
+    /// Passes done.
     pub passes: u64,
     /// When the next pass is due.
     pub schedule: Schedule,
@@ -23,7 +23,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// No pass was made yet.
+    /// No pass yet.
     pub fn start(started_mono_ns: i64, hz: f64) -> Self {
         let seed = (wall_ns() as u64) ^ u64::from(std::process::id()).rotate_left(32);
         Self {

@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// From the letter of `/proc/PID/stat`; `None` if it can run: the letter does not tell whether it does.
+    /// From the letter of `/proc/PID/stat`; `None` if it can run: the letter does not show whether it does.
     pub fn of_letter(letter: &str) -> Option<Self> {
         match letter {
             "R" => None,
@@ -143,7 +143,7 @@ impl Coder {
         self.open.as_ref().map(|run| &run.seen)
     }
 
-    /// Takes what a pass saw; hands out the row before, if this one begins another. The time between
+    /// Takes what a pass saw; returns the row before, if this one begins another. The time between
     /// two passes is shared by them.
     pub fn take(&mut self, t_mono_ns: i64, seen: Seen) -> Option<Run> {
         let Some(run) = self.open.as_mut() else {
@@ -158,8 +158,8 @@ impl Coder {
         self.open.replace(Run::begin(t_mono_ns, gap / 2, seen))
     }
 
-    /// Takes a pass of a thread that has not run since the last one. What it works for may be another
-    /// thing all the same: a Python worker's task is that of another process.
+    /// Takes a pass of a thread that has not run since the last one. Its task may differ
+    /// all the same: a Python worker's is that of another process.
     pub fn still(
         &mut self,
         t_mono_ns: i64,

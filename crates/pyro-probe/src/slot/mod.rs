@@ -133,7 +133,7 @@ impl Slots {
         self.overflow + open as u64
     }
 
-    /// Removes all files and what links to them: the run is over. A process that is left may go on
+    /// Removes all files and what links to them: the run is over. A process that still runs may go on
     /// writing to what has no name any more; one that was killed could not remove its own.
     pub fn remove(&mut self) {
         self.files.drain(..).for_each(|file| remove(&file.target));

@@ -10,7 +10,7 @@ const BPF_LINK_CREATE: c_long = 28;
 const BPF_ITER_CREATE: c_long = 33;
 const BPF_TRACE_ITER: u32 = 28;
 
-/// `bpf(2)` for a command that makes a descriptor.
+/// `bpf(2)` for a command that returns a descriptor.
 fn bpf<T>(command: c_long, attributes: &T) -> io::Result<OwnedFd> {
     // SAFETY: the kernel reads the structure and what it points to; the descriptor is ours alone.
     unsafe {

@@ -42,7 +42,7 @@ impl Folder {
         self.list_from(0, buffer, |name, _| each(name))
     }
 
-    /// Calls `each` with every name from a place on that an earlier listing handed out (0: from the
+    /// Calls `each` with every name from a place on that an earlier listing gave (0: from the
     /// first one), and with its place.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ struct Batch {
 /// Takes every element out of a hash map (Linux 5.6 and later).
 ///
 /// # Errors
-/// What the system says; what was handed out until then is gone from the map.
+/// What the system says; what was passed on until then is gone from the map.
 pub fn drain(
     map: BorrowedFd,
     key_bytes: usize,

@@ -74,7 +74,7 @@ pub fn stop_requested() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Leaves the terminal's session, so that neither Ctrl-C nor its end reaches us, and makes SIGTERM a request.
+/// Leaves the terminal's session, so that neither Ctrl-C nor its end reaches us, and turns SIGTERM into a request.
 pub fn detach() {
     // SAFETY: the handler only stores to an atomic.
     unsafe {

@@ -1,6 +1,6 @@
 //! How soon the system runs us when a reading is due.
 //!
-//! A reader that has to wait for a CPU gets it when whoever had it goes to sleep, and so finds
+//! A reader that has to wait for a CPU gets it when its thread goes to sleep, and so finds
 //! threads asleep more often than they are: on two busy CPUs a thread that slept for 15 % of its
 //! time was seen asleep in half of the readings.
 
@@ -62,7 +62,7 @@ pub fn be_urgent() -> Urgency {
     }
     let mut now = get();
     now.runtime_ns = TURN_NS;
-    // Older kernels take the length of a turn for nothing, and do not tell it back.
+    // Older kernels take the length of a turn for nothing, and do not report it back.
     if set(&now) && get().runtime_ns == TURN_NS {
         return Urgency::ShortTurns;
     }
@@ -74,13 +74,13 @@ fn set(attributes: &Attributes) -> bool {
         size: SIZE,
         ..*attributes
     };
-    // SAFETY: the kernel reads the structure, whose size is told.
+    // SAFETY: the kernel reads the structure, whose size is given.
     unsafe { libc::syscall(libc::SYS_sched_setattr as c_long, 0, &raw const asked, 0) == 0 }
 }
 
 fn get() -> Attributes {
     let mut found = Attributes::default();
-    // SAFETY: the kernel fills the structure, whose size is told.
+    // SAFETY: the kernel fills the structure, whose size is given.
     unsafe {
         libc::syscall(
             libc::SYS_sched_getattr as c_long,

@@ -22,7 +22,7 @@ const DATAGRAM_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Client {
     family: u16,
-    asking: Netlink,
+    queries: Netlink,
     /// Messages about threads that end.
     pub exits: Netlink,
     /// Room for a datagram.
@@ -35,18 +35,18 @@ impl Client {
     /// # Errors
     /// What the system says.
     pub fn open() -> io::Result<Self> {
-        let mut asking = Netlink::open()?;
+        let mut queries = Netlink::open()?;
         let mut buffer = vec![0; DATAGRAM_BYTES];
         let name = b"TASKSTATS\0";
-        asking.send(&request(
+        queries.send(&request(
             GENL_ID_CTRL,
             CTRL_CMD_GETFAMILY,
             1,
             CTRL_ATTR_FAMILY_NAME,
             name,
         ))?;
-        let told = asking.take(&mut buffer).map(messages).unwrap_or_default();
-        let Some(Message::Family(family)) = told.into_iter().next() else {
+        let answer = queries.take(&mut buffer).map(messages).unwrap_or_default();
+        let Some(Message::Family(family)) = answer.into_iter().next() else {
             return Err(io::Error::other(
                 "not built into this kernel (CONFIG_TASKSTATS)",
             ));
@@ -54,7 +54,7 @@ impl Client {
         let exits = Netlink::open()?;
         let mut client = Self {
             family,
-            asking,
+            queries,
             exits,
             buffer,
         };
@@ -66,9 +66,9 @@ impl Client {
             ATTR_PID,
             &std::process::id().to_ne_bytes(),
         );
-        client.asking.send(&question)?;
-        let told = client.asking.take(&mut client.buffer).map(messages);
-        match told.unwrap_or_default().first() {
+        client.queries.send(&question)?;
+        let answer = client.queries.take(&mut client.buffer).map(messages);
+        match answer.unwrap_or_default().first() {
             Some(Message::Thread(_)) => {}
             Some(Message::Error(code)) => return Err(io::Error::from_raw_os_error(code.abs())),
             _ => return Err(io::ErrorKind::InvalidData.into()),
@@ -91,8 +91,8 @@ impl Client {
     /// Asks about a process (`ATTR_TGID`) or a thread (`ATTR_PID`).
     pub fn ask(&mut self, attribute: u16, id: i32) -> Option<Stats> {
         let question = request(self.family, CMD_GET, 1, attribute, &id.to_ne_bytes());
-        self.asking.send(&question).ok()?;
-        let answer = messages(self.asking.take(&mut self.buffer)?)
+        self.queries.send(&question).ok()?;
+        let answer = messages(self.queries.take(&mut self.buffer)?)
             .into_iter()
             .next()?;
         match answer {

@@ -15,9 +15,9 @@ use crate::sys::mono_ns;
 /// The switch of delay accounting.
 pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
-/// What the kernel tells as a thread ends.
+/// What the kernel reports as a thread ends.
 #[derive(Debug)]
-pub enum Told {
+pub enum ExitEvent {
     /// What had delayed it, or its process.
     Delay(Row),
     /// Its process, and its last counters.
@@ -39,24 +39,24 @@ pub struct Taskstats {
 }
 
 impl Taskstats {
-    /// Asks for delays and exits; switches delay accounting on, with a record in `records` of how it was.
+    /// Asks for delays and exits; switches delay accounting on, with the old setting kept in a file in `records`.
     pub fn start(records: &Path) -> Self {
-        let mut made = Self::default();
+        let mut taskstats = Self::default();
         match Client::open() {
-            Ok(client) => made.client = Some(client),
+            Ok(client) => taskstats.client = Some(client),
             Err(error) => {
-                made.refused = Some(format!("taskstats: {error}"));
-                return made;
+                taskstats.refused = Some(format!("taskstats: {error}"));
+                return taskstats;
             }
         }
         match Setting::hold(Path::new(SWITCH), "1", records) {
             Ok(setting) => {
-                made.switched_on = setting.is_some();
-                made.setting = setting;
+                taskstats.switched_on = setting.is_some();
+                taskstats.setting = setting;
             }
-            Err(error) => made.not_switched_on = Some(error.to_string()),
+            Err(error) => taskstats.not_switched_on = Some(error.to_string()),
         }
-        made
+        taskstats
     }
 
     /// Reads the delays of processes; rows for those that grew, and for the reading before.
@@ -102,7 +102,7 @@ impl Taskstats {
 
     /// Hands over every thread that ended since the last call, of followed processes and their
     /// children; rows of what had delayed it, and its process if that ended with it.
-    pub fn exits(&mut self, follows: impl Fn(i64) -> bool, told: &mut dyn FnMut(Told)) {
+    pub fn exits(&mut self, follows: impl Fn(i64) -> bool, emit: &mut dyn FnMut(ExitEvent)) {
         let Some(client) = self.client.as_mut() else {
             return;
         };
@@ -115,14 +115,14 @@ impl Taskstats {
                         if follows(pid) || follows(stats.parent_pid) {
                             self.exits_count += 1;
                             thread_rows(pid, stats.tid, now, &stats, &mut |row| {
-                                told(Told::Delay(row));
+                                emit(ExitEvent::Delay(row));
                             });
-                            told(Told::Ended(pid, stats.counters(now)));
+                            emit(ExitEvent::Ended(pid, stats.counters(now)));
                         }
                     }
                     Message::Process(pid, stats) if follows(pid) => {
                         process_rows(&mut self.last, pid, now, &stats, &mut |row| {
-                            told(Told::Delay(row));
+                            emit(ExitEvent::Delay(row));
                         });
                     }
                     _ => {}

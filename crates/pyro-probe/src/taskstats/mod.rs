@@ -6,7 +6,7 @@ mod rows;
 mod setting;
 
 pub use client::try_taskstats;
-pub use delays::{SWITCH, Taskstats, Told};
+pub use delays::{ExitEvent, SWITCH, Taskstats};
 pub use rows::Row;
 pub use setting::RECORDS;
 

@@ -82,7 +82,7 @@ pub fn process_rows(
         });
         let grown = counted.total_ns - last.false_ns - last.delay.total_ns;
         let passed = t_mono_ns.saturating_sub(last.seen_ns);
-        // At first sight nobody knows how long it ran: no wait is as long as since the boot.
+        // At first sight its age is not known: no wait is as long as since the boot.
         let most = if first {
             t_mono_ns / 2
         } else {

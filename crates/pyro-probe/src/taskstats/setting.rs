@@ -10,7 +10,7 @@ use crate::parse::process::stat;
 pub const RECORDS: &str = "/run/pyrometer";
 
 /// A change that we hold; put back when it is dropped, at the latest. Its record, `<setting>-<pid>-<start>`, keeps the value that was found: a
-/// probe that was killed leaves it behind, and whoever comes next knows what to put back.
+/// probe that was killed leaves it behind, and the next one knows what to put back.
 #[derive(Debug)]
 pub struct Setting {
     path: PathBuf,

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::delays::{Taskstats, Told};
+use super::delays::{ExitEvent, Taskstats};
 use super::rows::{Row, process_rows, thread_rows};
 use crate::parse::taskstats::{Delay, KINDS, Stats};
 
@@ -83,10 +83,10 @@ fn the_kernel_answers_or_says_why_not() {
     let pause = || std::thread::sleep(std::time::Duration::from_millis(1));
     std::thread::spawn(pause).join().unwrap();
     let (mut ended, me) = (Vec::new(), i64::from(me));
-    // The thread may be joined before the kernel has told of its end.
+    // The thread may be joined before the kernel has reported its end.
     for _ in 0..100 {
-        taskstats.exits(|pid| pid == me, &mut |told| {
-            if let Told::Ended(pid, record) = told {
+        taskstats.exits(|pid| pid == me, &mut |event| {
+            if let ExitEvent::Ended(pid, record) = event {
                 ended.push((pid, record.run_ns));
             }
         });

@@ -146,7 +146,7 @@ impl Thread {
             (self.place, self.place_of) = (read.unwrap_or_default(), Some(slices));
         }
         if !waits {
-            // Where it waits for a CPU `/proc` does not tell.
+            // `/proc` does not show where it waits for a CPU.
             (self.place, self.place_of) = (Default::default(), None);
         }
         self.saw(state, None, slices, rows);

@@ -1,10 +1,10 @@
-//! Threads as the kernel's iterator hands them out (tiers T0 and T1).
+//! Threads as the kernel's iterator returns them (tiers T0 and T1).
 
 use std::io;
 use std::rc::Rc;
 
 use crate::bpf::ThreadIterator;
-use crate::parse::thread_record::{Record, Told};
+use crate::parse::thread_record::{Observation, Record};
 use crate::rows::Rows;
 use crate::rows::states::{Place, State};
 use crate::sys::mono_ns;
@@ -16,7 +16,7 @@ impl Threads {
     /// Takes in the records of all threads; last rows for those that are gone.
     ///
     /// # Errors
-    /// If the kernel hands out no records.
+    /// If the kernel returns no records.
     pub fn pass_records(
         &mut self,
         iterator: &mut ThreadIterator,
@@ -29,10 +29,10 @@ impl Threads {
         self.passes += 1;
         self.settled = true;
         let (begun, mut there) = (mono_ns(), 0);
-        iterator.read(&link, |told| {
-            there += usize::from(match told {
-                Told::Seen(record) => self.take(record, rows),
-                Told::Asleep(tid) => self.asleep(tid, begun, rows),
+        iterator.read(&link, |observed| {
+            there += usize::from(match observed {
+                Observation::Seen(record) => self.take(record, rows),
+                Observation::Asleep(tid) => self.asleep(tid, begun, rows),
             });
         })?;
         if there < self.threads.len() {
@@ -57,7 +57,7 @@ impl Threads {
         self.readings += 1;
         let thread = self.threads.entry(tid);
         let thread = thread.or_insert_with(|| Thread::new(pid, tid));
-        // One that ended is listed for a moment yet, and taskstats tell its start less finely. Another
+        // One that ended is listed for a moment yet, and taskstats give its start less finely. Another
         // one under its number starts after its end.
         let ended_before = thread.exited && counters.start_ns <= thread.read_ns;
         let known = thread.start == counters.start_ns || ended_before;

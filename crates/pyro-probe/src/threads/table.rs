@@ -13,7 +13,7 @@ use crate::sys::Descriptors;
 /// Where threads are read from.
 #[derive(Debug)]
 pub enum Source {
-    /// The kernel hands out records (T0, T1): the iterator, bound to the process.
+    /// The kernel returns records (T0, T1): the iterator, bound to the process.
     Records(Rc<OwnedFd>),
     /// `/proc`, where it may be read also where a thread waits (T2).
     Files,
@@ -79,7 +79,7 @@ impl Threads {
         self.settled
     }
 
-    /// Notes that no thread ran since the last pass, as the CPU clock of the process stood still.
+    /// Notes that no thread ran since the last pass, as the CPU clock of the process did not advance.
     pub fn none_ran(&mut self, now_ns: i64, rows: &mut Rows) {
         self.passes += 1;
         for thread in self.threads.values_mut() {
@@ -106,7 +106,7 @@ impl Threads {
         thread.pass = self.passes.max(1);
     }
 
-    /// Writes the states held: nobody will look any more.
+    /// Writes the states held: no pass follows.
     pub fn end_states(&mut self, rows: &mut Rows) {
         for thread in self.threads.values_mut() {
             thread.end_state(rows);

@@ -17,7 +17,7 @@ pub(super) struct Thread {
     pub(super) pass: u64,
     /// Its last row was written as it ended.
     pub(super) exited: bool,
-    /// When a pass first missed it, or 0: its end may be told a moment later.
+    /// When a pass first missed it, or 0: its end may be reported a moment later.
     missed_ns: i64,
     pub(super) read_ns: i64,
     pub(super) written_ns: i64,
@@ -31,8 +31,8 @@ pub(super) struct Thread {
     pub(super) place: Place,
     /// Since when it has slept, and until when that is known; 0: it ran since.
     asleep_ns: (i64, i64),
-    /// Its wait for a CPU as the kernel told it, and what of it was sleep.
-    told_delay_ns: i64,
+    /// Its wait for a CPU as the kernel counted it, and the part of it that was sleep.
+    counted_delay_ns: i64,
     pub(super) mistaken_ns: i64,
     /// What is needed only where files are read.
     pub(super) files: Option<Box<Files>>,
@@ -122,7 +122,7 @@ impl Thread {
         }
     }
 
-    /// Notes that it slept from its last reading until now, by the kernel's own word.
+    /// Notes that it slept from its last reading until now, as the kernel says.
     pub(super) fn asleep_until(&mut self, now: i64) {
         if self.asleep_ns.0 == 0 {
             self.asleep_ns.0 = self.read_ns;
@@ -132,15 +132,15 @@ impl Thread {
 
     /// Counters without sleep among the waiting for a CPU. Kernels that take sleepers off their run
     /// queues late (Linux 6.12 and later) may count all of a sleep so.
-    pub(super) fn counters_of(&mut self, told: &Counters) -> SchedStat {
-        let mut counters = sched_stat(told);
-        let growth = counters.run_delay_ns - self.told_delay_ns;
+    pub(super) fn counters_of(&mut self, counted: &Counters) -> SchedStat {
+        let mut counters = sched_stat(counted);
+        let growth = counters.run_delay_ns - self.counted_delay_ns;
         if growth > 0 {
             if self.asleep_ns.0 != 0 {
-                let awake_ns = told.t_mono_ns - self.asleep_ns.1;
+                let awake_ns = counted.t_mono_ns - self.asleep_ns.1;
                 self.mistaken_ns += (growth - awake_ns.max(0)).max(0);
             }
-            self.told_delay_ns = counters.run_delay_ns;
+            self.counted_delay_ns = counters.run_delay_ns;
         }
         if counters.timeslices_count != self.counters.timeslices_count {
             self.asleep_ns = (0, 0);
@@ -233,7 +233,7 @@ fn sched_stat(counters: &Counters) -> SchedStat {
 mod tests {
     use super::*;
 
-    fn told(t_mono_ns: i64, run_delay_ns: i64, timeslices_count: i64) -> Counters {
+    fn counters(t_mono_ns: i64, run_delay_ns: i64, timeslices_count: i64) -> Counters {
         Counters {
             t_mono_ns,
             run_delay_ns,
@@ -251,17 +251,17 @@ mod tests {
     #[test]
     fn a_sleep_is_no_wait_for_a_cpu_whatever_the_kernel_counts() {
         let mut thread = Thread::new(1, 2);
-        assert_eq!(read(&mut thread, &told(100, 30, 1)), 30);
+        assert_eq!(read(&mut thread, &counters(100, 30, 1)), 30);
         thread.asleep_until(200);
         thread.asleep_until(900);
         // Ten since it was last known to sleep: the rest of 800 was sleep.
-        assert_eq!(read(&mut thread, &told(910, 830, 2)), 40);
+        assert_eq!(read(&mut thread, &counters(910, 830, 2)), 40);
         assert_eq!(thread.mistaken_ns, 790);
         // It ran since: what it waits now counts.
-        assert_eq!(read(&mut thread, &told(2000, 1330, 3)), 540);
+        assert_eq!(read(&mut thread, &counters(2000, 1330, 3)), 540);
         thread.asleep_until(2100);
         // A true wait, after the last pass that saw it asleep.
-        assert_eq!(read(&mut thread, &told(2190, 1400, 4)), 610);
+        assert_eq!(read(&mut thread, &counters(2190, 1400, 4)), 610);
         assert_eq!(thread.mistaken_ns, 790);
     }
 }

@@ -1,11 +1,11 @@
 //! Lines of generated Java, as far as their meaning hangs on names and braces.
 
-/// A name as Spark makes it: `<prefix>_<base>_<number>`.
+/// A name as Spark generates it: `<prefix>_<base>_<number>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name<'a> {
     /// All of it.
     pub full: &'a str,
-    /// Of the operator whose code was made when the name was.
+    /// Of the operator whose code was generated when the name was.
     pub prefix: &'a str,
     /// What it is for.
     pub base: &'a str,
@@ -29,7 +29,7 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// Whether the prefix tells nothing: such names are made or shared out of turn.
+    /// Whether the prefix belongs to no operator: such names are created or shared out of order.
     pub fn misleads(&self) -> bool {
         matches!(self.base, "mutableStateArray" | "beforeAgg" | "c")
     }
@@ -77,7 +77,7 @@ pub fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Names that Spark made, in a blanked line.
+/// Names that Spark generated, in a blanked line.
 pub fn names(line: &str) -> impl Iterator<Item = Name<'_>> {
     words(line).filter_map(|(at, word)| Name::parse(word, at))
 }

@@ -116,7 +116,7 @@ fn units<'a>(rows: &[Row<'a>], offset: usize, known: &mut FxHashSet<&'a str>) ->
             continue;
         }
         let unit = units.entry(name.prefix).or_default();
-        // A number too low right behind a comment: another expression begins, made earlier; or
+        // A number too low right behind a comment: another expression begins, generated earlier; or
         // the comment's has no value of its own, and this is a parent's. Only a leaf is certain.
         let mut sure = true;
         if let Some(latest) = waiting.last()
@@ -219,7 +219,7 @@ impl Unit {
                         Some(*open.get(nth).unwrap_or(rest))
                     }
                     // A comment that repeats its parent's text is left out by Spark: whose
-                    // value this is cannot be told.
+                    // value this is cannot be known.
                     _ => None,
                 };
             }

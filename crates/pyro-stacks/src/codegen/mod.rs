@@ -2,7 +2,7 @@
 //!
 //! Spark writes comments into the source of a stage (`spark.sql.codegen.comments`): the tree of
 //! its plan, the operator whose code begins, the expression whose code follows. [`read`] puts
-//! them back in place and follows them. A line that cannot be told is left out: a wrong operator
+//! them back in place and follows them. A line that cannot be attributed is left out: a wrong operator
 //! is worse than none.
 
 mod blocks;
@@ -51,7 +51,7 @@ pub struct Generated {
     pub methods: Vec<String>,
     /// Texts of expressions.
     pub expressions: Vec<String>,
-    /// Lines that can be told, in order.
+    /// Lines that can be attributed, in order.
     pub lines: Vec<Line>,
 }
 
@@ -123,9 +123,9 @@ struct Mapper<'a> {
     out: &'a mut Generated,
     prefixes: Vec<String>,
     owners: Owners,
-    /// What a method works for, by its number: told by the lines that call it.
+    /// What a method works for, by its number: known from the lines that call it.
     bases: FxHashMap<usize, Option<usize>>,
-    /// The same of inner classes, by the lines that make them.
+    /// The same of inner classes, from the lines that instantiate them.
     classes: FxHashMap<String, usize>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Mapper<'a> {
                     queue.extend(self.one(at));
                 }
             }
-            // Of a class first that is known by what made it.
+            // First of classes that are known by what instantiates them.
             let rest = (0..done.len()).filter(|&at| !done[at]);
             let known = |&at: &usize| self.classes.contains_key(&self.methods[at].class);
             match rest.clone().find(known).or_else(|| rest.clone().next()) {

@@ -7,9 +7,9 @@ use rustc_hash::FxHashSet;
 pub enum Says {
     /// It works for this one.
     Operator(usize),
-    /// It works for one of several operators, and cannot be told for which.
+    /// It works for one of several operators, and cannot be known for which.
     OneOfSeveral,
-    /// It has no name that tells.
+    /// No name in it belongs to an operator.
     Nothing,
 }
 
@@ -26,7 +26,7 @@ pub struct Verdict {
 
 /// Gives lines that say nothing the operator of their neighbours, where these agree.
 pub fn settle(verdicts: &[Option<Verdict>], opening: &FxHashSet<usize>) -> Vec<Option<usize>> {
-    let told = |verdict: &Verdict| match verdict.says {
+    let operator_of = |verdict: &Verdict| match verdict.says {
         Says::Operator(operator) => Some(Some(operator)),
         Says::OneOfSeveral => Some(None),
         Says::Nothing => None,
@@ -39,7 +39,7 @@ pub fn settle(verdicts: &[Option<Verdict>], opening: &FxHashSet<usize>) -> Vec<O
         next[at] = seen
             .filter(|(segment, _)| *segment == verdict.segment)
             .map(|(_, operator)| operator);
-        if let Some(operator) = told(verdict) {
+        if let Some(operator) = operator_of(verdict) {
             seen = Some((verdict.segment, operator));
         }
     }
@@ -50,7 +50,7 @@ pub fn settle(verdicts: &[Option<Verdict>], opening: &FxHashSet<usize>) -> Vec<O
             out.push(None);
             continue;
         };
-        if let Some(operator) = told(verdict) {
+        if let Some(operator) = operator_of(verdict) {
             previous = Some((verdict.segment, operator));
             out.push(operator);
             continue;

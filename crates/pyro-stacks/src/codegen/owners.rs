@@ -13,12 +13,12 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Who made a name.
+    /// Which operators use a name.
     pub fn get(&self, name: &str) -> Option<usize> {
         self.of.get(name).copied()
     }
 
-    /// Notes that an operator made a name.
+    /// Notes that an operator uses a name.
     pub fn learn(&mut self, name: &Name<'_>, operator: usize) {
         self.of.entry(name.full.to_owned()).or_insert(operator);
         let seen = self.numbers.entry((stem(name), operator));
@@ -26,17 +26,18 @@ impl Owners {
         (*low, *high) = (name.number.min(*low), name.number.max(*high));
     }
 
-    /// Which of the operators, the innermost last, made a name: numbers count up while their
-    /// code is made, that of the outermost first.
+    /// Which of the operators, the innermost last, a name belongs to: numbers count up while their
+    /// code is generated, that of the outermost first.
     pub fn maker(&self, name: &Name<'_>, candidates: &[usize]) -> Option<usize> {
         let stem = stem(name);
-        let made = |operator: usize| self.numbers.get(&(stem.clone(), operator));
+        let range_of = |operator: usize| self.numbers.get(&(stem.clone(), operator));
         let (&innermost, outer) = candidates.split_last()?;
-        if made(innermost).is_some_and(|&(low, _)| name.number >= low) {
+        if range_of(innermost).is_some_and(|&(low, _)| name.number >= low) {
             return Some(innermost);
         }
-        let within =
-            |&&o: &&usize| made(o).is_some_and(|&(low, high)| (low..=high).contains(&name.number));
+        let within = |&&o: &&usize| {
+            range_of(o).is_some_and(|&(low, high)| (low..=high).contains(&name.number))
+        };
         outer.iter().rev().find(within).copied()
     }
 }

@@ -1,10 +1,10 @@
 //! Which operator each line of a method works for.
 //!
-//! Comments open contexts: from `PRODUCE: X` on stands the code with which X makes rows, from
+//! Comments open contexts: from `PRODUCE: X` on stands the code with which X produces rows, from
 //! `CONSUME: X` on the code with which X takes one, both to the end of the block around the
 //! comment. Inside a context stands code of other operators too: the values that X needs of its
-//! child are worked out where X takes the row. Names tell: they begin with the prefix of the
-//! operator whose code was being made.
+//! child are worked out where X takes the row. Names show the operator: they begin with the prefix of the
+//! operator whose code was being generated.
 
 use rustc_hash::FxHashSet;
 
@@ -111,7 +111,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// The operator of every line, where it can be told; `labels` are the lines of the comments
+    /// The operator of every line, where it can be attributed; `labels` are the lines of the comments
     /// that name the expression of each.
     pub fn read(mut self, rows: &[Row<'_>], labels: &[Option<Label>]) -> Vec<Option<usize>> {
         let alone = !rows.iter().any(|row| opens(row.kind));
@@ -143,7 +143,7 @@ impl<'s> Scope<'s> {
             };
             verdicts.push(verdict);
         }
-        let told = neighbours::settle(&verdicts, &self.opening);
+        let settled = neighbours::settle(&verdicts, &self.opening);
         match (alone, self.stack.first()) {
             // Nothing else has code here.
             (true, Some(base)) => {
@@ -151,7 +151,7 @@ impl<'s> Scope<'s> {
                 let whole = verdicts.iter().map(|verdict| verdict.map(|_| base));
                 whole.collect()
             }
-            _ => told,
+            _ => settled,
         }
     }
 

@@ -31,7 +31,7 @@ fn taken_apart(source: &str) -> (String, BTreeMap<String, String>) {
 }
 
 /// What the only line that begins with `text` is for.
-fn told(read: &Generated, text: &str) -> Option<(String, Option<i32>, Option<String>)> {
+fn attributed(read: &Generated, text: &str) -> Option<(String, Option<i32>, Option<String>)> {
     let mut lines = (1..).zip(read.source.split('\n'));
     let mut found = lines.by_ref().filter(|(_, line)| line.starts_with(text));
     let number = found.next().unwrap_or_else(|| panic!("no line {text}")).0;
@@ -43,7 +43,7 @@ fn told(read: &Generated, text: &str) -> Option<(String, Option<i32>, Option<Str
 }
 
 fn operator(read: &Generated, text: &str) -> Option<(String, Option<i32>)> {
-    told(read, text).map(|(name, index, _)| (name, index))
+    attributed(read, text).map(|(name, index, _)| (name, index))
 }
 
 fn is(name: &str, index: i32) -> Option<(String, Option<i32>)> {
@@ -87,12 +87,12 @@ fn lines_of_one_loop_are_told_apart_by_context_and_name() {
     assert_eq!(operator(&read, numbers), is("Filter", 1));
     let modulo = "isnotnull((input[0, bigint, false] % 7))".to_owned();
     assert_eq!(
-        told(&read, "filter_value_1 = (long)"),
+        attributed(&read, "filter_value_1 = (long)"),
         Some(("Filter".to_owned(), Some(1), Some(modulo)))
     );
     // Worked out where the output takes the row, for the projection.
     assert_eq!(
-        told(&read, "project_value_2 = (long)"),
+        attributed(&read, "project_value_2 = (long)"),
         Some((
             "Project".to_owned(),
             Some(0),
@@ -138,14 +138,14 @@ fn joins_of_a_chain_are_told_apart_and_doubtful_lines_left_out() {
         operator(&read, "long bhj_value_7 = bhj_buildRow_1"),
         is("BroadcastHashJoin", 0)
     );
-    // Whose it is no name tells.
+    // No name shows whose it is.
     assert_eq!(operator(&read, "long bhj_value_5 = 1L;"), None);
 }
 
 #[test]
 fn values_find_their_comments_whether_declared_before_or_behind_their_children() {
     let read = golden(include_str!("testdata/nested_expressions_4.3.txt"));
-    let expression = |line| told(&read, line).and_then(|(_, _, expression)| expression);
+    let expression = |line| attributed(&read, line).and_then(|(_, _, expression)| expression);
     let is = |line, text: &str| assert_eq!(expression(line).as_deref(), Some(text), "{line}");
     is("Decimal hashAgg_tmpDecimal_4 =", "cast(a as decimal(12,2))");
     is("hashAgg_tmpDecimal_4, 12, 2", "cast(a as decimal(12,2))");
@@ -181,7 +181,7 @@ fn values_whose_comments_were_left_out_get_the_texts_back() {
     ]);
     let body = include_str!("testdata/interval_4.3.txt");
     let read = read(body, &comments);
-    let expression = |line| told(&read, line).and_then(|(_, _, expression)| expression);
+    let expression = |line| attributed(&read, line).and_then(|(_, _, expression)| expression);
     let is = |line, name: &str| {
         let text = comments[name].strip_prefix("// ");
         assert_eq!(expression(line).as_deref(), text, "{line}");
@@ -197,7 +197,7 @@ fn values_whose_comments_were_left_out_get_the_texts_back() {
 #[test]
 fn copies_that_a_join_makes_of_values_have_no_expression() {
     let read = golden(include_str!("testdata/outer_join_3.5.txt"));
-    let expression = |line| told(&read, line).and_then(|(_, _, expression)| expression);
+    let expression = |line| attributed(&read, line).and_then(|(_, _, expression)| expression);
     assert_eq!(
         expression("long smj_value_10 =").as_deref(),
         Some("input[2, bigint, true]")
@@ -213,7 +213,7 @@ fn copies_that_a_join_makes_of_values_have_no_expression() {
         "comp = 0;",
     ] {
         assert_eq!(
-            told(&read, line).map(|(name, ..)| name).as_deref(),
+            attributed(&read, line).map(|(name, ..)| name).as_deref(),
             Some("SortMergeJoin")
         );
         assert_eq!(expression(line), None, "{line}");

@@ -34,8 +34,8 @@ impl<T: Copy> Arena<T> {
         &self.items[start..self.ends[number]]
     }
 
-    fn push(&mut self, thing: &[T]) {
-        self.items.extend_from_slice(thing);
+    fn push(&mut self, items: &[T]) {
+        self.items.extend_from_slice(items);
         self.ends.push(self.items.len());
     }
 }

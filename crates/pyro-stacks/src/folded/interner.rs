@@ -1,7 +1,7 @@
 //! Numbers for things that their owner keeps.
 
 /// A hash table of numbers alone: the things themselves lie in an arena of the owner's, who
-/// compares. Saves an allocation and a copy for every distinct thing.
+/// compares. Saves an allocation and a copy for every distinct item.
 #[derive(Debug, Default, Clone)]
 pub struct Interner {
     /// Upper half: of the hash; lower half: the number + 1, or 0 where the slot is free.
@@ -13,7 +13,7 @@ pub struct Interner {
 const MIN_SLOTS: usize = 64;
 
 impl Interner {
-    /// The number of the thing with this hash for which `same` holds. `Err`: it is new and got
+    /// The number of the item with this hash for which `same` holds. `Err`: it is new and got
     /// the next number; the owner's arena must hold it from now on.
     ///
     /// # Errors

@@ -46,10 +46,10 @@ impl std::error::Error for Problem {}
 pub struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What of the buffer is not handed out yet.
+    /// What of the buffer was not returned yet.
     start: usize,
     end: usize,
-    /// Number of the line handed out last, and its offset in the input.
+    /// Number of the line returned last, and its offset in the input.
     line: u64,
     byte: u64,
     /// Offset in the input of what comes next.

@@ -1,4 +1,4 @@
-//! Names of frames in folded text: what they tell, and how frames are named there.
+//! Names of frames in folded text: what they mean, and how frames are named there.
 //!
 //! Profilers write the same frame in many ways: `java/lang/Thread.run_[j]` (async-profiler),
 //! `Ljava/lang/Thread;::run` (perf-map-agent), `java.lang.Thread.run` (JFR tools),
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::frame::{FrameKind, java_class_name};
 
-/// What a name tells of its frame.
+/// What a name says of its frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameName<'a> {
     /// Java class with dots, library of a native frame, or empty.
@@ -43,7 +43,7 @@ const ANNOTATIONS: [(&str, FrameKind); 5] = [
 /// Name of what a profiler could not name.
 const UNKNOWN: &str = "[unknown]";
 
-/// What a name in folded text tells.
+/// What a name in folded text means.
 pub fn frame_of(name: &str) -> FrameName<'_> {
     let (bare, annotated) = ANNOTATIONS
         .iter()
@@ -123,7 +123,7 @@ pub(super) fn java(text: &str) -> Option<(Cow<'_, str>, &str)> {
     if text.contains([' ', '(', '*', '&', '!', ',', '"']) {
         return None;
     }
-    // Descriptors: `Ljava/lang/Thread;::run`, and what FlameGraph makes of them.
+    // Descriptors: `Ljava/lang/Thread;::run`, and as FlameGraph rewrites them.
     for mark in [";::", ":::", ";:.", ":.", ";.", "::"] {
         if let Some((class, method)) = text.split_once(mark) {
             let class = class
@@ -217,7 +217,7 @@ pub fn clean(name: &mut [u8]) {
 mod tests {
     use super::*;
 
-    fn told(name: &str) -> (String, String, Option<i32>, &'static str) {
+    fn parsed(name: &str) -> (String, String, Option<i32>, &'static str) {
         let FrameName {
             place,
             method,
@@ -237,18 +237,18 @@ mod tests {
             "Ljava/lang/Thread:::run_[j]",
         ] {
             let expected = ("java.lang.Thread".into(), "run".into(), None, "c2");
-            assert_eq!(told(name), expected, "{name}");
+            assert_eq!(parsed(name), expected, "{name}");
         }
-        assert_eq!(told("a.B$$Lambda$12/0x00007f.apply_[0]").0, "a.B$$Lambda");
+        assert_eq!(parsed("a.B$$Lambda$12/0x00007f.apply_[0]").0, "a.B$$Lambda");
         assert_eq!(
-            told("Main.main:12"),
+            parsed("Main.main:12"),
             ("Main".into(), "main".into(), Some(12), "unknown")
         );
         assert_eq!(
-            told("a.b.C.<init>_[i]"),
+            parsed("a.b.C.<init>_[i]"),
             ("a.b.C".into(), "<init>".into(), None, "inlined")
         );
-        assert_eq!(told("org.x.package$.$anonfun$f$1_[1]").3, "c1");
+        assert_eq!(parsed("org.x.package$.$anonfun$f$1_[1]").3, "c1");
     }
 
     #[test]
@@ -266,19 +266,19 @@ mod tests {
             "",
             "é;",
         ] {
-            assert_eq!(told(name), unknown(name));
+            assert_eq!(parsed(name), unknown(name));
         }
         assert_eq!(
-            told("do_syscall_64_[k]"),
+            parsed("do_syscall_64_[k]"),
             ("kernel".into(), "do_syscall_64".into(), None, "kernel")
         );
         assert_eq!(
-            told("libjvm.so!JVM_Sleep"),
+            parsed("libjvm.so!JVM_Sleep"),
             ("libjvm.so".into(), "JVM_Sleep".into(), None, "native")
         );
-        assert_eq!(told("std::vector<int>::push_back").3, "cpp");
+        assert_eq!(parsed("std::vector<int>::push_back").3, "cpp");
         assert_eq!(
-            told("[libc.so.6]"),
+            parsed("[libc.so.6]"),
             ("libc.so.6".into(), "[unknown]".into(), None, "native")
         );
     }

@@ -161,7 +161,7 @@ impl Operators {
     ///
     /// The frame nearest the leaf that names an operator decides. Code outside SQL (a guest)
     /// gives way to the operator that called it, unless that operator only asks for rows.
-    /// Operators that whole-stage code generation fused into one method cannot be told apart:
+    /// Operators that whole-stage code generation fused into one method cannot be distinguished:
     /// they come out as `WholeStageCodegen` with the number of the stage.
     pub fn resolve(leaf_first: impl Iterator<Item = Claim>) -> (Option<u16>, Option<i32>) {
         let (mut pulled, mut guest, mut lent, mut fallback) = (None, None, None, None);

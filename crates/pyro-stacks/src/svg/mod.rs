@@ -147,7 +147,7 @@ impl Page<'_> {
         let mut x = SIDE;
         let y = height - 12;
         for paint in self.graph.paints() {
-            let label = paint.label().unwrap_or("not told");
+            let label = paint.label().unwrap_or("unknown");
             self.push(format_args!(
                 "<rect x=\"{x}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/><text x=\"{}\" y=\"{y}\">{label}</text>\n",
                 y - 9,

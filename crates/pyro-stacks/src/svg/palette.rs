@@ -1,4 +1,4 @@
-//! Colours of boxes: those of the report's page, told apart by any eye and with dark letters.
+//! Colours of boxes: those of the report's page, distinguishable by any eye, under dark letters.
 
 use crate::folded::frame_of;
 use crate::frame::FrameKind;
@@ -82,14 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_colour() {
-        let told = |name| {
+    fn names_give_the_colour() {
+        let read = |name| {
             let (paint, bare) = Paint::of(name);
             (paint.label(), bare)
         };
-        assert_eq!(told("a.B.c_[1]"), (Some("C1"), "a.B.c"));
-        assert_eq!(told("a.B.c"), (Some("Java"), "a.B.c"));
-        assert_eq!(told("f_[k]"), (Some("kernel"), "f"));
-        assert_eq!(told("é"), (None, "é"));
+        assert_eq!(read("a.B.c_[1]"), (Some("C1"), "a.B.c"));
+        assert_eq!(read("a.B.c"), (Some("Java"), "a.B.c"));
+        assert_eq!(read("f_[k]"), (Some("kernel"), "f"));
+        assert_eq!(read("é"), (None, "é"));
     }
 }

@@ -139,7 +139,7 @@ fn the_first_rule_that_holds_decides() {
                 ..task
             },
         ),
-        // A futex by itself may be anything: nobody guesses.
+        // A futex by itself may be anything: it is not guessed.
         (
             "unclassified",
             Moment {

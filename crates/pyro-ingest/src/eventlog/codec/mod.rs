@@ -1,4 +1,4 @@
-//! Decompression of event logs: every codec Spark writes, told by content.
+//! Decompression of event logs: every codec that Spark writes, recognised by content.
 
 mod blocks;
 mod lzf;

@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads the rest of the object that is the line, and makes sure that nothing follows it.
+    /// Reads the rest of the object that is the line, and checks that nothing follows it.
     #[inline(always)]
     pub fn rest_of_line(&mut self, field: impl FnMut(&mut Self, &'a [u8]) -> Read<()>) -> Read<()> {
         self.rest_of_object(field)?;

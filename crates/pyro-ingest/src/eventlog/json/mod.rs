@@ -4,7 +4,7 @@
 //! skipped is checked for its shape alone: strings must end, brackets must balance, scalars
 //! must end in a delimiter. Control characters inside strings, the order of `,` and `:` inside
 //! a skipped container, and `{` closed by `]` there are not looked for: that would cost a
-//! multiple and no table is made from such bytes.
+//! multiple and no table is filled from such bytes.
 
 mod bad;
 mod cursor;

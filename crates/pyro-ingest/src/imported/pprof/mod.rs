@@ -91,7 +91,7 @@ pub fn import_pprof(path: &str, out: &str) -> Result<IngestReport> {
 
 fn bad(path: &str, at: usize, what: &str) -> Error {
     Error::Input(format!(
-        "{path}: not a pprof profile: {what} at byte {at} (decompressed); make it anew or name its --format"
+        "{path}: not a pprof profile: {what} at byte {at} (decompressed); record it again, or name its format with --format"
     ))
 }
 

@@ -47,27 +47,27 @@ fn memory_of_two_nodes_is_read_and_written_apart() {
 #[test]
 fn zen_3_gives_both_ways_together_and_grace_the_other_socket_apart() {
     let perf = start("", EPYC, 100);
-    let told: Vec<(&str, &str, usize)> = perf
+    let refused: Vec<(&str, &str, usize)> = perf
         .meters
         .iter()
         .map(|meter| (meter.measure, meter.scope.as_str(), meter.counters()))
         .collect();
     assert_eq!(
-        told,
+        refused,
         [
             ("memory_bytes", "package/0", 8),
             ("memory_bytes", "package/1", 8)
         ]
     );
     let perf = start("", GRACE, 100);
-    let mut told: Vec<(&str, &str)> = perf
+    let mut refused: Vec<(&str, &str)> = perf
         .meters
         .iter()
         .map(|meter| (meter.measure, meter.scope.as_str()))
         .collect();
-    told.sort_unstable();
+    refused.sort_unstable();
     assert_eq!(
-        told,
+        refused,
         [
             ("memory_read_bytes", "node/0"),
             ("memory_written_bytes", "node/0"),
@@ -83,7 +83,7 @@ fn zen_3_gives_both_ways_together_and_grace_the_other_socket_apart() {
 }
 
 #[test]
-fn a_controller_that_may_not_be_read_is_told_once() {
+fn a_controller_that_may_not_be_read_is_reported_once() {
     let refused = r#"{"event": [13, 772], "errno": 13}
 {"event": [13, 3076], "errno": 13}"#;
     let perf = start(refused, XEON, 100);

@@ -56,11 +56,11 @@ impl Drop for Handle {
 
 impl Recording {
     fn new(text: &str) -> Self {
-        let mut made = Self::default();
+        let mut recording = Self::default();
         for line in text.lines().filter(|line| !line.is_empty()) {
             let line: Value = serde_json::from_str(line).unwrap();
             if line["user_only"] == true {
-                made.user_only = true;
+                recording.user_only = true;
                 continue;
             }
             let event = (
@@ -68,7 +68,7 @@ impl Recording {
                 line["event"][1].as_u64().unwrap(),
             );
             if let Some(errno) = line["errno"].as_i64() {
-                made.refused.insert(event, errno as i32);
+                recording.refused.insert(event, errno as i32);
                 continue;
             }
             let target = line["target"].as_str().unwrap().to_owned();
@@ -82,9 +82,11 @@ impl Recording {
                 .iter()
                 .map(reading)
                 .collect();
-            made.readings.insert((event.0, event.1, target), readings);
+            recording
+                .readings
+                .insert((event.0, event.1, target), readings);
         }
-        made
+        recording
     }
 }
 

@@ -124,7 +124,7 @@ fn a_group_that_lost_its_place_takes_turns() {
 }
 
 #[test]
-fn the_limit_of_open_files_holds_and_is_told() {
+fn the_limit_of_open_files_holds_and_is_reported() {
     let mut perf = start("", "", 6);
     let mut rows = Vec::new();
     for tid in 1..4 {

@@ -27,9 +27,9 @@ pub use symbols::{Symbol, Symbols};
 /// Reads sample by sample.
 pub struct PerfScript<R> {
     lines: Lines<R>,
-    /// Symbols met so far.
+    /// Symbols seen so far.
     pub symbols: Symbols,
-    /// Names of the events met so far, as perf prints them.
+    /// Names of the events seen so far, as perf prints them.
     pub events: Vec<Vec<u8>>,
     sample: Sample,
     /// The line read last is the head of the next sample.
@@ -154,7 +154,7 @@ fn complaint(text: &[u8]) -> String {
     )
 }
 
-/// Adds the samples of one event, or of the first met: the thread's name, then the stack from the
+/// Adds the samples of one event, or of the first seen: the thread's name, then the stack from the
 /// root. Each weighs its period where perf printed it, or 1, as all do where `count` is asked for.
 ///
 /// # Errors

@@ -123,7 +123,7 @@ impl Symbols {
         self.entries.len()
     }
 
-    /// Whether none was met yet.
+    /// Whether none was seen yet.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -196,7 +196,7 @@ impl Symbol<'_> {
         outer.into_iter().chain(inlined).collect()
     }
 
-    /// Code that was made while the program ran, named by a map file or a jitdump.
+    /// Code that was generated while the program ran, named by a map file or a jitdump.
     fn is_jit(&self) -> bool {
         let name = base(&self.object);
         (name.starts_with("perf-") && name.ends_with(".map"))

@@ -5,9 +5,9 @@ use super::*;
 /// Stacks of the kinds that async-profiler records on Spark, shortened or put together by hand,
 /// with what a reader of the stack would say they were doing.
 #[test]
-fn stacks_are_told_as_a_reader_would() {
+fn stacks_get_the_category_that_a_reader_would_give() {
     let cases = [
-        // reflection works for its caller; making what it calls through does not
+        // reflection works for its caller; generating what it calls through does not
         (
             "serialisation",
             "WholeStageCodegen",

@@ -10,7 +10,7 @@ fn operator(stack: &str) -> Option<String> {
 /// The frame nearest the leaf that names an operator decides; code outside SQL gives way to an
 /// operator that called it, but not to one that only asked for its rows.
 #[test]
-fn operators_are_told_apart() {
+fn operators_are_distinguished() {
     const TASK: &str = "org.apache.spark.rdd.RDD.iterator org.apache.spark.scheduler.ResultTask.runTask org.apache.spark.scheduler.Task.run org.apache.spark.executor.Executor$TaskRunner.run";
     const WRITE: &str = "org.apache.spark.util.collection.ExternalSorter.insertAll org.apache.spark.shuffle.sort.SortShuffleWriter.write org.apache.spark.shuffle.ShuffleWriteProcessor.write";
     let cases = [

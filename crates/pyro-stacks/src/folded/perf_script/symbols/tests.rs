@@ -52,7 +52,7 @@ fn frames_of_many_layouts() {
     }
 }
 
-fn told(text: &str) -> Vec<(String, String, &'static str)> {
+fn frames(text: &str) -> Vec<(String, String, &'static str)> {
     let mut symbols = Symbols::default();
     let number = symbols.number(&parse(text.as_bytes()).unwrap());
     let frames = symbols.get(number);
@@ -70,25 +70,25 @@ fn told(text: &str) -> Vec<(String, String, &'static str)> {
 }
 
 #[test]
-fn objects_tell_the_kind() {
+fn objects_give_the_kind() {
     let one = |place: &str, method: &str, kind| vec![(place.to_owned(), method.to_owned(), kind)];
     assert_eq!(
-        told("1 f ([kernel.kallsyms])"),
+        frames("1 f ([kernel.kallsyms])"),
         one("kernel", "f", "kernel")
     );
-    assert_eq!(told("1 f ([nf_tables])"), one("kernel", "f", "kernel"));
+    assert_eq!(frames("1 f ([nf_tables])"), one("kernel", "f", "kernel"));
     assert_eq!(
-        told("1 f (/lib/modules/x.ko.zst)"),
+        frames("1 f (/lib/modules/x.ko.zst)"),
         one("kernel", "f", "kernel")
     );
-    assert_eq!(told("1 f ([vdso])"), one("[vdso]", "f", "native"));
+    assert_eq!(frames("1 f ([vdso])"), one("[vdso]", "f", "native"));
     assert_eq!(
-        told("1 f (/a/libz.so.1 (deleted))"),
+        frames("1 f (/a/libz.so.1 (deleted))"),
         one("libz.so.1", "f", "native")
     );
-    assert_eq!(told("1 a::f (/a/libz.so)"), one("libz.so", "a::f", "cpp"));
+    assert_eq!(frames("1 a::f (/a/libz.so)"), one("libz.so", "a::f", "cpp"));
     assert_eq!(
-        told("1 [unknown] ([unknown])"),
+        frames("1 [unknown] ([unknown])"),
         one("", "[unknown]", "unknown")
     );
 }
@@ -102,16 +102,22 @@ fn maps_of_compiled_java() {
         "java/lang/Thread.run",
     ] {
         assert_eq!(
-            told(&format!("1 {name}+0x1 (/tmp/perf-1.map)")),
+            frames(&format!("1 {name}+0x1 (/tmp/perf-1.map)")),
             [run("c2")],
             "{name}"
         );
     }
-    let nested = told("1 La/B;::c->Ljava/lang/Thread;::run (/tmp/perf-1.map)");
+    let nested = frames("1 La/B;::c->Ljava/lang/Thread;::run (/tmp/perf-1.map)");
     assert_eq!(
         nested,
         [("a.B".to_owned(), "c".to_owned(), "c2"), run("inlined")]
     );
-    assert_eq!(told("1 Interpreter (/tmp/perf-1.map)")[0].2, "interpreted");
-    assert_eq!(told("1 py::f:/a.py (/tmp/perf-1.map)")[0].1, "py::f:/a.py");
+    assert_eq!(
+        frames("1 Interpreter (/tmp/perf-1.map)")[0].2,
+        "interpreted"
+    );
+    assert_eq!(
+        frames("1 py::f:/a.py (/tmp/perf-1.map)")[0].1,
+        "py::f:/a.py"
+    );
 }

@@ -36,7 +36,7 @@ final class ExecutorComponent implements ExecutorPlugin {
       }
     } catch (Throwable e) {
       note("executor_init", e);
-      tell(context, e.toString());
+      report(context, e.toString());
     }
   }
 
@@ -65,7 +65,7 @@ final class ExecutorComponent implements ExecutorPlugin {
   public void shutdown() {
     try {
       if (jvm != null && !local) {
-        // The executor may be killed at once: nothing is left to the JVM's own end.
+        // The executor may be killed at once: nothing may wait for the JVM's own end.
         jvm.profiler().stop();
         jvm.recorder().farewell();
       }
@@ -105,14 +105,14 @@ final class ExecutorComponent implements ExecutorPlugin {
     return started;
   }
 
-  /** A failure here is of no use in a file that could not be made: the driver writes it. */
-  private void tell(PluginContext context, String message) {
+  /** Reports a failure through the driver, as there is no file here to write it to. */
+  private void report(PluginContext context, String message) {
     try {
       if (jvm == null && context != null) {
         context.send("executor " + context.executorID() + " on " + Host.name() + ": " + message);
       }
     } catch (Throwable e) {
-      // There is nobody left to tell, and the application must not notice.
+      // It can be reported nowhere, and the application must not notice.
       jvm = null;
     }
   }

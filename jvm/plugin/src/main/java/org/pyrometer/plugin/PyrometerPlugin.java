@@ -11,7 +11,7 @@ import org.apache.spark.api.plugin.SparkPlugin;
  * <p>No method of its components ever throws: an application must not notice that it is measured.
  */
 public final class PyrometerPlugin implements SparkPlugin {
-  /** Made by Spark. */
+  /** Called by Spark. */
   public PyrometerPlugin() {}
 
   @Override

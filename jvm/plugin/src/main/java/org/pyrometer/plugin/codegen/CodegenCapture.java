@@ -21,7 +21,7 @@ import org.pyrometer.plugin.records.Watched;
  * seen, how much left the cache between two looks. Only the writer's thread calls.
  */
 public final class CodegenCapture implements Watched {
-  /** Texts told apart; the limit of bytes is reached long before. */
+  /** Distinct texts; the limit of bytes is reached long before. */
   private static final int MAX_TEXTS = 32_768;
 
   private final LineFile file;
@@ -108,7 +108,7 @@ public final class CodegenCapture implements Watched {
    * Reads the keys that were not there before.
    *
    * @param due compilations that are in the cache by now, or have left it: Spark counts one a
-   *     moment before its entry is made
+   *     moment before its entry exists
    */
   private void scan(long due) throws Exception {
     if (cache == null) {

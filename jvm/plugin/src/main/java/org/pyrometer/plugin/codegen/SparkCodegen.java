@@ -15,7 +15,7 @@ public final class SparkCodegen {
    * The capture, or null if the settings do not ask for it.
    *
    * @param settings {@code codegen.interval.ms}, {@code codegen.max.bytes}
-   * @param file where it writes; made once there is something to write
+   * @param file where it writes; created once there is something to write
    * @param recorder where failures of the file are noted
    */
   public CodegenCapture capture(Settings settings, Path file, Recorder recorder) {

@@ -97,7 +97,7 @@ public final class Overlay {
     }
   }
 
-  /** The user's own event log is left as it is; one that we switch on is ours altogether. */
+  /** The user's own event log is not changed; of one that the agent switches on all settings are the agent's. */
   private void eventLog(String key, String value, boolean usersLog) {
     String user = conf.get(key);
     if (usersLog) {

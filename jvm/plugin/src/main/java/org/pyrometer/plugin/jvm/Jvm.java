@@ -14,7 +14,7 @@ import org.pyrometer.plugin.records.Sink;
 import org.pyrometer.plugin.tasks.Contexts;
 import org.pyrometer.plugin.tasks.TaskTracker;
 
-/** All of Pyrometer in one JVM: made by the agent, or else by the plugin; there is one at most. */
+/** All of Pyrometer in one JVM: created by the agent, or else by the plugin; there is at most one. */
 public final class Jvm {
   private static Jvm instance;
 
@@ -53,13 +53,13 @@ public final class Jvm {
   }
 
   /**
-   * The one of this JVM, made now if there is none.
+   * The one of this JVM, created now if there is none.
    *
    * @param settings what is wanted
    * @param role {@code "driver"}, or {@code "executor"}
    * @param executorId Spark's id of the executor
    * @param folder where files go
-   * @throws IOException if the record file cannot be made
+   * @throws IOException if the record file cannot be created
    */
   public static synchronized Jvm start(Settings settings, String role, String executorId, Path folder)
       throws IOException {
@@ -102,7 +102,7 @@ public final class Jvm {
     return folder;
   }
 
-  /** Whether files can be made in a folder. */
+  /** Whether files can be created in a folder. */
   public static boolean isWritable(Path folder) {
     return folder != null && Files.isDirectory(folder) && Files.isWritable(folder);
   }

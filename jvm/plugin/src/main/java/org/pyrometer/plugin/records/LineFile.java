@@ -22,7 +22,7 @@ public final class LineFile {
    * A file for one thread.
    *
    * @param sink where the bytes go
-   * @param failed told of every write that failed
+   * @param failed called with every write that failed
    */
   public LineFile(Sink sink, Consumer<Exception> failed) {
     this.sink = sink;

@@ -26,7 +26,7 @@ public final class MxSeries {
   private final List<BufferPoolMXBean> buffers =
       ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class);
 
-  // Names with an argument, made once.
+  // Names with an argument, built once.
   private final String[] gcCounts = new String[collectors.size()];
   private final String[] gcTimes = new String[collectors.size()];
   private final String[] poolNames = new String[pools.size()];

@@ -196,7 +196,7 @@ public final class Recorder {
           }
           if (leaving != null) {
             if (watched != null) {
-              // What is at hand first: the JVM may not wait for the rest.
+              // What is ready first: the JVM may not wait for the rest.
               flush();
               watched.bye();
             }
@@ -241,14 +241,14 @@ public final class Recorder {
   }
 
   private void drain() {
-    int left = queue.size();
-    while (left > 0) {
+    int remaining = queue.size();
+    while (remaining > 0) {
       batch.clear();
-      int got = queue.drainTo(batch, Math.min(left, BATCH));
+      int got = queue.drainTo(batch, Math.min(remaining, BATCH));
       if (got == 0) {
         return;
       }
-      left -= got;
+      remaining -= got;
       int done = 0;
       try {
         for (Event event : batch) {

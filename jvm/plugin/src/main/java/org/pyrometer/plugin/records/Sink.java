@@ -25,7 +25,7 @@ public interface Sink {
     return stream::write;
   }
 
-  /** A file that is made, with its folder, by the first write. */
+  /** A file that is created, with its folder, by the first write. */
   static Sink laterFile(Path path) {
     return new Sink() {
       private OutputStream stream;

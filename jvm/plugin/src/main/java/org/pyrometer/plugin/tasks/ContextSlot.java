@@ -35,7 +35,7 @@ public final class ContextSlot {
   /**
    * A slot of a file.
    *
-   * @param contexts told of a failure
+   * @param contexts where a failure is reported
    * @param memory the file
    * @param base where the slot begins
    */

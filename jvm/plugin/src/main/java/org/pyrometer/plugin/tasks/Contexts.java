@@ -21,7 +21,7 @@ import org.pyrometer.plugin.records.Recorder;
  * What each thread of this JVM works for, in memory that the OS probe can read: a file of slots,
  * one for each thread, described by {@code docs/reference/context-slot.md}.
  *
- * <p>The file lies in {@code /dev/shm}, where no disk can hold up whoever writes to it, and has a
+ * <p>The file lies in {@code /dev/shm}, where no disk can delay the writer, and has a
  * name in the raw folder. Nothing here throws; what fails switches it off.
  */
 public final class Contexts {
@@ -58,17 +58,17 @@ public final class Contexts {
     long pid = ProcessHandle.current().pid();
     ByteBuffer mapped = null;
     Path name = null;
-    Path made = null;
+    Path created = null;
     if (settings.isOn("context", false)) {
       try {
         name = folder.resolve("context-" + pid);
         Files.deleteIfExists(name);
-        made = make(name);
-        mapped = map(made, capacity);
+        created = create(name);
+        mapped = map(created, capacity);
         header(mapped, capacity, (int) pid);
-        if (!made.equals(name)) {
-          // Last, so that whoever finds the name finds all of it.
-          Files.createSymbolicLink(name, made);
+        if (!created.equals(name)) {
+          // Last, so that the name never stands for an unfinished file.
+          Files.createSymbolicLink(name, created);
         }
       } catch (Throwable e) {
         mapped = null;
@@ -77,7 +77,7 @@ public final class Contexts {
     }
     this.memory = mapped;
     this.link = name;
-    this.file = made;
+    this.file = created;
     this.off = mapped == null;
     if (off) {
       remove();
@@ -145,7 +145,7 @@ public final class Contexts {
     return ContextSlot.NONE;
   }
 
-  private static Path make(Path name) throws IOException {
+  private static Path create(Path name) throws IOException {
     if (Files.isDirectory(SHARED) && Files.isWritable(SHARED)) {
       return Files.createTempFile(SHARED, "pyrometer-", "." + name.getFileName());
     }
@@ -155,7 +155,7 @@ public final class Contexts {
   private static ByteBuffer map(Path file, int capacity) throws IOException {
     int bytes = (1 + capacity) * RECORD_BYTES;
     try (RandomAccessFile access = new RandomAccessFile(file.toFile(), "rw")) {
-      // Written, not only made that long: memory that cannot be had is an error here and now.
+      // Written, not only extended: memory that is not there is an error here and now.
       access.write(new byte[bytes]);
       return access.getChannel().map(MapMode.READ_WRITE, 0, bytes);
     }

@@ -146,7 +146,7 @@ class CodegenCaptureTest {
     entries.remove(compile("b"));
     entries.remove(compile("c"));
     capture.look();
-    assertEquals(List.of(), lines("drop"), "a compilation is counted before its entry is made");
+    assertEquals(List.of(), lines("drop"), "a compilation is counted before its entry exists");
     capture.look();
     assertEquals(List.of("{\"k\":\"drop\",\"kind\":\"evicted\",\"count\":2}"), lines("drop"));
     compile("d");

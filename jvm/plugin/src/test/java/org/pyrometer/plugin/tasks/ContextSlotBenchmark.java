@@ -39,7 +39,7 @@ public class ContextSlotBenchmark {
     Recorder recorder = new Recorder(bytes -> {}, Settings.of(Map.of()));
     contexts = new Contexts(Settings.of(Map.of("context", "on")), folder, recorder);
     if (contexts.isOff()) {
-      throw new IllegalStateException("no file could be made: there is nothing to measure");
+      throw new IllegalStateException("no file could be created: there is nothing to measure");
     }
   }
 

@@ -189,8 +189,8 @@ class ContextsTest {
     none.mine().task(1, 1, 0, 0, 10, 0, -1, -1);
     none.mine().idle();
     assertTrue(errors().contains("\"where\":\"context\""));
-    try (var left = Files.list(Path.of("/dev/shm"))) {
-      assertEquals(0, left.filter(path -> path.toString().endsWith("context-" + PID)).count());
+    try (var files = Files.list(Path.of("/dev/shm"))) {
+      assertEquals(0, files.filter(path -> path.toString().endsWith("context-" + PID)).count());
     }
   }
 

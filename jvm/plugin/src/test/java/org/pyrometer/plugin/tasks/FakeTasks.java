@@ -31,7 +31,7 @@ public final class FakeTasks {
             Map$.MODULE$.empty()));
   }
 
-  /** Leaves it; Spark does so before it tells plugins that the task has ended. */
+  /** Leaves it; Spark does so before it notifies plugins that the task has ended. */
   public static void leave() {
     TaskContext$.MODULE$.unset();
   }

@@ -58,7 +58,7 @@ class TaskTrackerTest {
     tracker.started();
     byte[] garbage = new byte[4 << 20];
     garbage[garbage.length - 1] = 1;
-    // Spark takes the context away before the end is told.
+    // Spark takes the context away before the end is reported.
     FakeTasks.leave();
     tracker.ended(true);
     List<String> lines = lines();

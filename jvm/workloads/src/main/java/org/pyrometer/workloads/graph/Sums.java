@@ -10,7 +10,7 @@ final class Sums {
 
   /**
    * Runs a program, and removes all that it stored, however it ends: GraphX stores graphs between
-   * its steps, of which it hands out the last one only, and not even that if a step fails.
+   * its steps, of which it returns the last one only, and not even that if a step fails.
    */
   static double[] leavingNothingStored(JavaSparkContext context, Supplier<double[]> program) {
     Set<Integer> before = Set.copyOf(context.getPersistentRDDs().keySet());

@@ -157,7 +157,7 @@ public final class Calibrated {
   }
 
   /**
-   * A user's function, as far as a profiler can tell. It has more than 325 bytes of bytecode, so
+   * A user's function, as far as a profiler can see. It has more than 325 bytes of bytecode, so
    * that it is never inlined (FreqInlineSize): in the arithmetic of a loop the compiler keeps no
    * debug information, and a profiler takes the nearest, which may be that of another branch of the
    * same compiled method.

@@ -8,7 +8,7 @@ import java.util.List;
 /**
  * Work of a known duration, called for a row by {@code java_method}, during which a task must
  * endure a cause that comes from outside its thread: a collection stops it, threads without work of
- * their own take the CPUs, another thread holds a monitor. What a thread has endured a clock tells,
+ * their own take the CPUs, another thread holds a monitor. A clock shows what a thread has endured,
  * and the thread brings the cause about until its share is reached; the rest of its time is useful
  * work. So the share holds on any machine, and what other tasks bring about counts too.
  */

@@ -5,7 +5,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * A thread that holds a monitor when it is asked to, for half a millisecond to one and a half: held
- * for one length each time, blocks would keep in step with samples, which then meet them too often
+ * for one length each time, blocks would keep in step with samples, which then hit them too often
  * or too seldom.
  */
 final class Holder {
