@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn colours_are_those_of_the_page() {
-        let page = include_str!("../../../../web/src/colours.js");
+        let page = include_str!("../../../../web/src/ui/colours.js");
         for (kind, _, colour) in KINDS {
             let entry = format!("{}: \"{colour}\"", kind.name());
             assert!(page.contains(&entry), "{entry}");
