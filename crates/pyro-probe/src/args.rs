@@ -122,7 +122,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 fn tier() -> impl TypedValueParser<Value = Asked> {
     PossibleValuesParser::new(["auto", "T0", "T1", "T2", "T3"])
-        .map(|word| Asked(Tier::of_word(&word)))
+        .map(|word| Asked(Tier::from_name(&word)))
 }
 
 /// What the command line comes to where there is nothing to do.

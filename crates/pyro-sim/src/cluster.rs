@@ -51,7 +51,7 @@ pub(crate) fn check(cluster: &[Executor], plan: &Plan) -> Result<()> {
         let known = |&(node, after): &Anchor| (node as usize) < plan.nodes.len() && is_time(after);
         if !known(&executor.add) || !executor.remove.as_ref().is_none_or(known) {
             return Err(Error::new(format!(
-                "executor {index}: comes or goes with no node"
+                "executor {index}: add or remove names no node"
             )));
         }
     }

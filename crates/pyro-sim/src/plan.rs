@@ -56,7 +56,7 @@ impl Plan {
     /// Checks that every index is one and every time is a time.
     ///
     /// # Errors
-    /// If not, or if the nodes wait for one another in a circle.
+    /// If not, or if the plan has a cycle.
     pub fn check(&self) -> Result<()> {
         let nodes = self.nodes.len();
         if self.end as usize >= nodes {
@@ -89,7 +89,7 @@ impl Plan {
             }
         }
         if done < waits.len() {
-            return Err(Error::new("nodes wait for one another in a circle"));
+            return Err(Error::new("the plan has a cycle"));
         }
         Ok(())
     }

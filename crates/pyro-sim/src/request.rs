@@ -205,7 +205,7 @@ fn simulate(request: Request, tasks: &[Task]) -> Result<Vec<Outcome>> {
         .chain(ratios)
         .any(|one| one.len() != plan.nodes.len())
     {
-        return Err(Error::new("stretches, tasks_ratios: one a node is needed"));
+        return Err(Error::new("stretches, tasks_ratios: not one for each node"));
     }
     if let Some((cluster, law)) = measured {
         let (cluster, law) = (

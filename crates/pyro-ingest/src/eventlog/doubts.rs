@@ -114,7 +114,7 @@ impl Findings {
             ));
         }
         for (name, (first, count)) in self.unknown {
-            let message = format!("{count} event(s) {name:?} are not known and were left out");
+            let message = format!("{count} unknown event(s) {name:?} were left out");
             doubts.push(doubt(
                 "eventlog_unknown_event",
                 Severity::Info,

@@ -2,13 +2,13 @@
 
 use pyro_model::Error;
 
-use super::events::{self, Fail, Taken};
-use super::json::{self, Bad, Cursor};
+use super::events::{self, EventError, Taken};
+use super::json::{self, Cursor, Malformed};
 use super::state::App;
 use super::tables::Tables;
 
 /// Why a line gave no event.
-pub enum Broken {
+pub enum LineError {
     /// It is damaged, at a byte of it.
     Line {
         /// Where in the line.
@@ -26,12 +26,12 @@ pub fn event<'a>(
     tables: &mut Tables,
     buf: &'a [u8],
     len: usize,
-) -> std::result::Result<Option<(Taken, &'a [u8])>, Broken> {
+) -> std::result::Result<Option<(Taken, &'a [u8])>, LineError> {
     let mut line = Cursor::new(buf, len);
     if line.finished() {
         return Ok(None);
     }
-    let bad = |line: &Cursor<'_>, Bad(why)| Broken::Line {
+    let bad = |line: &Cursor<'_>, Malformed(why)| LineError::Line {
         position: line.position(),
         why,
     };
@@ -41,8 +41,8 @@ pub fn event<'a>(
     };
     match events::take(app, tables, name, &mut line) {
         Ok(taken) => Ok(Some((taken, name))),
-        Err(Fail::Line(why)) => Err(bad(&line, why)),
-        Err(Fail::Tables(error)) => Err(Broken::Stop(error)),
+        Err(EventError::Line(why)) => Err(bad(&line, why)),
+        Err(EventError::Tables(error)) => Err(LineError::Stop(error)),
     }
 }
 
@@ -65,5 +65,5 @@ fn name<'a>(line: &mut Cursor<'a>) -> json::Read<&'a [u8]> {
         return Err(why);
     }
     line.open()?;
-    name.ok_or(Bad("there is no field \"Event\""))
+    name.ok_or(Malformed("there is no field \"Event\""))
 }

@@ -8,7 +8,7 @@ use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 use super::codec::{self, Codec};
 use super::counts::Counts;
 use super::doubts::{At, Findings};
-use super::event::{Broken, event};
+use super::event::{LineError, event};
 use super::events::{self, Taken};
 use super::lines::{Lines, Next};
 use super::source::Log;
@@ -152,12 +152,12 @@ impl Reader<'_> {
                                 }
                             }
                         }
-                        Err(Broken::Stop(error)) => return Err(error),
-                        Err(Broken::Line { .. }) if !ended => {
+                        Err(LineError::Stop(error)) => return Err(error),
+                        Err(LineError::Line { .. }) if !ended => {
                             self.counts.unreadable_lines += 1;
                             self.truncated(file, at, "the last line is not complete");
                         }
-                        Err(Broken::Line { position, why }) => {
+                        Err(LineError::Line { position, why }) => {
                             self.counts.unreadable_lines += 1;
                             findings.broken(at, offset + position as u64, why);
                             if events == 0 && app.events == 0 && at.line >= MAX_LINES_WITHOUT_EVENT
@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
         if let Some(fault) = fault {
             if fault.kind() == io::ErrorKind::UnexpectedEof {
-                self.truncated(file, at, "the compressed data stop early");
+                self.truncated(file, at, "the compressed data end early");
             } else {
                 let message = format!(
                     "the file cannot be read beyond byte {bytes} of the uncompressed stream: {fault}"

@@ -2,7 +2,7 @@
 
 use pyro_model::{Doubt, Severity};
 
-use crate::unified_log::Trouble;
+use crate::unified_log::Unreadable;
 
 /// What reading one file came to.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct LogRead {
     /// Pauses before any line that names the collector.
     pub pauses_without_collector: u64,
     /// Lines that cannot be read.
-    pub unreadable: Trouble,
+    pub unreadable: Unreadable,
     /// Number and offset of a last line that is not whole.
     pub truncated: Option<(u64, u64)>,
 }
@@ -36,7 +36,7 @@ impl LogRead {
                     .times(self.lines),
             );
         } else if self.unreadable.count > 0 {
-            let Trouble { count, line, byte } = self.unreadable;
+            let Unreadable { count, line, byte } = self.unreadable;
             let text =
                 format!("{path}: {count} unreadable lines, the first at line {line}, byte {byte}");
             let doubt = Doubt::new("gc_log_unreadable", Severity::Warning, text);

@@ -98,7 +98,7 @@ pub fn import_speedscope(path: &str, out: &str) -> Result<IngestReport> {
     }
     let mut report = tables.finish()?;
     if rounded > 0 {
-        let text = format!("{path}: {rounded} weights are no whole numbers; they were rounded");
+        let text = format!("{path}: {rounded} weights are not whole numbers and were rounded");
         report.doubts.push(
             Doubt::new("import_rounded", Severity::Warning, text)
                 .in_file(path)
@@ -225,7 +225,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             let found = self.frames.get(frame as usize).copied();
             ids.push(found.ok_or_else(|| {
                 Problem::Input(format!(
-                    "frame {frame} of {} is asked for",
+                    "frame {frame} is missing: there are {}",
                     self.frames.len()
                 ))
             })?);

@@ -40,7 +40,7 @@ pub struct Event<'a> {
 /// Why there is no further chunk.
 #[derive(Debug)]
 pub enum ChunkError {
-    /// Reading failed.
+    /// ChunkReader failed.
     Io(std::io::Error),
     /// There are bytes, but not those of a chunk of version 1 or 2 with compressed integers.
     NotAChunk,

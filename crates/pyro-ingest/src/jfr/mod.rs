@@ -13,14 +13,14 @@
 
 mod bytes;
 mod chunk;
+mod chunk_cache;
+mod chunk_reader;
 mod events;
 mod keys;
-mod known;
 mod lookup;
 mod metadata;
 mod output;
 mod pools;
-mod reading;
 mod recording;
 mod samples;
 mod settings;
@@ -37,11 +37,11 @@ use std::path::Path;
 use crate::dictionary::Dictionary;
 use crate::plugin::{read_clocks, read_spans};
 use chunk::ChunkError;
+use chunk_reader::read_chunk;
 use lookup::Lookup;
 use output::Output;
 use pyro_model::{Doubt, Error, IngestReport, ParquetSink, Result, Severity};
 use pyro_stacks::Rules;
-use reading::read_chunk;
 use recording::Recording;
 use samples::{Event, SampleSink};
 use settings::Settings;
@@ -263,7 +263,7 @@ fn doubts(path: &str, recording: &Recording<'_>) -> Vec<Doubt> {
         Severity::Warning,
         u64::from(unknown),
         format!(
-            "nothing is known of the tasks of process {}",
+            "no tasks are known of process {}",
             pid.map_or("unknown".to_owned(), |pid| pid.to_string())
         ),
     );

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 use crate::unified_log::decorations::{self, Decorations};
-use crate::unified_log::{MAX_LINE_BYTES, Trouble, by_process};
+use crate::unified_log::{MAX_LINE_BYTES, Unreadable, by_process};
 use message::{Message, Task, Trap};
 use pyro_model::{
     DeoptimisationsBuilder, Doubt, Error, IngestReport, JitBuilder, ParquetSink, Result, Severity,
@@ -80,8 +80,8 @@ struct LogRead {
     bytes: u64,
     lines: u64,
     decorated: u64,
-    unreadable: Trouble,
-    cache_full: Trouble,
+    unreadable: Unreadable,
+    cache_full: Unreadable,
     truncated: Option<(u64, u64)>,
 }
 
@@ -98,7 +98,7 @@ impl LogRead {
             );
         };
         if self.unreadable.count > 0 {
-            let Trouble { count, line, byte } = self.unreadable;
+            let Unreadable { count, line, byte } = self.unreadable;
             let text = if self.decorated == 0 {
                 format!("none of {} lines is of a unified log", self.lines)
             } else {
@@ -123,7 +123,7 @@ impl LogRead {
             );
         }
         if self.cache_full.count > 0 {
-            let Trouble { count, line, byte } = self.cache_full;
+            let Unreadable { count, line, byte } = self.cache_full;
             let text = format!("the code cache was full {count} times, first at line {line}");
             add(
                 "code_cache_full",

@@ -38,7 +38,7 @@ pub struct Facts {
     pub dropped: BTreeMap<String, u64>,
     /// CPU of the plugin, ns.
     pub own_cpu_ns: i64,
-    /// Records of a kind not known here.
+    /// Records of an unknown kind.
     pub unknown: Seen,
     /// The last line, if it is not whole.
     pub cut: Option<Seen>,
@@ -75,7 +75,7 @@ impl Facts {
         };
         if self.unreadable.count > 0 {
             let text = format!(
-                "{} lines are no plugin records; they are left out.",
+                "{} lines are not plugin records and were left out.",
                 self.unreadable.count
             );
             doubts.push(seen(
@@ -86,10 +86,7 @@ impl Facts {
             ));
         }
         if self.unknown.count > 0 {
-            let text = format!(
-                "{} records are of a kind not known here.",
-                self.unknown.count
-            );
+            let text = format!("{} records are of an unknown kind.", self.unknown.count);
             doubts.push(seen(
                 "plugin_record_unknown",
                 Severity::Info,

@@ -2,10 +2,10 @@
 
 pub mod decorations;
 mod files;
-mod trouble;
+mod unreadable;
 
 pub use files::by_process;
-pub use trouble::Trouble;
+pub use unreadable::Unreadable;
 
 /// Longest line that is read whole; what exceeds it is counted as unreadable.
 pub const MAX_LINE_BYTES: u64 = 64 << 10;

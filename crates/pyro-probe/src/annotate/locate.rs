@@ -64,18 +64,18 @@ impl Symbols {
     fn address(&mut self, pid: i32, name: &str) -> Result<u64, String> {
         let text = read_maps(pid).map_err(|error| format!("/proc/{pid}/maps: {error}"))?;
         let mappings: Vec<Mapping> = maps::files(&text).collect();
-        let own = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        let own = own.to_string_lossy();
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let program = program.to_string_lossy();
         let mut paths: Vec<&str> = Vec::new();
         for mapping in mappings.iter().filter(|mapping| mapping.executable) {
-            if mapping.path != own && !paths.contains(&mapping.path) {
+            if mapping.path != program && !paths.contains(&mapping.path) {
                 paths.push(mapping.path);
             }
         }
         let mut why = Vec::new();
-        for path in std::iter::once(own.as_ref()).chain(paths) {
+        for path in std::iter::once(program.as_ref()).chain(paths) {
             // The program itself is there even if its file was replaced since.
-            let open = if path == own {
+            let open = if path == program {
                 format!("/proc/{pid}/exe")
             } else {
                 format!("/proc/{pid}/root{path}")
@@ -96,7 +96,9 @@ impl Symbols {
         } else {
             format!(" ({})", why.join("; "))
         };
-        Err(format!("no symbol {name} in {own} and its libraries{more}"))
+        Err(format!(
+            "no symbol {name} in {program} and its libraries{more}"
+        ))
     }
 
     fn in_file(&mut self, path: &str, name: &str) -> Result<Found, String> {
@@ -104,7 +106,7 @@ impl Symbols {
         let file = File::open(path).map_err(|error| error.to_string())?;
         let facts = file.metadata().map_err(|error| error.to_string())?;
         if !facts.is_file() {
-            return Err("no regular file".to_owned());
+            return Err("not a regular file".to_owned());
         }
         let key = (facts.dev(), facts.ino());
         let found = self.known.entry(key);
@@ -138,19 +140,19 @@ mod tests {
 
     #[test]
     fn a_symbol_of_our_own_program() {
-        let own = std::process::id() as i32;
+        let pid = std::process::id() as i32;
         let word = located("word@PYROMETER_ANNOTATION_TEST+4:u32").unwrap();
         assert_eq!(word.address, PYROMETER_ANNOTATION_TEST.as_ptr() as u64 + 4);
-        assert_eq!(word.read(own).unwrap(), 0x0a00_000d);
+        assert_eq!(word.read(pid).unwrap(), 0x0a00_000d);
     }
 
     #[test]
     fn pointers_are_followed() {
         let value = Box::new(-5_i64);
-        let (first, own) = (Box::new(&raw const *value), std::process::id() as i32);
+        let (first, pid) = (Box::new(&raw const *value), std::process::id() as i32);
         let text = format!("word@{}:*i64", &raw const *first as u64);
-        assert_eq!(located(&text).unwrap().read(own).unwrap(), -5);
-        let nowhere = located("word@0:*i64").unwrap().read(own).unwrap_err();
+        assert_eq!(located(&text).unwrap().read(pid).unwrap(), -5);
+        let nowhere = located("word@0:*i64").unwrap().read(pid).unwrap_err();
         assert_eq!(nowhere.raw_os_error(), Some(libc::EFAULT));
     }
 

@@ -240,10 +240,10 @@ mod tests {
         let names = folder.path().join("names.txt");
         std::fs::write(&names, "1 reading\n2 = \"writing\"\n").unwrap();
         let text = format!("word@PYROMETER_ANNOTATION_STATE:u32={}", names.display());
-        let (mut annotations, own) = (Annotations::new(&text).unwrap(), std::process::id() as i32);
+        let (mut annotations, pid) = (Annotations::new(&text).unwrap(), std::process::id() as i32);
         for (value, word) in [(1, "reading"), (2, "writing"), (77, "77")] {
             set(value);
-            assert_eq!(annotations.of(own).as_deref(), Some(word));
+            assert_eq!(annotations.of(pid).as_deref(), Some(word));
         }
         annotations.refresh(|_| true);
         let report = annotations.to_json();
@@ -253,18 +253,18 @@ mod tests {
         );
         for value in 0..2 * MOST_WORDS as u32 {
             set(value);
-            annotations.of(own);
+            annotations.of(pid);
         }
-        assert_eq!(annotations.of(own).as_deref(), Some(OTHER));
+        assert_eq!(annotations.of(pid).as_deref(), Some(OTHER));
     }
 
     #[test]
     fn what_cannot_be_read_is_told_once() {
         let mut annotations = Annotations::new("word@8:u32").unwrap();
-        let own = std::process::id() as i32;
-        assert_eq!((annotations.of(own), annotations.of(own)), (None, None));
+        let pid = std::process::id() as i32;
+        assert_eq!((annotations.of(pid), annotations.of(pid)), (None, None));
         annotations.refresh(|_| true);
-        assert_eq!(annotations.of(own), None);
+        assert_eq!(annotations.of(pid), None);
         let report = annotations.to_json();
         assert_eq!(report["readings_count"], 0);
         assert!(
@@ -274,7 +274,7 @@ mod tests {
                 .contains("Bad address"),
             "{report}"
         );
-        let report = once("word@8:u32", own).unwrap();
+        let report = once("word@8:u32", pid).unwrap();
         assert!(
             report["annotation"].is_null() && report["reason"].is_string(),
             "{report}"

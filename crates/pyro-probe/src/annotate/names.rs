@@ -24,7 +24,7 @@ pub fn parse(text: &str) -> Result<Names, String> {
             .find(|c: char| c == '=' || c.is_whitespace())
             .ok_or_else(|| at("a value without a name"))?;
         let value = integer(&line[..end])
-            .ok_or_else(|| at(&format!("{:?} is no whole number", &line[..end])))?;
+            .ok_or_else(|| at(&format!("{:?} is not a whole number", &line[..end])))?;
         let rest = line[end..].trim_start();
         let name = unquoted(rest.strip_prefix('=').unwrap_or(rest).trim());
         if name.is_empty() {
@@ -92,12 +92,12 @@ mod tests {
             ("1", "line 1", "without a name"),
             ("1 =", "line 1", "without a name"),
             ("1 a\n\n0x1 b", "line 3", "already"),
-            ("--1 a", "line 1", "no whole number"),
-            ("0x a", "line 1", "no whole number"),
+            ("--1 a", "line 1", "not a whole number"),
+            ("0x a", "line 1", "not a whole number"),
             (
                 "340282366920938463463374607431768211456 a",
                 "line 1",
-                "no whole number",
+                "not a whole number",
             ),
         ] {
             let message = parse(text).unwrap_err();

@@ -70,7 +70,9 @@ pub fn parse(text: &str) -> Result<Spec, String> {
             format!("{address}: neither a number nor a symbol, both perhaps with +OFFSET")
         })?,
         kind: type_of(kind).ok_or_else(|| {
-            format!("{kind}: no type; u8 u16 u32 u64 i8 i16 i32 i64, or *u32: a pointer to one")
+            format!(
+                "{kind}: unknown type; use u8 u16 u32 u64 i8 i16 i32 i64, or *u32: a pointer to one"
+            )
         })?,
         names,
     })

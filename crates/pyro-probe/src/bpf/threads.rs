@@ -33,12 +33,12 @@ impl ThreadIterator {
             object,
             buffer: vec![0; BUFFER_BYTES],
         };
-        let own = std::process::id() as i32;
+        let pid = std::process::id() as i32;
         let mut seen = false;
-        let link = iterator.bind(own).map_err(refused)?;
+        let link = iterator.bind(pid).map_err(refused)?;
         iterator
             .read(&link, |observed| {
-                seen |= matches!(observed, Observation::Seen(record) if record.counters.tid == own);
+                seen |= matches!(observed, Observation::Seen(record) if record.counters.tid == pid);
             })
             .map_err(refused)?;
         match seen {

@@ -74,7 +74,7 @@ pub fn config(terms: &str, field: impl Fn(&str) -> Option<Field>) -> Result<Conf
             (Some(word), _) => words[word] |= value,
             (None, Some(field)) if field.put(value, &mut words) => {}
             (None, Some(_)) => return Err(format!("{term:?} does not fit into its field")),
-            (None, None) => return Err(format!("{term:?} is no field of this PMU")),
+            (None, None) => return Err(format!("{term:?} is not a field of this PMU")),
         }
     }
     Ok(words)

@@ -129,7 +129,7 @@ pub fn refusal(error: &io::Error, hardware: bool) -> (String, &'static str) {
             "Use a kernel with CONFIG_PERF_EVENTS, and allow perf_event_open in the container's seccomp profile.",
         ),
         Some(libc::EINVAL) => (
-            format!("the kernel does not take it: {error}"),
+            format!("the kernel rejects it: {error}"),
             "Nothing to do: this CPU or kernel has no such event.",
         ),
         _ => (

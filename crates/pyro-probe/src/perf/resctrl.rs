@@ -212,17 +212,17 @@ mod tests {
     fn caches_of_a_node_are_one_figure_and_the_group_goes() {
         let folder = tempfile::tempdir().unwrap();
         let (_machine, epyc) = machine(EPYC);
-        let own = std::process::id();
+        let pid = std::process::id();
         fs::create_dir_all(folder.path().join("mon_groups/pyrometer-4294967294")).unwrap();
         lay_out(
             folder.path(),
-            own,
+            pid,
             &[
                 ("mon_L3_00", "100", "60"),
                 ("mon_L3_01", "7", "Unavailable"),
             ],
         );
-        let mut resctrl = Resctrl::create(folder.path(), &epyc, own, 1000).unwrap();
+        let mut resctrl = Resctrl::create(folder.path(), &epyc, pid, 1000).unwrap();
         assert!(
             !folder
                 .path()
@@ -231,7 +231,7 @@ mod tests {
             "left by one that is dead"
         );
         resctrl.follow(42);
-        let group = folder.path().join(format!("mon_groups/pyrometer-{own}"));
+        let group = folder.path().join(format!("mon_groups/pyrometer-{pid}"));
         assert_eq!(fs::read_to_string(group.join("tasks")).unwrap(), "42");
         let mut rows = Vec::new();
         let mut keep =

@@ -22,7 +22,7 @@ pub use plugin_file::plugin_pid;
 use process::Process;
 #[cfg(test)]
 pub use process::SERIES;
-pub use process::{Depth, Seen, Why};
+pub use process::{Cause, Depth, Seen};
 
 /// So many ended processes are known by their threads: the kernel may report their ends later.
 const ENDED_LATELY: usize = 64;
@@ -115,7 +115,7 @@ impl Processes {
     pub fn follow(
         &mut self,
         pid: i32,
-        why: Why,
+        why: Cause,
         recorder: &mut Recorder,
         buffer: &mut Buffer,
     ) -> bool {
@@ -199,7 +199,7 @@ impl Processes {
             let before = candidates.len();
             candidates.retain(|&(pid, parent, session)| {
                 let ours = self.followed.contains_key(&parent) || session == self.root;
-                !(ours && self.follow(pid, Why::Descendant, recorder, buffer))
+                !(ours && self.follow(pid, Cause::Descendant, recorder, buffer))
             });
             if candidates.len() == before {
                 break;

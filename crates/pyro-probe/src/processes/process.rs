@@ -24,9 +24,9 @@ pub enum Depth {
     Last,
 }
 
-/// Why a process is followed.
+/// Cause a process is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum Cause {
     /// Named on the command line.
     Root,
     /// Child of a followed process, or of the root's session.
@@ -35,9 +35,9 @@ pub enum Why {
     Plugin,
 }
 
-impl Why {
+impl Cause {
     /// Word for reports.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Root => "root",
             Self::Descendant => "descendant",
@@ -53,8 +53,8 @@ pub struct Seen {
     pub pid: i32,
     /// Name.
     pub comm: String,
-    /// Why it is followed.
-    pub why: Why,
+    /// Cause it is followed.
+    pub why: Cause,
     /// First and last reading.
     pub first_mono_ns: i64,
     /// Last reading.
@@ -71,7 +71,7 @@ impl Seen {
         json!({
             "pid": self.pid,
             "comm": self.comm,
-            "why": self.why.word(),
+            "why": self.why.name(),
             "first_mono_ns": self.first_mono_ns,
             "last_mono_ns": self.last_mono_ns,
             "cpu_ns": self.cpu_ns,
@@ -104,7 +104,7 @@ impl Process {
     /// Opens what is read of a process; `None` if it is gone. Its threads are not read yet.
     pub(super) fn open(
         pid: i32,
-        why: Why,
+        why: Cause,
         machine: Machine,
         descriptors: &Descriptors,
         recorder: &mut Recorder,

@@ -17,7 +17,7 @@ use crate::events::Recording;
 use crate::host::{Host, Machine};
 use crate::output::{Outputs, Recorder, no_more, replace};
 use crate::perf::Perf;
-use crate::processes::{Depth, Processes, Seen, Why, plugin_pid};
+use crate::processes::{Cause, Depth, Processes, Seen, plugin_pid};
 use crate::rows::Rows;
 use crate::slot::Slots;
 use crate::sys::urgency::be_urgent;
@@ -93,14 +93,14 @@ impl Probe {
             (granted.tier, granted.iterator),
             &descriptors,
         )?;
-        if !processes.follow(options.root_pid, Why::Root, &mut recorder, &mut buffer) {
+        if !processes.follow(options.root_pid, Cause::Root, &mut recorder, &mut buffer) {
             return Err(io::Error::other(format!(
                 "process {} does not exist or has ended",
                 options.root_pid
             )));
         }
         for &pid in &options.also_pids {
-            processes.follow(pid, Why::Root, &mut recorder, &mut buffer);
+            processes.follow(pid, Cause::Root, &mut recorder, &mut buffer);
         }
         let mut rows = Rows::new(Outputs::create(&options.raw_dir, &options.host)?);
         rows.perf = options.with_counters().then(|| Perf::start(&descriptors));
@@ -256,7 +256,7 @@ impl Probe {
         for pid in named {
             if !self.processes.ended.iter().any(|seen| seen.pid == pid) {
                 self.processes
-                    .follow(pid, Why::Plugin, &mut self.recorder, &mut self.buffer);
+                    .follow(pid, Cause::Plugin, &mut self.recorder, &mut self.buffer);
             }
         }
         if self.rounds.is_multiple_of(FULL_SCAN_EVERY) {
@@ -355,8 +355,8 @@ impl Probe {
             "schema": "pyrometer/probe-report/1",
             "version": env!("CARGO_PKG_VERSION"),
             "host": self.options.host,
-            "tier": self.tier.word(),
-            "tier_asked": self.options.tier.0.map_or("auto", Tier::word),
+            "tier": self.tier.name(),
+            "tier_asked": self.options.tier.0.map_or("auto", Tier::name),
             "tier_reason": self.tier_reason,
             "pid": std::process::id(),
             "root_pid": self.options.root_pid,

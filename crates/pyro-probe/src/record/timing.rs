@@ -47,7 +47,7 @@ impl Timing {
             "max_ns": self.late.max_ns,
             "p95_ns": self.late.quantile_ns(0.95),
         });
-        report["urgency"] = self.urgency.word().into();
+        report["urgency"] = self.urgency.name().into();
         report["clock_pairs"] = self.clock_pairs.to_json();
     }
 }

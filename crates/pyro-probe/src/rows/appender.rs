@@ -114,7 +114,7 @@ impl Rows {
         rows.end_mono_ns.append_value(run.end_mono_ns);
         rows.passes_count.append_value(run.passes_count);
         rows.weight_ns.append_value(run.weight_ns);
-        rows.state.append_value(seen.state.word());
+        rows.state.append_value(seen.state.name());
         rows.io_wait.append_option(seen.io_wait);
         rows.switches_count.append_value(seen.switches_count);
         rows.syscall

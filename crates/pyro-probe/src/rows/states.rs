@@ -27,7 +27,7 @@ pub enum State {
 
 impl State {
     /// Word for column `state`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::OnCpu => "on_cpu",
             Self::RunQueue => "run_queue",
@@ -360,6 +360,6 @@ mod tests {
         }
         assert_eq!(State::of_letter("R"), None);
         assert_eq!(State::RunQueue.letter(), "R");
-        assert_eq!(State::Disk.word(), "disk");
+        assert_eq!(State::Disk.name(), "disk");
     }
 }

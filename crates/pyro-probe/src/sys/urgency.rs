@@ -20,7 +20,7 @@ pub enum Urgency {
 
 impl Urgency {
     /// Its name in the report.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::RealTime => "real_time",
             Self::ShortTurns => "short_turns",

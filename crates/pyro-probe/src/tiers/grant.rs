@@ -19,7 +19,7 @@ pub enum Tier {
 
 impl Tier {
     /// Its name.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::T0 => "T0",
             Self::T1 => "T1",
@@ -29,10 +29,10 @@ impl Tier {
     }
 
     /// From its name.
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         [Self::T0, Self::T1, Self::T2, Self::T3]
             .into_iter()
-            .find(|tier| tier.word() == word)
+            .find(|tier| tier.name() == word)
     }
 }
 
@@ -53,7 +53,7 @@ pub fn grant(asked: Option<Tier>, root_pid: i32) -> Granted {
     let mut reasons = Vec::new();
     let asked = asked.unwrap_or(Tier::T0);
     let mut refused = |tier: Tier, Refusal { reason, remedy }| {
-        reasons.push(format!("{}: {reason} ({remedy})", tier.word()));
+        reasons.push(format!("{}: {reason} ({remedy})", tier.name()));
     };
     let (mut iterator, mut events) = (None, None);
     if asked <= Tier::T1 {
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn the_tiers_of_files_are_always_granted() {
-        let own = std::process::id() as i32;
+        let pid = std::process::id() as i32;
         for asked in [Tier::T2, Tier::T3] {
-            let granted = grant(Some(asked), own);
+            let granted = grant(Some(asked), pid);
             assert_eq!((granted.tier, granted.reason), (asked, None));
             assert!(granted.iterator.is_none());
         }
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn names() {
         for tier in [Tier::T0, Tier::T1, Tier::T2, Tier::T3] {
-            assert_eq!(Tier::of_word(tier.word()), Some(tier));
+            assert_eq!(Tier::from_name(tier.name()), Some(tier));
         }
-        assert_eq!(Tier::of_word("T4"), None);
+        assert_eq!(Tier::from_name("T4"), None);
     }
 }

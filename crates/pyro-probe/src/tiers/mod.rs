@@ -64,7 +64,7 @@ fn scheduler_events() -> Outcome {
                 .map(|(what, why)| format!("{what}: {why}"))
                 .collect();
             yes(format!(
-                "the programs on the scheduler were attached; not had: {}",
+                "the programs on the scheduler were attached; not available: {}",
                 missing.join("; ")
             ))
         }
@@ -72,8 +72,12 @@ fn scheduler_events() -> Outcome {
 }
 
 /// The kept-open `/proc` of a process that belongs to the given user.
-fn kept_open_proc(own: bool) -> Outcome {
-    let pid = if own { std::process::id() as i32 } else { 1 };
+fn kept_open_proc(same_user: bool) -> Outcome {
+    let pid = if same_user {
+        std::process::id() as i32
+    } else {
+        1
+    };
     let needed = [
         format!("task/{pid}/schedstat"),
         format!("task/{pid}/stat"),
@@ -82,7 +86,7 @@ fn kept_open_proc(own: bool) -> Outcome {
     for file in needed {
         let path = format!("/proc/{pid}/{file}");
         if let Err(error) = read(&path) {
-            let remedy = match (own, file.contains("schedstat")) {
+            let remedy = match (same_user, file.contains("schedstat")) {
                 (_, true) => "Use a kernel built with CONFIG_SCHED_INFO.",
                 (true, _) => "Mount /proc without subset=pid.",
                 (false, _) => {
@@ -129,7 +133,7 @@ fn resctrl() -> Outcome {
         ),
         (false, false) => no(
             "the kernel or the CPU has no resctrl",
-            "Memory bandwidth needs a CPU with MBM (Intel RDT, AMD QoS), seldom shown to virtual machines.",
+            "Memory bandwidth needs a CPU with MBM (Intel RDT, AMD QoS), rarely shown to virtual machines.",
         ),
     }
 }
@@ -196,7 +200,7 @@ fn frequency() -> Outcome {
         Ok(_) => yes(format!("{path} can be read")),
         Err(error) => no(
             format!("{path}: {error}"),
-            "Virtual machines seldom show it; bare metal does.",
+            "Virtual machines rarely show it; bare metal does.",
         ),
     }
 }
@@ -209,7 +213,7 @@ fn energy_zones() -> Outcome {
         ),
         0 => no(
             format!("{} shows no energy zones (RAPL)", energy::ZONES),
-            "Virtual machines seldom show them; bare metal does.",
+            "Virtual machines rarely show them; bare metal does.",
         ),
         count => yes(format!("{count} energy zone(s) in {}", energy::ZONES)),
     }

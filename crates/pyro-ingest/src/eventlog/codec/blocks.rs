@@ -196,7 +196,7 @@ impl Format for SnappyJava {
             return if &rest[..4] == b"PPY\0" {
                 Ok(true)
             } else {
-                Err(source.damaged("is no header"))
+                Err(source.damaged("is not a header"))
             };
         }
         let length = u32::from_be_bytes([first, b, c, d]) as usize;

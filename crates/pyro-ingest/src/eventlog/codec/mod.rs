@@ -42,7 +42,7 @@ pub fn detect(head: &[u8]) -> Option<Codec> {
 }
 
 /// Opens a file and decompresses it; the reader's errors are `UnexpectedEof` where the
-/// compressed data stop early and `InvalidData` where they are damaged.
+/// compressed data end early and `InvalidData` where they are damaged.
 ///
 /// # Errors
 /// If the file cannot be opened, or is compressed in a way that Spark does not write.

@@ -2,14 +2,14 @@
 
 use pyro_model::Result;
 
-use super::fail::Fail;
-use crate::eventlog::json::{Bad, Cursor, Read};
+use super::event_error::EventError;
+use crate::eventlog::json::{Cursor, Malformed, Read};
 use crate::eventlog::properties::text;
 use crate::eventlog::state::{App, Facts};
 use crate::eventlog::tables::{Tables, time_ns};
 
 /// `SparkListenerLogStart`.
-pub fn log_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn log_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let mut version = None;
     line.rest_of_line(|line, key| {
         match key {
@@ -23,7 +23,10 @@ pub fn log_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<()
 }
 
 /// `SparkListenerApplicationStart`.
-pub fn application_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn application_start(
+    app: &mut App,
+    line: &mut Cursor<'_>,
+) -> std::result::Result<(), EventError> {
     let mut facts = Facts {
         started: true,
         ..Facts::default()
@@ -54,7 +57,10 @@ pub fn application_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::R
 }
 
 /// `SparkListenerApplicationEnd`.
-pub fn application_end(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn application_end(
+    app: &mut App,
+    line: &mut Cursor<'_>,
+) -> std::result::Result<(), EventError> {
     let mut end = None;
     line.rest_of_line(|line, key| {
         match key {
@@ -70,7 +76,7 @@ pub fn application_end(app: &mut App, line: &mut Cursor<'_>) -> std::result::Res
 }
 
 /// `SparkListenerEnvironmentUpdate`; a later one replaces what it names.
-pub fn environment(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn environment(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let (mut java, mut scala, mut conf, mut system) = (None, None, None, None);
     line.rest_of_line(|line, key| {
         match key {
@@ -115,7 +121,7 @@ fn object(line: &mut Cursor<'_>) -> Read<Option<serde_json::Value>> {
     match serde_json::from_str(&String::from_utf8_lossy(raw)) {
         Ok(value @ serde_json::Value::Object(_)) => Ok(Some(value)),
         Ok(_) => Ok(None),
-        Err(_) => Err(Bad("a property list is not JSON")),
+        Err(_) => Err(Malformed("a property list is not JSON")),
     }
 }
 

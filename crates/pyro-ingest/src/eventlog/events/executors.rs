@@ -2,14 +2,14 @@
 
 use pyro_model::Result;
 
-use super::fail::Fail;
-use crate::eventlog::json::{Bad, Cursor, Read, Text};
+use super::event_error::EventError;
+use crate::eventlog::json::{Cursor, Malformed, Read, Text};
 use crate::eventlog::properties::text;
 use crate::eventlog::state::{App, Executor};
 use crate::eventlog::tables::{Tables, time_ns};
 
 /// `SparkListenerExecutorAdded`.
-pub fn executor_added(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn executor_added(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let mut id = None;
     let mut found = Executor::default();
     line.rest_of_line(|line, key| {
@@ -39,7 +39,10 @@ pub fn executor_added(app: &mut App, line: &mut Cursor<'_>) -> std::result::Resu
 }
 
 /// `SparkListenerExecutorRemoved`.
-pub fn executor_removed(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn executor_removed(
+    app: &mut App,
+    line: &mut Cursor<'_>,
+) -> std::result::Result<(), EventError> {
     let (mut id, mut time, mut reason) = (None, None, None);
     line.rest_of_line(|line, key| {
         match key {
@@ -58,7 +61,10 @@ pub fn executor_removed(app: &mut App, line: &mut Cursor<'_>) -> std::result::Re
 }
 
 /// `SparkListenerBlockManagerAdded`: how much memory, and the one sign of the driver in older logs.
-pub fn block_manager_added(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn block_manager_added(
+    app: &mut App,
+    line: &mut Cursor<'_>,
+) -> std::result::Result<(), EventError> {
     let (mut id, mut host, mut time, mut memory) = (None, None, None, None);
     line.rest_of_line(|line, key| {
         match key {
@@ -96,7 +102,7 @@ pub fn block_manager_added(app: &mut App, line: &mut Cursor<'_>) -> std::result:
 pub fn stage_executor_metrics(
     app: &mut App,
     line: &mut Cursor<'_>,
-) -> std::result::Result<(), Fail> {
+) -> std::result::Result<(), EventError> {
     let mut id = None;
     let mut peaks = Vec::new();
     line.rest_of_line(|line, key| {
@@ -126,7 +132,7 @@ pub fn stage_executor_metrics(
 }
 
 fn executor(app: &mut App, id: Option<String>) -> Read<&mut Executor> {
-    let id = id.ok_or(Bad("the executor has no id"))?;
+    let id = id.ok_or(Malformed("the executor has no id"))?;
     Ok(app.executors.entry(id).or_default())
 }
 

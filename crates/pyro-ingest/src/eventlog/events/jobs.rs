@@ -2,15 +2,15 @@
 
 use pyro_model::Result;
 
-use super::fail::Fail;
-use crate::eventlog::json::{Bad, Cursor};
+use super::event_error::EventError;
+use crate::eventlog::json::{Cursor, Malformed};
 use crate::eventlog::properties::properties;
 use crate::eventlog::stage_info::{brief, integers};
 use crate::eventlog::state::{App, Job};
 use crate::eventlog::tables::{Tables, time_ns};
 
 /// `SparkListenerJobStart`.
-pub fn job_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn job_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let mut job_id = None;
     let mut job = Job::default();
     let mut planned: Vec<(i64, &[u8])> = Vec::new();
@@ -27,14 +27,14 @@ pub fn job_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<()
                 } else {
                     brief(&mut look)?.stage_id
                 };
-                planned.push((id.ok_or(Bad("a stage has no id"))?, line.raw()?));
+                planned.push((id.ok_or(Malformed("a stage has no id"))?, line.raw()?));
                 Ok(())
             })?,
             _ => line.skip()?,
         }
         Ok(())
     })?;
-    let job_id = job_id.ok_or(Bad("the job has no id"))?;
+    let job_id = job_id.ok_or(Malformed("the job has no id"))?;
     app.saw(job.submit);
     app.stages.job_started(job_id, &job, planned);
     if let Some(sql_id) = job.properties.sql_id {
@@ -49,7 +49,7 @@ pub fn job_end(
     app: &mut App,
     tables: &mut Tables,
     line: &mut Cursor<'_>,
-) -> std::result::Result<(), Fail> {
+) -> std::result::Result<(), EventError> {
     let (mut job_id, mut end, mut result, mut error) = (None, None, None, None);
     line.rest_of_line(|line, key| {
         match key {
@@ -73,7 +73,7 @@ pub fn job_end(
         }
         Ok(())
     })?;
-    let job_id = job_id.ok_or(Bad("the job has no id"))?;
+    let job_id = job_id.ok_or(Malformed("the job has no id"))?;
     app.saw(end);
     let job = app.jobs.remove(&job_id).unwrap_or_default();
     let status = if result.is_some_and(|result| result.raw == b"JobSucceeded") {

@@ -1,8 +1,8 @@
 //! Which event goes where.
 
 mod application;
+mod event_error;
 mod executors;
-mod fail;
 mod jobs;
 mod sql;
 mod stages;
@@ -13,7 +13,7 @@ use pyro_model::Result;
 use super::json::Cursor;
 use super::state::App;
 use super::tables::Tables;
-pub use fail::Fail;
+pub use event_error::EventError;
 
 /// What became of an event that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub fn take(
     tables: &mut Tables,
     name: &[u8],
     line: &mut Cursor<'_>,
-) -> std::result::Result<Taken, Fail> {
+) -> std::result::Result<Taken, EventError> {
     let class = memchr::memrchr(b'.', name).map_or(name, |dot| &name[dot + 1..]);
     match class {
         b"SparkListenerTaskEnd" => tasks::end(app, tables, line)?,

@@ -1,7 +1,7 @@
 //! Events about SQL executions.
 
-use super::fail::Fail;
-use crate::eventlog::json::{Bad, Cursor};
+use super::event_error::EventError;
+use crate::eventlog::json::{Cursor, Malformed};
 use crate::eventlog::properties::text;
 use crate::eventlog::state::{App, Update, metric};
 use crate::eventlog::tables::Tables;
@@ -11,7 +11,7 @@ pub fn plan(
     app: &mut App,
     tables: &mut Tables,
     line: &mut Cursor<'_>,
-) -> std::result::Result<(), Fail> {
+) -> std::result::Result<(), EventError> {
     let mut spare = std::mem::take(&mut app.sql.spare);
     let (mut sql_id, mut root, mut start, mut description, mut details) =
         (None, None, None, None, None);
@@ -34,7 +34,7 @@ pub fn plan(
         }
         Ok(())
     })?;
-    let sql_id = sql_id.ok_or(Bad("the SQL execution has no id"))?;
+    let sql_id = sql_id.ok_or(Malformed("the SQL execution has no id"))?;
     app.saw(start);
     let Some(execution) = app.sql.get(sql_id) else {
         return Ok(());
@@ -59,7 +59,7 @@ pub fn plan(
 }
 
 /// `SparkListenerSQLAdaptiveSQLMetricUpdates`: metrics of a re-planned subquery, without their nodes.
-pub fn metrics(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn metrics(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let mut sql_id = None;
     let mut found = Vec::new();
     let symbols = &mut app.symbols;
@@ -76,7 +76,7 @@ pub fn metrics(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), 
     })?;
     let Some(execution) = app
         .sql
-        .get(sql_id.ok_or(Bad("the SQL execution has no id"))?)
+        .get(sql_id.ok_or(Malformed("the SQL execution has no id"))?)
     else {
         return Ok(());
     };
@@ -87,7 +87,7 @@ pub fn metrics(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), 
 }
 
 /// `SparkListenerDriverAccumUpdates`.
-pub fn driver_updates(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn driver_updates(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let mut sql_id = None;
     let mut updates: Vec<Update> = Vec::new();
     line.rest_of_line(|line, key| {
@@ -98,11 +98,16 @@ pub fn driver_updates(app: &mut App, line: &mut Cursor<'_>) -> std::result::Resu
                 let mut place = 0;
                 line.array(|line| {
                     let value = line.loose_integer()?;
-                    *pair.get_mut(place).ok_or(Bad("an update is not a pair"))? = value;
+                    *pair
+                        .get_mut(place)
+                        .ok_or(Malformed("an update is not a pair"))? = value;
                     place += 1;
                     Ok(())
                 })?;
-                updates.push((pair[0].ok_or(Bad("an update has no accumulator"))?, pair[1]));
+                updates.push((
+                    pair[0].ok_or(Malformed("an update has no accumulator"))?,
+                    pair[1],
+                ));
                 Ok(())
             })?,
             _ => line.skip()?,
@@ -111,7 +116,7 @@ pub fn driver_updates(app: &mut App, line: &mut Cursor<'_>) -> std::result::Resu
     })?;
     if let Some(execution) = app
         .sql
-        .get(sql_id.ok_or(Bad("the SQL execution has no id"))?)
+        .get(sql_id.ok_or(Malformed("the SQL execution has no id"))?)
     {
         execution.sums.entry(None).or_default().add(&updates, None);
     }
@@ -123,7 +128,7 @@ pub fn end(
     app: &mut App,
     tables: &mut Tables,
     line: &mut Cursor<'_>,
-) -> std::result::Result<(), Fail> {
+) -> std::result::Result<(), EventError> {
     let (mut sql_id, mut end, mut error) = (None, None, None);
     line.rest_of_line(|line, key| {
         match key {
@@ -134,7 +139,7 @@ pub fn end(
         }
         Ok(())
     })?;
-    let sql_id = sql_id.ok_or(Bad("the SQL execution has no id"))?;
+    let sql_id = sql_id.ok_or(Malformed("the SQL execution has no id"))?;
     app.saw(end);
     let Some(execution) = app.sql.get(sql_id) else {
         return Ok(());

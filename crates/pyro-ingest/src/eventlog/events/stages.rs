@@ -1,14 +1,14 @@
 //! Events about stages.
 
-use super::fail::Fail;
-use crate::eventlog::json::{Bad, Cursor};
+use super::event_error::EventError;
+use crate::eventlog::json::{Cursor, Malformed};
 use crate::eventlog::properties::{Properties, properties};
 use crate::eventlog::stage_info::{Info, brief, info};
 use crate::eventlog::state::App;
 use crate::eventlog::tables::Tables;
 
 /// `SparkListenerStageSubmitted`.
-pub fn submitted(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn submitted(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let mut raw: &[u8] = b"{}";
     let mut stage_info = Info::default();
     let mut local = Properties::default();
@@ -24,7 +24,9 @@ pub fn submitted(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<()
         }
         Ok(())
     })?;
-    let id = stage_info.stage_id.ok_or(Bad("the stage has no id"))?;
+    let id = stage_info
+        .stage_id
+        .ok_or(Malformed("the stage has no id"))?;
     app.saw(stage_info.submit);
     app.stages
         .submitted(id, stage_info.attempt as i32, raw, &local);
@@ -36,7 +38,7 @@ pub fn completed(
     app: &mut App,
     tables: &mut Tables,
     line: &mut Cursor<'_>,
-) -> std::result::Result<(), Fail> {
+) -> std::result::Result<(), EventError> {
     let mut stage_info = Info::default();
     line.rest_of_line(|line, key| {
         match key {
@@ -45,7 +47,9 @@ pub fn completed(
         }
         Ok(())
     })?;
-    let id = stage_info.stage_id.ok_or(Bad("the stage has no id"))?;
+    let id = stage_info
+        .stage_id
+        .ok_or(Malformed("the stage has no id"))?;
     app.saw(stage_info.submit);
     app.saw(stage_info.complete);
     Ok(app.stages.completed(id, &stage_info, app.index, tables)?)

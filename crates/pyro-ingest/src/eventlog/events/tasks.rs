@@ -2,8 +2,8 @@
 
 use pyro_model::Result;
 
-use super::fail::Fail;
-use crate::eventlog::json::{Bad, Cursor, Read, Text};
+use super::event_error::EventError;
+use crate::eventlog::json::{Cursor, Malformed, Read, Text};
 use crate::eventlog::state::{App, Running, Symbol, Symbols, Update};
 use crate::eventlog::tables::{Tables, millis, time_ns};
 use crate::eventlog::task_metrics::{Metrics, task_metrics};
@@ -60,7 +60,7 @@ impl Reason<'_> {
 }
 
 /// `SparkListenerTaskStart`.
-pub fn start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fail> {
+pub fn start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), EventError> {
     let mut stage = (None, 0);
     let mut info = Info::default();
     line.rest_of_line(|line, key| {
@@ -72,12 +72,14 @@ pub fn start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Fa
         }
         Ok(())
     })?;
-    let task_attempt_id = info.task_attempt_id.ok_or(Bad("the task has no id"))?;
+    let task_attempt_id = info
+        .task_attempt_id
+        .ok_or(Malformed("the task has no id"))?;
     app.saw(info.launch);
     let symbols = &mut app.symbols;
     let mut symbol = |text: Option<Text<'_>>| text.map(|text| symbols.add(text));
     let running = Running {
-        stage_id: stage.0.ok_or(Bad("the task has no stage"))?,
+        stage_id: stage.0.ok_or(Malformed("the task has no stage"))?,
         stage_attempt: stage.1 as i32,
         index: info.index,
         partition: info.partition,
@@ -97,7 +99,7 @@ pub fn end(
     app: &mut App,
     tables: &mut Tables,
     line: &mut Cursor<'_>,
-) -> std::result::Result<(), Fail> {
+) -> std::result::Result<(), EventError> {
     let mut stage = (None, 0);
     let mut reason = Reason::default();
     let mut info = Info::default();
@@ -127,8 +129,10 @@ pub fn end(
     });
     app.updates = updates;
     read?;
-    let stage_id = stage.0.ok_or(Bad("the task has no stage"))?;
-    let task_attempt_id = info.task_attempt_id.ok_or(Bad("the task has no id"))?;
+    let stage_id = stage.0.ok_or(Malformed("the task has no stage"))?;
+    let task_attempt_id = info
+        .task_attempt_id
+        .ok_or(Malformed("the task has no id"))?;
     let stage_attempt = stage.1 as i32;
     app.saw(info.launch);
     app.saw(info.finish);

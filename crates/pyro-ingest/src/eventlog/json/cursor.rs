@@ -1,6 +1,6 @@
 //! A place in a line, and what can be read there.
 
-use super::bad::{Bad, Read};
+use super::malformed::{Malformed, Read};
 use super::padding::PAD;
 use super::scan;
 use super::text::Text;
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub fn open(&mut self) -> Read<()> {
         if !self.eat(b'{') {
-            return Err(Bad("an object was expected"));
+            return Err(Malformed("an object was expected"));
         }
         self.white();
         Ok(())
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
         } else if self.eat(b'}') {
             Ok(())
         } else {
-            Err(Bad("',' or '}' was expected"))
+            Err(Malformed("',' or '}' was expected"))
         }
     }
 
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
         if self.finished() {
             Ok(())
         } else {
-            Err(Bad("more text behind the event"))
+            Err(Malformed("more text behind the event"))
         }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Cursor<'a> {
         loop {
             let key = self.string()?;
             if !self.eat(b':') {
-                return Err(Bad("':' was expected"));
+                return Err(Malformed("':' was expected"));
             }
             self.white();
             field(self, key.raw)?;
@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
             return if self.eat(b'}') {
                 Ok(())
             } else {
-                Err(Bad("',' or '}' was expected"))
+                Err(Malformed("',' or '}' was expected"))
             };
         }
     }
@@ -152,7 +152,7 @@ impl<'a> Cursor<'a> {
             return Ok(());
         }
         if !self.eat(b'[') {
-            return Err(Bad("an array was expected"));
+            return Err(Malformed("an array was expected"));
         }
         if self.eat(b']') {
             return Ok(());
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
             return if self.eat(b']') {
                 Ok(())
             } else {
-                Err(Bad("',' or ']' was expected"))
+                Err(Malformed("',' or ']' was expected"))
             };
         }
     }
@@ -188,11 +188,11 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub fn string(&mut self) -> Read<Text<'a>> {
         if !self.eat(b'"') {
-            return Err(Bad("a string was expected"));
+            return Err(Malformed("a string was expected"));
         }
         let start = self.at;
-        let (close, escaped) =
-            scan::string_end(self.buf, start, self.end).ok_or(Bad("a string does not end"))?;
+        let (close, escaped) = scan::string_end(self.buf, start, self.end)
+            .ok_or(Malformed("a string does not end"))?;
         self.at = close + 1;
         Ok(Text {
             raw: &self.buf[start..close],
@@ -233,7 +233,7 @@ impl<'a> Cursor<'a> {
         } else if self.literal(b"false") {
             Ok(false)
         } else {
-            Err(Bad("true or false was expected"))
+            Err(Malformed("true or false was expected"))
         }
     }
 
@@ -245,7 +245,7 @@ impl<'a> Cursor<'a> {
             b'"' => self.string().map(|_| ()),
             b'{' | b'[' => {
                 self.at = scan::container_end(self.buf, self.at, self.end)
-                    .ok_or(Bad("brackets do not balance"))?;
+                    .ok_or(Malformed("brackets do not balance"))?;
                 Ok(())
             }
             _ => self.skip_scalar(),
@@ -271,7 +271,7 @@ impl<'a> Cursor<'a> {
         if known {
             Ok(())
         } else {
-            Err(Bad("a value was expected"))
+            Err(Malformed("a value was expected"))
         }
     }
 }

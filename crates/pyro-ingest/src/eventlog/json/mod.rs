@@ -6,15 +6,15 @@
 //! a skipped container, and `{` closed by `]` there are not looked for: that would cost a
 //! multiple and no table is filled from such bytes.
 
-mod bad;
 mod cursor;
+mod malformed;
 mod numbers;
 mod padding;
 mod scan;
 mod text;
 
-pub use bad::{Bad, Read};
 pub use cursor::Cursor;
+pub use malformed::{Malformed, Read};
 pub use numbers::parse_integer;
 pub use padding::{PAD, padded};
 pub use text::Text;

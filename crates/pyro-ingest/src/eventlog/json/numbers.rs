@@ -1,7 +1,7 @@
 //! Reading integers.
 
-use super::bad::{Bad, Read};
 use super::cursor::Cursor;
+use super::malformed::{Malformed, Read};
 
 impl Cursor<'_> {
     /// Reads the unsigned integers behind the given keys, in their order, where these stand here.
@@ -81,7 +81,7 @@ impl Cursor<'_> {
     fn odd_integer(&mut self) -> Read<i64> {
         let start = self.at;
         self.skip_scalar()?;
-        parse_integer(&self.buf[start..self.at]).ok_or(Bad("an integer was expected"))
+        parse_integer(&self.buf[start..self.at]).ok_or(Malformed("an integer was expected"))
     }
 
     /// Reads an integer or null.

@@ -49,7 +49,7 @@ fn read(cursor: &mut Cursor<'_>) -> Read<Value> {
         b'"' => Value::from(cursor.string()?.decode()),
         b't' | b'f' => Value::from(cursor.boolean()?),
         b'n' if cursor.null() => Value::Null,
-        _ => serde_json::from_slice(cursor.raw()?).map_err(|_| Bad("not a number"))?,
+        _ => serde_json::from_slice(cursor.raw()?).map_err(|_| Malformed("not a number"))?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! One version of a physical plan, as `SparkPlanInfo` gives it.
 
 use super::symbols::{Symbol, Symbols};
-use crate::eventlog::json::{Bad, Cursor, Read, Text};
+use crate::eventlog::json::{Cursor, Malformed, Read, Text};
 
 /// Plans deeper than this are refused: reading one nests as deep.
 const DEEPEST: usize = 1000;
@@ -97,7 +97,7 @@ impl Plan {
     ) -> Read<()> {
         let depth = parent.map_or(0, |parent| self.nodes[parent as usize].depth + 1);
         if depth as usize > DEEPEST {
-            return Err(Bad("the plan is too deep"));
+            return Err(Malformed("the plan is too deep"));
         }
         let index = self.nodes.len();
         self.nodes.push(Node {
@@ -184,8 +184,8 @@ pub fn metric(line: &mut Cursor<'_>, symbols: &mut Symbols, node: Option<u32>) -
         }
         Ok(())
     })?;
-    let accumulator_id = accumulator_id.ok_or(Bad("a metric has no accumulator"))?;
-    let name = symbols.add(name.ok_or(Bad("a metric has no name"))?);
+    let accumulator_id = accumulator_id.ok_or(Malformed("a metric has no accumulator"))?;
+    let name = symbols.add(name.ok_or(Malformed("a metric has no name"))?);
     Ok(Metric {
         accumulator_id,
         node,

@@ -232,7 +232,7 @@ impl<'a> Importer<'_, 'a> {
         let location = profile
             .locations
             .get(&id)
-            .ok_or_else(|| Problem::Input(format!("location {id} is asked for and not there")))?;
+            .ok_or_else(|| Problem::Input(format!("location {id} is missing")))?;
         let mapped = profile.mappings.get(&location.mapping).copied();
         let mapped = base_name(profile.text(mapped.unwrap_or(0))?);
         if location.lines.is_empty() {

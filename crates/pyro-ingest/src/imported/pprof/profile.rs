@@ -81,7 +81,12 @@ impl<'a> Profile<'a> {
         let found = usize::try_from(index)
             .ok()
             .and_then(|at| self.strings.get(at));
-        let none = || format!("string {index} of {} is asked for", self.strings.len());
+        let none = || {
+            format!(
+                "string {index} is missing: there are {}",
+                self.strings.len()
+            )
+        };
         found.copied().ok_or_else(none)
     }
 }

@@ -70,7 +70,7 @@ final class DriverComponent implements DriverPlugin {
   public void shutdown() {
     try {
       if (jvm != null) {
-        jvm.recorder().farewell();
+        jvm.recorder().finish();
       }
     } catch (Throwable e) {
       note("driver_shutdown", e);

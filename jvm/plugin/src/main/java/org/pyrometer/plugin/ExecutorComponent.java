@@ -67,7 +67,7 @@ final class ExecutorComponent implements ExecutorPlugin {
       if (jvm != null && !local) {
         // The executor may be killed at once: nothing may wait for the JVM's own end.
         jvm.profiler().stop();
-        jvm.recorder().farewell();
+        jvm.recorder().finish();
       }
     } catch (Throwable e) {
       note("executor_shutdown", e);

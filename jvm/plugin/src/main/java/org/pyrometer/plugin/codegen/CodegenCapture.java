@@ -63,13 +63,13 @@ public final class CodegenCapture implements Watched {
 
   /** Writes what was compiled since the last look. */
   @Override
-  public void look() {
+  public void poll() {
     look(false);
   }
 
   /** The last look of an application, and the sums so far, if there is anything new to say. */
   @Override
-  public void bye() {
+  public void finish() {
     look(true);
     long state = counted + written + droppedCount() + errors.size();
     if (state == farewellState) {

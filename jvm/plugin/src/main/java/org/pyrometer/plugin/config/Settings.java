@@ -80,7 +80,7 @@ public final class Settings {
   }
 
   /** Keys below a prefix such as {@code conf.}, without it, in order. */
-  public Map<String, String> below(String prefix) {
+  public Map<String, String> withPrefix(String prefix) {
     Map<String, String> found = new TreeMap<>();
     for (Map.Entry<String, String> entry : values.entrySet()) {
       if (entry.getKey().startsWith(prefix)) {

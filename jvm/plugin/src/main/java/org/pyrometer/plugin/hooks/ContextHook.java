@@ -60,9 +60,9 @@ public final class ContextHook {
       return;
     }
     if (sql < 0) {
-      jvm.contexts().mine().idle();
+      jvm.contexts().current().idle();
     } else {
-      jvm.contexts().mine().driver(System.nanoTime(), sql, iteration);
+      jvm.contexts().current().driver(System.nanoTime(), sql, iteration);
     }
   }
 }

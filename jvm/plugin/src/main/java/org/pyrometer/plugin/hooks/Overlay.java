@@ -68,15 +68,15 @@ public final class Overlay {
     conf = target;
     records = sink;
     boolean usersLog = "true".equalsIgnoreCase(conf.get(LOG_ENABLED));
-    settings.below("force.").forEach(this::force);
-    for (Map.Entry<String, String> rule : settings.below("conf.").entrySet()) {
+    settings.withPrefix("force.").forEach(this::force);
+    for (Map.Entry<String, String> rule : settings.withPrefix("conf.").entrySet()) {
       if (rule.getKey().startsWith(LOG)) {
         eventLog(rule.getKey(), rule.getValue(), usersLog);
       } else {
         setIfAbsent(rule.getKey(), rule.getValue());
       }
     }
-    settings.below("append.").forEach((key, value) -> append(key, value, "asked for by the run"));
+    settings.withPrefix("append.").forEach((key, value) -> append(key, value, "asked for by the run"));
     if (settings.isOn("plugin", true)) {
       append("spark.plugins", PLUGIN, "task spans and process facts");
       shipJar();

@@ -49,7 +49,7 @@ public final class Jvm {
 
   private void farewell() {
     contexts.remove();
-    recorder.farewell();
+    recorder.finish();
   }
 
   /**

@@ -26,7 +26,7 @@ public final class Recorder {
   public static final String THREAD_NAME = "pyrometer-writer";
 
   private static final int BATCH = 1024;
-  private static final long FAREWELL_MS = 2_000;
+  private static final long FINISH_TIMEOUT_MS = 2_000;
   private static final long RETRY_NS = 1_000_000_000L;
 
   private final LineFile file;
@@ -42,9 +42,9 @@ public final class Recorder {
   private final LongAdder hookNs = new LongAdder();
   private final Map<String, LongAdder> dropped = new ConcurrentHashMap<>();
   private final Map<String, LongAdder> errors = new ConcurrentHashMap<>();
-  private final AtomicReference<CountDownLatch> farewell = new AtomicReference<>();
+  private final AtomicReference<CountDownLatch> finishing = new AtomicReference<>();
   private volatile boolean dead;
-  private volatile boolean resting;
+  private volatile boolean paused;
 
   // Only the writer's thread touches what follows.
   private final StringBuilder text = new StringBuilder(1 << 16);
@@ -52,7 +52,7 @@ public final class Recorder {
   private final List<Event> batch = new ArrayList<>(BATCH);
   private long written;
   private long reportedDrops;
-  private long farewellWritten = -1;
+  private long finishWritten = -1;
   private Watched watched;
 
   /**
@@ -101,7 +101,7 @@ public final class Recorder {
   }
 
   /** Adds time that a task's thread spent in our hooks, ns. */
-  public void spent(long nanos) {
+  public void addHookTime(long nanos) {
     hookNs.add(nanos);
   }
 
@@ -121,16 +121,16 @@ public final class Recorder {
   }
 
   /**
-   * Writes what is queued and a {@code bye}, waiting at most two seconds, and rests: no more series
+   * Writes what is queued and a {@code bye}, waiting at most two seconds, and pauses: no more series
    * until {@link #resume}.
    */
-  public void farewell() {
+  public void finish() {
     // A shutdown hook and Spark's own stop may come at once: they wait for the same.
     CountDownLatch done =
-        farewell.updateAndGet(pending -> pending == null ? new CountDownLatch(1) : pending);
+        finishing.updateAndGet(pending -> pending == null ? new CountDownLatch(1) : pending);
     LockSupport.unpark(thread);
     try {
-      if (!dead && !done.await(FAREWELL_MS, TimeUnit.MILLISECONDS)) {
+      if (!dead && !done.await(FINISH_TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
         error("farewell", "the file did not take the last records within two seconds");
       }
     } catch (InterruptedException e) {
@@ -138,9 +138,9 @@ public final class Recorder {
     }
   }
 
-  /** Goes on after a {@link #farewell}, for the next application in the same JVM. */
+  /** Goes on after a {@link #finish}, for the next application in the same JVM. */
   public void resume() {
-    resting = false;
+    paused = false;
     LockSupport.unpark(thread);
   }
 
@@ -170,12 +170,12 @@ public final class Recorder {
     long nextCodegen = now;
     try {
       while (true) {
-        // Before the queue is drained: what was offered ahead of a farewell is written ahead of it.
-        CountDownLatch leaving = farewell.getAndSet(null);
+        // Before the queue is drained: what was offered ahead of the finish is written ahead of it.
+        CountDownLatch leaving = finishing.getAndSet(null);
         try {
           drain();
           now = System.nanoTime();
-          if (!resting) {
+          if (!paused) {
             if (seriesNs > 0 && now >= nextSeries) {
               nextSeries = Math.max(nextSeries + seriesNs, now + tickNs / 2);
               series.format(json, ownCpuNs());
@@ -187,7 +187,7 @@ public final class Recorder {
             }
             if (watched != null && now >= nextCodegen) {
               nextCodegen = Math.max(nextCodegen + codegenNs, now + tickNs / 2);
-              watched.look();
+              watched.poll();
             }
           }
           if (now >= nextDrops) {
@@ -198,10 +198,10 @@ public final class Recorder {
             if (watched != null) {
               // What is ready first: the JVM may not wait for the rest.
               flush();
-              watched.bye();
+              watched.finish();
             }
             bye();
-            resting = true;
+            paused = true;
           }
           flush();
           if (leaving != null) {
@@ -210,7 +210,7 @@ public final class Recorder {
         } catch (Exception | VirtualMachineError e) {
           failed(e);
           // It is tried again, unless another waits by now.
-          if (leaving != null && !farewell.compareAndSet(null, leaving)) {
+          if (leaving != null && !finishing.compareAndSet(null, leaving)) {
             leaving.countDown();
           }
         }
@@ -235,8 +235,8 @@ public final class Recorder {
   /** Waits for the next tick. A wake-up costs about as much as what is done in it. */
   private void pause() {
     // Late records of an application that has ended are looked for once a second.
-    if (farewell.get() == null) {
-      LockSupport.parkNanos(this, resting && queue.isEmpty() ? RETRY_NS : tickNs);
+    if (finishing.get() == null) {
+      LockSupport.parkNanos(this, paused && queue.isEmpty() ? RETRY_NS : tickNs);
     }
   }
 
@@ -286,7 +286,7 @@ public final class Recorder {
   }
 
   private void bye() {
-    if (resting && written == farewellWritten) {
+    if (paused && written == finishWritten) {
       return;
     }
     for (Map.Entry<String, LongAdder> entry : errors.entrySet()) {
@@ -302,7 +302,7 @@ public final class Recorder {
         .put("dropped", droppedCount())
         .put("own_cpu_ns", ownCpuNs())
         .close();
-    farewellWritten = written;
+    finishWritten = written;
   }
 
   /** CPU of our thread and time in our hooks on the tasks' threads, ns. */

@@ -37,7 +37,7 @@ public final class Contexts {
   private static final int MAX_SLOTS = 4096;
 
   private final Recorder recorder;
-  private final ThreadLocal<ContextSlot> mine = ThreadLocal.withInitial(this::claim);
+  private final ThreadLocal<ContextSlot> current = ThreadLocal.withInitial(this::claim);
   private final List<WeakReference<Thread>> owners = new ArrayList<>();
   private final ByteBuffer memory;
   private final Path link;
@@ -85,8 +85,8 @@ public final class Contexts {
   }
 
   /** The calling thread's slot; one that keeps nothing where there is none left. */
-  public ContextSlot mine() {
-    return off ? ContextSlot.NONE : mine.get();
+  public ContextSlot current() {
+    return off ? ContextSlot.NONE : current.get();
   }
 
   /** Writes no more, and says why. */

@@ -65,7 +65,7 @@ public final class TaskTracker {
     } catch (Throwable e) {
       recorder.error("task_start", e);
     }
-    recorder.spent(cpuAfter - cpuBefore);
+    recorder.addHookTime(cpuAfter - cpuBefore);
   }
 
   /** The task on the calling thread has ended. */
@@ -92,7 +92,7 @@ public final class TaskTracker {
     } catch (Throwable e) {
       recorder.error("task_end", e);
     }
-    recorder.spent(cpuNs() - cpuBefore);
+    recorder.addHookTime(cpuNs() - cpuBefore);
   }
 
   /** CPU time of the calling thread, ns, or -1. */
@@ -103,7 +103,7 @@ public final class TaskTracker {
   @SuppressWarnings("deprecation") // threadId() came with Java 19
   private Slot slot() {
     profiler.watchThread();
-    return new Slot(Host.threadId(), Thread.currentThread().getId(), contexts.mine());
+    return new Slot(Host.threadId(), Thread.currentThread().getId(), contexts.current());
   }
 
   /** What is known of a thread, and of the task that it runs. */

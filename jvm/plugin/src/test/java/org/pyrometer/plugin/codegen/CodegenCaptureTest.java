@@ -63,7 +63,7 @@ class CodegenCaptureTest {
   }
 
   private String bye(CodegenCapture capture) {
-    capture.bye();
+    capture.finish();
     List<String> all = lines("bye");
     return all.isEmpty() ? "" : all.get(all.size() - 1);
   }
@@ -72,7 +72,7 @@ class CodegenCaptureTest {
   void aSourceIsWrittenWithItsCommentsAndSizes() {
     CodegenCapture capture = capture(NO_LIMIT);
     compile("/* c_1 */ int x;");
-    capture.look();
+    capture.poll();
     String source = lines("source").get(0);
     assertTrue(source.startsWith("{\"k\":\"source\",\"n\":0,\"mono_ns\":"), source);
     assertTrue(
@@ -90,7 +90,7 @@ class CodegenCaptureTest {
         new Tuple2<>("loader", new CodeAndComment("a", Map.of())), "class");
     FakeGenerator.OfInstance.ENTRIES.put(new CodeAndComment("b", Map.of()), "class");
     compilations = 2;
-    capture.look();
+    capture.poll();
     assertEquals(2, lines("source").size());
     assertTrue(
         lines("source")
@@ -105,8 +105,8 @@ class CodegenCaptureTest {
     entries.remove(compile("a"));
     compile("a");
     compile("b");
-    capture.look();
-    capture.look();
+    capture.poll();
+    capture.poll();
     compile("b");
     assertTrue(bye(capture).contains("\"written\":2,"));
     assertEquals(2, lines("source").size());
@@ -121,8 +121,8 @@ class CodegenCaptureTest {
             () -> {
               throw new AssertionError("this would load the class");
             });
-    capture.look();
-    capture.bye();
+    capture.poll();
+    capture.finish();
     assertEquals(0, file.size());
   }
 
@@ -130,9 +130,9 @@ class CodegenCaptureTest {
   void whatIsBeyondTheLimitIsDroppedAndCounted() {
     CodegenCapture capture = capture(500);
     compile("x".repeat(300));
-    capture.look();
+    capture.poll();
     compile("y".repeat(300));
-    capture.look();
+    capture.poll();
     compile("y".repeat(300));
     compile("small");
     assertTrue(bye(capture).contains("\"written\":2,\"dropped\":1,"), bye(capture));
@@ -145,12 +145,12 @@ class CodegenCaptureTest {
     compile("a");
     entries.remove(compile("b"));
     entries.remove(compile("c"));
-    capture.look();
+    capture.poll();
     assertEquals(List.of(), lines("drop"), "a compilation is counted before its entry exists");
-    capture.look();
+    capture.poll();
     assertEquals(List.of("{\"k\":\"drop\",\"kind\":\"evicted\",\"count\":2}"), lines("drop"));
     compile("d");
-    capture.look();
+    capture.poll();
     assertTrue(bye(capture).contains("\"written\":2,\"dropped\":2,"), bye(capture));
   }
 
@@ -158,10 +158,10 @@ class CodegenCaptureTest {
   void anEntryThatComesAMomentLateIsNoLoss() {
     CodegenCapture capture = capture(NO_LIMIT);
     compilations = 1;
-    capture.look();
+    capture.poll();
     compilations = 0;
     compile("a");
-    capture.look();
+    capture.poll();
     assertTrue(bye(capture).contains("\"written\":1,\"dropped\":0,"));
   }
 
@@ -169,8 +169,8 @@ class CodegenCaptureTest {
   void aSparkThatIsNotKnownIsSaidOnce() {
     CodegenCapture capture = capture(file::write, NO_LIMIT, () -> String.class);
     compilations = 3;
-    capture.look();
-    capture.look();
+    capture.poll();
+    capture.poll();
     String error = "\"message\":\"java.lang.NoSuchFieldException: java.lang.String has no field";
     assertEquals(1, lines("error").size());
     assertTrue(lines("error").get(0).contains(error), lines("error").get(0));
@@ -202,12 +202,12 @@ class CodegenCaptureTest {
             NO_LIMIT,
             () -> FakeGenerator.OfClass.class);
     compile("a");
-    capture.look();
+    capture.poll();
     full.set(false);
     Thread.sleep(1_050);
     // The lost text is compiled again, as after an eviction.
     compile("a");
-    capture.look();
+    capture.poll();
     // The half line does not swallow the one after it.
     assertTrue(file.toString(UTF_8).startsWith("{\"k\n{\"k\":\"source\",\"n\":0,"));
     assertTrue(bye(capture).contains("\"written\":1,\"dropped\":1,"), bye(capture));
@@ -219,11 +219,11 @@ class CodegenCaptureTest {
     Path path = folder.resolve("codegen").resolve("codegen-x.ndjson");
     CodegenCapture capture =
         capture(Sink.laterFile(path), NO_LIMIT, () -> FakeGenerator.OfClass.class);
-    capture.look();
-    capture.bye();
+    capture.poll();
+    capture.finish();
     assertFalse(Files.exists(path.getParent()));
     compile("a");
-    capture.look();
+    capture.poll();
     assertEquals(1, Files.readAllLines(path).size(), "it is on disk before any farewell");
   }
 
@@ -238,14 +238,14 @@ class CodegenCaptureTest {
     recorder.watch(capture);
     recorder.start();
     compile("a");
-    recorder.farewell();
+    recorder.finish();
     assertEquals(1, lines("source").size());
     assertEquals(1, lines("bye").size());
-    recorder.farewell();
+    recorder.finish();
     assertEquals(1, lines("bye").size(), "nothing happened since");
     recorder.resume();
     compile("b");
-    recorder.farewell();
+    recorder.finish();
     assertTrue(lines("bye").get(1).contains("\"written\":2,"));
     long own = number(lines("bye").get(1), "own_cpu_ns");
     long all = number(records.toString(UTF_8), "own_cpu_ns");

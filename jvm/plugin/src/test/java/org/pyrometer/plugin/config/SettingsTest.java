@@ -22,10 +22,10 @@ class SettingsTest {
             + "append.spark.executor.extraJavaOptions=-Xlog:gc:file=/x -Da=b\n");
     Settings settings = Settings.load(file);
     assertEquals(Path.of("/tmp/a b,c=d/é"), settings.rawDir());
-    assertEquals(Map.of("spark.x", "C:\\y\nz"), settings.below("conf."));
+    assertEquals(Map.of("spark.x", "C:\\y\nz"), settings.withPrefix("conf."));
     assertEquals(
         Map.of("spark.executor.extraJavaOptions", "-Xlog:gc:file=/x -Da=b"),
-        settings.below("append."));
+        settings.withPrefix("append."));
     assertEquals(Map.of("raw.dir", "/tmp/a b,c=d/é"), settings.forExecutors());
   }
 

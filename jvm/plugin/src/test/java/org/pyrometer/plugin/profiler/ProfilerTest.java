@@ -34,7 +34,7 @@ class ProfilerTest {
     }
     assertTrue(sink != 0);
     profiler.stop();
-    recorder.farewell();
+    recorder.finish();
     return written
         .toString(UTF_8)
         .lines()

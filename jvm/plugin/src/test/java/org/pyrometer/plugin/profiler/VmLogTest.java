@@ -26,7 +26,7 @@ class VmLogTest {
     recorder.start();
     VmLog.startAll(settings, raw, recorder);
     System.gc();
-    recorder.farewell();
+    recorder.finish();
     assertEquals(-1, written.toString(UTF_8).indexOf("_log"), written.toString(UTF_8));
     String log = Files.readString(raw.resolve("gc-" + ProcessHandle.current().pid() + ".log"));
     assertTrue(log.contains("Pause Full (System.gc())"), log);

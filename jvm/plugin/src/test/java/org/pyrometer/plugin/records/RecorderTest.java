@@ -77,16 +77,16 @@ class RecorderTest {
     for (int i = 0; i < 50; i++) {
       assertTrue(recorder.offer(event(i)));
     }
-    recorder.farewell();
+    recorder.finish();
     assertEquals(50, lines("task").size());
     assertEquals("{\"k\":\"task\",\"n\":49}", lines("task").get(49));
     assertEquals(1, lines("bye").size());
     assertTrue(lines("bye").get(0).contains("\"written\":50,\"dropped\":0"), lines("bye").get(0));
-    recorder.farewell();
+    recorder.finish();
     assertEquals(1, lines("bye").size(), "nothing happened since");
     recorder.resume();
     recorder.offer(event(50));
-    recorder.farewell();
+    recorder.finish();
     assertEquals(2, lines("bye").size());
   }
 
@@ -105,7 +105,7 @@ class RecorderTest {
     busy.await();
     // The writer is past its look at the queue: this record and the farewell come while it writes.
     recorder.offer(event(1));
-    Thread leaving = new Thread(recorder::farewell);
+    Thread leaving = new Thread(recorder::finish);
     leaving.start();
     until(() -> leaving.getState() == Thread.State.TIMED_WAITING);
     go.countDown();
@@ -129,7 +129,7 @@ class RecorderTest {
             });
     Runnable offersItAfterTheFarewell =
         () -> {
-          Thread leaving = new Thread(recorder::farewell);
+          Thread leaving = new Thread(recorder::finish);
           leaving.start();
           until(() -> leaving.getState() == Thread.State.TIMED_WAITING);
           recorder.offer(broken);
@@ -153,7 +153,7 @@ class RecorderTest {
     Recorder recorder = new Recorder(written::write, Settings.of(Map.of("mx.interval.ms", "20")));
     recorder.start();
     until(() -> lines("mx").size() > 2);
-    recorder.farewell();
+    recorder.finish();
     int before = lines("mx").size();
     String mx = lines("mx").get(0);
     assertTrue(mx.contains("\"heap_used_bytes\":"), mx);
@@ -186,7 +186,7 @@ class RecorderTest {
           recorder.offer(event(2));
           return !lines("task").isEmpty();
         });
-    recorder.farewell();
+    recorder.finish();
     assertTrue(lines("drop").stream().anyMatch(line -> line.contains("\"kind\":\"write\"")));
     assertTrue(lines("bye").size() == 1);
     // The half line does not swallow the one after it.
@@ -215,7 +215,7 @@ class RecorderTest {
           }
         });
     assertEquals(10_000 - 64, recorder.droppedCount());
-    assertTimeoutPreemptively(Duration.ofSeconds(10), recorder::farewell);
+    assertTimeoutPreemptively(Duration.ofSeconds(10), recorder::finish);
     stuck.countDown();
   }
 
@@ -231,7 +231,7 @@ class RecorderTest {
     recorder.thread().join(10_000);
     assertFalse(recorder.thread().isAlive());
     assertFalse(recorder.offer(event(1)));
-    assertTimeoutPreemptively(Duration.ofSeconds(10), recorder::farewell);
+    assertTimeoutPreemptively(Duration.ofSeconds(10), recorder::finish);
     assertEquals(1, recorder.droppedCount());
   }
 
@@ -241,7 +241,7 @@ class RecorderTest {
     for (int i = 0; i < 3; i++) {
       recorder.error("place", new IOException("no"));
     }
-    recorder.farewell();
+    recorder.finish();
     assertEquals(2, lines("error").size());
     assertTrue(lines("error").get(0).contains("\"where\":\"place\",\"message\":\"java.io"));
     assertTrue(lines("error").get(1).contains("\"count\":3"));

@@ -55,7 +55,7 @@ public class ContextSlotBenchmark {
   public void task() {
     if (slot == null) {
       // Of the thread that measures.
-      slot = contexts.mine();
+      slot = contexts.current();
     }
     slot.task(task, 3, 0, 17, ++task, 0, ContextSlot.number("1234"), ContextSlot.number("12"));
   }
@@ -64,7 +64,7 @@ public class ContextSlotBenchmark {
   @Benchmark
   public void idle() {
     if (slot == null) {
-      slot = contexts.mine();
+      slot = contexts.current();
     }
     slot.idle();
   }

@@ -69,7 +69,7 @@ class ContextsTest {
   }
 
   private String errors() {
-    recorder.farewell();
+    recorder.finish();
     return written.toString(UTF_8);
   }
 
@@ -124,7 +124,7 @@ class ContextsTest {
 
   @Test
   void aDriversThreadHasItsExecution() throws IOException {
-    contexts(8).mine().driver(77, 6, ContextSlot.UNKNOWN);
+    contexts(8).current().driver(77, 6, ContextSlot.UNKNOWN);
     ByteBuffer slot = record(1);
     assertEquals(2, slot.getInt(20));
     assertEquals(77, slot.getLong(24));
@@ -136,11 +136,11 @@ class ContextsTest {
 
   @Test
   void theSlotOfADeadThreadIsAnothers() throws Exception {
-    contexts(8).mine();
-    long first = inAnotherThread(() -> contexts.mine().task(1, 1, 0, 0, 10, 0, -1, -1));
+    contexts(8).current();
+    long first = inAnotherThread(() -> contexts.current().task(1, 1, 0, 0, 10, 0, -1, -1));
     assertEquals(first, record(2).getInt(16));
     long sequence = record(2).getLong(8);
-    long second = inAnotherThread(() -> contexts.mine().task(2, 1, 0, 0, 11, 0, -1, -1));
+    long second = inAnotherThread(() -> contexts.current().task(2, 1, 0, 0, 11, 0, -1, -1));
     assertNotEquals(first, second);
     ByteBuffer slot = record(2);
     assertEquals(second, slot.getInt(16));
@@ -151,9 +151,9 @@ class ContextsTest {
 
   @Test
   void threadsWithoutASlotAreCounted() throws Exception {
-    contexts(1).mine().task(1, 1, 0, 0, 10, 0, -1, -1);
-    inAnotherThread(() -> contexts.mine().task(2, 1, 0, 0, 11, 0, -1, -1));
-    inAnotherThread(() -> contexts.mine().idle());
+    contexts(1).current().task(1, 1, 0, 0, 10, 0, -1, -1);
+    inAnotherThread(() -> contexts.current().task(2, 1, 0, 0, 11, 0, -1, -1));
+    inAnotherThread(() -> contexts.current().idle());
     assertEquals(2, record(0).getLong(40));
     assertEquals(10, record(1).getLong(32));
     String said = errors();
@@ -169,7 +169,7 @@ class ContextsTest {
     contexts.remove();
     assertFalse(Files.exists(target));
     assertFalse(Files.isSymbolicLink(file()));
-    contexts.mine().task(1, 1, 0, 0, 10, 0, -1, -1);
+    contexts.current().task(1, 1, 0, 0, 10, 0, -1, -1);
     assertFalse(contexts.isOff());
   }
 
@@ -185,9 +185,9 @@ class ContextsTest {
     Path missing = folder.resolve("missing");
     Contexts none = new Contexts(Settings.of(Map.of("context", "on")), missing, recorder);
     assertTrue(none.isOff());
-    assertSame(ContextSlot.NONE, none.mine());
-    none.mine().task(1, 1, 0, 0, 10, 0, -1, -1);
-    none.mine().idle();
+    assertSame(ContextSlot.NONE, none.current());
+    none.current().task(1, 1, 0, 0, 10, 0, -1, -1);
+    none.current().idle();
     assertTrue(errors().contains("\"where\":\"context\""));
     try (var files = Files.list(Path.of("/dev/shm"))) {
       assertEquals(0, files.filter(path -> path.toString().endsWith("context-" + PID)).count());
@@ -196,9 +196,9 @@ class ContextsTest {
 
   @Test
   void afterAFailureNothingIsWritten() throws IOException {
-    contexts(4).mine().task(1, 1, 0, 0, 10, 0, -1, -1);
+    contexts(4).current().task(1, 1, 0, 0, 10, 0, -1, -1);
     contexts.fail(new IllegalStateException("for a test"));
-    contexts.mine().task(1, 1, 0, 0, 11, 0, -1, -1);
+    contexts.current().task(1, 1, 0, 0, 11, 0, -1, -1);
     assertEquals(10, record(1).getLong(32));
     assertTrue(errors().contains("for a test"));
   }

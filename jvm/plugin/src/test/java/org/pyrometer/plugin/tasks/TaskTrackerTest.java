@@ -38,7 +38,7 @@ class TaskTrackerTest {
   }
 
   private List<String> lines() {
-    recorder.farewell();
+    recorder.finish();
     return written
         .toString(UTF_8)
         .lines()

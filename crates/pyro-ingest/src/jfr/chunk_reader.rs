@@ -4,9 +4,9 @@ use pyro_model::Result;
 use pyro_stacks::java_class_name;
 
 use super::chunk::{CHECKPOINT, Chunk, Event as RawEvent, METADATA};
+use super::chunk_cache::ChunkCache;
 use super::events::{Kind, Reader, Record, Slot, readers};
 use super::keys::KeyMap;
-use super::known::Known;
 use super::metadata::Metadata;
 use super::output::Output;
 use super::pools::{Named, Pools};
@@ -49,7 +49,7 @@ pub fn read_chunk(
     recording.learn(chunk, &readers, &pools, &metadata);
     if !recording.settings_only {
         output.lookup.begin_chunk(&pools);
-        let ignored = Reading::new(recording, chunk, &pools, output).rows(&readers, output)?;
+        let ignored = ChunkReader::new(recording, chunk, &pools, output).rows(&readers, output)?;
         recording.unfreed.next_chunk();
         for (class, count) in ignored {
             let name = metadata
@@ -62,16 +62,16 @@ pub fn read_chunk(
 }
 
 /// One chunk being read.
-struct Reading<'r, 'a, 'c> {
+struct ChunkReader<'r, 'a, 'c> {
     recording: &'r mut Recording<'a>,
     host: Label,
     chunk: &'c Chunk,
     pools: &'c Pools<'c>,
-    known: Known<'a, 'c>,
+    cache: ChunkCache<'a, 'c>,
     ignored: KeyMap<u64, u64>,
 }
 
-impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
+impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
     /// Begins a chunk.
     fn new(
         recording: &'r mut Recording<'a>,
@@ -84,7 +84,7 @@ impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
             recording,
             chunk,
             pools,
-            known: Known::new(pools),
+            cache: ChunkCache::new(pools),
             ignored: KeyMap::default(),
         }
     }
@@ -190,7 +190,7 @@ impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
             self.chunk.wall_ns(start)
         };
         let asleep = if event == Event::Wall {
-            self.known.asleep(record.number(Slot::State))
+            self.cache.asleep(record.number(Slot::State))
         } else {
             None
         };
@@ -201,9 +201,9 @@ impl<'r, 'a, 'c> Reading<'r, 'a, 'c> {
         // The profiler derives the state from the instruction: a thread that was just woken looks running.
         let blocked = stack.is_some_and(|(_, verdict)| verdict.blocked);
         let asleep = asleep.map(|asleep| asleep || blocked);
-        let class = self.known.class(record.number(Slot::Class), output);
+        let class = self.cache.class(record.number(Slot::Class), output);
         let key = record.number(Slot::Thread);
-        let (thread, spans) = self.known.thread(key, self.recording, output);
+        let (thread, spans) = self.cache.thread(key, self.recording, output);
         let origin = Origin {
             host: self.host,
             pid,

@@ -1,8 +1,8 @@
 //! Counting lines that cannot be read.
 
-/// First place and number of a kind of trouble.
+/// First place and number of lines that cannot be read.
 #[derive(Default)]
-pub struct Trouble {
+pub struct Unreadable {
     /// How often.
     pub count: u64,
     /// First line, from 1.
@@ -11,7 +11,7 @@ pub struct Trouble {
     pub byte: u64,
 }
 
-impl Trouble {
+impl Unreadable {
     /// Counts one more.
     pub fn note(&mut self, line: u64, byte: u64) {
         if self.count == 0 {

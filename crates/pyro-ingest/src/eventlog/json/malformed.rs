@@ -2,7 +2,7 @@
 
 /// Why a line cannot be read. Where is [`Cursor::position`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bad(pub &'static str);
+pub struct Malformed(pub &'static str);
 
 /// Result of reading JSON.
-pub type Read<T> = Result<T, Bad>;
+pub type Read<T> = Result<T, Malformed>;

@@ -11,14 +11,14 @@ use super::samples::ThreadFacts;
 use crate::sample_rows::Label;
 
 /// Threads with the tasks that they ran, classes, and which states are sleep.
-pub struct Known<'a, 'c> {
+pub struct ChunkCache<'a, 'c> {
     pools: &'c Pools<'c>,
     threads: KeyMap<u64, (ThreadFacts, &'a [TaskSpan])>,
     classes: KeyMap<u64, Option<Label>>,
     sleeping: KeyMap<u64, Option<bool>>,
 }
 
-impl<'a, 'c> Known<'a, 'c> {
+impl<'a, 'c> ChunkCache<'a, 'c> {
     /// Nothing of a chunk yet.
     pub fn new(pools: &'c Pools<'c>) -> Self {
         Self {

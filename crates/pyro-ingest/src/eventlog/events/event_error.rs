@@ -2,24 +2,24 @@
 
 use pyro_model::Error;
 
-use crate::eventlog::json::Bad;
+use crate::eventlog::json::Malformed;
 
 /// Why an event was not taken.
 #[derive(Debug)]
-pub enum Fail {
+pub enum EventError {
     /// The line is damaged: counted, and reading goes on.
-    Line(Bad),
+    Line(Malformed),
     /// The tables cannot be written.
     Tables(Error),
 }
 
-impl From<Bad> for Fail {
-    fn from(bad: Bad) -> Self {
+impl From<Malformed> for EventError {
+    fn from(bad: Malformed) -> Self {
         Self::Line(bad)
     }
 }
 
-impl From<Error> for Fail {
+impl From<Error> for EventError {
     fn from(error: Error) -> Self {
         Self::Tables(error)
     }
