@@ -116,6 +116,7 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/check_imports.py
 	$(BIN)/python tools/generate_schema.py --check
 	$(BIN)/python tools/generate_categories.py --check
 	$(BIN)/python tools/generate_file_schemas.py --check
