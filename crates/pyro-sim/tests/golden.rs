@@ -279,10 +279,10 @@ fn columns_of_different_lengths_are_refused() {
 }
 
 #[test]
-fn what_waits_in_a_circle_is_refused() {
+fn a_cycle_in_the_plan_is_refused() {
     let plan = plan(vec![point(&[1], 0.0), point(&[0], 0.0)]);
     let error = run(&plan, &[executor(1)], None, None).unwrap_err();
-    assert!(error.to_string().contains("circle"), "{error}");
+    assert!(error.to_string().contains("cycle"), "{error}");
 }
 
 /// Graham, "Bounds on multiprocessing timing anomalies", 1969: with a graph, one slot more can take

@@ -81,7 +81,7 @@ fn errors_in_speedscope_files_name_their_position() {
         ),
         (
             &format!("{head}{}]}}]}}", open.replace("e\":0", "e\":7")),
-            "frame 7 of 1",
+            "frame 7 is missing: there are 1",
         ),
         (
             &format!("{head}{}]}}]}}", open.replace('O', "X")),

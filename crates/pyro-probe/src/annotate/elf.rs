@@ -158,19 +158,22 @@ mod tests {
             file.extend([0; 8]);
         }
         let (symbols_end, sections) = (file.len(), file.len());
+        // The first is empty in every file: links of 0 lead nowhere.
         for (kind, offset, end) in [
+            (0, 0, 0),
             (3, strings, strings_end),
             (SHT_DYNSYM, strings_end, symbols_end),
         ] {
             let mut row = vec![0; 64];
             put32(&mut row, 4, kind);
+            put32(&mut row, 40, 1);
             put64(&mut row, 24, offset as u64);
             put64(&mut row, 32, (end - offset) as u64);
             file.extend(row);
         }
         put64(&mut file, 40, sections as u64);
         put16(&mut file, 58, 64);
-        put16(&mut file, 60, 2);
+        put16(&mut file, 60, 3);
         file
     }
 

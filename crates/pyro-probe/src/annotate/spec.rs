@@ -167,7 +167,7 @@ mod tests {
             ("word@a b", "a b"),
             ("word@x:u7", "u7"),
             ("word@x:*****u8", "*****u8"),
-            ("word@x:", "no type"),
+            ("word@x:", "unknown type"),
             ("word@x=", "no file of names"),
             ("word@0xffffffffffffffff+1", "neither a number"),
         ] {

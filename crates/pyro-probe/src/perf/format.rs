@@ -170,7 +170,7 @@ mod tests {
         for (terms, word) in [
             ("event=0x100", "does not fit"),
             ("chip=?", "no number"),
-            ("thresh=1", "no field"),
+            ("thresh=1", "not a field"),
         ] {
             let message = config(terms, intel).unwrap_err();
             assert!(message.contains(word), "{terms}: {message}");
