@@ -369,8 +369,8 @@ def test_a_full_disk_stops_the_streams_not_the_probe(
     [
         (["record", "--root-pid", "999999999", "--raw-dir", ".", "--host", "h"], 1, "not exist"),
         (["record", "--root-pid", "1", "--raw-dir", "/no/such", "--host", "h"], 1, "/no/such"),
-        (["record", "--root-pid", "1"], 2, "--raw-dir is missing"),
-        ([], 2, "usage"),
+        (["record", "--root-pid", "1"], 2, "--raw-dir, --host are missing"),
+        ([], 2, "a command is missing"),
     ],
 )
 def test_what_is_wrong_is_said(
