@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 BUNDLED := python/pyrometer/_bundled
 CORE := python/pyrometer/_core.abi3.so
-PROBE_TARGET := x86_64-unknown-linux-gnu
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+HOST_ARCH := $(shell uname -m)
+ARCH ?= $(HOST_ARCH)
 RUST_SOURCES := $(shell find crates schema -type f -not -path '*/target/*' 2>/dev/null) Cargo.toml Cargo.lock
 jvm_sources = $(shell find jvm/$(1) -type f -not -path '*/target/*' 2>/dev/null)
 JVM_MODULES := plugin workloads
@@ -15,6 +17,10 @@ WEB_TESTS := $(shell find web/test -name '*.test.mjs' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --durations=15 --durations-min=1
 # Tests that start no process of ours: every room's, in minutes.
 FAST := tests/unit tests/property tests/golden python
+# Says what a command does while it runs; its output goes to target/logs.
+STEP := @$(PYTHON) tools/step.py
+PYROMETER_BEGAN ?= $(shell date +%s)
+export PYROMETER_BEGAN
 export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -24,7 +30,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
 
-setup: $(VENV)/.installed ## Set everything up: environment, native parts, plugin (locked versions)
+# Packages are loaded, crates compiled and jars built at once.
+setup: $(VENV)/.tools ## Set everything up: environment, native parts, plugin (locked versions)
+	@$(MAKE) --no-print-directory -j 3 $(VENV)/.installed
 
 setup-test: setup $(VENV)-spark35/.installed ## The same, and a second Spark (3.5) for the tests
 
@@ -34,20 +42,21 @@ $(VENV)/.tools: tools/check_tools.sh
 	@touch $@
 
 $(VENV)/.requirements: $(VENV)/.tools requirements/dev.txt requirements/uv.txt
-	@echo "Installing the locked Python packages (Spark is 450 MB; a minute or two)" >&2
-	@$(BIN)/python -m pip install -q --require-hashes -r requirements/uv.txt
-	@VIRTUAL_ENV=$(VENV) $(UV) pip install -q --require-hashes -r requirements/dev.txt
+	$(STEP) uv $(BIN)/python -m pip install --require-hashes -r requirements/uv.txt
+	$(STEP) packages env VIRTUAL_ENV=$(VENV) $(UV) pip install --require-hashes -r requirements/dev.txt
 	@touch $@
 
 $(VENV)-spark35/.installed: $(VENV)/.requirements requirements/spark35.txt
 	@test -x $(VENV)-spark35/bin/python || $(PYTHON) -m venv $(VENV)-spark35
-	@VIRTUAL_ENV=$(VENV)-spark35 $(UV) pip install -q --require-hashes -r requirements/spark35.txt
+	$(STEP) spark35 env VIRTUAL_ENV=$(VENV)-spark35 $(UV) pip install --require-hashes -r requirements/spark35.txt
 	@touch $@
 
-$(BUNDLED)/pyro-probe: $(RUST_SOURCES)
+# Together, so that they agree on the features of the crates that they share (docs/adr/0005).
+$(BUNDLED)/pyro-probe $(CORE) &: $(RUST_SOURCES)
 	@mkdir -p $(BUNDLED)
-	@RUSTFLAGS="-C target-feature=+crt-static" cargo build -q --locked --release --target $(PROBE_TARGET) --target-dir target/static -p pyro-probe
-	@strip -o $@.tmp target/static/$(PROBE_TARGET)/release/pyro-probe && mv $@.tmp $@
+	$(STEP) native cargo build --locked --release -p pyro-py -p pyro-probe
+	@strip -o $(BUNDLED)/pyro-probe.tmp $(TARGET_DIR)/release/pyro-probe && mv $(BUNDLED)/pyro-probe.tmp $(BUNDLED)/pyro-probe
+	@cp $(TARGET_DIR)/release/lib_core.so $(CORE).tmp && mv $(CORE).tmp $(CORE)
 
 bpf: ## Compile the probe's BPF programs, which are committed (needs clang 14)
 	@$(PYTHON) tools/build_bpf.py
@@ -57,28 +66,24 @@ check-bpf: ## Compile the BPF programs elsewhere and compare them with those com
 
 $(BUNDLED)/pyrometer-plugin.jar: $(call jvm_sources,plugin)
 $(BUNDLED)/pyrometer-workloads.jar: $(call jvm_sources,workloads)
+# One after the other: Maven's repository is not made for two at once.
+$(BUNDLED)/pyrometer-workloads.jar: | $(BUNDLED)/pyrometer-plugin.jar
 $(JARS): $(BUNDLED)/pyrometer-%.jar:
 	@mkdir -p $(BUNDLED)
-	@mvn -q -B -ntp -f jvm/$*/pom.xml package -Dmaven.test.skip=true
+	$(STEP) $*.jar mvn -B -ntp -f jvm/$*/pom.xml package -Dmaven.test.skip=true
 	@cp jvm/$*/target/pyrometer-$*.jar $@.tmp && mv $@.tmp $@
 
 $(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css) $(shell find web/src -name '*.js' 2>/dev/null) python/pyrometer/pages/bundle.py
 	@mkdir -p $(BUNDLED)
-	@$(PYTHON) python/pyrometer/pages/bundle.py web $@
+	$(STEP) page $(PYTHON) python/pyrometer/pages/bundle.py web $@
 
 rebuild: ## Build the native parts and jars of this checkout again
-	@rm -rf $(BUNDLED) $(CORE) $(VENV)/.native $(VENV)/.installed
-	@$(MAKE) --no-print-directory setup bundled
+	@rm -rf $(BUNDLED) $(CORE) $(VENV)/.installed
+	@$(MAKE) --no-print-directory setup
 
 bundled: $(BUNDLED)/pyro-probe $(JARS) $(BUNDLED)/report-page.html ## Build the probe, the jars and the report's page into the package
 
-$(VENV)/.native: $(VENV)/.requirements $(RUST_SOURCES) pyproject.toml
-	@echo "Compiling the native parts (a few minutes the first time)" >&2
-	@cargo build -q --locked --release -p pyro-py
-	@cp target/release/lib_core.so python/pyrometer/_core.abi3.so.tmp && mv python/pyrometer/_core.abi3.so.tmp python/pyrometer/_core.abi3.so
-	@touch $@
-
-$(VENV)/.installed: $(VENV)/.native $(BUNDLED)/pyro-probe $(JARS) tools/install_editable.py
+$(VENV)/.installed: $(VENV)/.requirements $(CORE) $(BUNDLED)/pyro-probe $(JARS) tools/install_editable.py
 	@$(BIN)/python tools/install_editable.py
 	@touch $@
 
@@ -97,7 +102,7 @@ test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones
 	$(PYTEST)
 
 test-rust:
-	cargo test -q --locked --release --workspace --exclude pyro-py
+	cargo test -q --locked --release --workspace
 
 test-jvm:
 	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml verify || exit 1; done
@@ -160,13 +165,33 @@ bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden
 
 lock: $(VENV)/.requirements ## Renew the lock files (hashes, no index addresses)
-	for f in dev spark35 uv docs; do $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
+	for f in dev spark35 uv docs wheel; do $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
 	cargo update --workspace -q
 
-wheel: setup ## Build the wheel into dist/
-	@mkdir -p dist
-	@VIRTUAL_ENV=$(VENV) $(UV) build -q --wheel --no-build-isolation -o dist .
-	@ls dist/*.whl
+# The extension is linked by zig against an old glibc, so that the wheel runs on distributions from
+# 2018 on; the probe, which has its libc inside, by the compiler of the machine (or a cross compiler).
+WHEEL_BIN := $(VENV)-wheel/bin
+GLIBC := 2.28
+TRIPLE := $(ARCH)-unknown-linux-gnu
+LINKER := $(if $(filter $(HOST_ARCH),$(ARCH)),cc,$(ARCH)-linux-gnu-gcc)
+WHEEL_PROBE := $(TARGET_DIR)/$(TRIPLE)/release/pyro-probe
+
+$(VENV)-wheel/.installed: requirements/wheel.txt
+	@test -x $(WHEEL_BIN)/python || $(PYTHON) -m venv $(VENV)-wheel
+	$(STEP) maturin $(WHEEL_BIN)/python -m pip install --require-hashes -r requirements/wheel.txt
+	@touch $@
+
+$(WHEEL_PROBE): export CARGO_TARGET_$(shell echo $(TRIPLE) | tr a-z- A-Z_)_LINKER := $(LINKER)
+$(WHEEL_PROBE): $(RUST_SOURCES)
+	$(STEP) probe cargo build --locked --release --target $(TRIPLE) -p pyro-probe --config 'profile.release.strip="symbols"'
+
+wheel: ## Build the wheel into dist/ (for another machine: ARCH=aarch64)
+	@PYTHON=$(PYTHON) sh tools/check_tools.sh $(ARCH)
+	@$(MAKE) --no-print-directory -j 3 $(VENV)-wheel/.installed $(WHEEL_PROBE) $(JARS) $(BUNDLED)/report-page.html
+	$(STEP) wheel env PATH=$(abspath $(WHEEL_BIN)):$$PATH PYROMETER_PROBE=$(abspath $(WHEEL_PROBE)) \
+		MATURIN_PEP517_ARGS="--locked --zig --target $(TRIPLE) --compatibility manylinux_$(subst .,_,$(GLIBC))" \
+		$(WHEEL_BIN)/python -m pip wheel -v --no-deps --no-index --no-build-isolation -w dist .
+	@ls dist/*$(ARCH).whl
 
 clean: ## Remove what was built (not the environments)
-	rm -rf target jvm/*/target $(BUNDLED) python/pyrometer/_core.abi3.so dist
+	rm -rf target jvm/*/target $(BUNDLED) $(CORE) dist

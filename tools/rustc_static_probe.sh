@@ -1,0 +1,7 @@
+#!/bin/sh
+# Runs rustc (cargo's rustc-workspace-wrapper); the program `pyro-probe` gets libc inside. As flag
+# for all crates (RUSTFLAGS) that would compile every one of them a second time.
+case " $* " in
+  *" --crate-name pyro_probe "*" --crate-type bin "*) exec "$@" -C target-feature=+crt-static ;;
+  *) exec "$@" ;;
+esac
