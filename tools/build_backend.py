@@ -1,53 +1,60 @@
-"""PEP 517 backend: stages the probe and the jars into the package, then lets maturin build.
+"""PEP 517 backend: maturin builds the wheel of Python package and extension; the rest is added.
 
-The wheel carries the Python package, the extension module, the static probe, the jars (plugin,
-workloads) and the page of the report.
+Added are the static probe, the jars (plugin, workloads), the page of the report, and the
+declarations of ``schema/`` and ``studies/``, which a checkout reads where they are. `make wheel`
+builds a wheel for all current distributions; `pip install .` one for this machine.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import maturin
 from maturin import *  # noqa: F403
 
 ROOT = Path(__file__).resolve().parent.parent
+BUILT = ROOT / "python" / "pyrometer" / "_bundled"
+BUNDLED = "pyrometer/_bundled"
 
 
-BUNDLED = ROOT / "python" / "pyrometer" / "_bundled"
+def parts() -> Iterator[tuple[str, Path]]:
+    """Give what is added to the wheel: name there, file here."""
+    # PYROMETER_PROBE: one that was compiled for another machine.
+    yield f"{BUNDLED}/pyro-probe", Path(os.environ.get("PYROMETER_PROBE", BUILT / "pyro-probe"))
+    for name in ("pyrometer-plugin.jar", "pyrometer-workloads.jar", "report-page.html"):
+        yield f"{BUNDLED}/{name}", BUILT / name
+    for folder in ("schema", "studies"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file():
+                yield f"{BUNDLED}/{path.relative_to(ROOT).as_posix()}", path
 
 
-@contextmanager
-def _staged() -> Iterator[None]:
-    """Build what the wheel bundles, unless make has just done so, and lend it the declarations.
-
-    A checkout reads ``schema/`` and ``studies/`` itself, so the copies go again after the build.
-    """
-    if os.environ.get("PYROMETER_STAGED") != "1":
-        subprocess.run(["make", "-s", "bundled"], cwd=ROOT, check=True)
-    for name in (
-        "pyro-probe",
-        "pyrometer-plugin.jar",
-        "pyrometer-workloads.jar",
-        "report-page.html",
-    ):
-        if not (BUNDLED / name).is_file():
-            raise SystemExit(f"{BUNDLED / name} is missing. Run: make bundled")
-    lent = ("schema", "studies")
-    for name in lent:
-        shutil.rmtree(BUNDLED / name, ignore_errors=True)
-        shutil.copytree(ROOT / name, BUNDLED / name)
-    try:
-        yield
-    finally:
-        for name in lent:
-            shutil.rmtree(BUNDLED / name)
+def add(wheel: Path, files: list[tuple[str, Path]]) -> None:
+    """Put the files into the wheel, and their hashes into its RECORD."""
+    with ZipFile(wheel) as built:
+        entries = [(info, built.read(info)) for info in built.infolist()]
+    ((record, lines),) = [each for each in entries if each[0].filename.endswith("/RECORD")]
+    changed = wheel.with_suffix(".tmp")
+    with ZipFile(changed, "w", ZIP_DEFLATED) as out:
+        for info, content in entries:
+            if info is not record:
+                out.writestr(info, content, ZIP_DEFLATED)
+        for name, path in files:
+            content = path.read_bytes()
+            digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
+            lines += f"{name},sha256={digest.decode()},{len(content)}\n".encode()
+            info = ZipInfo(name)
+            info.external_attr = (0o100755 if os.access(path, os.X_OK) else 0o100644) << 16
+            out.writestr(info, content, ZIP_DEFLATED)
+        out.writestr(record, lines, ZIP_DEFLATED)
+    changed.replace(wheel)
 
 
 def build_wheel(
@@ -55,6 +62,13 @@ def build_wheel(
     config_settings: dict[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Build the wheel (PEP 517)."""
-    with _staged():
-        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    """Build the wheel (PEP 517). Its parts are built first, unless make has just done so."""
+    if os.environ.get("PYROMETER_STAGED") != "1":
+        subprocess.run(["make", "bundled"], cwd=ROOT, check=True)
+    files = list(parts())
+    missing = [str(path) for _, path in files if not path.is_file()]
+    if missing:
+        raise SystemExit(f"missing: {', '.join(missing)}. Run: make bundled")
+    name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    add(Path(wheel_directory) / name, files)
+    return name
