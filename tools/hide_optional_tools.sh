@@ -1,9 +1,9 @@
 #!/bin/sh
 # Run a command with a PATH on which no optional tool is found: what it needs beyond the tools that
-# README lists, it has to do without.   usage: hide_optional_tools.sh COMMAND [ARGUMENT...]
+# README lists, it has to do without.   usage: [HIDE="more of them"] hide_optional_tools.sh COMMAND [ARGUMENT...]
 set -eu
 hidden=" $(echo chromedriver chromium chromium-browser clang fincore fio gdb go google-chrome llc \
-  node nodejs npm numactl perf pgbench postgres psql qemu-img setpriv strace stress stress-ng) "
+  node nodejs npm numactl perf pgbench postgres psql qemu-img setpriv strace stress stress-ng) ${HIDE:-} "
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 IFS=:

@@ -28,6 +28,8 @@ from pyrometer.core.installation import reinstall
 from pyrometer.store.paths import RunPaths
 
 ROOM_BYTES = 2 << 30
+LIGHT = "pyrometer run --profile light …, which samples no stacks"
+INSTALL_JAVA = "as root: apt-get install openjdk-17-jdk-headless; or set JAVA_HOME to such a JDK"
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 PROFILED = {
     "stacks.cpu": {"cpu": "1ms"},
@@ -113,17 +115,16 @@ def find_java(env: Mapping[str, str]) -> tuple[str | None, Finding]:
     """Find the Java that Spark's scripts would use, and start it."""
     home = env.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java", path=env.get("PATH"))
-    install = "apt-get install openjdk-17-jdk-headless, or set JAVA_HOME"
     if java is None:
-        return None, Finding("java", None, False, "PATH holds no java", install)
+        return None, Finding("java", None, False, "PATH holds no java", INSTALL_JAVA)
     try:
         text = _run([java, "-version"]).stderr
     except (OSError, subprocess.SubprocessError) as error:
-        return None, Finding("java", None, False, f"{java}: {error}", install)
+        return None, Finding("java", None, False, f"{java}: {error}", INSTALL_JAVA)
     version = java_version(text)
     if version is None or version < 17:
         what = f"{java} is version {version}" if version else f"{java}: {text[:200]}"
-        return java, Finding("java", None, False, what + "; Spark 4 needs 17", install)
+        return java, Finding("java", None, False, what + "; Spark 4 needs 17", INSTALL_JAVA)
     return java, Finding("java", str(version), True, f"{java}: {text.splitlines()[0]}")
 
 
@@ -172,21 +173,30 @@ def disk(folder: Path) -> Finding:
         free = shutil.disk_usage(folder).free
     except OSError as error:
         return Finding(
-            "run_directory", None, False, f"{folder}: {error.strerror}", "give a folder with -o"
+            "run_directory",
+            None,
+            False,
+            f"{folder}: {error.strerror}",
+            "pyrometer run -o DIR …, with a DIR that can be written",
         )
     text = f"{folder} can be written, {free / (1 << 30):.1f} GiB free"
     if free < ROOM_BYTES:
         return Finding(
-            "run_directory", None, False, text, "free some space, or give another disk with -o"
+            "run_directory",
+            None,
+            False,
+            text,
+            "free some space, or pyrometer run -o DIR …, with a DIR on another disk",
         )
     return Finding("run_directory", None, True, text)
 
 
 def event_log(*needed: Finding) -> Finding:
     """Conclude whether Spark can write its event log where runs go."""
-    missing = [finding.name for finding in needed if not finding.available]
+    missing = [finding for finding in needed if not finding.available]
     if missing:
-        return Finding("eventlog", None, False, f"needs {', '.join(missing)}", "see there")
+        names = ", ".join(finding.name for finding in missing)
+        return Finding("eventlog", None, False, f"needs {names}", missing[0].remedy)
     return Finding("eventlog", None, True, "Spark writes it into the run directory")
 
 
@@ -202,7 +212,7 @@ def jvm_probes(java: str | None) -> Iterator[Finding]:
     names = ("plugin", "gc", *PROFILED)
     if java is None:
         for name in names:
-            yield Finding(name, None, False, "no Java to try it with", "install Java first")
+            yield Finding(name, None, False, "no Java to try it with", INSTALL_JAVA)
         return
     with tempfile.TemporaryDirectory(prefix="pyrometer-doctor-") as folder:
         paths = RunPaths(Path(folder))
@@ -225,7 +235,8 @@ def _agent(java: str, paths: RunPaths) -> Finding:
     except PyrometerError as error:
         return Finding("plugin", None, False, error.message, error.remedy)
     if done.returncode:
-        return Finding("plugin", None, False, _first(done.stderr), reinstall())
+        remedy = INSTALL_JAVA if "UnsupportedClassVersionError" in done.stderr else reinstall()
+        return Finding("plugin", None, False, _first(done.stderr), remedy)
     return Finding("plugin", None, True, "a JVM starts with the agent")
 
 
@@ -233,9 +244,7 @@ def _gc(java: str, paths: RunPaths) -> Finding:
     (option,) = GcProbe().needs(paths).jvm_options
     done = _run([java, option, "-version"])
     if done.returncode or not paths.gc_logs():
-        return Finding(
-            "gc", None, False, _first(done.stderr + done.stdout), "use OpenJDK 11 or newer"
-        )
+        return Finding("gc", None, False, _first(done.stderr + done.stdout), INSTALL_JAVA)
     return Finding("gc", None, True, "a JVM writes its GC and safepoint log")
 
 
@@ -246,7 +255,7 @@ def _profiler_library(paths: RunPaths) -> Path | Finding:
         with zipfile.ZipFile(_artifacts.plugin_jar()) as jar:
             return Path(jar.extract(entry, paths.root))
     except KeyError:
-        return Finding("stacks", None, False, f"no async-profiler for {machine}", "use light")
+        return Finding("stacks", None, False, f"no async-profiler for {machine}", LIGHT)
     except PyrometerError as error:
         return Finding("stacks", None, False, error.message, error.remedy)
 
@@ -257,9 +266,7 @@ def _profile(java: str, library: Path, name: str, probe: StacksProbe, paths: Run
     done = _run([java, f"-agentpath:{library}={command},jfr,loglevel=warn,file={file}", "-version"])
     said = [line for line in (done.stdout + done.stderr).splitlines() if "[ERROR]" in line]
     if said or not file.is_file():
-        return Finding(
-            name, None, False, said[0] if said else _first(done.stderr), "--profile light"
-        )
+        return Finding(name, None, False, said[0] if said else _first(done.stderr), LIGHT)
     engine = None
     if name == "stacks.cpu":
         found = re.search(rb"perf_events|ctimer|itimer", file.read_bytes())
@@ -306,7 +313,7 @@ def kernel() -> Iterator[Finding]:
         None,
         shown,
         "/proc/kallsyms shows addresses" if shown else "/proc/kallsyms hides addresses",
-        None if shown else "sysctl -w kernel.kptr_restrict=0   (as root)",
+        None if shown else "as root: sysctl -w kernel.kptr_restrict=0",
     )
 
 
@@ -336,7 +343,7 @@ def _pages_out(who: str, remedy: str) -> Finding:
         f"{who} pages out memory that has not been used for a while: warm files do not stay in"
         " memory"
     )
-    return Finding("page_cache", None, False, reason, f"{remedy}   (as root)")
+    return Finding("page_cache", None, False, reason, f"as root: {remedy}")
 
 
 def _word(file: Path) -> str:
@@ -385,7 +392,7 @@ def as_data(findings: list[Finding]) -> dict[str, Any]:
 
 
 def _perf_remedy() -> str:
-    return "sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0   (as root)"
+    return "as root: sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0"
 
 
 def _kernel_symbols_shown() -> bool:
