@@ -12,7 +12,7 @@ import typer
 from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
-    from pyrometer.collect.doctor import Finding
+    from pyrometer.collect.doctor.finding import Finding
     from pyrometer.collect.host.card import Card
     from pyrometer.core.estimate import Estimate
 
@@ -45,7 +45,7 @@ def doctor(
 
     Exit code: 0 if a run with profile light is possible, 3 if not.
     """
-    from pyrometer.collect import doctor as examiner
+    from pyrometer.collect.doctor import examine as examiner
 
     findings = [*examiner.examine(Path.cwd(), os.environ), *leftover_groups(), *leftover_settings()]
     show(findings, common.human(as_json))
@@ -71,7 +71,7 @@ def leftover_groups(folders: Sequence[str] | None = None) -> list[Finding]:
     folders : sequence of str, optional
         Where to look, at any depth; by default, where this host mounts control groups.
     """
-    from pyrometer.collect.doctor import Finding
+    from pyrometer.collect.doctor.finding import Finding
     from pyrometer.collect.host import cgroup
 
     found = cgroup.leftovers(cgroup.mounted() if folders is None else folders, below=True)
@@ -91,7 +91,7 @@ def leftover_settings(records: Path | None = None, root: Path = Path("/")) -> li
     root : Path
         Root of the file system; another one simulates a host.
     """
-    from pyrometer.collect.doctor import Finding
+    from pyrometer.collect.doctor.finding import Finding
     from pyrometer.collect.host import settings_restore
 
     left = settings_restore.leftovers(records or settings_restore.RECORDS, root)

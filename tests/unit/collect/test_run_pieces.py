@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrometer.collect import doctor
+from pyrometer.collect.doctor import examine, java, kernel
 from pyrometer.collect.host import card, facts
 from pyrometer.collect.launch import environment, finish, launch, record
 from pyrometer.collect.launch.jvm_options import require_java
@@ -349,19 +349,19 @@ def test_any_proc_text_is_read(text: str) -> None:
     ],
 )
 def test_versions_of_java(text: str, version: int | None) -> None:
-    assert doctor.java_version(text) == version
+    assert java.java_version(text) == version
 
 
 def test_a_missing_java_is_a_finding_with_the_command(tmp_path: Path) -> None:
     for env in ({"PATH": str(tmp_path)}, {"JAVA_HOME": str(tmp_path), "PATH": os.defpath}):
-        java, finding = doctor.find_java(env)
-        assert (java, finding.available) == (None, False)
+        found, finding = java.find_java(env)
+        assert (found, finding.available) == (None, False)
         assert "openjdk" in str(finding.remedy)
-    assert not any(finding.available for finding in doctor.jvm_probes(None))
+    assert not any(finding.available for finding in java.jvm_probes(None))
 
 
 def test_a_folder_that_cannot_be_written_is_a_finding() -> None:
-    assert not doctor.disk(Path("/proc/x")).available
+    assert not examine.disk(Path("/proc/x")).available
 
 
 @given(st.lists(st.floats(1, 1e9), min_size=3, max_size=40))
@@ -435,7 +435,7 @@ def test_doctor_tells_who_drops_pages_on_its_own(tmp_path: Path, how: str) -> No
         module = tmp_path / "module/damon_reclaim/parameters"
         module.mkdir(parents=True)
         (module / "enabled").write_text("Y\n")
-    found = doctor.page_cache(tmp_path)
+    found = kernel.page_cache(tmp_path)
     assert found.available == (how in ("none", "off"))
     if not found.available:
         assert "warm files do not stay" in found.reason

@@ -10,7 +10,7 @@ import pytest
 
 from pyrometer.cli.doctor import leftover_settings
 from pyrometer.cli.main import run_verb
-from pyrometer.collect import doctor
+from pyrometer.collect.doctor import examine
 from pyrometer.collect.host import cgroup, settings_restore
 from pyrometer.collect.host.settings_restore import leftovers, put_back
 from pyrometer.core.liveness import start_ticks
@@ -76,7 +76,7 @@ def test_doctor_tells_it_in_the_terminal_and_to_programs(
     remedy = f"echo 60 > /proc/sys/vm/pyrometer_has_none && rm {record}"
     monkeypatch.setattr(settings_restore, "RECORDS", records)
     monkeypatch.setattr(cgroup, "mounted", list)
-    monkeypatch.setattr(doctor, "examine", lambda *_: [])
+    monkeypatch.setattr(examine, "examine", lambda *_: [])
     assert run_verb(["doctor", "--json"]) == 3
     done = capsys.readouterr()
     [told] = json.loads(done.out)["probes"]

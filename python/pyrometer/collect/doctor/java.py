@@ -1,0 +1,132 @@
+"""Java, and what starts inside a JVM: agent, garbage collector log, profiler."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pyrometer import _artifacts
+from pyrometer.collect.doctor.finding import Finding, first_line, run_briefly
+from pyrometer.collect.doctor.kernel import PERF_REMEDY
+from pyrometer.collect.probes.logs import GcProbe
+from pyrometer.collect.probes.stacks import StacksProbe
+from pyrometer.core.errors import PyrometerError
+from pyrometer.core.installation import reinstall
+from pyrometer.store.paths import RunPaths
+
+LIGHT = "pyrometer run --profile light …, which samples no stacks"
+INSTALL_JAVA = "as root: apt-get install openjdk-17-jdk-headless; or set JAVA_HOME to such a JDK"
+PROFILED = {
+    "stacks.cpu": {"cpu": "1ms"},
+    "stacks.wall": {"wall": "5ms"},
+    "stacks.alloc": {"alloc": "512k"},
+    "stacks.lock": {"lock": "10ms"},
+}
+
+
+def find_java(env: Mapping[str, str]) -> tuple[str | None, Finding]:
+    """Find the Java that Spark's scripts would use, and start it."""
+    home = env.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java", path=env.get("PATH"))
+    if java is None:
+        return None, Finding("java", None, False, "PATH holds no java", INSTALL_JAVA)
+    try:
+        text = run_briefly([java, "-version"]).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        return None, Finding("java", None, False, f"{java}: {error}", INSTALL_JAVA)
+    version = java_version(text)
+    if version is None or version < 17:
+        what = f"{java} is version {version}" if version else f"{java}: {text[:200]}"
+        return java, Finding("java", None, False, what + "; Spark 4 needs 17", INSTALL_JAVA)
+    return java, Finding("java", str(version), True, f"{java}: {text.splitlines()[0]}")
+
+
+def java_version(text: str) -> int | None:
+    """Feature number in what ``java -version`` prints.
+
+    Examples
+    --------
+    >>> java_version('openjdk version "17.0.15" 2025-04-15'), java_version('java version "1.8.0_1"')
+    (17, 8)
+    """
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match[1]) if match else None
+
+
+def jvm_probes(java: str | None) -> Iterator[Finding]:
+    """Start a JVM with our options and see what it writes: GC log, each event kind."""
+    names = ("plugin", "gc", *PROFILED)
+    if java is None:
+        for name in names:
+            yield Finding(name, None, False, "no Java to try it with", INSTALL_JAVA)
+        return
+    with tempfile.TemporaryDirectory(prefix="pyrometer-doctor-") as folder:
+        paths = RunPaths(Path(folder))
+        paths.raw.mkdir()
+        yield _agent(java, paths)
+        yield _gc(java, paths)
+        library = _profiler_library(paths)
+        for name, events in PROFILED.items():
+            if isinstance(library, Finding):
+                yield Finding(name, None, False, library.reason, library.remedy)
+            else:
+                yield _profile(java, library, name, StacksProbe(events), paths)
+
+
+def _agent(java: str, paths: RunPaths) -> Finding:
+    paths.agent_properties.write_text(f"raw.dir={paths.raw}\n")
+    try:
+        jar = _artifacts.plugin_jar()
+        done = run_briefly([java, f"-javaagent:{jar}={paths.agent_properties}", "-version"])
+    except PyrometerError as error:
+        return Finding("plugin", None, False, error.message, error.remedy)
+    if done.returncode:
+        remedy = INSTALL_JAVA if "UnsupportedClassVersionError" in done.stderr else reinstall()
+        return Finding("plugin", None, False, first_line(done.stderr), remedy)
+    return Finding("plugin", None, True, "a JVM starts with the agent")
+
+
+def _gc(java: str, paths: RunPaths) -> Finding:
+    (option,) = GcProbe().needs(paths).jvm_options
+    done = run_briefly([java, option, "-version"])
+    if done.returncode or not paths.gc_logs():
+        return Finding("gc", None, False, first_line(done.stderr + done.stdout), INSTALL_JAVA)
+    return Finding("gc", None, True, "a JVM writes its GC and safepoint log")
+
+
+def _profiler_library(paths: RunPaths) -> Path | Finding:
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    entry = f"linux-{machine}/libasyncProfiler.so"
+    try:
+        with zipfile.ZipFile(_artifacts.plugin_jar()) as jar:
+            return Path(jar.extract(entry, paths.root))
+    except KeyError:
+        return Finding("stacks", None, False, f"no async-profiler for {machine}", LIGHT)
+    except PyrometerError as error:
+        return Finding("stacks", None, False, error.message, error.remedy)
+
+
+def _profile(java: str, library: Path, name: str, probe: StacksProbe, paths: RunPaths) -> Finding:
+    file = paths.raw / f"{name}.jfr"
+    command = probe.command().replace(",chunktime=10s", "")
+    done = run_briefly(
+        [java, f"-agentpath:{library}={command},jfr,loglevel=warn,file={file}", "-version"]
+    )
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "[ERROR]" in line]
+    if said or not file.is_file():
+        return Finding(name, None, False, said[0] if said else first_line(done.stderr), LIGHT)
+    engine = None
+    if name == "stacks.cpu":
+        found = re.search(rb"perf_events|ctimer|itimer", file.read_bytes())
+        engine = found[0].decode() if found else None
+    if engine in ("ctimer", "itimer"):
+        return Finding(
+            name, engine, True, "CPU is sampled by timers, without kernel frames", PERF_REMEDY
+        )
+    return Finding(name, engine, True, "a JVM recorded with it")
