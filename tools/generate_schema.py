@@ -2,8 +2,8 @@
 """Generate what follows from ``schema/tables.toml`` and ``schema/series.toml``.
 
 Writes the column lists of ``crates/pyro-model/src/tables/``, one file for each source of tables,
-and the pages ``docs/reference/tables.md`` and ``series.md``. With ``--check`` nothing is written and
-the exit code is 1 when a file is out of date.
+and the pages ``docs/reference/tables.md`` and ``series.md``. With ``--check`` nothing is written
+and the exit code is 1 when a file is out of date.
 """
 
 from __future__ import annotations

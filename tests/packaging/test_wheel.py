@@ -120,6 +120,7 @@ def _doctor_that_fails(programs: Path, folder: Path) -> list[dict[str, Any]]:
     done = subprocess.run(
         [programs / "pyrometer", "doctor", "--json"],
         cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
         stdout=subprocess.PIPE,
         text=True,
         check=False,
