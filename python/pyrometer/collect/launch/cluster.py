@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import json
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -144,13 +141,14 @@ def _until(ready: Callable[[], bool], what: str, companions: Companions, folder:
 
 def _workers(cluster: Cluster) -> int | None:
     """Ask the master how many workers it knows; ``None`` while it does not answer."""
-    # Not by urllib: where the environment names a proxy, it would ask that for this machine.
-    connection = http.client.HTTPConnection(ADDRESS, cluster.web_port, timeout=5.0)
+    import httpx
+
     try:
-        with contextlib.closing(connection):
-            connection.request("GET", "/json/")
-            return int(json.load(connection.getresponse())["aliveworkers"])
-    except (OSError, http.client.HTTPException, ValueError, KeyError):
+        # Without the environment's proxy, which would look for this address on its own machine.
+        with httpx.Client(trust_env=False, timeout=5.0) as client:
+            answer = client.get(f"http://{ADDRESS}:{cluster.web_port}/json/")
+            return int(answer.json()["aliveworkers"])
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
         return None
 
 
