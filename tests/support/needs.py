@@ -79,3 +79,9 @@ def corpus() -> Path:
 def tier(name: str, reason: str) -> NoReturn:
     """Skip for a tier of the probe that the kernel refuses."""
     machine_lacks(f"tier {name} of the probe: {reason}")
+
+
+def root() -> None:
+    """Skip for another user than root."""
+    if os.geteuid() != 0:
+        machine_lacks("root's rights")

@@ -13,10 +13,12 @@ import os
 import pwd
 import signal
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from pyrometer.collect.attach.as_user import User, marked
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.liveness import start_ticks
 
@@ -48,7 +50,10 @@ class Jvm:
         self._proc = Path(f"/proc/{pid}")
         self.arguments = _words(self._proc / "cmdline")
         status = _status(pid)
-        self.uid = int(status["Uid"].split()[1])
+        # The one by which it makes files.
+        self.uid = int(status["Uid"].split()[3])
+        groups = [int(group) for group in status.get("Groups", "").split()]
+        self.user = User(self.uid, int(status["Gid"].split()[3]), groups)
         self._caught = int(status["SigCgt"], 16)
         self.inner_pid = int(status.get("NSpid", str(pid)).split()[-1])
         require_owner(pid, "attach")
@@ -144,7 +149,7 @@ class Jvm:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[socket.socket]:
-        if not self._socket.is_socket():
+        if not self._listens():
             self._wake()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(ANSWER_S)
@@ -158,36 +163,44 @@ class Jvm:
                 f"JVM {self.pid} does not catch SIGQUIT (started a moment ago, or with -Xrs)",
                 "try again in a second",
             )
-        mark = self._mark()
-        try:
-            with contextlib.suppress(OSError):
-                os.chown(mark, self.uid, -1)
+        with self._marked():
             if not self.runs:
                 raise CapabilityError(f"JVM {self.pid} has ended")
             os.kill(self.pid, signal.SIGQUIT)
             deadline = time.monotonic() + LISTEN_S
-            while not self._socket.is_socket():
+            while not self._listens():
                 if time.monotonic() > deadline or not self.runs:
                     raise CapabilityError(
                         f"JVM {self.pid} does not begin to listen",
                         f"it may be stopped, or run with {_DISABLED} (in a file of options)",
                     )
                 time.sleep(0.02)
-        finally:
-            mark.unlink(missing_ok=True)
 
-    def _mark(self) -> Path:
+    def _listens(self) -> bool:
+        """Whether its socket is there, and its own: not a link to another one."""
+        try:
+            found = self._socket.lstat()
+        except OSError:
+            return False
+        return stat.S_ISSOCK(found.st_mode) and found.st_uid == self.uid
+
+    @contextlib.contextmanager
+    def _marked(self) -> Iterator[None]:
         name = f".attach_pid{self.inner_pid}"
-        problem: OSError | None = None
-        for folder in (self._proc / "cwd", self._proc / "root" / "tmp"):
+        with contextlib.ExitStack() as kept:
             try:
-                mark = folder / name
-                mark.touch(mode=0o600)
-                return mark
-            except OSError as error:
-                problem = error
-        assert problem is not None
-        raise CapabilityError(f"{problem.filename}: {problem.strerror}", "make /tmp writable")
+                kept.enter_context(marked(self._proc / "cwd", name, self.user))
+            except OSError:
+                folder = self._proc / "root" / "tmp"
+                try:
+                    kept.enter_context(marked(folder, name, self.user))
+                except OSError as error:
+                    raise CapabilityError(
+                        f"JVM {self.pid}: its user cannot create {folder / name}:"
+                        f" {error.strerror or error}",
+                        "make the JVM's /tmp writable for its user",
+                    ) from error
+            yield
 
 
 def require_process(pid: int) -> int:

@@ -68,10 +68,14 @@ class AttachedStacks(Probe):
         file = paths.raw.resolve() / f"profile-{self.role}-{self.jvm.pid}.jfr"
         log = paths.raw.resolve() / f".profiler-{self.jvm.pid}.log"
         for needed in (file, log):
-            needed.touch()
-            # Written by the JVM, which may be another user's than root, who attaches.
-            if os.geteuid() != self.jvm.uid:
-                os.chown(needed, self.jvm.uid, -1)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(needed, flags, 0o600)
+            try:
+                # Written by the JVM, which may be another user's than root, who attaches.
+                if os.geteuid() != self.jvm.uid:
+                    os.fchown(descriptor, self.jvm.uid, -1)
+            finally:
+                os.close(descriptor)
         self._version = self._ask_version(log)
         for command in attempts(self._stacks.command()):
             log.write_bytes(b"")

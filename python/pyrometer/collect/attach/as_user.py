@@ -1,0 +1,110 @@
+"""Files made with the rights of another process's user, so that root lends it none of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import platform
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_SETGROUPS = {"x86_64": 116, "aarch64": 159}
+"""Numbers of the system call, which changes one thread; the C library's changes all of them."""
+
+
+@dataclass(frozen=True)
+class User:
+    """Who a process is to the file system.
+
+    Parameters
+    ----------
+    uid, gid : int
+        User and group by which it makes files.
+    groups : sequence of int
+        Its other groups.
+    """
+
+    uid: int
+    gid: int
+    groups: Sequence[int] = ()
+
+    def does(self, action: Callable[[], None]) -> None:
+        """Do something to files with this user's rights, and no others.
+
+        By a thread that takes them on (``setfsuid(2)`` and root's file capabilities with it) and
+        ends: no other thread is ever without its own.
+
+        Raises
+        ------
+        OSError
+            What `action` raised, or that we may not act for this user.
+        """
+        # Who is not root may only be the user itself.
+        if os.geteuid() != 0 or (self.uid, self.gid) == (0, os.getegid()):
+            action()
+            return
+        raised: list[OSError] = []
+
+        def acting() -> None:
+            try:
+                self._become()
+                action()
+            except OSError as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=acting)
+        thread.start()
+        thread.join()
+        if raised:
+            raise raised[0]
+
+    def _become(self) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        number = _SETGROUPS.get(platform.machine())
+        groups = (ctypes.c_uint32 * len(self.groups))(*self.groups)
+        if number is None or libc.syscall(number, len(groups), groups) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"groups of user {self.uid}: {os.strerror(code)}")
+        for change, wanted in ((libc.setfsgid, self.gid), (libc.setfsuid, self.uid)):
+            change(wanted)
+            # Both answer what held before; -1 is nobody, and changes nothing.
+            if change(-1) != wanted:
+                raise PermissionError(f"not allowed to make files as user {self.uid}")
+
+
+@contextlib.contextmanager
+def marked(folder: Path, name: str, user: User) -> Iterator[None]:
+    """Keep an empty file in a folder that `user` controls; it is theirs, and goes at the end.
+
+    It is created anew, following no link: whatever `user` puts there, nothing else is touched, and
+    nothing that `user` could not have done.
+
+    Raises
+    ------
+    OSError
+        If `user` cannot create it there.
+    """
+    where = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def remove() -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=where)
+
+    def create() -> None:
+        # One that was left behind is in the way.
+        remove()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(name, flags, 0o600, dir_fd=where))
+
+    try:
+        user.does(create)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                user.does(remove)
+    finally:
+        os.close(where)
