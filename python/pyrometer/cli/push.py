@@ -117,7 +117,8 @@ def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
     os.nice(10)
     stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in stopping:
-        signal.signal(number, lambda *_: follower.delivery.stop.set())
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: follower.delivery.stop.set())
     # Who keeps the run holds these back, and its children inherit that.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping)
     follower.follow(lambda: is_over(follower.paths, manifest.launcher))

@@ -411,3 +411,26 @@ def test_a_full_disk_is_told_before_the_launch(small_disk: Path) -> None:
     assert done.code == 2
     assert "No space left on device" in done.stderr
     assert not (small_disk / "launched").exists()
+
+
+@pytest.mark.parametrize("command", ["sh", "python"])
+def test_what_nohup_protects_stays_protected(tmp_path: Path, command: str) -> None:
+    # As nohup has it: the hang-up reaches the whole session, and nobody dies of it.
+    wait_s = "import time; open('ready', 'w').close(); time.sleep(2)"
+    application = {
+        "sh": ["sh", "-c", "touch ready; sleep 2; exit 7"],
+        "python": [sys.executable, "-S", "-c", wait_s + "; raise SystemExit(7)"],
+    }[command]
+    process = subprocess.Popen(
+        ["nohup", sys.executable, "-m", "pyrometer", *OFF, "--", *application],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_for(tmp_path / "ready")
+    os.killpg(process.pid, signal.SIGHUP)
+    assert process.wait(60) == 7
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert (manifest["exit"]["code"], manifest["exit"]["signal"]) == (7, None)

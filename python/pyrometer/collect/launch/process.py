@@ -102,7 +102,7 @@ def start(launch: Launch) -> int:
             dict(launch.env),
             file_actions=actions,
             setsigmask=[],
-            setsigdef=[*STOPPING, *IGNORED_BY_PYTHON],
+            setsigdef=[*_heeded(), *IGNORED_BY_PYTHON],
         )
 
     try:
@@ -125,14 +125,15 @@ def held_signals() -> Iterator[list[signal.Signals]]:
 
     Yields a list, which at the end holds those that came after `wait`: whoever began the run says
     what becomes of them. Only the main thread can hold signals: elsewhere (a notebook's kernel)
-    this does nothing.
+    this does nothing. Signals that we were started with ignored (``nohup``) stay ignored.
     """
     late: list[signal.Signals] = []
     main = threading.main_thread()
     if threading.current_thread() is not main or main.ident is None:
         yield late
         return
-    watched = {*STOPPING, signal.SIGCHLD}
+    heeded = _heeded()
+    watched = {*heeded, signal.SIGCHLD}
     here = main.ident
 
     def pass_on(number: int, _: object) -> None:
@@ -140,7 +141,7 @@ def held_signals() -> Iterator[list[signal.Signals]]:
         signal.pthread_kill(here, number)
 
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    handlers = {number: signal.signal(number, pass_on) for number in STOPPING}
+    handlers = {number: signal.signal(number, pass_on) for number in heeded}
     try:
         yield late
     finally:
@@ -209,6 +210,11 @@ def signal_number(name: str) -> int:
     """Give the number of a signal that :func:`signal_name` named."""
     base, _, above = name.partition("+")
     return signal.Signals[base].value + int(above or 0)
+
+
+def _heeded() -> list[signal.Signals]:
+    """Signals that ask us to end, but for those that whoever started us has us ignore."""
+    return [number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN]
 
 
 def _pending() -> list[signal.Signals]:
