@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.store.sleeps import define_episodes
-from pyrometer.store.tables import Tables, literal, role_case, write_part
+from pyrometer.store.tables import Tables, file_literal, literal, role_case, write_part
 
 SOURCE = "probe"
 EVENT = "state"
@@ -233,7 +233,7 @@ def _classify(tables: Tables, folder: Path, core: Any) -> int:
         tables.define(
             "classed",
             "SELECT m.*, c.class FROM moments m JOIN read_csv("
-            f"{literal(str(told))}, header=true, columns={{'id': 'BIGINT', 'class': 'VARCHAR'}}) c"
+            f"{file_literal(told)}, header=true, columns={{'id': 'BIGINT', 'class': 'VARCHAR'}}) c"
             " USING (id)",
         )
     finally:

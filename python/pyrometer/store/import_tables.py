@@ -13,6 +13,7 @@ import duckdb
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store.manifest import ImportedFile
+from pyrometer.store.tables import file_literal, literal
 
 _TABLES = ("samples", "stacks", "frames", "jit")
 
@@ -85,7 +86,7 @@ def _join(parts: Sequence[Path], out: Path) -> dict[str, int]:
             temporary = out / f".{table}.parquet.{os.getpid()}"
             sql = " UNION ALL BY NAME ".join(selects)
             counted = connection.execute(
-                f"COPY ({sql}) TO '{_quoted(temporary)}' (FORMAT parquet)"
+                f"COPY ({sql}) TO {literal(str(temporary))} (FORMAT parquet)"
             ).fetchone()
             temporary.replace(out / f"{table}.parquet")
             rows[table] = int(counted[0]) if counted else 0
@@ -94,8 +95,9 @@ def _join(parts: Sequence[Path], out: Path) -> dict[str, int]:
 
 def _sizes(connection: duckdb.DuckDBPyConnection, part: Path) -> tuple[int, int]:
     found = connection.execute(
-        f"SELECT (SELECT coalesce(max(stack_id) + 1, 0) FROM '{_quoted(part)}/stacks.parquet'),"
-        f" (SELECT coalesce(max(frame_id) + 1, 0) FROM '{_quoted(part)}/frames.parquet')"
+        "SELECT (SELECT coalesce(max(stack_id) + 1, 0)"
+        f" FROM {file_literal(part / 'stacks.parquet')}),"
+        f" (SELECT coalesce(max(frame_id) + 1, 0) FROM {file_literal(part / 'frames.parquet')})"
     ).fetchone()
     return (int(found[0]), int(found[1])) if found else (0, 0)
 
@@ -108,8 +110,4 @@ def _select(part: Path, table: str, stacks: int, frames: int) -> str:
         "frames": f"(frame_id + {frames})::INTEGER AS frame_id",
     }.get(table)
     replaced = f" REPLACE ({changed})" if changed else ""
-    return f"SELECT *{replaced} FROM '{_quoted(part)}/{table}.parquet'"
-
-
-def _quoted(path: Path) -> str:
-    return str(path).replace("'", "''")
+    return f"SELECT *{replaced} FROM {file_literal(part / f'{table}.parquet')}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.tables import write_rows
 
 STAMP = "tables.json"
+STARTED = ".started"
 # The runner's words for how an iteration ended, and the table's.
 _STATUS = {"ok": "success", "interrupted": "failed"}
 
@@ -95,7 +97,7 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
         Rows per table and the doubts, which also stand in table ``ingest_doubts``.
     """
     paths = RunPaths(Path(run_dir))
-    report = IngestReport(_fresh(paths.tables))
+    report = IngestReport(_fresh(paths.tables, known=_is_run(paths)))
     core = native()
     out = str(report.folder)
     plugin = _strings(paths.plugin_files())
@@ -164,18 +166,18 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
     try:
         answer = core.ingest_eventlogs(_strings(logs), str(report.folder))
     except (ValueError, OSError) as error:
-        shutil.rmtree(report.folder)
+        _discard(report.folder)
         raise UsageError(str(error), where_they_are) from error
     _absorb(report, "event log", answer)
     if not report.tables.get("apps"):
         why = "; ".join(d.message for d in report.doubts[:3]) or "no event of Spark in it"
-        shutil.rmtree(report.folder)
+        _discard(report.folder)
         raise UsageError(
             f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})", where_they_are
         )
     if report.stats["event log"].get("events_count") == 0:
         # Of all of them: one empty log among others is a doubt.
-        shutil.rmtree(report.folder)
+        _discard(report.folder)
         empty = schema.doubt("eventlog_empty", "no event of Spark in it: there is nothing to show")
         raise UsageError(f"{', '.join(map(str, logs[:3]))}: {empty.message}", empty.remedy)
     _seal(report)
@@ -304,26 +306,81 @@ def _imported(paths: RunPaths) -> list[manifests.ImportedFile]:
         return []
 
 
-def _fresh(folder: Path) -> Path:
-    """Give an empty folder for tables that say when their making began."""
+def _fresh(folder: Path, known: bool = False) -> Path:
+    """Give a folder for tables without those that we wrote before; `known` to be ours if not new.
+
+    Raises
+    ------
+    UsageError
+        If it is a link, or holds files of others and nothing says that we wrote there: their files
+        could bear a table's name.
+    """
     try:
+        if folder.is_symlink():
+            raise UsageError(
+                f"{folder} is a symbolic link: what it leads to would be deleted",
+                "remove the link, or give another folder",
+            )
         folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.iterdir():
-            if old.suffix == ".parquet" or old.name == STAMP:
+        found = sorted(folder.iterdir())
+        if found and not known and not _stamped(folder):
+            raise UsageError(
+                f"{folder} holds files that Pyrometer did not write ({found[0].name})",
+                "move them, or give another folder",
+            )
+        # Before the stamp goes: one who is killed meanwhile leaves a folder that is known as ours.
+        (folder / STARTED).write_text(str(time.time_ns()))
+        for old in found:
+            if _written_by_us(old) and old.name != STARTED:
                 old.unlink()
     except OSError as error:
         raise UsageError(
             f"{folder}: {error.strerror}", "make it writable, or copy the run directory"
         ) from error
-    (folder / ".started").write_text(str(time.time_ns()))
     return folder
+
+
+def _is_run(paths: RunPaths) -> bool:
+    try:
+        manifests.read_manifest(paths.root)
+    except PyrometerError:
+        return False
+    return True
+
+
+def _stamped(folder: Path) -> bool:
+    try:
+        return (folder / STARTED).read_text().isdigit()
+    except (OSError, ValueError):
+        pass
+    try:
+        stamp = json.loads((folder / STAMP).read_bytes())
+        return str(stamp["schema"]).startswith("pyrometer/tables/")
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def _written_by_us(path: Path) -> bool:
+    if path.name in (STAMP, STARTED, f".{STAMP}"):
+        return True
+    named = re.fullmatch(r"\.?([a-z0-9_]+)(-[^/]*)?\.parquet(\.tmp)?", path.name)
+    return named is not None and named[1] in schema.tables()
+
+
+def _discard(folder: Path) -> None:
+    """Take back what was begun in a folder that held no tables before."""
+    for path in folder.iterdir():
+        if _written_by_us(path):
+            path.unlink()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _seal(report: IngestReport) -> None:
     """Write the doubts and, last of all, the stamp that makes the tables whole."""
     write_rows(report.folder, "ingest_doubts", report.raised)
     report.tables["ingest_doubts"] = len(report.raised)
-    started = report.folder / ".started"
+    started = report.folder / STARTED
     stamp = {
         "schema": "pyrometer/tables/1",
         "schema_version": schema.schema_version(),

@@ -73,7 +73,7 @@ class Tables:
             columns = ", ".join(f'NULL::{c.sql_type} AS "{c.name}"' for c in table.columns)
             self.connection.execute(f"CREATE VIEW {table.name} AS SELECT {columns} WHERE false")
             return
-        names = ", ".join(literal(str(file)) for file in files)
+        names = ", ".join(file_literal(file) for file in files)
         source = f"read_parquet([{names}], union_by_name=true)"
         try:
             present = {
@@ -256,6 +256,29 @@ def write_part(
 def literal(text: str) -> str:
     """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def file_literal(path: str | Path) -> str:
+    """Quote the path of one file for ``read_parquet`` and ``FROM``, which take it for a pattern.
+
+    Examples
+    --------
+    >>> file_literal("st*r/g[1].parquet")
+    "'st[*]r/g[[]1].parquet'"
+
+    Raises
+    ------
+    UsageError
+        If no pattern stands for that path alone.
+    """
+    text = str(path)
+    special = set(text) & set("*?[")
+    if special and "\\" in text:
+        raise UsageError(
+            f"{text}: a path with a backslash and {' '.join(sorted(special))} cannot be read",
+            "rename the folder",
+        )
+    return literal("".join(f"[{letter}]" if letter in special else letter for letter in text))
 
 
 OTHER = "other"

@@ -1,0 +1,101 @@
+"""Folders of tables: which files are read, and which may be deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.eventlogs import recorded
+
+from pyrometer.core.errors import UsageError
+from pyrometer.store import Run, Tables, ingest_eventlogs, ingest_run, write_rows
+from pyrometer.store.ingest import STAMP, STARTED
+
+LOG = next(log for log in recorded() if log.is_file())
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("st*r", ["star", "stir"]),
+        ("g[1]", ["g1"]),
+        ("q?x", ["qax"]),
+        ("h**", ["h", "hh"]),
+        ("it's", []),
+        (r"back\slash", ["backslash"]),
+    ],
+)
+def test_a_path_is_read_by_the_letter(tmp_path: Path, name: str, others: list[str]) -> None:
+    for folder in (name, *others):
+        (tmp_path / folder).mkdir()
+        write_rows(tmp_path / folder, "gc_pauses", [{}] * (3 if folder == name else 50))
+    tables = Tables(tmp_path / name)
+    try:
+        assert tables.rows_count("gc_pauses") == 3
+    finally:
+        tables.close()
+
+
+def test_a_path_that_no_pattern_stands_for_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / r"a\*"
+    folder.mkdir()
+    write_rows(folder, "gc_pauses", [{}])
+    with pytest.raises(UsageError, match="backslash") as refused:
+        Tables(folder)
+    assert refused.value.remedy == "rename the folder"
+
+
+def test_files_of_others_are_never_deleted(tmp_path: Path) -> None:
+    tables = tmp_path / "my-project" / "tables"
+    tables.mkdir(parents=True)
+    for name in ("sales.parquet", "stages.parquet"):
+        (tables / name).write_text(name)
+    with pytest.raises(UsageError, match="did not write") as refused:
+        ingest_eventlogs([LOG], tables.parent)
+    assert "sales.parquet" in refused.value.message
+    with pytest.raises(UsageError, match="did not write"):
+        ingest_run(tables.parent)
+    assert {path.name: path.read_text() for path in tables.iterdir()} == {
+        name: name for name in ("sales.parquet", "stages.parquet")
+    }
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    ingest_eventlogs([LOG], tmp_path / "first")
+    before = sorted(
+        (path.name, path.stat().st_ino) for path in (tmp_path / "first/tables").iterdir()
+    )
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "tables").symlink_to(tmp_path / "first" / "tables")
+    with pytest.raises(UsageError, match="symbolic link"):
+        ingest_eventlogs([LOG], tmp_path / "second")
+    after = sorted(
+        (path.name, path.stat().st_ino) for path in (tmp_path / "first/tables").iterdir()
+    )
+    assert after == before
+
+
+@pytest.mark.parametrize("state", ["whole", "killed early", "killed late"])
+def test_our_own_are_made_again_and_what_lies_beside_them_stays(tmp_path: Path, state: str) -> None:
+    ingest_eventlogs([LOG], tmp_path)
+    tables = tmp_path / "tables"
+    if state != "whole":
+        (tables / STARTED).write_text("17")
+        (tables / "tasks.parquet.tmp").write_text("half")
+    if state == "killed late":
+        (tables / STAMP).unlink()
+    (tables / "notes.parquet").write_text("mine")
+    (tables / "notes.txt").write_text("mine")
+    ingest_eventlogs([LOG], tmp_path)
+    assert (tables / "notes.parquet").read_text() == (tables / "notes.txt").read_text() == "mine"
+    assert not (tables / "tasks.parquet.tmp").exists()
+    with Run.open(tmp_path) as run:
+        assert run.tables.rows_count("apps") == 1
+
+
+def test_an_ingest_that_fails_leaves_nothing_of_its_own(tmp_path: Path) -> None:
+    log = tmp_path / "no-log"
+    log.write_text("nothing\n")
+    with pytest.raises(UsageError, match="not a Spark event log"):
+        ingest_eventlogs([log], tmp_path / "out")
+    assert not (tmp_path / "out" / "tables").exists()
