@@ -139,3 +139,16 @@ def test_the_file_of_a_curve_says_what_was_asked_for():
     assert made["set"] == {"jvm.heap": "1g"}
     assert made["blocks"] == 5
     assert "seed" not in made
+
+
+@pytest.mark.parametrize("levels", ["1,2", "nonsense"])
+def test_a_file_of_somebody_else_is_not_touched(naps, capsys, levels):
+    theirs = naps / "curve.yaml"
+    theirs.write_text("# a month's work\n")
+    message = refused(
+        capsys, naps / "workload.yaml", "--over", "host.cpus", "--levels", levels,
+        "-o", naps / "curve",
+    )  # fmt: skip
+    assert theirs.read_text() == "# a month's work\n"
+    assert not (naps / "curve").exists()
+    assert "curve.yaml exists" in message or "nonsense" in message

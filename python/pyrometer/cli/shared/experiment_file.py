@@ -96,7 +96,7 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
     Raises
     ------
     UsageError
-        If it cannot be planned; its file does not stay.
+        If it cannot be planned (its file does not stay), or there is another file of that name.
     """
     from pyrometer.cli.shared.forecasts import forecast_of
     from pyrometer.experiments.judge import terminal
@@ -105,13 +105,12 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
 
     file = root.with_name(f"{root.name}.yaml")
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(file)
+    written = _write_new(file, text)
     try:
         plan = plan_of(file, root)
     except UsageError as error:
-        file.unlink()
+        if written:
+            file.unlink()
         # Nobody wrote it, nobody can look at it: its lines are no place to point at.
         message = re.sub(rf"^{re.escape(str(file))}(:\d+)*: ", "", error.message)
         raise UsageError(message, error.remedy) from error
@@ -119,3 +118,18 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
         begin(root, plan)
     err().print(str(file), markup=False, soft_wrap=True)
     terminal.plan(err(), plan, forecast_of(plan, []), brief=not dry)
+
+
+def _write_new(file: Path, text: str) -> bool:
+    """Write a file; ``False`` if it was there before, with the same content."""
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(text)
+    except FileExistsError:
+        if file.is_file() and file.read_bytes() == text.encode():
+            return False
+        raise UsageError(
+            f"{file} exists, and is another experiment",
+            f"pyrometer experiment run {file}, or -o DIR",
+        ) from None
+    return True
