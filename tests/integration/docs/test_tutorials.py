@@ -14,12 +14,6 @@ from tests.support.cli import environment
 ROOT = Path(__file__).parents[3]
 APPS = ROOT / "examples" / "apps"
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-SLOW = {
-    "how-many-cores-how-much-memory",
-    "is-b-faster-than-a",
-    "what-changed-since-yesterday",
-}
-"""Tutorials of some minutes each on two cores."""
 
 
 def runs(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str]:
@@ -31,11 +25,10 @@ def runs(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+# Each takes some minutes on two cores.
+@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(p, id=p.stem, marks=[pytest.mark.slow] * (p.stem in SLOW)) for p in PAGES],
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_each_command_runs_and_prints_what_the_page_shows(page, tmp_path):
     apps = tmp_path / "examples" / "apps"
     apps.mkdir(parents=True)
