@@ -7,13 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support import cli
+from tests.support import cli, needs
 
 from pyrometer.collect.attach.hotspot import Jvm
 from pyrometer.core.errors import CapabilityError
@@ -221,3 +222,30 @@ def test_tasks_and_events_of_a_running_spark(tmp_path):
     # Tasks shorter than the time between two looks at their names stay unknown: more of them where
     # CPUs are scarce.
     assert known > 0.2 * tasks
+
+
+def test_root_asks_a_jvm_of_another_user_and_gives_nothing_away(program: Path) -> None:
+    needs.root()
+    # Where that user may enter; a test's own folder is root's alone.
+    with tempfile.TemporaryDirectory() as name:
+        folder, secret = Path(name) / "theirs", Path(name) / "secret"
+        Path(name).chmod(0o755)
+        folder.mkdir()
+        os.chown(folder, 65534, 65534)
+        secret.write_text("root's")
+        (folder / "Busy.java").write_text(program.read_text())
+        process = subprocess.Popen(
+            ["java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "Busy.java"],
+            stdout=subprocess.PIPE, text=True, cwd=folder, user=65534, group=65534, extra_groups=[],
+            env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+        )  # fmt: skip
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            (folder / f".attach_pid{process.pid}").symlink_to(secret)
+            assert Jvm(process.pid).properties()["user.dir"] == str(folder)
+        finally:
+            process.kill()
+            process.wait()
+        assert (secret.stat().st_uid, secret.read_text()) == (0, "root's")
+        assert not (folder / f".attach_pid{process.pid}").is_symlink()
