@@ -1,5 +1,8 @@
 package org.pyrometer.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import com.codahale.metrics.MetricRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -14,8 +17,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.tasks.FakeTasks;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class ExecutorComponentTest {
   /** An executor on some host. */

@@ -76,7 +76,9 @@ public final class Overlay {
         setIfAbsent(rule.getKey(), rule.getValue());
       }
     }
-    settings.withPrefix("append.").forEach((key, value) -> append(key, value, "asked for by the run"));
+    settings
+        .withPrefix("append.")
+        .forEach((key, value) -> append(key, value, "asked for by the run"));
     if (settings.isOn("plugin", true)) {
       append("spark.plugins", PLUGIN, "task spans and process facts");
       shipJar();
@@ -97,7 +99,10 @@ public final class Overlay {
     }
   }
 
-  /** The user's own event log is not changed; of one that the agent switches on all settings are the agent's. */
+  /**
+   * The user's own event log is not changed; of one that the agent switches on all settings are the
+   * agent's.
+   */
   private void eventLog(String key, String value, boolean usersLog) {
     String user = conf.get(key);
     if (usersLog) {

@@ -14,7 +14,9 @@ import org.pyrometer.plugin.records.Sink;
 import org.pyrometer.plugin.tasks.Contexts;
 import org.pyrometer.plugin.tasks.TaskTracker;
 
-/** All of Pyrometer in one JVM: created by the agent, or else by the plugin; there is at most one. */
+/**
+ * All of Pyrometer in one JVM: created by the agent, or else by the plugin; there is at most one.
+ */
 public final class Jvm {
   private static Jvm instance;
 
@@ -61,8 +63,8 @@ public final class Jvm {
    * @param folder where files go
    * @throws IOException if the record file cannot be created
    */
-  public static synchronized Jvm start(Settings settings, String role, String executorId, Path folder)
-      throws IOException {
+  public static synchronized Jvm start(
+      Settings settings, String role, String executorId, Path folder) throws IOException {
     if (instance == null) {
       instance = new Jvm(settings, role, executorId, folder);
     }

@@ -121,8 +121,8 @@ public final class Recorder {
   }
 
   /**
-   * Writes what is queued and a {@code bye}, waiting at most two seconds, and pauses: no more series
-   * until {@link #resume}.
+   * Writes what is queued and a {@code bye}, waiting at most two seconds, and pauses: no more
+   * series until {@link #resume}.
    */
   public void finish() {
     // A shutdown hook and Spark's own stop may come at once: they wait for the same.

@@ -21,8 +21,8 @@ import org.pyrometer.plugin.records.Recorder;
  * What each thread of this JVM works for, in memory that the OS probe can read: a file of slots,
  * one for each thread, described by {@code docs/reference/context-slot.md}.
  *
- * <p>The file lies in {@code /dev/shm}, where no disk can delay the writer, and has a
- * name in the raw folder. Nothing here throws; what fails switches it off.
+ * <p>The file lies in {@code /dev/shm}, where no disk can delay the writer, and has a name in the
+ * raw folder. Nothing here throws; what fails switches it off.
  */
 public final class Contexts {
   /** Bytes of a slot, and of the header before the first. */

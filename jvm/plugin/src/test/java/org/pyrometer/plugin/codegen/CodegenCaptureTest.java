@@ -1,5 +1,10 @@
 package org.pyrometer.plugin.codegen;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -19,10 +24,6 @@ import org.pyrometer.plugin.records.Recorder;
 import org.pyrometer.plugin.records.Sink;
 import scala.Tuple2;
 import scala.Tuple3;
-import static java.nio.charset.StandardCharsets.UTF_8;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class CodegenCaptureTest {
   private static final long NO_LIMIT = Long.MAX_VALUE;

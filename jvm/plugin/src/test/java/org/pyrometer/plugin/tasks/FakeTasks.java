@@ -12,7 +12,8 @@ public final class FakeTasks {
   private FakeTasks() {}
 
   /** Enters a task. */
-  public static void enter(int stage, int stageAttempt, long task, Map<String, String> localProperties) {
+  public static void enter(
+      int stage, int stageAttempt, long task, Map<String, String> localProperties) {
     Properties properties = new Properties();
     properties.putAll(localProperties);
     TaskContext$.MODULE$.setTaskContext(

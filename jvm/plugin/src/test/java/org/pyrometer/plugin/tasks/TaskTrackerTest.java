@@ -1,5 +1,9 @@
 package org.pyrometer.plugin.tasks;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.ByteArrayOutputStream;
 import java.util.List;
 import java.util.Map;
@@ -13,9 +17,6 @@ import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.host.Host;
 import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.Recorder;
-import static java.nio.charset.StandardCharsets.UTF_8;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 class TaskTrackerTest {
   private final ByteArrayOutputStream written = new ByteArrayOutputStream();

@@ -19,8 +19,9 @@ public final class Ratings {
   private Ratings() {}
 
   /**
-   * Whether this GraphX adds up the corrections of a vertex, recognised by the method that came with the
-   * repair: before, it doubled one of the implicit ones and dropped the others (SPARK-58177).
+   * Whether this GraphX adds up the corrections of a vertex, recognised by the method that came
+   * with the repair: before, it doubled one of the implicit ones and dropped the others
+   * (SPARK-58177).
    */
   public static boolean addsCorrections() {
     return Arrays.stream(SVDPlusPlus$.class.getDeclaredMethods())
