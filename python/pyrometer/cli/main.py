@@ -13,32 +13,9 @@ from typer.core import TyperGroup
 
 from pyrometer import __version__
 from pyrometer.cli.shared.endings import CommandExit
+from pyrometer.cli.verbs import GROUPS, VERBS
 from pyrometer.core.errors import PyrometerError
 from pyrometer.terminal import console
-
-VERBS = (
-    "doctor",
-    "workloads",
-    "run",
-    "attach",
-    "probe",
-    "study",
-    "experiment",
-    "ingest",
-    "import",
-    "export",
-    "show",
-    "ledger",
-    "simulate",
-    "flame",
-    "compare",
-    "scale",
-    "corun",
-    "layout",
-    "fit",
-    "report",
-    "push",
-)
 
 # Modules that cannot have the name of their verb.
 MODULES = {"import": "import_"}
@@ -88,11 +65,20 @@ class _Group(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the verbs by what they are for, without importing any of them."""
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                # One column for all headings.
+                width = max(map(len, VERBS))
+                formatter.write_dl([(f"{verb:{width}}", text) for verb, text in verbs.items()])
+
 
 app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    # Verbs have a richer one; to import it takes longer than to print this help.
+    rich_markup_mode=None,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -111,7 +97,7 @@ def pyrometer(
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Measure an Apache Spark job at every layer, and tell where the time went."""
+    """Measure an Apache Spark job at every layer, and show where its time went."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from pyrometer.trial.trial import Trial
-
 if TYPE_CHECKING:
     from rich.console import Console as Console
     from rich.console import RenderableType
     from rich.live import Live
 
+    from pyrometer.trial.trial import Trial
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON as the last line of stdout, for programs.")

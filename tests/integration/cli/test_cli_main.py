@@ -8,10 +8,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import typer
 from tests.support.cli import command, environment, inside, pyrometer
 
 from pyrometer import __version__
 from pyrometer.cli import main
+from pyrometer.cli.verbs import GROUPS
 from pyrometer.summary.summary import every_rule
 
 ROOT = Path(__file__).parents[3]
@@ -28,6 +30,13 @@ def test_help_lists_every_verb_and_its_help_works(
         helped = inside(capsys, verb, "--help")
         assert (helped.code, helped.stderr) == (0, ""), verb
         assert f"pyrometer {verb} " in helped.stdout
+
+
+def test_the_list_of_verbs_says_what_each_says_of_itself() -> None:
+    commands = typer.main.get_command(main.app).commands  # type: ignore[attr-defined]
+    summaries = {verb: text for verbs in GROUPS.values() for verb, text in verbs.items()}
+    own = {verb: " ".join(str(commands[verb].help).split("\n\n")[0].split()) for verb in commands}
+    assert own == summaries
 
 
 def test_the_version(tmp_path: Path) -> None:
