@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
-from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
 
@@ -107,6 +106,9 @@ def equivalence(a: Sequence[float], b: Sequence[float], *, margin: float) -> flo
 
 
 def _t_test(a: Array, b: Array, alternative: str = "two-sided") -> Any:
+    # Takes half a second to import, and most runs have nothing to test.
+    from scipy import stats
+
     # SciPy warns where one list is constant, which Welch's test allows.
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         return stats.ttest_ind(a, b, equal_var=False, alternative=alternative)

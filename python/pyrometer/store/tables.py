@@ -6,6 +6,7 @@ Roles of threads by the kernel's names for them, in SQL.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -103,20 +104,27 @@ class Tables:
         """Rows of table ``name``."""
         return self._rows.get(name, 0)
 
+    def _execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
+        """Run a query; its parameters go into the text, as DuckDB imports pandas for others."""
+        written = with_parameters(sql, parameters)
+        if written is None:
+            return self.connection.execute(sql, parameters)
+        return self.connection.execute(written)
+
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query. Only for results that are small whatever the run."""
-        found: list[tuple[Any, ...]] = self.connection.execute(sql, parameters).fetchall()
+        found: list[tuple[Any, ...]] = self._execute(sql, parameters).fetchall()
         return found
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Rows of a query that may be large, one by one; no other query until the last one."""
-        cursor = self.connection.execute(sql, parameters)
+        cursor = self._execute(sql, parameters)
         while rows := cursor.fetchmany(BATCH_ROWS):
             yield from rows
 
     def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Rows of a query by column name."""
-        cursor = self.connection.execute(sql, parameters)
+        cursor = self._execute(sql, parameters)
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
@@ -127,12 +135,12 @@ class Tables:
 
     def scalar(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Give the only value of a query, or ``None``."""
-        row = self.connection.execute(sql, parameters).fetchone()
+        row = self._execute(sql, parameters).fetchone()
         return row[0] if row else None
 
     def columns(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
         """Columns of a query as numpy arrays (masked where a value is null)."""
-        found: dict[str, Any] = self.connection.execute(sql, parameters).fetchnumpy()
+        found: dict[str, Any] = self._execute(sql, parameters).fetchnumpy()
         return found
 
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
@@ -140,7 +148,7 @@ class Tables:
 
         One that other modules read is declared in ``schema/views.toml``, with its columns.
         """
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}", parameters)
+        self._execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}", parameters)
         self._defined(name)
 
     def define_view(self, name: str, sql: str) -> None:
@@ -251,6 +259,53 @@ def write_part(
     )
     temporary.replace(target)
     return int(tables.scalar("SELECT count(*) FROM written_part"))
+
+
+# Texts and names in quotes and comments, where a question mark is no parameter.
+_PARTS = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?)""")
+
+
+def with_parameters(sql: str, parameters: Sequence[object]) -> str | None:
+    """Write the parameters of a query into its text.
+
+    Returns
+    -------
+    str or None
+        The query with constants; ``None`` if one of them has a type that is not written here.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many parameters as question marks.
+
+    Examples
+    --------
+    >>> with_parameters("SELECT '?', a FROM t WHERE b = ? LIMIT ?", ["it's", 3])
+    "SELECT '?', a FROM t WHERE b = 'it''s'::VARCHAR LIMIT 3"
+    """
+    constants = [_constant(value) for value in parameters]
+    if None in constants:
+        return None
+    parts = _PARTS.split(sql)
+    holes = [at for at, part in enumerate(parts) if part == "?"]
+    for hole, constant in zip(holes, constants, strict=True):
+        parts[hole] = str(constant)
+    return "".join(parts)
+
+
+def _constant(value: object) -> str | None:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return str(value) if value >= 0 else f"({value})"
+    if type(value) is float:
+        return f"'{value!r}'::DOUBLE"
+    # The text of a query ends at a zero byte.
+    if type(value) is str and "\0" not in value:
+        return f"{literal(value)}::VARCHAR"
+    return None
 
 
 def literal(text: str) -> str:
