@@ -16,6 +16,7 @@ from pyrometer.terminal import console as common
 if TYPE_CHECKING:
     from pyrometer.core.doubt import Doubt
     from pyrometer.orchestrator.run import Outcome
+    from pyrometer.store.manifest import Manifest
     from pyrometer.trial.trial import Trial
 
 
@@ -110,15 +111,24 @@ def run(
 
 
 class _Watching(common.Progress):
-    """Shows how a run goes on, and keeps how its application ended."""
+    """Shows how a run goes on and what came of it; keeps how its application ended."""
 
     outcome: Outcome | None = None
+    summary_shown = False
 
     def exited(self, record: Any, ending: Any) -> None:
         """Keep it."""
         from pyrometer.orchestrator.run import Outcome
 
         self.outcome = Outcome(record, ending, None)
+
+    def summarised(self, record: Any, made: Any) -> None:
+        """Print it: the report takes longer, and the answer is here."""
+        from pyrometer.summary import terminal
+
+        show_ending(record.manifest)
+        terminal.show(common.err(), made)
+        self.summary_shown = True
 
 
 def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
@@ -141,7 +151,7 @@ def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
         watching = _Watching(trial)
         with watching:
             outcome = orchestrator.run(trial, watching, report=report)
-        summarise(outcome)
+        summarise(outcome, shown=watching.summary_shown)
     except (Exception, KeyboardInterrupt) as error:
         failed = error
         if outcome is None and watching is not None:
@@ -223,33 +233,34 @@ def parse_warmup(text: str) -> int | Literal["auto"]:
     return int(text)
 
 
-def summarise(outcome: Outcome) -> None:
-    """Print what came of the run, and where it is."""
-    from rich.markup import escape
-
-    from pyrometer.summary import terminal
-
-    manifest = outcome.record.manifest
+def show_ending(manifest: Manifest) -> None:
+    """Print how the application ended, after how long, and what was measured."""
     console = common.err()
     seconds = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
     code = "" if manifest.exit.code is None else f", exit code {manifest.exit.code}"
     console.print(f"[bold]{manifest.state}[/] after {seconds:.1f} s{code}")
     if manifest.exit.reason:
-        console.print(f"  {escape(manifest.exit.reason)}")
-    colours = {"error": "red", "warning": "yellow", "info": "dim"}
-    for doubt in manifest.doubts if outcome.summary is None else ():
-        console.print(
-            f"[{colours[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)} "
-            f"[dim]{escape(doubt.remedy)}[/]"
-        )
+        console.print(f"  {manifest.exit.reason}", markup=False)
     asked = "; ".join(f"{p.name}: {p.asked}" for p in manifest.probes if p.name != "launcher")
-    console.print(f"[dim]profile {escape(manifest.profile)}: {escape(asked)}[/]")
-    paths = outcome.record.paths
-    if outcome.summary is not None:
-        terminal.show(console, outcome.summary)
+    console.print(f"profile {manifest.profile}: {asked}", style="dim", markup=False)
+
+
+def summarise(outcome: Outcome, *, shown: bool) -> None:
+    """Print what came of the run, unless it was shown already, and where it is."""
+    from rich.markup import escape
+
+    manifest, paths, console = outcome.record.manifest, outcome.record.paths, common.err()
+    if not shown:
+        show_ending(manifest)
+        colours = {"error": "red", "warning": "yellow", "info": "dim"}
+        for doubt in manifest.doubts:
+            console.print(
+                f"[{colours[doubt.severity]}]{doubt.severity}[/] {escape(doubt.message)} "
+                f"[dim]{escape(doubt.remedy)}[/]"
+            )
     if paths.report.is_file():
-        console.print(f"report: {paths.report}", soft_wrap=True)
-    console.print(f"run:    {paths.root}", soft_wrap=True)
+        console.print(f"report: {paths.report}", soft_wrap=True, markup=False)
+    console.print(f"run:    {paths.root}", soft_wrap=True, markup=False)
 
 
 def as_data(outcome: Outcome | None, failed: BaseException | None = None) -> dict[str, object]:

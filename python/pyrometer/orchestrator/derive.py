@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pyrometer.collect.launch.observe import Watch
@@ -33,6 +33,9 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
                 made = summarise(scope)
                 for table, rows in ledger_tables(made).items():
                     write_rows(record.paths.tables, table, rows)
+            # Whoever was to read it may have gone; the report is still written.
+            with suppress(OSError):
+                watch.summarised(record, made)
             if report:
                 with _step("report", record, watch):
                     write_page(page_data(scope, made), record.paths.report)

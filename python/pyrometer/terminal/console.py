@@ -175,6 +175,9 @@ class Progress(LiveDisplay):
     def exited(self, record: object, ending: object) -> None:
         """Show nothing: the phases that follow do."""
 
+    def summarised(self, record: object, made: object) -> None:
+        """Show nothing; a verb that prints a summary does."""
+
     def note(self, text: str) -> None:
         """Print a line that stays."""
         err().print(text, markup=False)

@@ -81,6 +81,9 @@ class Watch(Protocol):
     def exited(self, record: Record, ending: Ending) -> None:
         """Take note that the application has ended, and how; what follows is our own work."""
 
+    def summarised(self, record: Record, made: object) -> None:
+        """Show what came of it; what follows is the report alone."""
+
     def note(self, text: str) -> None:
         """Show something that matters now."""
 
@@ -98,6 +101,9 @@ class Silent:
         """Show nothing."""
 
     def exited(self, record: Record, ending: Ending) -> None:
+        """Show nothing."""
+
+    def summarised(self, record: Record, made: object) -> None:
         """Show nothing."""
 
     def note(self, text: str) -> None:

@@ -78,6 +78,9 @@ class ExperimentScreen(LiveDisplay):
     def exited(self, record: object, ending: object) -> None:
         """Show nothing: the end of a trial is shown when its run has been read."""
 
+    def summarised(self, record: object, made: object) -> None:
+        """Show nothing: the same."""
+
     def note(self, text: str) -> None:
         """Show something that matters now."""
         if not self.shows:

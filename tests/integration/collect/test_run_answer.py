@@ -1,0 +1,49 @@
+"""What came of a run is shown as soon as it is known, before its report is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyrometer.cli.main import run_verb
+from pyrometer.collect.launch.observe import Silent
+from pyrometer.collect.launch.record import Record
+from pyrometer.orchestrator import run as orchestrator
+from pyrometer.summary.schema import Summary
+from pyrometer.trial.trial import Trial
+
+
+class _Reader(Silent):
+    def __init__(self, error: OSError | None = None) -> None:
+        self.seen: list[str] = []
+        self.error = error
+
+    def phase(self, name: str) -> None:
+        self.seen.append(name)
+
+    def summarised(self, record: Record, made: object) -> None:
+        assert isinstance(made, Summary)
+        self.seen.append("shown, with report" if record.paths.report.exists() else "shown")
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [None, BrokenPipeError("gone")])
+def test_the_summary_is_shown_before_the_report_is_written(
+    tmp_path: Path, error: OSError | None
+) -> None:
+    reader = _Reader(error)
+    trial = Trial(command=("true",), profile="off", run_dir=tmp_path / "run")
+    outcome = orchestrator.run(trial, reader)
+    assert reader.seen[-4:] == ["ingest", "summary", "shown", "report"]
+    assert outcome.record.paths.report.is_file()
+    assert "analysis_failed" not in {doubt.code for doubt in outcome.record.manifest.doubts}
+
+
+def test_it_is_shown_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code = run_verb(["run", "--profile", "off", "-o", str(tmp_path / "run"), "--", "true"])
+    shown = capfd.readouterr().err
+    assert code == 0
+    assert shown.count("finished after") == 1
+    assert shown.index("finished after") < shown.index("report: ") < shown.index("run:    ")
