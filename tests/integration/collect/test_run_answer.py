@@ -1,7 +1,9 @@
-"""What came of a run is shown as soon as it is known, before its report is written."""
+"""A run ends with its application: its summary is shown at once, and nothing else is waited for."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,14 @@ def test_it_is_shown_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     assert code == 0
     assert shown.count("finished after") == 1
     assert shown.index("finished after") < shown.index("report: ") < shown.index("run:    ")
+
+
+def test_a_process_that_was_there_before_is_not_waited_for(tmp_path: Path) -> None:
+    other = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        trial = Trial(command=("true",), profile="off", run_dir=tmp_path / "run")
+        outcome = orchestrator.run(trial, report=False)
+        assert other.poll() is None
+    finally:
+        other.communicate(b"\n")
+    assert "processes_left" not in {doubt.code for doubt in outcome.record.manifest.doubts}

@@ -16,6 +16,7 @@ from typing import Protocol
 from pyrometer.collect.host import cgroup, neighbours, settings
 from pyrometer.collect.host.ballast import READY
 from pyrometer.collect.host.cgroup_plan import CONTROLLER
+from pyrometer.collect.host.facts import descendants
 from pyrometer.collect.host.memory import MemoryWatch, ballast_command, missed
 from pyrometer.collect.host.neighbours import Companions, ended_after
 from pyrometer.collect.launch import cluster, process
@@ -132,6 +133,8 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         ended_after() as companions,
     ):
         process.adopt_orphans()
+        # Of a notebook or a test, say; they are none of the application's.
+        before = descendants(os.getpid())
         watch.phase("run")
         memory = MemoryWatch(launch.host.group.folders, launch.host.memory)
         memory.look()
@@ -146,7 +149,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
             watch.phase("close")
             with record.phase("close"):
                 report_companions(launch, record, companions, memory)
-                _drain(probes, record, companions.pids)
+                _drain(probes, record, [*before, *companions.pids])
         judge(record, launch, probes, ending)
     record.manifest.doubts.extend(changed)
     if stay:
@@ -272,8 +275,8 @@ def _keep_ending(record: Record, ending: Ending) -> None:
         record.doubt("run_not_saved", f"{record.paths.exit}: {error.strerror}")
 
 
-def _drain(probes: Sequence[Probe], record: Record, companions: Sequence[int]) -> None:
-    ours = {*companions, *(pid for probe in probes for pid in probe.processes())}
+def _drain(probes: Sequence[Probe], record: Record, others: Sequence[int]) -> None:
+    ours = {*others, *(pid for probe in probes for pid in probe.processes())}
     remaining = process.drain(ours, DRAIN_S)
     if remaining:
         record.doubt(
