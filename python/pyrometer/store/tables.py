@@ -262,7 +262,7 @@ def write_part(
 
 
 # Texts and names in quotes and comments, where a question mark is no parameter.
-_PARTS = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?)""")
+_PARTS = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?|\$[0-9]+)""")
 
 
 def with_parameters(sql: str, parameters: Sequence[object]) -> str | None:
@@ -275,21 +275,27 @@ def with_parameters(sql: str, parameters: Sequence[object]) -> str | None:
 
     Raises
     ------
-    ValueError
-        If there are not as many parameters as question marks.
+    ValueError, IndexError
+        If there are not as many parameters as question marks, or no parameter of that number.
 
     Examples
     --------
     >>> with_parameters("SELECT '?', a FROM t WHERE b = ? LIMIT ?", ["it's", 3])
     "SELECT '?', a FROM t WHERE b = 'it''s'::VARCHAR LIMIT 3"
+    >>> with_parameters("SELECT $2 + $1 + $2", [1, 2])
+    'SELECT 2 + 1 + 2'
     """
     constants = [_constant(value) for value in parameters]
     if None in constants:
         return None
     parts = _PARTS.split(sql)
-    holes = [at for at, part in enumerate(parts) if part == "?"]
-    for hole, constant in zip(holes, constants, strict=True):
-        parts[hole] = str(constant)
+    numbered = [at for at, part in enumerate(parts) if part.startswith("$")]
+    for at in numbered:
+        parts[at] = str(constants[int(parts[at][1:]) - 1])
+    if not numbered:
+        holes = [at for at, part in enumerate(parts) if part == "?"]
+        for at, constant in zip(holes, constants, strict=True):
+            parts[at] = str(constant)
     return "".join(parts)
 
 

@@ -44,6 +44,8 @@ def test_a_written_parameter_is_the_bound_one(values: list[Any]) -> None:
 def test_as_many_parameters_as_question_marks() -> None:
     with pytest.raises(ValueError, match="zip"):
         with_parameters("SELECT ?, ?", [1])
+    with pytest.raises(IndexError):
+        with_parameters("SELECT $3", [1])
     assert with_parameters("SELECT ?", [[1, 2]]) is None
 
 
