@@ -1,8 +1,8 @@
 """PEP 517 backend: maturin builds the wheel of Python package and extension; the rest is added.
 
-Added are the static probe, the jars (plugin, workloads), the page of the report, and the
-declarations of ``schema/`` and ``studies/``, which a checkout reads where they are. `make wheel`
-builds a wheel for all current distributions; `pip install .` one for this machine.
+Added are the static probe, the jars (plugin, workloads), the page of the report, the declarations
+of ``schema/`` and ``studies/``, which a checkout reads where they are, and the bill of materials.
+`make wheel` builds a wheel for all current distributions; `pip install .` one for this machine.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import base64
 import hashlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import maturin
 from maturin import *  # noqa: F403
+
+from supply import sbom
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "python" / "pyrometer" / "_bundled"
@@ -70,5 +73,11 @@ def build_wheel(
     if missing:
         raise SystemExit(f"missing: {', '.join(missing)}. Run: make bundled")
     name: str = maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
-    add(Path(wheel_directory) / name, files)
+    information = "-".join(name.split("-")[:2]) + ".dist-info"
+    with tempfile.TemporaryDirectory() as folder:
+        bill = Path(folder) / sbom.FILE
+        bill.write_text(sbom.text())
+        # Where PEP 770 has it.
+        files.append((f"{information}/sboms/{sbom.FILE}", bill))
+        add(Path(wheel_directory) / name, files)
     return name

@@ -6,6 +6,7 @@ import base64
 import csv
 import hashlib
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "pyrometer-0.1.0-cp311-abi3-manylinux_2_28_x86_64.whl"
 RECORD = "pyrometer-0.1.0.dist-info/RECORD"
+BILL = "pyrometer-0.1.0.dist-info/sboms/pyrometer.cdx.json"
 
 
 @pytest.fixture
@@ -31,6 +33,8 @@ def backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     maturin = ModuleType("maturin")
     maturin.build_wheel = build_wheel  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "maturin", maturin)
+    # As a front end of PEP 517 does (backend-path).
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
     spec = importlib.util.spec_from_file_location(
         "build_backend", ROOT / "tools" / "build_backend.py"
     )
@@ -56,13 +60,16 @@ def test_the_wheel_holds_all_parts_and_its_record_tells_the_truth(
         names = wheel.namelist()
         rows = {row[0]: row[1:] for row in csv.reader(wheel.read(RECORD).decode().splitlines())}
         parts = [name for name in names if name.startswith("pyrometer/_bundled/")]
-        for name in parts:
+        bill = json.loads(wheel.read(BILL))
+        for name in [*parts, BILL]:
             content = wheel.read(name)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
             assert rows[name] == [f"sha256={digest.rstrip('=')}", str(len(content))]
         probe = wheel.getinfo("pyrometer/_bundled/pyro-probe")
         page = wheel.getinfo("pyrometer/_bundled/report-page.html")
     assert len(names) == len(set(names))
+    assert bill["bomFormat"] == "CycloneDX"
+    assert bill["metadata"]["component"]["name"] == "pyrometer"
     assert set(rows) == set(names)
     assert probe.external_attr >> 16 == 0o100755
     assert page.external_attr >> 16 == 0o100644

@@ -17,6 +17,8 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(2400)]
 
@@ -84,6 +86,27 @@ def test_the_wheel_is_for_every_distribution_since_2018(wheel: Path) -> None:
     needed = {tuple(map(int, each.split(b"."))) for each in re.findall(rb"GLIBC_(2\.\d+)\0", core)}
     assert max(needed) <= (2, 28)
     assert PT_INTERP not in segments(probe), "the probe is linked statically"
+
+
+def test_licences_and_the_bill_of_materials_lie_where_installers_look(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        (information,) = {n.split("/")[0] for n in archive.namelist() if ".dist-info/" in n}
+        texts = {
+            name: archive.read(f"{information}/licenses/{name}").decode()
+            for name in ("LICENSE", "THIRD-PARTY.txt")
+        }
+        bills = [n for n in archive.namelist() if n.startswith(f"{information}/sboms/")]
+        metadata = archive.read(f"{information}/METADATA").decode()
+        (bill,) = (archive.read(name).decode() for name in bills)
+    for name, text in texts.items():
+        assert text == (ROOT / name).read_text()
+        assert f"License-File: {name}" in metadata
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill) is None
+    for each in json.loads(bill)["components"]:
+        # Of everything inside it, the name is in the list of licences.
+        if each["type"] == "library" and each["properties"][0]["value"] == "true":
+            name = ":".join(filter(None, (each.get("group"), each["name"])))
+            assert f"\n  {name}" in texts["THIRD-PARTY.txt"], name
 
 
 def test_without_a_compiler_it_measures_at_the_best_tier_of_the_kernel(
