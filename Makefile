@@ -17,6 +17,8 @@ WEB_TESTS := $(shell find web/test -name '*.test.mjs' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope --durations=15 --durations-min=1
 # Tests that start no process of ours: every room's, in minutes.
 FAST := tests/unit tests/property tests/golden python
+# Maven that uses nothing whose hash is not in jvm/maven.lock.
+MVN := $(PYTHON) tools/supply/mvn.py
 # Says what a command does while it runs; its output goes to target/logs.
 STEP := @$(PYTHON) tools/step.py
 PYROMETER_BEGAN ?= $(shell date +%s)
@@ -25,7 +27,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs docs-pages docs-site bless lock wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs docs-pages docs-site bless lock third-party sbom audit wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -70,7 +72,7 @@ $(BUNDLED)/pyrometer-workloads.jar: $(call jvm_sources,workloads)
 $(BUNDLED)/pyrometer-workloads.jar: | $(BUNDLED)/pyrometer-plugin.jar
 $(JARS): $(BUNDLED)/pyrometer-%.jar:
 	@mkdir -p $(BUNDLED)
-	$(STEP) $*.jar mvn -B -ntp -f jvm/$*/pom.xml package -Dmaven.test.skip=true
+	$(STEP) $*.jar $(MVN) -f jvm/$*/pom.xml package -Dmaven.test.skip=true
 	@cp jvm/$*/target/pyrometer-$*.jar $@.tmp && mv $@.tmp $@
 
 $(BUNDLED)/report-page.html: $(wildcard web/*.html web/*.css) $(shell find web/src -name '*.js' 2>/dev/null) python/pyrometer/pages/bundle.py
@@ -106,7 +108,7 @@ test-rust:
 	cargo test -q --locked --release --workspace
 
 test-jvm:
-	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml verify || exit 1; done
+	for module in $(JVM_MODULES); do $(MVN) -q -f jvm/$$module/pom.xml verify || exit 1; done
 
 test-python: setup-test
 	$(PYTEST) -m "not slow"
@@ -129,17 +131,19 @@ check: setup ## Format, lint, types, import layers, generated files
 	$(BIN)/python tools/generate_workloads.py --check
 	$(BIN)/python tools/generate_cli.py --check
 	$(BIN)/python tools/build_bpf.py --check-sources
-	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:check || exit 1; done
+	$(BIN)/python -m tools.supply.licences
+	$(BIN)/python -m tools.supply.third_party --check
+	for module in $(JVM_MODULES); do $(MVN) -q -f jvm/$$module/pom.xml spotless:check || exit 1; done
 
 format: ## Format everything
 	cargo fmt --all
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix -q . || true
-	for module in $(JVM_MODULES); do mvn -q -B -ntp -f jvm/$$module/pom.xml spotless:apply || exit 1; done
+	for module in $(JVM_MODULES); do $(MVN) -q -f jvm/$$module/pom.xml spotless:apply || exit 1; done
 
 bench: setup-test ## Figures beside peers and the cost of measuring (long; on a quiet machine)
 	$(BIN)/python -m benchmarks
-	mvn -q -B -ntp -f jvm/plugin/pom.xml -Pbench test-compile exec:exec
+	$(MVN) -q -f jvm/plugin/pom.xml -Pbench test-compile exec:exec
 
 docs: setup docs-pages docs-site ## Regenerate reference pages and build the site into site/
 
@@ -165,9 +169,26 @@ examples: setup ## Run everything in examples/ again (as root, ten minutes on a 
 bless: setup ## Accept the present outputs as golden
 	PYROMETER_BLESS=1 $(PYTEST) tests/golden
 
-lock: $(VENV)/.requirements ## Renew the lock files (hashes, no index addresses)
-	for f in dev spark35 uv docs wheel; do $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
+COMPILE := $(UV) pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+lock: $(VENV)/.requirements ## Renew the lock files (hashes, no index addresses) and what is written from them
+	for f in dev spark35 uv docs wheel audit; do $(COMPILE) -o requirements/$$f.txt $$( [ $$f = dev ] && echo pyproject.toml ) requirements/$$f.in || exit 1; done
+	$(COMPILE) -c requirements/dev.txt -o requirements/package.txt pyproject.toml
 	cargo update --workspace -q
+	$(PYTHON) tools/supply/mvn.py --lock
+	$(MAKE) --no-print-directory third-party
+
+third-party: ## Write the licences of what others wrote, from the lock files
+	$(PYTHON) -m tools.supply.third_party
+
+sbom: $(VENV)/.requirements ## Write the wheel's bill of materials (CycloneDX) into dist/
+	$(BIN)/python -m tools.supply.sbom
+
+$(VENV)-audit/.installed: $(VENV)/.requirements requirements/audit.txt
+	@test -x $(VENV)-audit/bin/python || $(PYTHON) -m venv $(VENV)-audit
+	-$(STEP) pip-audit env VIRTUAL_ENV=$(VENV)-audit $(UV) pip install --require-hashes -r requirements/audit.txt && touch $@
+
+audit: $(VENV)-audit/.installed ## Ask for known weaknesses of all that is locked (needs a network)
+	@$(PYTHON) -m tools.supply.audit
 
 # The extension is linked by zig against an old glibc, so that the wheel runs on distributions from
 # 2018 on; the probe, which has its libc inside, by the compiler of the machine (or a cross compiler).

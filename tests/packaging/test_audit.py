@@ -1,0 +1,136 @@
+"""An audit that could not ask says so, and is never taken for one that found nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tools.supply import audit
+
+# As pip-audit 2.10.1 writes it: where the index has no advisories it skips, and ends with 0.
+SKIPPED = {
+    "dependencies": [
+        {
+            "name": "uv",
+            "skip_reason": "Dependency not found on PyPI and could not be audited: uv (0.13.8)",
+        }
+    ],
+    "fixes": [],
+}
+CLEAN = {"dependencies": [{"name": "uv", "version": "0.13.8", "vulns": []}], "fixes": []}
+WEAK = {
+    "dependencies": [
+        {"name": "idna", "version": "3.20", "vulns": []},
+        {
+            "name": "jinja2",
+            "version": "2.11.2",
+            "vulns": [
+                {
+                    "id": "PYSEC-2021-66",
+                    "fix_versions": ["2.11.3"],
+                    "aliases": ["CVE-2020-28493"],
+                    "description": "",
+                }
+            ],
+        },
+    ],
+    "fixes": [],
+}
+# As npm 11 writes it.
+NPM_UNREACHED = {"error": {"code": "ENOLOCK", "summary": "This command requires a lockfile."}}
+NPM_CLEAN = {
+    "vulnerabilities": {},
+    "metadata": {"dependencies": {"prod": 1, "dev": 0, "total": 0}},
+}
+NPM_WEAK = {
+    "vulnerabilities": {"minimist": {"name": "minimist", "severity": "critical"}},
+    "metadata": {"dependencies": {"prod": 3, "dev": 0, "total": 2}},
+}
+
+
+def test_a_skipped_package_was_not_audited() -> None:
+    (line,) = audit.of_pip_audit("uv.txt", SKIPPED).lines()
+    assert line.startswith("uv.txt: NOT AUDITED: 1 of 1 packages: Dependency not found")
+    assert "make audit" in line
+
+
+def test_a_weakness_is_told_with_the_version_that_mends_it() -> None:
+    outcome = audit.of_pip_audit("docs.txt", WEAK)
+    assert outcome.found == ("jinja2 2.11.2: PYSEC-2021-66, CVE-2020-28493, mended in 2.11.3",)
+    assert outcome.asked == 2
+
+
+def test_nothing_found_is_said_with_how_many_were_asked_about() -> None:
+    lines = list(audit.of_pip_audit("uv.txt", CLEAN).lines())
+    assert lines == ["uv.txt: packages asked about: 1; nothing found"]
+
+
+def test_npm_that_could_not_ask_is_not_clean() -> None:
+    assert "lockfile" in audit.of_npm_audit("web", NPM_UNREACHED).unasked
+    assert not audit.of_npm_audit("web", NPM_CLEAN).unasked
+    assert audit.of_npm_audit("web", NPM_WEAK).found == ("minimist: critical",)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of programs that answer what a test says; no other is there."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setattr(audit, "TOOLS", tmp_path)
+    return tmp_path / "bin"
+
+
+def answer(program: Path, script: str) -> None:
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def pip_audit(tools: Path, report: dict[str, Any]) -> None:
+    """The last argument is the file to write."""
+    (tools / "report").write_text(json.dumps(report))
+    answer(tools / "pip-audit", f'for last; do :; done; cp {tools / "report"} "$last"')
+
+
+@pytest.mark.parametrize(
+    ("report", "database", "check", "code"),
+    [
+        (CLEAN, 0, 0, 0),
+        (CLEAN, 1, 0, 0),
+        (SKIPPED, 1, 0, 2),
+        (WEAK, 0, 0, 1),
+        (SKIPPED, 0, 1, 1),
+    ],
+)
+def test_the_exit_code_tells_clean_from_found_and_from_unasked(
+    tools: Path,
+    capsys: pytest.CaptureFixture[str],
+    report: dict[str, Any],
+    database: int,
+    check: int,
+    code: int,
+) -> None:
+    pip_audit(tools, report)
+    script = f"""case "$*" in
+  *"fetch db"*) echo "no route to the list" >&2; exit {database} ;;
+  *advisories*) echo "error[vulnerability]: RUSTSEC-2020-0001"; exit {check} ;;
+esac"""
+    answer(tools / "cargo-deny", script)
+    assert audit.main() == code
+    said = capsys.readouterr().out
+    assert ("crates: advisories: NOT AUDITED: no route to the list" in said) == bool(database)
+    assert ("RUSTSEC-2020-0001" in said) == (check == 1)
+    if report is SKIPPED:
+        assert said.count("NOT AUDITED: 1 of 1 packages") == 1, "the rest is not asked for in vain"
+
+
+def test_tools_that_cannot_be_had_are_named(
+    tools: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(tools / "cargo", "exit 101")
+    monkeypatch.setenv("PATH", str(tools))
+    assert audit.main() == 2
+    said = capsys.readouterr().out
+    assert "Python packages: NOT AUDITED: pip-audit is not there" in said
+    assert "crates: NOT AUDITED: cargo-deny could not be compiled" in said
+    assert "jars: NOT AUDITED" in said

@@ -1,0 +1,203 @@
+"""Ask for known weaknesses of everything that is locked: cargo-deny, pip-audit, npm audit.
+
+Each needs a list of advisories from the network. What could not be asked, a tool or its list, is
+said with the remedy and never counted as clean: pip-audit, for one, ends well where no package was
+found. Exit code 0: asked, nothing found; 1: something found; 2: nothing at all could be asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .parts import ROOT
+
+CARGO_DENY = "0.20.2"
+TOOLS = ROOT / ".venv-audit"
+SCANNERS = "give dist/pyrometer.cdx.json (make sbom) to a scanner that does"
+ELSEWHERE = "run `make audit` where the network is open"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one question came to.
+
+    Parameters
+    ----------
+    about : str
+        What was asked about.
+    found : tuple of str
+        A line for each weakness.
+    unasked : str
+        Why it could not be asked, or in part; empty if it was.
+    asked : int
+        How many packages were looked up.
+    advisories : bool
+        Whether a list of advisories was asked, and not our own policy alone.
+    """
+
+    about: str
+    found: tuple[str, ...] = ()
+    unasked: str = ""
+    asked: int = 0
+    advisories: bool = True
+
+    def lines(self) -> Iterator[str]:
+        """As printed."""
+        if self.asked:
+            clean = "" if self.found else "; nothing found"
+            yield f"{self.about}: packages asked about: {self.asked}{clean}"
+        if self.unasked:
+            yield f"{self.about}: NOT AUDITED: {self.unasked}"
+        if not self.asked and not self.unasked:
+            yield self.about
+        yield from (f"  {line}" for line in self.found)
+
+
+def of_pip_audit(about: str, report: Mapping[str, Any]) -> Outcome:
+    """Read pip-audit's JSON. Packages that it skipped were not audited, whatever it says.
+
+    Examples
+    --------
+    >>> skipped = {"name": "a", "skip_reason": "Dependency not found"}
+    >>> of_pip_audit("uv.txt", {"dependencies": [skipped]}).asked
+    0
+    """
+    packages = report["dependencies"]
+    skipped = [each for each in packages if "skip_reason" in each]
+    found = [
+        f"{each['name']} {each['version']}: {', '.join([weak['id'], *weak.get('aliases', ())])}"
+        f", mended in {', '.join(weak['fix_versions']) or 'no version yet'}"
+        for each in packages
+        for weak in each.get("vulns", ())
+    ]
+    unasked = ""
+    if skipped:
+        counts = f"{len(skipped)} of {len(packages)} packages"
+        unasked = f"{counts}: {skipped[0]['skip_reason']}; {ELSEWHERE}"
+    return Outcome(about, tuple(found), unasked, len(packages) - len(skipped))
+
+
+def of_npm_audit(about: str, report: Mapping[str, Any]) -> Outcome:
+    """Read npm's JSON: an error, or weaknesses by package."""
+    if "error" in report or "vulnerabilities" not in report:
+        said = report.get("error") or report
+        return Outcome(about, unasked=f"{said.get('summary') or said}; {ELSEWHERE}")
+    found = [f"{name}: {each['severity']}" for name, each in report["vulnerabilities"].items()]
+    counts = report["metadata"]["dependencies"]
+    return Outcome(about, tuple(found), asked=counts.get("total") or sum(counts.values()))
+
+
+def last_line(text: str) -> str:
+    """Give the end of what a tool said, which is mostly why it failed."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
+
+
+def python_packages() -> Iterator[Outcome]:
+    """Ask about every lock file of Python packages, the smallest first: it shows who answers."""
+    program = TOOLS / "bin" / "pip-audit"
+    if not program.exists():
+        yield Outcome("Python packages", unasked="pip-audit is not there. Run: make audit")
+        return
+    for lock in sorted((ROOT / "requirements").glob("*.txt"), key=lambda path: path.stat().st_size):
+        about = f"requirements/{lock.name}"
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.json"
+            command = [str(program), "--disable-pip", "--require-hashes", "--progress-spinner=off"]
+            command += ["-r", str(lock), "-f", "json", "-o", str(report)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if not report.exists():
+                yield Outcome(about, unasked=f"{last_line(done.stderr)}; {ELSEWHERE}")
+                return
+            outcome = of_pip_audit(about, json.loads(report.read_text()))
+        yield outcome
+        if not outcome.asked:
+            yield Outcome("all larger lock files of Python packages", unasked="see the one above")
+            return
+
+
+def web_packages() -> Outcome:
+    """Ask about the pages' packages."""
+    about = "web/package.json"
+    said = json.loads((ROOT / about).read_text())
+    if not said.get("dependencies") and not said.get("devDependencies"):
+        return Outcome(f"{about}: names no package, there is nothing to ask about")
+    if shutil.which("npm") is None:
+        return Outcome(about, unasked="npm is not there. Install: apt-get install npm")
+    command = ["npm", "audit", "--json"]
+    done = subprocess.run(command, cwd=ROOT / "web", capture_output=True, text=True, check=False)
+    return of_npm_audit(about, json.loads(done.stdout))
+
+
+def cargo_deny() -> Path | None:
+    """Where cargo-deny is; compiled, in the version named above, if it is not there."""
+    program = TOOLS / "bin" / "cargo-deny"
+    if not program.exists():
+        command = ["cargo", "install", "--locked", f"cargo-deny@{CARGO_DENY}", "--root", str(TOOLS)]
+        print(f"cargo-deny {CARGO_DENY} is compiled once; this takes minutes", flush=True)
+        environment = {**os.environ, "CARGO_TARGET_DIR": str(TOOLS / "target")}
+        # From elsewhere: `.cargo` of this folder is about our own crates.
+        subprocess.run(command, cwd=Path.home(), env=environment, check=False)
+        shutil.rmtree(TOOLS / "target", ignore_errors=True)
+    return program if program.exists() else None
+
+
+def crates() -> Iterator[Outcome]:
+    """Ask about crates, and let cargo-deny judge by the rest of `deny.toml` too."""
+    program = cargo_deny()
+    if program is None:
+        yield Outcome("crates", unasked=f"cargo-deny could not be compiled; {ELSEWHERE}")
+        return
+
+    def deny(*arguments: str) -> tuple[int, str]:
+        command = [str(program), "--locked", "--color=never", *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    count = (ROOT / "Cargo.lock").read_text().count("\n[[package]]")
+    code, said = deny("check", "--hide-inclusion-graph", "bans", "licenses", "sources")
+    policy = "crates: bans, licences, sources"
+    yield Outcome(policy, _errors(code, said), asked=count, advisories=False)
+    code, said = deny("fetch", "db")
+    if code:
+        yield Outcome("crates: advisories", unasked=f"{last_line(said)}; {ELSEWHERE}")
+        return
+    code, said = deny("check", "--disable-fetch", "--hide-inclusion-graph", "advisories")
+    yield Outcome("crates: advisories", _errors(code, said), asked=count)
+
+
+def _errors(code: int, said: str) -> tuple[str, ...]:
+    found = tuple(line for line in said.splitlines() if line.startswith("error"))
+    return (found or (last_line(said),)) if code else ()
+
+
+def main() -> int:
+    """Ask all; print what came of it; gives the exit code."""
+    outcomes: list[Outcome] = []
+
+    def say(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        for line in outcome.lines():
+            print(line, flush=True)
+
+    for outcome in python_packages():
+        say(outcome)
+    say(web_packages())
+    for outcome in crates():
+        say(outcome)
+    say(Outcome("jars", unasked=f"none of these tools knows Maven; {SCANNERS}"))
+    if any(outcome.found for outcome in outcomes):
+        return 1
+    return 0 if any(outcome.asked and outcome.advisories for outcome in outcomes) else 2
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
