@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyrometer.collect.doctor import examine, java, kernel
 from pyrometer.collect.host import card, facts
 from pyrometer.collect.launch import environment, finish, launch, record
-from pyrometer.collect.launch.jvm_options import require_java
+from pyrometer.collect.launch.java import new_enough, require_java
 from pyrometer.collect.launch.launch import Launch
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import make_run_dir, new_manifest
@@ -214,19 +214,19 @@ def test_java_reads_back_the_properties_we_write(value: str) -> None:
 @pytest.mark.parametrize(
     ("version", "fits"), [("1.8.0_392", False), ("11.0.2", True), ("25", True)]
 )
-def test_a_java_that_would_not_start_with_our_options_is_refused(
-    version: str, fits: bool, tmp_path: Path
-) -> None:
+def test_a_java_too_old_for_workloads_is_refused(version: str, fits: bool, tmp_path: Path) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\n")
     java.chmod(0o755)
     (tmp_path / "release").write_text(f'IMPLEMENTOR="X"\nJAVA_VERSION="{version}"\n')
+    found = require_java({"JAVA_HOME": str(tmp_path)})
+    assert found == str(java)
     if fits:
-        assert require_java({"JAVA_HOME": str(tmp_path)}) == str(java)
+        assert new_enough(found) == found
     else:
         with pytest.raises(CapabilityError, match="Java 8: Pyrometer needs 11"):
-            require_java({"JAVA_HOME": str(tmp_path)})
+            new_enough(found)
 
 
 def test_pyspark_arguments_stay_behind_ours() -> None:

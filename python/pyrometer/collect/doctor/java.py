@@ -14,7 +14,10 @@ from pathlib import Path
 from pyrometer import _artifacts
 from pyrometer.collect.doctor.finding import Finding, first_line, run_briefly
 from pyrometer.collect.doctor.kernel import PERF_REMEDY
+from pyrometer.collect.launch.environment import properties_text
+from pyrometer.collect.probes.base import merge_needs
 from pyrometer.collect.probes.logs import GcProbe
+from pyrometer.collect.probes.plugin import PluginProbe, records
 from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.installation import reinstall
@@ -69,8 +72,7 @@ def jvm_probes(java: str | None) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="pyrometer-doctor-") as folder:
         paths = RunPaths(Path(folder))
         paths.raw.mkdir()
-        yield _agent(java, paths)
-        yield _gc(java, paths)
+        yield from _agent(java, paths)
         library = _profiler_library(paths)
         for name, events in PROFILED.items():
             if isinstance(library, Finding):
@@ -79,25 +81,28 @@ def jvm_probes(java: str | None) -> Iterator[Finding]:
                 yield _profile(java, library, name, StacksProbe(events), paths)
 
 
-def _agent(java: str, paths: RunPaths) -> Finding:
-    paths.agent_properties.write_text(f"raw.dir={paths.raw}\n")
+def _agent(java: str, paths: RunPaths) -> Iterator[Finding]:
     try:
-        jar = _artifacts.plugin_jar()
-        done = run_briefly([java, f"-javaagent:{jar}={paths.agent_properties}", "-version"])
+        needs = merge_needs((PluginProbe(), GcProbe()), paths)
+        paths.agent_properties.write_text(properties_text(needs.agent), encoding="utf-8")
+        done = run_briefly([java, *needs.jvm_options, "-version"])
     except PyrometerError as error:
-        return Finding("plugin", None, False, error.message, error.remedy)
-    if done.returncode:
-        remedy = INSTALL_JAVA if "UnsupportedClassVersionError" in done.stderr else reinstall()
-        return Finding("plugin", None, False, first_line(done.stderr), remedy)
-    return Finding("plugin", None, True, "a JVM starts with the agent")
+        yield from _without_agent(Finding("plugin", None, False, error.message, error.remedy))
+        return
+    if done.returncode or not paths.plugin_files():
+        what = first_line(done.stderr)
+        yield from _without_agent(Finding("plugin", None, False, what, reinstall()))
+        return
+    yield Finding("plugin", None, True, "a JVM starts with the agent")
+    if paths.gc_logs():
+        yield Finding("gc", None, True, "a JVM writes its GC and safepoint log")
+    else:
+        said = [str(r.get("message")) for f in paths.plugin_files() for r in records(f, "error")]
+        yield Finding("gc", None, False, "; ".join(said) or "it wrote no log", INSTALL_JAVA)
 
 
-def _gc(java: str, paths: RunPaths) -> Finding:
-    (option,) = GcProbe().needs(paths).jvm_options
-    done = run_briefly([java, option, "-version"])
-    if done.returncode or not paths.gc_logs():
-        return Finding("gc", None, False, first_line(done.stderr + done.stdout), INSTALL_JAVA)
-    return Finding("gc", None, True, "a JVM writes its GC and safepoint log")
+def _without_agent(finding: Finding) -> tuple[Finding, Finding]:
+    return finding, Finding("gc", None, False, "no agent to switch it on", finding.remedy)
 
 
 def _profiler_library(paths: RunPaths) -> Path | Finding:

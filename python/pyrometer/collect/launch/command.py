@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pyrometer.core.errors import CommandNotExecutableError
+from pyrometer.core.errors import CommandNotExecutableError, UsageError
 
 Kind = Literal["submit", "python", "java", "other"]
 
@@ -34,6 +35,8 @@ class Command:
         As given on the command line of a Spark script.
     driver_memory : str or None
         ``--driver-memory`` or ``spark.driver.memory`` on the command line.
+    properties_file : str or None
+        ``--properties-file`` of a Spark script.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +44,7 @@ class Command:
     master: str | None = None
     deploy_mode: str | None = None
     driver_memory: str | None = None
+    properties_file: str | None = None
 
 
 def understand(argv: Sequence[str]) -> Command:
@@ -62,6 +66,7 @@ def understand(argv: Sequence[str]) -> Command:
             master=_option(argv, "--master") or conf.get("spark.master"),
             deploy_mode=_option(argv, "--deploy-mode") or conf.get("spark.submit.deployMode"),
             driver_memory=_option(argv, "--driver-memory") or conf.get("spark.driver.memory"),
+            properties_file=_option(argv, "--properties-file"),
         )
     if name == "java":
         return Command(tuple(argv), "java")
@@ -100,8 +105,39 @@ def join_options(options: Iterable[str]) -> str:
 
 
 def split_options(text: str) -> list[str]:
-    """Split a string of JVM options into words, as a shell would."""
-    return shlex.split(text)
+    """Split a string of JVM options into words, as Spark's launcher does.
+
+    Raises
+    ------
+    UsageError
+        If a quote is not closed.
+
+    Examples
+    --------
+    >>> split_options("-Da='b c'  --add-opens x --add-opens y")
+    ['-Da=b c', '--add-opens', 'x', '--add-opens', 'y']
+    """
+    words: list[str] = []
+    word: list[str] | None = None
+    quote = ""
+    chars = iter(text)
+    for char in chars:
+        if not quote and char.isspace():
+            words += [] if word is None else ["".join(word)]
+            word = None
+            continue
+        word = [] if word is None else word
+        if char == "\\" and quote != "'":
+            word.append(next(chars, ""))
+        elif char == quote:
+            quote = ""
+        elif not quote and char in ("'", '"'):
+            quote = char
+        else:
+            word.append(char)
+    if quote:
+        raise UsageError(f"a quote is not closed: {text}", f"end it with {quote}")
+    return words if word is None else [*words, "".join(word)]
 
 
 def shown(argv: Iterable[str]) -> str:
@@ -137,6 +173,18 @@ def find_program(name: str, spark_home: str | None, places: Iterable[Path]) -> s
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return str(candidate)
     return None
+
+
+def conf_folder(command: Command, env: Mapping[str, str]) -> Path | None:
+    """Give the folder of Spark's settings that a command reads; ``None`` where it is not known."""
+    if env.get("SPARK_CONF_DIR"):
+        return Path(env["SPARK_CONF_DIR"])
+    if env.get("SPARK_HOME"):
+        return Path(env["SPARK_HOME"], "conf")
+    if command.kind != "submit":
+        return None
+    script = shutil.which(command.argv[0], path=env.get("PATH"))
+    return Path(os.path.realpath(script)).parents[1] / "conf" if script else None
 
 
 def _quoted(option: str) -> str:

@@ -15,13 +15,14 @@ from pyrometer.store.paths import RunPaths
 from pyrometer.workloads.spark import find_spark
 
 INSIDE = "PYROMETER_RUN_DIR"
+EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 # What java.util.Properties would read otherwise.
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"})
 
 
 def base_environment(paths: RunPaths) -> dict[str, str]:
-    """Our environment with what tells the application's JVMs where to write.
+    """Our environment, with what tells the application that it is inside a run.
 
     Raises
     ------
@@ -34,11 +35,7 @@ def base_environment(paths: RunPaths) -> dict[str, str]:
             f"this is already inside a run of Pyrometer ({outer})",
             "run the inner command without Pyrometer, or unset " + INSIDE,
         )
-    return {
-        **os.environ,
-        INSIDE: str(paths.root),
-        "PYROMETER_AGENT_PROPERTIES": str(paths.agent_properties),
-    }
+    return {**os.environ, INSIDE: str(paths.root)}
 
 
 def add_submit_options(env: dict[str, str], options: list[str]) -> None:
@@ -67,7 +64,7 @@ def agent_keys(needs: Needs, applied: Applied) -> dict[str, str]:
     keys = dict(needs.agent)
     options = [*needs.executor_options, *applied.executor_options, *applied.jvm_options]
     if options:
-        keys["append.spark.executor.extraJavaOptions"] = " ".join(options)
+        keys[f"append.{EXECUTOR_OPTIONS}"] = commands.join_options(options)
     keys.update({f"force.{name}": value for name, value in applied.force.items()})
     return keys
 

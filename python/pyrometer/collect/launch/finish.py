@@ -14,7 +14,7 @@ from pyrometer.collect.launch.launch import Launch, result_of_command
 from pyrometer.collect.launch.process import TIMEOUT, Ending
 from pyrometer.collect.launch.record import Record, copy_eventlogs, overlay, processes, results
 from pyrometer.collect.probes.base import Probe
-from pyrometer.store.manifest import Exit, ProbeEntry, Result, State
+from pyrometer.store.manifest import Exit, Overlay, ProbeEntry, Result, State
 from pyrometer.trial.factors import Level
 from pyrometer.trial.layout import TASKS, Layout
 
@@ -172,6 +172,9 @@ def judge(record: Record, launch: Launch, probes: Sequence[Probe], ending: Endin
     _doubt(record, launch, ending, drivers, app_ids)
     for text in misapplied(manifest.treatment, launch.layout, drivers):
         record.doubt("treatment_not_applied", text)
+    asked = any(name.startswith("jvm.") for name in manifest.treatment)
+    for text in left_out(decisions):
+        record.doubt("treatment_not_applied" if asked else "options_left_out", text)
 
 
 def missed(cache: Mapping[str, Any]) -> str:
@@ -237,6 +240,22 @@ def misapplied(
         if layout.executors is None and layout.tasks and master not in ("", layout.master):
             wrong.append(f"{TASKS}={layout.tasks}, but the master is {master}.")
     return list(dict.fromkeys(wrong))
+
+
+LEFT_OUT = "the application says otherwise: "
+"""Begins the agent's reason where it left out options of ours."""
+
+
+def left_out(decisions: Sequence[Overlay]) -> list[str]:
+    """Options that executors run without, as the application has its own, as sentences.
+
+    Examples
+    --------
+    >>> key, why = "spark.executor.extraJavaOptions", LEFT_OUT + "-XX:+UseZGC"
+    >>> left_out([Overlay(key=key, value="-XX:+UseG1GC", how="kept_user", reason=why)])
+    ['spark.executor.extraJavaOptions: the application says otherwise: -XX:+UseZGC.']
+    """
+    return [f"{one.key}: {one.reason}." for one in decisions if LEFT_OUT in (one.reason or "")]
 
 
 def _doubt(

@@ -1,85 +1,22 @@
 """Options of the JVM: what a treatment asks for, and what is pinned where the host is limited.
 
-The Java that Spark's scripts would start: where it is, and whether it is new enough.
-
 Published sets of JVM options in the words of HotSpot (``schema/option_sets.toml``).
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
-import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from pyrometer.collect.launch.command import split_options
-from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import schema_folder
 from pyrometer.trial.factors import Level
 from pyrometer.trial.layout import mib
-
-OLDEST_JAVA = 11
-
-
-def require_java(env: Mapping[str, str], needed: bool = True) -> str | None:
-    """Find ``java`` as Spark's scripts do: in JAVA_HOME, else on PATH.
-
-    Raises
-    ------
-    CapabilityError
-        If it is needed and not there.
-    """
-    home = env.get("JAVA_HOME")
-    if home:
-        java = Path(home) / "bin" / "java"
-        if java.is_file() and os.access(java, os.X_OK):
-            return new_enough(str(java))
-        if needed:
-            raise CapabilityError(
-                f"JAVA_HOME is {home}, but there is no {java}",
-                "set JAVA_HOME to a JDK 17 or newer, or unset it to use java from PATH",
-            )
-        return None
-    found = shutil.which("java", path=env.get("PATH"))
-    if found is None and needed:
-        raise CapabilityError(
-            "java is not installed: JAVA_HOME is not set and PATH holds no java",
-            "apt-get install openjdk-17-jdk-headless   or set JAVA_HOME",
-        )
-    return new_enough(found)
-
-
-def java_release(java: str) -> int | None:
-    """Feature number of a Java, from the ``release`` file beside it; ``None`` without one."""
-    try:
-        text = (Path(os.path.realpath(java)).parents[1] / "release").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    found = re.search(r'JAVA_VERSION="(?:1\.)?([0-9]+)', text)
-    return int(found[1]) if found else None
-
-
-def new_enough(java: str | None) -> str | None:
-    """Give a Java back that can be measured; one without a ``release`` file is let pass.
-
-    Raises
-    ------
-    CapabilityError
-        If it is too old.
-    """
-    # An older one does not know our options and would not start: the application would break.
-    release = java_release(java) if java else None
-    if release is not None and release < OLDEST_JAVA:
-        raise CapabilityError(
-            f"{java} is Java {release}: Pyrometer needs {OLDEST_JAVA} or newer",
-            "set JAVA_HOME to a newer JDK (Spark 3.5 and 4 run on 17)",
-        )
-    return java
 
 
 @dataclass(frozen=True)
@@ -321,7 +258,25 @@ def options_of(
         options.append(f"-XX:ParallelGCThreads={treatment['jvm.gc_threads']}")
     if "jvm.jit_threads" in treatment:
         options.append(f"-XX:CICompilerCount={treatment['jvm.jit_threads']}")
-    return options + split_options(str(treatment.get("jvm.options", ""))), partial
+    return options + _further(str(treatment.get("jvm.options", ""))), partial
+
+
+# Spark ends an application that has them among the options of executors.
+_SPARKS_OWN = {
+    "-Xmx": "set the heap with --set jvm.heap=2g",
+    "-Dspark": "set it with --set spark.<key>=<value>",
+}
+
+
+def _further(text: str) -> list[str]:
+    words = split_options(text)
+    for word in words:
+        for start, remedy in _SPARKS_OWN.items():
+            if start in word:
+                raise UsageError(
+                    f"jvm.options holds {word}: Spark refuses {start} for executors", remedy
+                )
+    return words
 
 
 def _young(treatment: Mapping[str, Level]) -> int | None:

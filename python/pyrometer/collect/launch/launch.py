@@ -25,8 +25,8 @@ from pyrometer.collect.launch.environment import (
     prepend_pyspark_arguments,
     use_own_spark,
 )
-from pyrometer.collect.launch.jvm_options import new_enough, require_java
-from pyrometer.collect.launch.treatment import HostPlan, applied_here, plan_host
+from pyrometer.collect.launch.java import java_of, new_enough, require_java
+from pyrometer.collect.launch.treatment import Applied, HostPlan, applied_here, plan_host
 from pyrometer.collect.probes.base import Needs
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
@@ -136,13 +136,12 @@ def launch_command(trial: Trial, needs: Needs, paths: RunPaths) -> Launch:
     add_needs(env, needs)
     program = _program(command, env, trial.treatment)
     applied, cluster = clustered(applied, layout, env.get("SPARK_HOME"))
-    options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
+    options = _jvm_options(needs, applied)
     argv = [program, *command.argv[1:]]
     if command.kind == "java":
-        new_enough(program)
         argv = commands.with_java_options(argv, options)
     else:
-        require_java(env, needed=command.kind != "other")
+        java_of(command, env, needed=command.kind != "other")
         add_submit_options(env, options)
         if command.kind == "submit":
             argv = commands.with_options(argv, applied.submit_options)
@@ -189,7 +188,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     placement = placed_here(layout, treatment)
     applied, doubts = applied_here(treatment, layout, None, placement, paths.raw, base)
     base.update(applied.env)
-    require_java(base, needed=not process)
+    new_enough(require_java(base, needed=not process))
     home = trial.treatment.get("spark.home")
     found = None if process else str(find_spark(None if home is None else str(home)).home)
     applied, cluster = clustered(applied, layout, found)
@@ -213,8 +212,7 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
     env = {**base, **spec.env, **applied.env}
     if not process:
         add_needs(env, needs)
-        options = [*needs.jvm_options, *applied.driver_options, *applied.jvm_options]
-        add_submit_options(env, options)
+        add_submit_options(env, _jvm_options(needs, applied))
     host = plan_host(treatment, placement, Path(spec.prepared.root or paths.root))
     return Launch(
         argv=spec.argv,
@@ -231,6 +229,12 @@ def launch_workload(trial: Trial, needs: Needs, paths: RunPaths, progress: Progr
         timeout_s=trial.timeout_s,
         layout=layout,
     )
+
+
+def _jvm_options(needs: Needs, applied: Applied) -> list[str]:
+    """Options of the driver's JVM; of ours none where it would not start with the agent."""
+    ours = () if applied.unfit else needs.jvm_options
+    return [*ours, *applied.driver_options, *applied.jvm_options]
 
 
 def _barrier(trial: Trial) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ What is done to the host for one launch, decided before anything is changed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -18,15 +19,16 @@ from pyrometer.collect.host.cgroup_plan import Plan
 from pyrometer.collect.host.memory import Condition, condition, with_limit
 from pyrometer.collect.host.neighbours import Neighbour, neighbours
 from pyrometer.collect.host.placement import Placement, write_java
-from pyrometer.collect.launch.command import Command
-from pyrometer.collect.launch.jvm_options import (
-    described,
+from pyrometer.collect.launch.command import Command, conf_folder
+from pyrometer.collect.launch.java import (
+    contradicted,
+    java_of,
     java_release,
-    limited,
-    options_of,
-    pinned,
     require_java,
+    spark_env_home,
+    unfit,
 )
+from pyrometer.collect.launch.jvm_options import Limited, described, limited, options_of, pinned
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
@@ -53,6 +55,8 @@ class Applied:
         Variables.
     partial : tuple of str
         Sentences on what has no equivalent on this JVM.
+    unfit : str or None
+        Why the JVM would not start, or not end well, with the agent.
     """
 
     jvm_options: tuple[str, ...]
@@ -62,6 +66,7 @@ class Applied:
     env: Mapping[str, str]
     executor_options: tuple[str, ...] = ()
     partial: tuple[str, ...] = ()
+    unfit: str | None = None
 
 
 def apply_treatment(
@@ -184,9 +189,13 @@ def applied_here(
         Folder of the run, for the ``java`` that places executors.
     env : mapping
         The environment.
+
+    Raises
+    ------
+    UsageError
+        If the JVM would not start with the levels beside the application's own options.
     """
-    home = {"JAVA_HOME": str(treatment["jvm.home"])} if "jvm.home" in treatment else {}
-    java = require_java({**env, **home}, needed=bool(placement.executors))
+    java = _java(treatment, command, env, needed=bool(placement.executors))
     release = java_release(java) if java else None
     within = placement.application.cpus
     cpus = None if within is None else len(within)
@@ -195,21 +204,54 @@ def applied_here(
     executor = limited(levels, placement.executor_cpus or cpus)
     applied = apply_treatment(treatment, layout, command, release, driver.cpus)
     doubts = [schema.doubt("option_set_partial", text) for text in applied.partial]
-    said = [*applied.jvm_options, *_said(command, env)]
-    host = os.cpu_count() or 1
-    pins = {limits: pinned(limits, host, said) for limits in (driver, executor)}
-    doubts += [schema.doubt("jvm_pinned", described(*one)) for one in pins.items() if one[1]]
+    theirs = list(_said(command, env))
+    ours = [*applied.driver_options, *applied.jvm_options]
+    why = contradicted(java, ours, theirs) if java else None
+    if why is not None:
+        names = ", ".join(name for name in treatment if name.startswith("jvm."))
+        raise UsageError(
+            f"{names}: the JVM does not start with it and the application's own options: {why}",
+            "leave one of the two out",
+        )
+    pins: dict[Limited, list[str]] = {}
+    for limits in dict.fromkeys((driver, executor)):
+        wanted = pinned(limits, os.cpu_count() or 1, [*applied.jvm_options, *theirs])
+        why = contradicted(java, [*applied.jvm_options, *wanted], theirs) if java else None
+        pins[limits] = wanted if why is None else []
+        if why is not None:
+            doubts.append(schema.doubt("options_left_out", f"{' '.join(wanted)}: {why}."))
+        elif wanted:
+            doubts.append(schema.doubt("jvm_pinned", described(limits, wanted)))
     force = dict(applied.force)
     if placement.executors:
         assert java is not None
         folder = write_java(raw / "placed-java", java, placement.executors)
         force["spark.executorEnv.JAVA_HOME"] = str(folder)
+    guessed = command is not None and command.kind == "other"
+    misfit = unfit(java, [*applied.jvm_options, *theirs], guessed=guessed)
+    if misfit is not None:
+        doubts.append(schema.doubt("options_left_out", f"The agent was left out: {misfit}."))
     return replace(
         applied,
         force=force,
         driver_options=(*pins[driver], *applied.driver_options),
         executor_options=tuple(pins[executor]),
+        unfit=misfit,
     ), doubts
+
+
+def _java(
+    treatment: Mapping[str, Level], command: Command | None, env: Mapping[str, str], needed: bool
+) -> str | None:
+    if "jvm.home" not in treatment:
+        return java_of(command, env, needed)
+    home = str(treatment["jvm.home"])
+    other = spark_env_home(command, {**env, "JAVA_HOME": home})
+    if other is not None:
+        raise UsageError(
+            f"jvm.home={home}: spark-env.sh sets JAVA_HOME={other}", "leave one of the two out"
+        )
+    return require_java({**env, "JAVA_HOME": home}, needed)
 
 
 def _said(command: Command | None, env: Mapping[str, str]) -> Iterable[str]:
@@ -217,11 +259,11 @@ def _said(command: Command | None, env: Mapping[str, str]) -> Iterable[str]:
     if command is None:
         return
     yield from command.argv
-    home = env.get("SPARK_HOME")
-    folder = env.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
-    if folder is not None:
-        path = Path(folder, "spark-defaults.conf")
-        if path.is_file():
+    folder = conf_folder(command, env)
+    files = [Path(folder, "spark-defaults.conf")] if folder else []
+    files += [Path(command.properties_file)] if command.properties_file else []
+    for path in files:
+        with contextlib.suppress(OSError):
             yield path.read_text(encoding="utf-8", errors="replace")
 
 

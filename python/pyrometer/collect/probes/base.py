@@ -125,8 +125,9 @@ def merge_needs(probes: Iterable[Probe], paths: RunPaths) -> Needs:
     environment: dict[str, str] = {}
     for probe in probes:
         needs = probe.needs(paths)
-        jvm += [option for option in needs.jvm_options if option not in jvm]
-        executors += [option for option in needs.executor_options if option not in executors]
+        # Word by word as they are: `--add-opens A --add-opens B` says the same word twice.
+        jvm += needs.jvm_options
+        executors += needs.executor_options
         agent.update(needs.agent)
         environment.update(needs.environment)
         python_path += [folder for folder in needs.python_path if folder not in python_path]

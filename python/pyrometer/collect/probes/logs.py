@@ -1,6 +1,6 @@
 """Probe ``eventlog``: Spark's own event log, uncompressed and in one file where we choose.
 
-Probe ``gc``: unified logging of collections and safepoints, from the start of each JVM.
+Probe ``gc``: unified logging of collections and safepoints, from the agent's start in each JVM.
 
 Probe ``jit``: unified logging of compilations, from the agent's start in each JVM.
 """
@@ -8,8 +8,13 @@ Probe ``jit``: unified logging of compilations, from the agent's start in each J
 from __future__ import annotations
 
 from pyrometer.collect.probes.base import Needs, Probe
+from pyrometer.collect.probes.plain_path import plain
+from pyrometer.collect.probes.plugin import records
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
+
+NO_LOG = "no event log: "
+"""Begins the agent's reason where it did not switch the event log on."""
 
 
 class EventLogProbe(Probe):
@@ -26,7 +31,7 @@ class EventLogProbe(Probe):
         return Needs(
             agent={
                 "force.spark.eventLog.enabled": "true",
-                "conf.spark.eventLog.dir": paths.eventlog.resolve().as_uri(),
+                "conf.spark.eventLog.dir": (plain(paths.raw) / paths.eventlog.name).as_uri(),
                 "conf.spark.eventLog.rolling.enabled": "false",
                 "conf.spark.eventLog.compress": "false",
                 "conf.spark.eventLog.logStageExecutorMetrics": "true",
@@ -39,7 +44,9 @@ class EventLogProbe(Probe):
         files = [f for log in logs for f in ([log] if log.is_file() else log.rglob("*"))]
         size = sum(f.stat().st_size for f in files if f.is_file())
         got = f"{len(logs)} log(s), {size} bytes" if logs else None
-        reason = None if logs else "no SparkContext wrote an event log"
+        told = (r for f in paths.plugin_files() for r in records(f, "overlay"))
+        why = next((r["reason"] for r in told if NO_LOG in str(r.get("reason"))), None)
+        reason = None if logs else why or "no SparkContext wrote an event log"
         return ProbeEntry(name=self.name, asked=self.asked(), got=got, dropped=0, reason=reason)
 
 
@@ -54,16 +61,11 @@ class GcProbe(Probe):
 
     def asked(self) -> str:
         """Say what is logged."""
-        return f"-Xlog:{GC_WHAT} with {DECORATORS}"
+        return f"unified log {GC_WHAT} with {DECORATORS}"
 
     def needs(self, paths: RunPaths) -> Needs:
-        """Log from the driver's first moment; executors are switched on by the agent."""
-        file = paths.raw.resolve() / "gc-%p.log"
-        return Needs(
-            # filecount=0: one file that is never rotated.
-            jvm_options=(f'-Xlog:{GC_WHAT}:file="{file}":{DECORATORS}:filecount=0',),
-            agent={"gclog.what": GC_WHAT, "gclog.decorators": DECORATORS},
-        )
+        """Switch it on from inside: as an argument, a file that cannot be opened stops the JVM."""
+        return Needs(agent={"gclog.what": GC_WHAT, "gclog.decorators": DECORATORS})
 
     def report(self, paths: RunPaths) -> ProbeEntry:
         """Count files."""

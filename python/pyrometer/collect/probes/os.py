@@ -20,6 +20,7 @@ from typing import Any
 
 from pyrometer import _artifacts
 from pyrometer.collect.probes.base import Detached, Needs, Probe, Problem, complaint, read_object
+from pyrometer.collect.probes.plain_path import plain
 from pyrometer.collect.probes.python_workers import HOOK
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.installation import reinstall
@@ -31,8 +32,8 @@ def needs(paths: RunPaths) -> Needs:
     """Have JVMs and Python workers of the application write slots."""
     return Needs(
         agent={"context": "on"},
-        environment={"PYROMETER_CONTEXT_DIR": str(paths.raw.resolve())},
-        python_path=(str(HOOK),),
+        environment={"PYROMETER_CONTEXT_DIR": str(plain(paths.raw))},
+        python_path=(str(plain(HOOK)),),
     )
 
 

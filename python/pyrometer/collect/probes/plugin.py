@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrometer import _artifacts
 from pyrometer.collect.probes.base import Needs, Probe, Problem
+from pyrometer.collect.probes.plain_path import plain, plain_for_all
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.installation import reinstall
 from pyrometer.store.manifest import ProbeEntry
@@ -40,11 +41,13 @@ class PluginProbe(Probe):
 
     def needs(self, paths: RunPaths) -> Needs:
         """Load the agent into the driver; it reaches executors by Spark's own means."""
-        jar = _artifacts.plugin_jar()
+        raw = plain(paths.raw)
+        properties = str(raw / paths.agent_properties.name)
         return Needs(
-            jvm_options=(f"-javaagent:{jar}={paths.agent_properties.resolve()}",),
+            jvm_options=(f"-javaagent:{plain_for_all(_artifacts.plugin_jar())}={properties}",),
+            environment={"PYROMETER_AGENT_PROPERTIES": properties},
             agent={
-                "raw.dir": str(paths.raw.resolve()),
+                "raw.dir": str(raw),
                 "plugin": "on" if self.records else "off",
                 "mx.interval.ms": str(SERIES_MS),
                 "clock.interval.ms": str(CLOCK_MS),

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from pyrometer.collect.probes.base import Needs, Probe, Problem
+from pyrometer.collect.probes.plain_path import plain
 from pyrometer.collect.probes.plugin import records
 from pyrometer.collect.probes.profile import PYTHON, PYTHON_PERIOD
 from pyrometer.core.installation import reinstall
@@ -54,10 +55,11 @@ class PythonProbe(Probe):
         """Lead Pythons to our hook, and tell it where to write."""
         return Needs(
             environment={
-                "PYROMETER_PYTHON_DIR": str(paths.raw.resolve()),
+                "PYROMETER_PYTHON_DIR": str(plain(paths.raw)),
                 "PYROMETER_PYTHON_PERIOD_NS": str(max(nanoseconds(self.period), SHORTEST_NS)),
             },
-            python_path=(str(HOOK),),
+            # A colon would cut the path in two.
+            python_path=(str(plain(HOOK)),),
         )
 
     def check(self) -> list[Problem]:

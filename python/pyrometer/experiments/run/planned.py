@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.host.facts import parse_meminfo
 from pyrometer.collect.host.placement import placed_here
-from pyrometer.collect.launch.jvm_options import require_java
+from pyrometer.collect.launch.java import refused, require_java
 from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command, without_spark
 from pyrometer.collect.launch.treatment import apply_treatment, plan_host
 from pyrometer.collect.probes.profile import parse_profile
@@ -107,31 +105,12 @@ def _jvm_refuses(levels: Mapping[str, Level], options: tuple[str, ...]) -> str |
     """Ask the JVM itself: which collectors and options it has depends on its build."""
     heap = (f"-Xmx{levels['jvm.heap']}",) if "jvm.heap" in levels else ()
     home = str(levels["jvm.home"]) if "jvm.home" in levels else os.environ.get("JAVA_HOME", "")
-    return _requested(home, (*heap, *options))
-
-
-@cache
-def _requested(home: str, options: tuple[str, ...]) -> str | None:
     try:
         java = require_java({**os.environ, **({"JAVA_HOME": home} if home else {})})
-        assert java is not None
-        done = subprocess.run(
-            [java, *options, "-version"],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
     except PyrometerError as error:
         return error.message
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"java -version: {error}"
-    if done.returncode == 0:
-        return None
-    lines = [one for one in (done.stderr + done.stdout).splitlines() if one.strip()]
-    # The first line says that the VM does not start, or what it objects to.
-    telling = [one for one in lines if not one.startswith("Error: Could not create")]
-    return f"java {' '.join(options)}: {(telling or lines or ['refused'])[0].strip()}"
+    assert java is not None
+    return refused(java, (*heap, *options))
 
 
 MOST_TRIALS = 100_000

@@ -1,35 +1,36 @@
 package org.pyrometer.plugin;
 
 import java.lang.instrument.Instrumentation;
-import java.nio.file.Path;
-import org.pyrometer.plugin.config.Settings;
-import org.pyrometer.plugin.hooks.SparkContextTransformer;
-import org.pyrometer.plugin.jvm.Jvm;
 
-/** Entry of {@code -javaagent}; its argument is the path of {@code agent.properties}. */
+/**
+ * Entry of {@code -javaagent}; its argument is the path of {@code agent.properties}.
+ *
+ * <p>Compiled for Java 8, so that a JVM too old for the rest starts with the agent as well: an
+ * agent whose class cannot be loaded ends the JVM.
+ */
 public final class Agent {
+  /** First version of class files that the rest of the agent is compiled to: Java 11. */
+  private static final double NEEDED_CLASS_VERSION = 55;
+
   private Agent() {}
 
   /**
-   * Called by the JVM before the application's {@code main}.
+   * Called by the JVM before the application's {@code main}. Never throws.
    *
    * @param argument path of the properties file
    * @param instrumentation what lets us see {@code SparkContext} as it is loaded
    */
   public static void premain(String argument, Instrumentation instrumentation) {
     try {
-      Settings settings = Settings.load(Path.of(argument));
-      Path folder = settings.rawDir();
-      if (!Jvm.isWritable(folder)) {
-        return;
+      if (Double.parseDouble(System.getProperty("java.class.version")) >= NEEDED_CLASS_VERSION) {
+        // By name: a reference would be looked at by the verifier of an old JVM.
+        Class.forName("org.pyrometer.plugin.AgentStart")
+            .getMethod("start", String.class, Instrumentation.class)
+            .invoke(null, argument, instrumentation);
       }
-      instrumentation.addTransformer(new SparkContextTransformer());
-      Jvm.start(settings, "driver", "driver", folder);
     } catch (Throwable e) {
-      Jvm jvm = Jvm.current();
-      if (jvm != null) {
-        jvm.recorder().error("agent", e);
-      }
+      // There is nowhere to say it, and the application must not notice.
+      return;
     }
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.hooks.OverlayHook;
 import org.pyrometer.plugin.jvm.Jvm;
 import org.pyrometer.plugin.records.ProcessFacts;
 import scala.Tuple2;
@@ -22,7 +23,10 @@ final class DriverComponent implements DriverPlugin {
   @Override
   public Map<String, String> init(SparkContext context, PluginContext pluginContext) {
     try {
-      jvm = find(pluginContext.conf());
+      jvm = Jvm.current();
+      if (jvm == null) {
+        jvm = Jvm.inTime(() -> begin(pluginContext.conf()));
+      }
       if (jvm == null) {
         return Collections.emptyMap();
       }
@@ -77,11 +81,7 @@ final class DriverComponent implements DriverPlugin {
     }
   }
 
-  private static Jvm find(SparkConf conf) throws IOException {
-    Jvm running = Jvm.current();
-    if (running != null) {
-      return running;
-    }
+  private static void begin(SparkConf conf) throws IOException {
     Settings settings;
     String file = System.getenv(Settings.ENVIRONMENT);
     if (file != null && !file.isEmpty()) {
@@ -94,12 +94,14 @@ final class DriverComponent implements DriverPlugin {
       settings = Settings.of(values);
     }
     Path folder = settings.rawDir();
-    return Jvm.isWritable(folder) ? Jvm.start(settings, "driver", "driver", folder) : null;
+    if (Jvm.isWritable(folder)) {
+      Jvm.start(settings, "driver", "driver", folder);
+    }
   }
 
   private void note(String where, Throwable failure) {
     if (jvm != null) {
-      jvm.recorder().error(where, failure);
+      OverlayHook.failed(where, failure);
     }
   }
 }

@@ -9,8 +9,11 @@ import org.apache.spark.TaskFailedReason;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.pyrometer.plugin.config.Settings;
+import org.pyrometer.plugin.hooks.OverlayHook;
 import org.pyrometer.plugin.host.Host;
+import org.pyrometer.plugin.jvm.Bounded;
 import org.pyrometer.plugin.jvm.Jvm;
+import org.pyrometer.plugin.profiler.Profiler;
 import org.pyrometer.plugin.records.ProcessFacts;
 import org.pyrometer.plugin.tasks.TaskTracker;
 
@@ -66,7 +69,8 @@ final class ExecutorComponent implements ExecutorPlugin {
     try {
       if (jvm != null && !local) {
         // The executor may be killed at once: nothing may wait for the JVM's own end.
-        jvm.profiler().stop();
+        Profiler profiler = jvm.profiler();
+        Bounded.run("pyrometer-stop", profiler::stop, failure -> note("profiler_stop", failure));
         jvm.recorder().finish();
       }
     } catch (Throwable e) {
@@ -77,21 +81,27 @@ final class ExecutorComponent implements ExecutorPlugin {
   private static Jvm startExecutor(PluginContext context, Map<String, String> extraConf)
       throws IOException {
     Settings settings = Settings.of(extraConf);
+    String id = context.executorID();
     String appId = context.conf().get("spark.app.id", "unknown");
     Path wanted = settings.rawDir();
-    Path folder = wanted;
-    if (!Jvm.isWritable(wanted)) {
-      folder = Files.createTempDirectory("pyrometer-" + appId + "-" + context.executorID() + "-");
-    }
-    Jvm started = Jvm.start(settings, "executor", context.executorID(), folder);
+    Jvm started =
+        Jvm.inTime(
+            () -> {
+              Path there =
+                  Jvm.isWritable(wanted)
+                      ? wanted
+                      : Files.createTempDirectory("pyrometer-" + appId + "-" + id + "-");
+              Jvm.start(settings, "executor", id, there);
+            });
+    Path folder = started.folder();
     Map<String, String> application = new HashMap<>(extraConf);
     application.put("app_id", appId);
     started.codegen().running();
-    started.recorder().offer(new ProcessFacts("executor", context.executorID(), application));
+    started.recorder().offer(new ProcessFacts("executor", id, application));
     if (!folder.equals(wanted)) {
       String message =
           "executor "
-              + context.executorID()
+              + id
               + " on "
               + Host.name()
               + " cannot write to "
@@ -119,7 +129,7 @@ final class ExecutorComponent implements ExecutorPlugin {
 
   private void note(String where, Throwable failure) {
     if (jvm != null) {
-      jvm.recorder().error(where, failure);
+      OverlayHook.failed(where, failure);
     }
   }
 }

@@ -5,6 +5,7 @@ import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.records.Event;
 import org.pyrometer.plugin.records.Json;
@@ -25,25 +26,23 @@ public final class Overlay {
     void set(String key, String value);
   }
 
+  /** Begins the reason of a record that names options which the application says otherwise. */
+  public static final String LEFT_OUT = "the application says otherwise: ";
+
   private static final String PLUGIN = "org.pyrometer.plugin.PyrometerPlugin";
   private static final String LOG = "spark.eventLog.";
   private static final String LOG_ENABLED = "spark.eventLog.enabled";
   private static final String LOG_DIR = "spark.eventLog.dir";
   private static final String LOG_DIR_DEFAULT = "/tmp/spark-events";
   private static final String CLASS_PATH = "spark.executor.extraClassPath";
+  private static final Set<String> JAVA_OPTIONS =
+      Set.of("spark.executor.extraJavaOptions", "spark.driver.extraJavaOptions");
   private static final Map<String, String> SEPARATORS =
-      Map.of(
-          "spark.executor.extraJavaOptions",
-          " ",
-          "spark.driver.extraJavaOptions",
-          " ",
-          CLASS_PATH,
-          ":",
-          "spark.executor.extraLibraryPath",
-          ":");
+      Map.of(CLASS_PATH, ":", "spark.executor.extraLibraryPath", ":");
 
   private final Settings settings;
   private final Path jar;
+  private final Predicate<String> takesLogs;
   private Conf conf;
   private Consumer<Event> records;
 
@@ -52,10 +51,13 @@ public final class Overlay {
    *
    * @param settings the rules
    * @param jar our own jar, which executors need
+   * @param takesLogs whether a folder can be written to; without its event log a Spark application
+   *     does not start
    */
-  public Overlay(Settings settings, Path jar) {
+  public Overlay(Settings settings, Path jar, Predicate<String> takesLogs) {
     this.settings = settings;
     this.jar = jar;
+    this.takesLogs = takesLogs;
   }
 
   /**
@@ -68,21 +70,45 @@ public final class Overlay {
     conf = target;
     records = sink;
     boolean usersLog = "true".equalsIgnoreCase(conf.get(LOG_ENABLED));
-    settings.withPrefix("force.").forEach(this::force);
-    for (Map.Entry<String, String> rule : settings.withPrefix("conf.").entrySet()) {
-      if (rule.getKey().startsWith(LOG)) {
-        eventLog(rule.getKey(), rule.getValue(), usersLog);
-      } else {
-        setIfAbsent(rule.getKey(), rule.getValue());
+    boolean logs = usersLog || canLog();
+    for (Map.Entry<String, String> rule : settings.withPrefix("force.").entrySet()) {
+      if (logs || !rule.getKey().startsWith(LOG)) {
+        force(rule.getKey(), rule.getValue());
       }
     }
-    settings
-        .withPrefix("append.")
-        .forEach((key, value) -> append(key, value, "asked for by the run"));
-    if (settings.isOn("plugin", true)) {
+    for (Map.Entry<String, String> rule : settings.withPrefix("conf.").entrySet()) {
+      if (!rule.getKey().startsWith(LOG)) {
+        setIfAbsent(rule.getKey(), rule.getValue());
+      } else if (logs) {
+        eventLog(rule.getKey(), rule.getValue(), usersLog);
+      }
+    }
+    for (Map.Entry<String, String> rule : settings.withPrefix("append.").entrySet()) {
+      if (JAVA_OPTIONS.contains(rule.getKey())) {
+        appendOptions(rule.getKey(), rule.getValue());
+      } else {
+        append(rule.getKey(), rule.getValue(), "asked for by the run");
+      }
+    }
+    if (settings.isOn("plugin", true) && canShip()) {
       append("spark.plugins", PLUGIN, "task spans and process facts");
       shipJar();
     }
+  }
+
+  /** Whether the event log that the rules switch on can be written. */
+  private boolean canLog() {
+    if (!"true".equalsIgnoreCase(settings.get("force." + LOG_ENABLED, null))) {
+      return true;
+    }
+    String user = conf.get(LOG_DIR);
+    String folder = settings.get("conf." + LOG_DIR, user == null ? LOG_DIR_DEFAULT : user);
+    if (takesLogs.test(folder)) {
+      return true;
+    }
+    String reason = "no event log: " + folder + " cannot be written, and without it Spark ends";
+    record(LOG_ENABLED, conf.get(LOG_ENABLED), "kept_user", reason);
+    return false;
   }
 
   private void force(String key, String value) {
@@ -158,11 +184,41 @@ public final class Overlay {
     record(key, merged, user == null ? "set" : "appended", reason);
   }
 
-  private void shipJar() {
+  /** Ours behind the application's, which stay as they are. */
+  private void appendOptions(String key, String value) {
+    String user = conf.get(key);
+    JavaOptions merged = new JavaOptions(user, value);
+    String reason = merged.added ? "asked for by the run" : "it holds the value already";
+    if (!merged.leftOut.isEmpty()) {
+      reason = LEFT_OUT + JavaOptions.join(merged.leftOut);
+    }
+    if (merged.added) {
+      conf.set(key, merged.text);
+    }
+    record(
+        key, merged.text, !merged.added ? "kept_user" : user == null ? "set" : "appended", reason);
+  }
+
+  /** Whether the jar reaches executors; one that does not find the plugin's class ends. */
+  private boolean canShip() {
+    if (inDriver() || jar.toString().indexOf(',') < 0) {
+      return true;
+    }
+    String reason = "no plugin: a comma in its path would cut the list of jars: " + jar;
+    record("spark.plugins", conf.get("spark.plugins"), "kept_user", reason);
+    return false;
+  }
+
+  private boolean inDriver() {
     String master = conf.get("spark.master");
-    if (master == null || master.equals("local") || master.startsWith("local[")) {
+    return master == null || master.equals("local") || master.startsWith("local[");
+  }
+
+  private void shipJar() {
+    if (inDriver()) {
       return;
     }
+    String master = conf.get("spark.master");
     String path = jar.toString();
     if (master.startsWith("local-cluster") && path.indexOf(':') < 0) {
       append(CLASS_PATH, path, "executors on this host load the plugin from here");

@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.file.Path;
 import java.security.CodeSource;
+import org.pyrometer.plugin.jvm.Folders;
 import org.pyrometer.plugin.jvm.Jvm;
 
 /** Called by the transformed {@code SparkContext} with the configuration it is about to keep. */
@@ -21,18 +22,23 @@ public final class OverlayHook {
       if (jvm == null || conf == null) {
         return;
       }
-      Overlay overlay = new Overlay(jvm.settings(), jar());
+      Overlay overlay = new Overlay(jvm.settings(), jar(), Folders::takes);
       overlay.apply(new ReflectedConf(conf), jvm.recorder()::offer);
     } catch (Throwable e) {
       failed("overlay", e);
     }
   }
 
-  /** Notes a failure of the agent. */
+  /** Notes a failure of the agent. Never throws. */
   public static void failed(String where, Throwable failure) {
-    Jvm jvm = Jvm.current();
-    if (jvm != null) {
-      jvm.recorder().error(where, failure);
+    try {
+      Jvm jvm = Jvm.current();
+      if (jvm != null) {
+        jvm.recorder().error(where, failure);
+      }
+    } catch (Throwable e) {
+      // A heap that is full cannot take the note either.
+      return;
     }
   }
 

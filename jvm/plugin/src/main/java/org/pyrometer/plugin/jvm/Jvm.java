@@ -18,7 +18,8 @@ import org.pyrometer.plugin.tasks.TaskTracker;
  * All of Pyrometer in one JVM: created by the agent, or else by the plugin; there is at most one.
  */
 public final class Jvm {
-  private static Jvm instance;
+  // Read without a lock: one that starts may hang with the file system.
+  private static volatile Jvm instance;
 
   private final Settings settings;
   private final Recorder recorder;
@@ -34,6 +35,8 @@ public final class Jvm {
     this.settings = settings;
     this.folder = folder;
     this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
+    // Early: collections before it are in no log.
+    VmLog.startAll(settings, folder, recorder);
     this.profiler = new Profiler(settings, recorder);
     this.codegen = new SparkCodegen();
     Path sources = folder.resolve("codegen").resolve("codegen-" + name + ".ndjson");
@@ -43,15 +46,29 @@ public final class Jvm {
     recorder.offer(new ProcessFacts(role, executorId, Map.of()));
     this.contexts = new Contexts(settings, folder, recorder);
     this.tracker = new TaskTracker(recorder, profiler, contexts);
-    VmLog.startAll(settings, folder, recorder);
     String profiled = role.equals("driver") ? role : role + safe(executorId);
     profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));
     Runtime.getRuntime().addShutdownHook(new Thread(this::farewell, "pyrometer-farewell"));
   }
 
   private void farewell() {
-    contexts.remove();
     recorder.finish();
+    Bounded.run("pyrometer-contexts", contexts::remove, failure -> {});
+  }
+
+  /**
+   * The one of this JVM after work that may create it, or null; the work has the time that an
+   * application may wait for it.
+   *
+   * @param work calls {@link #start} where there is a folder to write to
+   * @throws IOException if the work failed, or was not done in time
+   */
+  public static Jvm inTime(Bounded.Work work) throws IOException {
+    Throwable[] failure = {null};
+    if (!Bounded.run("pyrometer-start", work, thrown -> failure[0] = thrown)) {
+      throw new IOException(String.valueOf(failure[0]), failure[0]);
+    }
+    return instance;
   }
 
   /**
@@ -72,7 +89,7 @@ public final class Jvm {
   }
 
   /** The one of this JVM, or null. */
-  public static synchronized Jvm current() {
+  public static Jvm current() {
     return instance;
   }
 

@@ -56,7 +56,7 @@ public final class Profiler {
       String failures = null;
       String version = profiler.getVersion();
       for (String attempt : attempts(command)) {
-        String options = complete(attempt, reachable(file));
+        String options = complete(attempt, PlainPath.of(file));
         try {
           profiler.execute(options);
           watchTasks = options.contains(",filter");
@@ -139,19 +139,6 @@ public final class Profiler {
       options.append(",filter");
     }
     return options.append(",file=").append(file).toString();
-  }
-
-  /** A path without the characters that mean something in the profiler's options. */
-  private static Path reachable(Path file) throws IOException {
-    String name = file.toString();
-    if (name.indexOf(',') < 0 && name.indexOf('%') < 0) {
-      return file;
-    }
-    Path link = Files.createTempDirectory("pyrometer-").resolve("raw");
-    Files.createSymbolicLink(link, file.getParent());
-    link.getParent().toFile().deleteOnExit();
-    link.toFile().deleteOnExit();
-    return link.resolve(file.getFileName());
   }
 
   private AsyncProfiler load(Path folder) throws IOException {

@@ -9,8 +9,8 @@ import org.pyrometer.plugin.records.Recorder;
 /**
  * Unified logging, switched on from inside.
  *
- * <p>A {@code -Xlog} argument that names a folder which is not there, or a tag that this Java does
- * not have, keeps a JVM from starting; an application must not depend on our folders and words.
+ * <p>A {@code -Xlog} argument with a file that cannot be opened, or a tag that this Java does not
+ * have, keeps a JVM from starting; an application must not depend on our folders and words.
  */
 public final class VmLog {
   /** First Java that can log why code was given up; the tag is refused by those before. */
@@ -25,8 +25,7 @@ public final class VmLog {
   }
 
   /**
-   * Starts {@code <name>-<pid>.log} if the settings ask for it and the JVM does not write one
-   * already.
+   * Starts {@code <name>-<pid>.log} if the settings ask for it.
    *
    * @param name of the log
    * @param settings {@code <name>log.what}, {@code <name>log.decorators}
@@ -39,17 +38,12 @@ public final class VmLog {
       return;
     }
     try {
-      for (String argument : ManagementFactory.getRuntimeMXBean().getInputArguments()) {
-        if (argument.startsWith("-Xlog:") && argument.contains(folder + "/" + name + "-")) {
-          return;
-        }
-      }
       String decorators =
           settings.get(name + "log.decorators", "timenanos,uptimenanos,tid,level,tags");
       Path file = folder.resolve(name + "-" + ProcessHandle.current().pid() + ".log");
       // The name is quoted for the log, the whole once more for the command's own parser.
       String[] arguments = {
-        "output='file=\"" + file + "\"'",
+        "output='file=\"" + PlainPath.of(file) + "\"'",
         "output_options=filecount=0",
         "what=" + what,
         "decorators=" + decorators
@@ -63,6 +57,8 @@ public final class VmLog {
                   new String[] {String[].class.getName()});
       if (answer != null && !answer.toString().isBlank()) {
         recorder.error(name + "_log", answer.toString().trim());
+      } else if (name.equals("gc")) {
+        FirstLines.append(file, decorators);
       }
     } catch (Throwable e) {
       recorder.error(name + "_log", e);

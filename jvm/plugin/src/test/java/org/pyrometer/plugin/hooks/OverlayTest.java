@@ -20,12 +20,14 @@ class OverlayTest {
   private static final Pattern DECISION =
       Pattern.compile("\"key\":\"([^\"]+)\",\"value\":(.*),\"how\":\"(\\w+)\",\"reason\"");
 
+  private Path jar = JAR;
+  private String last = "";
   private final Map<String, String> conf = new HashMap<>(Map.of("spark.master", "local[2]"));
 
   /** Applies rules; gives "how" by key. */
   private Map<String, String> apply(Map<String, String> rules) {
     List<String> lines = new ArrayList<>();
-    new Overlay(Settings.of(rules), JAR)
+    new Overlay(Settings.of(rules), jar, folder -> !folder.contains("denied"))
         .apply(
             new Overlay.Conf() {
               @Override
@@ -48,6 +50,7 @@ class OverlayTest {
       Matcher decision = DECISION.matcher(line);
       assertTrue(decision.find(), line);
       decisions.put(decision.group(1), decision.group(3));
+      last = line;
     }
     return decisions;
   }
@@ -94,6 +97,46 @@ class OverlayTest {
     assertEquals(
         "-Dx=1 -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints",
         conf.get("spark.executor.extraJavaOptions"));
+  }
+
+  @Test
+  void javaOptionsOfTheApplicationWin() {
+    conf.put("spark.executor.extraJavaOptions", "-XX:+UseParallelGC");
+    String key = "append.spark.executor.extraJavaOptions";
+    Map<String, String> decisions =
+        apply(Map.of("plugin", "off", key, "-XX:+UseG1GC --add-opens A --add-opens B"));
+    assertEquals(Map.of("spark.executor.extraJavaOptions", "appended"), decisions);
+    assertEquals(
+        "-XX:+UseParallelGC --add-opens A --add-opens B",
+        conf.get("spark.executor.extraJavaOptions"));
+    assertTrue(last.contains(Overlay.LEFT_OUT + "-XX:+UseG1GC"), last);
+  }
+
+  @Test
+  void anEventLogThatCannotBeWrittenIsNotSwitchedOn() {
+    Map<String, String> rules = new HashMap<>(logRules());
+    rules.put("conf.spark.eventLog.dir", "file:/denied");
+    rules.put("force.spark.ui.enabled", "false");
+    Map<String, String> decisions = apply(rules);
+    assertEquals(
+        Map.of("spark.eventLog.enabled", "kept_user", "spark.ui.enabled", "set"), decisions);
+    assertNull(conf.get("spark.eventLog.enabled"));
+    assertNull(conf.get("spark.eventLog.dir"));
+    conf.put("spark.eventLog.dir", "/denied");
+    rules.remove("conf.spark.eventLog.dir");
+    apply(rules);
+    assertNull(conf.get("spark.eventLog.enabled"));
+  }
+
+  @Test
+  void executorsThatCannotGetTheJarGetNoPlugin() {
+    jar = Path.of("/opt/a,b/pyrometer-plugin.jar");
+    conf.put("spark.master", "spark://host:7077");
+    assertEquals(Map.of("spark.plugins", "kept_user"), apply(Map.of()));
+    assertNull(conf.get("spark.plugins"));
+    assertNull(conf.get("spark.jars"));
+    conf.put("spark.master", "local[2]");
+    assertEquals(Map.of("spark.plugins", "set"), apply(Map.of()));
   }
 
   private static Map<String, String> logRules() {

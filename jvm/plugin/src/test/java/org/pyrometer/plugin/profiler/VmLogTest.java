@@ -20,7 +20,7 @@ class VmLogTest {
 
   @Test
   void isSwitchedOnFromInside(@TempDir Path folder) throws IOException {
-    Path raw = Files.createDirectory(folder.resolve("a, b=c"));
+    Path raw = Files.createDirectory(folder.resolve("a, b=\"c\" %p 'd' é"));
     ByteArrayOutputStream written = new ByteArrayOutputStream();
     Settings settings = Settings.of(ASKED);
     Recorder recorder = new Recorder(written::write, settings);
@@ -31,6 +31,8 @@ class VmLogTest {
     assertEquals(-1, written.toString(UTF_8).indexOf("_log"), written.toString(UTF_8));
     String log = Files.readString(raw.resolve("gc-" + ProcessHandle.current().pid() + ".log"));
     assertTrue(log.contains("Pause Full (System.gc())"), log);
+    assertTrue(log.contains("] Using "), log);
+    assertEquals(log.contains("Using G1"), log.contains("] Heap Region Size: "), log);
     // [monotonic ns][uptime ns][tid][level][tags]
     assertTrue(log.lines().findFirst().orElse("").matches("\\[\\d+ns\\]\\[\\d+ns\\]\\[\\d+\\].*"));
     assertTrue(Files.exists(raw.resolve("jit-" + ProcessHandle.current().pid() + ".log")));
