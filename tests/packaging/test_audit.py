@@ -49,6 +49,61 @@ NPM_WEAK = {
     "metadata": {"dependencies": {"prod": 3, "dev": 0, "total": 2}},
 }
 
+# As cargo-deny 0.20.2 writes it.
+DENY_CLEAN = {"type": "summary", "fields": {"advisories": {"errors": 0}}}
+DENY_WEAK = {
+    "type": "diagnostic",
+    "fields": {
+        "advisory": {"id": "RUSTSEC-2026-9999", "package": "memchr", "title": "A test"},
+        "code": "vulnerability",
+        "labels": [{"span": "memchr 2.8.3 registry+https://github.com/rust-lang/crates.io-index"}],
+        "message": "A test",
+        "notes": ["ID: RUSTSEC-2026-9999", "Solution: Upgrade to >=99.0.0"],
+        "severity": "error",
+    },
+}
+DENY_REFUSED = {
+    "type": "diagnostic",
+    "fields": {
+        "code": "rejected",
+        "labels": [{"span": "GPL-3.0"}],
+        "message": "failed to satisfy license requirements",
+        "notes": [],
+        "severity": "error",
+    },
+}
+DENY_HELP = {"type": "diagnostic", "fields": {"severity": "help", "message": "", "labels": []}}
+DENY_UNREACHED = {
+    "type": "log",
+    "fields": {
+        "level": "ERROR",
+        "message": "failed to fetch advisory database: failed to clone\nfatal: no route to it",
+    },
+}
+
+
+def as_lines(*said: dict[str, Any]) -> str:
+    return "".join(json.dumps(each) + "\n" for each in said)
+
+
+def test_what_cargo_deny_finds_is_told_with_its_remedy() -> None:
+    weak = audit.of_cargo_deny("crates", as_lines(DENY_HELP, DENY_WEAK, DENY_CLEAN), 7)
+    said = "memchr 2.8.3: RUSTSEC-2026-9999. A test. Solution: Upgrade to >=99.0.0"
+    assert (weak.found, weak.asked) == ((said,), 7)
+    refused = audit.of_cargo_deny("crates", as_lines(DENY_REFUSED, DENY_CLEAN), 7)
+    assert refused.found == ("GPL-3.0: failed to satisfy license requirements",)
+
+
+@pytest.mark.parametrize("said", [as_lines(DENY_UNREACHED), "no such option", ""])
+def test_without_a_summary_cargo_deny_judged_nothing(said: str) -> None:
+    outcome = audit.of_cargo_deny("crates", said, 7)
+    assert (outcome.found, outcome.asked) == ((), 0)
+    assert outcome.unasked.partition(";")[0] in (
+        "fatal: no route to it",
+        "no such option",
+        "it said nothing",
+    )
+
 
 def test_a_skipped_package_was_not_audited() -> None:
     (line,) = audit.of_pip_audit("uv.txt", SKIPPED).lines()
@@ -93,35 +148,53 @@ def pip_audit(tools: Path, report: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("report", "database", "check", "code"),
+    ("report", "crates", "code"),
     [
-        (CLEAN, 0, 0, 0),
-        (CLEAN, 1, 0, 0),
-        (SKIPPED, 1, 0, 2),
-        (WEAK, 0, 0, 1),
-        (SKIPPED, 0, 1, 1),
+        (CLEAN, [DENY_CLEAN], 0),
+        (CLEAN, [DENY_UNREACHED], 0),
+        (SKIPPED, [DENY_CLEAN], 0),
+        (SKIPPED, [DENY_UNREACHED], 2),
+        (WEAK, [DENY_CLEAN], 1),
+        (SKIPPED, [DENY_WEAK, DENY_CLEAN], 1),
     ],
 )
 def test_the_exit_code_tells_clean_from_found_and_from_unasked(
     tools: Path,
     capsys: pytest.CaptureFixture[str],
     report: dict[str, Any],
-    database: int,
-    check: int,
+    crates: list[dict[str, Any]],
     code: int,
 ) -> None:
     pip_audit(tools, report)
+    (tools / "advisories").write_text(as_lines(*crates))
+    (tools / "policy").write_text(as_lines(DENY_CLEAN))
     script = f"""case "$*" in
-  *"fetch db"*) echo "no route to the list" >&2; exit {database} ;;
-  *advisories*) echo "error[vulnerability]: RUSTSEC-2020-0001"; exit {check} ;;
+  *advisories*) cat {tools / "advisories"} >&2 ;;
+  *) cat {tools / "policy"} >&2 ;;
 esac"""
     answer(tools / "cargo-deny", script)
     assert audit.main() == code
     said = capsys.readouterr().out
-    assert ("crates: advisories: NOT AUDITED: no route to the list" in said) == bool(database)
-    assert ("RUSTSEC-2020-0001" in said) == (check == 1)
+    unreached = DENY_UNREACHED in crates
+    assert ("crates: advisories: NOT AUDITED: fatal: no route to it" in said) == unreached
+    assert ("RUSTSEC-2026-9999" in said) == (DENY_WEAK in crates)
     if report is SKIPPED:
         assert said.count("NOT AUDITED: 1 of 1 packages") == 1, "the rest is not asked for in vain"
+
+
+def test_a_list_of_advisories_that_is_there_already_is_used(
+    tools: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pip_audit(tools, SKIPPED)
+    (tools / "unreached").write_text(as_lines(DENY_UNREACHED))
+    (tools / "found").write_text(as_lines(DENY_WEAK, DENY_CLEAN))
+    script = f"""case "$*" in
+  *--offline*) cat {tools / "found"} >&2 ;;
+  *) cat {tools / "unreached"} >&2 ;;
+esac"""
+    answer(tools / "cargo-deny", script)
+    assert audit.main() == 1
+    assert "crates: advisories as last loaded: packages asked about" in capsys.readouterr().out
 
 
 def test_tools_that_cannot_be_had_are_named(

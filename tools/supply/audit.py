@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,25 @@ def of_npm_audit(about: str, report: Mapping[str, Any]) -> Outcome:
     return Outcome(about, tuple(found), asked=counts.get("total") or sum(counts.values()))
 
 
+def of_cargo_deny(about: str, said: str, count: int) -> Outcome:
+    """Read cargo-deny's lines of JSON; without a summary at the end nothing was judged."""
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    if not any(line["type"] == "summary" for line in lines):
+        told = [line["fields"]["message"] for line in lines if line["type"] == "log"]
+        return Outcome(about, unasked=f"{last_line(told[-1] if told else said)}; {ELSEWHERE}")
+    found = []
+    for line in lines:
+        what = line["fields"]
+        if line["type"] == "diagnostic" and what["severity"] == "error":
+            where = (
+                what["labels"][0]["span"].partition(" registry+")[0] if what["labels"] else about
+            )
+            remedy = [note for note in what.get("notes", ()) if note.startswith("Solution")]
+            weak = [what["advisory"]["id"]] if what.get("advisory") else []
+            found.append(f"{where}: {'. '.join([*weak, what['message'], *remedy])}")
+    return Outcome(about, tuple(found), asked=count)
+
+
 def last_line(text: str) -> str:
     """Give the end of what a tool said, which is mostly why it failed."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -157,26 +176,21 @@ def crates() -> Iterator[Outcome]:
         yield Outcome("crates", unasked=f"cargo-deny could not be compiled; {ELSEWHERE}")
         return
 
-    def deny(*arguments: str) -> tuple[int, str]:
-        command = [str(program), "--locked", "--color=never", *arguments]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
-
     count = (ROOT / "Cargo.lock").read_text().count("\n[[package]]")
-    code, said = deny("check", "--hide-inclusion-graph", "bans", "licenses", "sources")
-    policy = "crates: bans, licences, sources"
-    yield Outcome(policy, _errors(code, said), asked=count, advisories=False)
-    code, said = deny("fetch", "db")
-    if code:
-        yield Outcome("crates: advisories", unasked=f"{last_line(said)}; {ELSEWHERE}")
-        return
-    code, said = deny("check", "--disable-fetch", "--hide-inclusion-graph", "advisories")
-    yield Outcome("crates: advisories", _errors(code, said), asked=count)
 
+    def deny(about: str, *arguments: str) -> Outcome:
+        command = [str(program), "--locked", "--format=json", *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        return of_cargo_deny(about, done.stderr, count)
 
-def _errors(code: int, said: str) -> tuple[str, ...]:
-    found = tuple(line for line in said.splitlines() if line.startswith("error"))
-    return (found or (last_line(said),)) if code else ()
+    judged = deny("crates: bans, licences, sources", "check", "bans", "licenses", "sources")
+    yield replace(judged, advisories=False)
+    asked = deny("crates: advisories", "check", "advisories")
+    if asked.unasked:
+        # A list that was loaded earlier; cargo-deny itself refuses one older than 90 days.
+        kept = deny("crates: advisories as last loaded", "--offline", "check", "advisories")
+        asked = asked if kept.unasked else kept
+    yield asked
 
 
 def main() -> int:
