@@ -45,22 +45,32 @@ final class ExecutorComponent implements ExecutorPlugin {
 
   @Override
   public void onTaskStart() {
-    if (tracker != null) {
-      tracker.started();
+    try {
+      if (tracker != null) {
+        tracker.started();
+      }
+    } catch (Throwable e) {
+      note("task_start", e);
     }
   }
 
   @Override
   public void onTaskSucceeded() {
-    if (tracker != null) {
-      tracker.ended(true);
-    }
+    ended(true);
   }
 
   @Override
   public void onTaskFailed(TaskFailedReason failureReason) {
-    if (tracker != null) {
-      tracker.ended(false);
+    ended(false);
+  }
+
+  private void ended(boolean success) {
+    try {
+      if (tracker != null) {
+        tracker.ended(success);
+      }
+    } catch (Throwable e) {
+      note("task_end", e);
     }
   }
 

@@ -3,6 +3,7 @@ package org.pyrometer.plugin;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
+import org.pyrometer.plugin.hooks.OverlayHook;
 
 /**
  * Pyrometer's eyes inside Spark: who the driver and executors are, and when each task ran on which
@@ -16,11 +17,21 @@ public final class PyrometerPlugin implements SparkPlugin {
 
   @Override
   public DriverPlugin driverPlugin() {
-    return new DriverComponent();
+    try {
+      return new DriverComponent();
+    } catch (Throwable e) {
+      OverlayHook.failed("driver_component", e);
+      return null;
+    }
   }
 
   @Override
   public ExecutorPlugin executorPlugin() {
-    return new ExecutorComponent();
+    try {
+      return new ExecutorComponent();
+    } catch (Throwable e) {
+      OverlayHook.failed("executor_component", e);
+      return null;
+    }
   }
 }

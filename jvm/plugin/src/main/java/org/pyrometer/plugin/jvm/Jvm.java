@@ -52,7 +52,7 @@ public final class Jvm {
   }
 
   private void farewell() {
-    recorder.finish();
+    Bounded.run("pyrometer-finish", recorder::finish, failure -> {});
     Bounded.run("pyrometer-contexts", contexts::remove, failure -> {});
   }
 

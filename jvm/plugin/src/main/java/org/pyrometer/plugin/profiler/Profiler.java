@@ -51,6 +51,11 @@ public final class Profiler {
       record(false, command, null, file, remedy);
       return;
     }
+    if (arguments().contains("-Xcheck:jni")) {
+      String remedy = "with -Xcheck:jni this Java prints warnings about the profiler; leave it out";
+      record(false, command, null, file, remedy);
+      return;
+    }
     try {
       AsyncProfiler profiler = load(file.getParent());
       String failures = null;

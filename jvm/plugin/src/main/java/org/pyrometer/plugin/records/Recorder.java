@@ -178,16 +178,15 @@ public final class Recorder {
           if (!paused) {
             if (seriesNs > 0 && now >= nextSeries) {
               nextSeries = Math.max(nextSeries + seriesNs, now + tickNs / 2);
-              series.format(json, ownCpuNs());
-              written++;
+              attempt("series", this::series);
             }
             if (clockNs > 0 && now >= nextClock) {
               nextClock = Math.max(nextClock + clockNs, now);
-              clock();
+              attempt("clock", this::clock);
             }
             if (watched != null && now >= nextCodegen) {
               nextCodegen = Math.max(nextCodegen + codegenNs, now + tickNs / 2);
-              watched.poll();
+              attempt("codegen", watched::poll);
             }
           }
           if (now >= nextDrops) {
@@ -219,6 +218,17 @@ public final class Recorder {
     } finally {
       dead = true;
       queue.clear();
+    }
+  }
+
+  /** One that fails takes neither the others nor what is queued with it. */
+  private void attempt(String where, Runnable part) {
+    int length = text.length();
+    try {
+      part.run();
+    } catch (Exception | StackOverflowError | LinkageError e) {
+      text.setLength(length);
+      error(where, e);
     }
   }
 
@@ -265,6 +275,11 @@ public final class Recorder {
         flush();
       }
     }
+  }
+
+  private void series() {
+    series.format(json, ownCpuNs());
+    written++;
   }
 
   private void clock() {
