@@ -154,12 +154,16 @@ def _keep_traceback(error: BaseException, arguments: list[str]) -> str | None:
     import tempfile
     import traceback
 
+    from pyrometer.core.redaction import Redactor
+
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="pyrometer-error-", suffix=".txt", delete=False
         ) as kept:
-            kept.write(f"pyrometer {__version__}, Python {sys.version}\n{arguments}\n\n")
-            kept.write("".join(traceback.format_exception(error)))
+            redactor = Redactor.of(arguments)
+            words = redactor.words(arguments)
+            kept.write(f"pyrometer {__version__}, Python {sys.version}\n{words}\n\n")
+            kept.write(redactor.text("".join(traceback.format_exception(error))))
             return kept.name
     except OSError:
         return None

@@ -21,6 +21,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     from pyrometer.report.page import page_data
     from pyrometer.store import Run, write_rows
     from pyrometer.store.ingest import ingest_run
+    from pyrometer.store.private import keep_private
     from pyrometer.summary.summary import ledger_tables, summarise
 
     made = None
@@ -44,6 +45,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
         watch.note(f"{name} failed: {error}")
     record.save()
+    keep_private(record.paths.root)
     return made
 
 

@@ -21,6 +21,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.store import ingest
 from pyrometer.store.manifest import Host, ImportedFile, Manifest, Workload, write_manifest
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.private import make_private
 
 FORMATS = ("folded", "perf-script", "jfr", "pprof", "speedscope")
 """Formats that can be imported."""
@@ -176,6 +177,7 @@ def _make(
     paths = RunPaths(root)
     folder = paths.raw / "imported"
     try:
+        make_private(root)
         folder.mkdir(parents=True)
         kept = [
             _keep(source, kind, folder, number)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.liveness import start_ticks
+from pyrometer.core.redaction import Redactor
 from pyrometer.store import versioned
 from pyrometer.store.paths import RunPaths
 
@@ -249,7 +250,9 @@ def write_manifest(run_dir: str | Path, manifest: Manifest) -> None:
     """
     target = RunPaths(Path(run_dir)).manifest
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    text = manifest.model_dump_json(by_alias=True, indent=1)
+    redactor = Redactor.of(manifest.workload.command)
+    data = redactor.data(manifest.model_dump(mode="json", by_alias=True))
+    text = json.dumps(data, ensure_ascii=False, indent=1)
     try:
         with temporary.open("w", encoding="utf-8") as out:
             out.write(text)

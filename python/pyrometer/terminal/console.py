@@ -31,17 +31,23 @@ JsonOption = Annotated[
 @cache
 def err() -> Console:
     """Return the console for human text beside a program's output (stderr)."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
+    return _console(stderr=True)
 
 
 @cache
 def out() -> Console:
     """Return the console for human text that is the verb's result (stdout)."""
+    return _console(stderr=False)
+
+
+def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
-    return Console(highlight=False)
+    from pyrometer.terminal.harmless import Harmless
+
+    made = Console(stderr=stderr, highlight=False)
+    made.push_render_hook(Harmless())
+    return made
 
 
 def human(as_json: bool) -> Console:
@@ -68,10 +74,12 @@ def say_error(message: str, remedy: str | None) -> None:
     """Print an error: what is wrong, then what to do next."""
     from rich.markup import escape
 
-    console = err()
-    console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+    from pyrometer.core.redaction import Redactor
+
+    console, redact = err(), Redactor().text
+    console.print(f"[bold red]error:[/] {escape(redact(message))}", soft_wrap=True)
     if remedy:
-        console.print(f"  [bold]try:[/] {escape(remedy)}", soft_wrap=True)
+        console.print(f"  [bold]try:[/] {escape(redact(remedy))}", soft_wrap=True)
 
 
 WORDS = {

@@ -67,6 +67,10 @@ class AttachedStacks(Probe):
         self._library = library(self.jvm)
         file = paths.raw.resolve() / f"profile-{self.role}-{self.jvm.pid}.jfr"
         log = paths.raw.resolve() / f".profiler-{self.jvm.pid}.log"
+        if os.geteuid() != self.jvm.uid:
+            # Its way to the two files that are its own; nothing else can be read or listed.
+            for folder in (paths.root, paths.raw):
+                folder.chmod(0o711)
         for needed in (file, log):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(needed, flags, 0o600)

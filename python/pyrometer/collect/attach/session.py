@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from typing import Any
 
@@ -12,6 +11,7 @@ from pyrometer.collect.probes.base import Probe
 from pyrometer.collect.probes.logs import EventLogProbe
 from pyrometer.collect.probes.os import OsProbe
 from pyrometer.core.errors import CapabilityError
+from pyrometer.core.redaction import Redactor
 from pyrometer.workloads.runner import ITERATION_PROPERTY, WARMUP_PROPERTY
 
 DRAIN_MS = 30_000
@@ -25,17 +25,14 @@ LOGGING = {
 }
 """Settings of the listener, in its own copy of the session's."""
 
-SECRET = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
-
 
 def standing_events(context: Any) -> list[dict[str, Any]]:
     """Say what a session is, in Spark's own events: those that were sent before we came."""
     scala = context._jsc.sc()
     now = int(time.time() * 1000)
-    properties = {
-        key: "*********(redacted)" if SECRET.search(key) else value
-        for key, value in context.getConf().getAll()
-    }
+    settings = context.getConf().getAll()
+    redactor = Redactor.of(f"{key}={value}" for key, value in settings)
+    properties = {key: redactor.setting(key, value) for key, value in settings}
     events: list[dict[str, Any]] = [
         {"Event": "SparkListenerLogStart", "Spark Version": context.version},
         {

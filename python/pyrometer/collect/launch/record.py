@@ -35,6 +35,7 @@ from pyrometer.store.manifest import (
     write_manifest,
 )
 from pyrometer.store.paths import RunPaths
+from pyrometer.store.private import make_private
 from pyrometer.trial.trial import Trial
 
 
@@ -242,6 +243,7 @@ def make_run_dir(trial: Trial) -> RunPaths:
             raise UsageError(
                 f"{root} exists and is not an empty folder", "give another folder with -o"
             )
+        make_private(paths.root)
         for folder in (paths.raw, paths.eventlog):
             folder.mkdir(parents=True, exist_ok=True)
         _try_writing(paths)

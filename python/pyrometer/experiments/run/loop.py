@@ -26,6 +26,7 @@ from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.planned import digest_of, this_machine
 from pyrometer.experiments.run.trials import launches, trials_of, whole_plot
+from pyrometer.store.private import make_private
 
 SWAPPING = frozenset({"cgroup.swap", "memory.condition"})
 """Factors by which a trial may be meant to swap."""
@@ -47,7 +48,7 @@ def begin(root: Path, plan: Plan) -> None:
                 f"{root} holds an experiment" if there else f"{root} is not an empty folder",
                 f"pyrometer experiment resume {root}" if there else "give another folder with -o",
             )
-        root.mkdir(parents=True, exist_ok=True)
+        make_private(root)
         write_plan(root, plan)
     except OSError as error:
         raise UsageError(f"{root} cannot be written: {error.strerror}") from error

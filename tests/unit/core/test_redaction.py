@@ -1,0 +1,92 @@
+"""Secrets of every kind are struck out; what only looks a little like one stays."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.secrets import PLANTED
+
+from pyrometer.core.redaction import REDACTED, Redactor
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=[one.kind for one in PLANTED])
+def test_each_kind_is_found_wherever_it_stands(planted) -> None:  # type: ignore[no-untyped-def]
+    redactor = Redactor()
+    assert planted.secret in " ".join(planted.words)
+    assert planted.secret not in " ".join(redactor.words(planted.words))
+    assert REDACTED in " ".join(redactor.words(planted.words))
+    assert planted.secret not in redactor.text(" ".join(planted.words))
+    data = {
+        "workload": {"command": ["app", *planted.words]},
+        "exit": {"reason": " ".join(planted.words)},
+    }
+    assert planted.secret not in str(redactor.data(data))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--conf", "spark.sql.shuffle.partitions=200"],
+        ["--conf", "spark.redaction.regex=(?i)secret|password"],
+        ["--master", "spark://host:7077", "hdfs://namenode:8020/data/tokens.parquet"],
+        ["-Dlog4j.configurationFile=file:/etc/log4j2.properties", "-Xmx2g", "-p", "8080"],
+        ["s3a://bucket/secret-santa/part-0.parquet", "passengers.csv", "--passes", "3"],
+        ["SELECT count(*) FROM tokens WHERE author = 'x'"],
+        ["spark://CoarseGrainedScheduler@10.0.0.1:35000", "user@example.com"],
+        ["--executor-memory", "4g", "--name", "keyed sums", "key=value", "monkey=1"],
+    ],
+)
+def test_what_is_no_secret_stays(words: list[str]) -> None:
+    assert Redactor().words(words) == words
+    assert Redactor().text(" ".join(words)) == " ".join(words)
+
+
+def test_patterns_of_the_user_count_too() -> None:
+    command = ["spark-submit", "--conf", "spark.redaction.regex=(?i)plum", "--conf", "my.plum=x1"]
+    assert Redactor.of(command).words(command)[-1] == f"my.plum={REDACTED}"
+    texts = Redactor.of(["spark.redaction.string.regex=card [0-9]+"])
+    assert texts.text("paid with card 4711") == f"paid with {REDACTED}"
+    assert Redactor.of(["spark.redaction.regex=(("]) == Redactor()
+
+
+def test_records_of_settings_are_judged_by_their_key() -> None:
+    made = Redactor().data({"key": "a.password", "value": "x1", "how": "set"})
+    assert made == {"key": "a.password", "value": REDACTED, "how": "set"}
+
+
+@given(st.text())
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    once = Redactor().text(text)
+    assert Redactor().text(once) == once
+
+
+@given(st.lists(st.sampled_from([*"ab=:-@/ ", "password", "token", "://", '"', "'", "--", "eyJ"])))
+def test_nothing_is_struck_that_is_assigned_to_no_name(parts: list[str]) -> None:
+    text = "".join(parts)
+    made = Redactor().text(text)
+    assert Redactor().text(made) == made
+    if not re.search(r"password|token|://|eyJ", text):
+        assert made == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password" * 50_000, "a" * 400_000, "token=" * 60_000, "x://" * 80_000,
+        "-----BEGIN PRIVATE KEY-----" * 8_000, "--password " * 30_000, "eyJ" * 100_000,
+        "jdbc:oracle:thin:" * 20_000, "bearer " * 50_000, "a.b-c$" * 60_000,
+    ],
+)  # fmt: skip
+def test_time_grows_with_the_text_alone(text: str) -> None:
+    # Against a tenth of the text: a pattern that tries again and again is quadratic.
+    def took(of: str) -> float:
+        began = time.process_time()
+        Redactor().text(of)
+        return time.process_time() - began
+
+    short = min(took(text[: len(text) // 10]) for _ in range(3))
+    assert took(text) < 40 * max(short, 0.002)
