@@ -35,8 +35,14 @@ def test_each_command_runs_and_prints_what_the_page_shows(page, tmp_path):
     for file in (path for path in APPS.iterdir() if path.is_file()):
         shutil.copy(file, apps)
     shutil.copytree(APPS.parent / "nightly", apps.parent / "nightly")
+    # As where README's two packages are installed: with pandas, Spark 4 runs functions otherwise.
+    hidden = tmp_path / "without"
+    hidden.mkdir()
+    (hidden / "pandas.py").write_text("raise ImportError('not installed')\n")
+    paths = [str(hidden), *filter(None, [environment().get("PYTHONPATH")])]
     env = environment(
         COLUMNS="80",
+        PYTHONPATH=":".join(paths),
         PATH=f"{Path(sys.executable).parent}:{environment()['PATH']}",
         PYROMETER_CACHE=str(tmp_path / "cache"),
     )

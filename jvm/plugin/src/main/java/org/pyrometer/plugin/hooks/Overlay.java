@@ -9,6 +9,7 @@ import java.util.function.Predicate;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.records.Event;
 import org.pyrometer.plugin.records.Json;
+import org.pyrometer.plugin.records.Secrets;
 
 /**
  * What is added to the user's Spark configuration.
@@ -240,7 +241,7 @@ public final class Overlay {
             new Json(out)
                 .open(kind())
                 .put("key", key)
-                .put("value", value)
+                .put("value", Secrets.redacted(key, value))
                 .put("how", how)
                 .put("reason", reason)
                 .close();

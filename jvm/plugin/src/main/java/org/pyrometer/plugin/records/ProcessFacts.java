@@ -6,17 +6,11 @@ import java.lang.management.RuntimeMXBean;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.regex.Pattern;
 import org.pyrometer.plugin.host.Clocks;
 import org.pyrometer.plugin.host.Host;
 
 /** Record {@code process}: which JVM this is. */
 public final class ProcessFacts implements Event {
-  private static final Pattern SECRET =
-      Pattern.compile(
-          "secret|password|passphrase|token|access.?key|api.?key|credential",
-          Pattern.CASE_INSENSITIVE);
-
   private final String role;
   private final String executorId;
   private final Map<String, String> application;
@@ -67,23 +61,12 @@ public final class ProcessFacts implements Event {
         .put("jvm", runtime.getVmName() + " " + runtime.getVmVersion())
         .put("gc_names", collectors)
         .put("max_heap_bytes", Runtime.getRuntime().maxMemory())
-        .put("input_arguments", withoutSecrets(runtime.getInputArguments()))
+        .put("input_arguments", Secrets.arguments(runtime.getInputArguments()))
         .put("spark_version", application.get("spark_version"))
         .put("cpus_count", Runtime.getRuntime().availableProcessors())
         .put("cpus_allowed", Host.allowedCpus())
         .put("memory_policy", Host.memoryPolicy())
         .put("master", application.get("master"))
         .close();
-  }
-
-  /** The arguments, with the values of those that look like secrets struck out. */
-  static List<String> withoutSecrets(List<String> arguments) {
-    List<String> kept = new ArrayList<>();
-    for (String argument : arguments) {
-      int equals = argument.indexOf('=');
-      boolean secret = equals > 0 && SECRET.matcher(argument.substring(0, equals)).find();
-      kept.add(secret ? argument.substring(0, equals) + "=*********(redacted)" : argument);
-    }
-    return kept;
   }
 }
