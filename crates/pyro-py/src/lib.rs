@@ -8,7 +8,7 @@ mod folded;
 mod imported;
 mod report;
 
-use report::report;
+use report::{report, unpanicked};
 
 /// The extension module `pyrometer._core`.
 #[pymodule]
@@ -25,6 +25,12 @@ mod _core {
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")
+    }
+
+    /// Panics, as a mistake of ours would: tests look at what becomes of it.
+    #[pyfunction]
+    fn panic_for_tests(py: Python<'_>) -> PyResult<String> {
+        report(py, |_| panic!("asked for by a test"))
     }
 
     /// Reads Spark event logs (files, rolling folders, folders of logs) into the tables of `out`.
@@ -102,7 +108,7 @@ mod _core {
             wasted,
             retry_of,
         };
-        py.detach(|| pyro_sim::simulate_json(request, tasks))
+        py.detach(|| unpanicked(|| pyro_sim::simulate_json(request, tasks)))?
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

@@ -1,5 +1,7 @@
 //! From a result of the native core to Python.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyro_model::{Error, IngestReport};
@@ -17,14 +19,30 @@ where
             raised = Python::attach(|py| py.check_signals()).err();
             raised.is_none()
         };
-        let result = work(&mut go_on);
+        let result = unpanicked(|| work(&mut go_on));
         (result, raised)
     });
     match (result, raised) {
         (_, Some(raised)) => Err(raised),
-        (Ok(report), None) => Ok(report.to_json()),
-        (Err(error), None) => Err(python_error(error)),
+        (Ok(Ok(report)), None) => Ok(report.to_json()),
+        (Ok(Err(error)), None) => Err(python_error(error)),
+        (Err(error), None) => Err(error),
     }
+}
+
+/// Runs `work`; a panic is an ordinary exception, which nobody who catches exceptions lets through.
+///
+/// # Errors
+/// `RuntimeError` with the panic's message.
+pub fn unpanicked<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let message = panic
+            .downcast_ref::<&str>()
+            .map(ToString::to_string)
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned());
+        PyRuntimeError::new_err(format!("the native core failed: {message}"))
+    })
 }
 
 fn python_error(error: Error) -> PyErr {
