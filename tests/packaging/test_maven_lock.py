@@ -76,12 +76,10 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_what_was_recorded_is_accepted(project: Project) -> None:
-    digests = {
-        path: hashlib.sha256((project.remote / path).read_bytes()).hexdigest()
-        for path in (f"{EXTRA}.jar", f"{EXTRA}.pom", f"{UTILS}.jar")
-    }
-    lines = [line.split("  ") for line in project.lock.read_text().splitlines()]
-    assert {path: digest for digest, path in lines} == digests
+    locked = hashes(project)
+    assert {f"{EXTRA}.jar", f"{EXTRA}.pom"} <= set(locked)
+    for path, digest in locked.items():
+        assert digest == hashlib.sha256((project.remote / path).read_bytes()).hexdigest()
     done = project.build()
     assert done.returncode == 0, done.stdout
 
@@ -112,6 +110,13 @@ def test_what_nobody_locked_stops_the_build(project: Project) -> None:
     assert done.returncode != 0
     assert f"{EXTRA}.pom is not locked in {project.lock}" in done.stdout
     assert "make lock" in done.stdout
+
+
+def test_a_lock_that_is_damaged_stops_the_build(project: Project) -> None:
+    project.lock.write_text(project.lock.read_text()[:30])
+    done = project.build()
+    assert done.returncode != 0
+    assert f"{project.lock}: no hash and path" in done.stdout
 
 
 def hashes(project: Project) -> dict[str, str]:

@@ -24,6 +24,8 @@ import org.eclipse.aether.resolution.ArtifactRequest;
 import org.eclipse.aether.resolution.ArtifactResolutionException;
 import org.eclipse.aether.resolution.ArtifactResult;
 import org.eclipse.sisu.Priority;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Takes the place of Maven's artifact resolver: what it finds, downloaded now or long ago, is handed
@@ -38,6 +40,7 @@ import org.eclipse.sisu.Priority;
 @Singleton
 @Priority(Integer.MAX_VALUE)
 public final class LockedArtifacts implements ArtifactResolver {
+  private static final Logger LOGGER = LoggerFactory.getLogger(LockedArtifacts.class);
   private static final String LOCK = "pyrometer.lock";
   private static final String RECORD = "pyrometer.lock.record";
 
@@ -82,14 +85,19 @@ public final class LockedArtifacts implements ArtifactResolver {
       try {
         String doubt = doubt(session, artifact);
         if (doubt != null) {
-          wrong.append(doubt);
+          wrong.append(wrong.length() > 0 ? "\n" : "").append(doubt);
           result.addException(new IOException(doubt));
+          // Maven 3.9 tells the causes of those alone that have no file.
+          result.setArtifact(artifact.setFile(null));
         }
       } catch (IOException unreadable) {
+        LOGGER.error("{}", unreadable.getMessage());
         throw new ArtifactResolutionException(results, unreadable.toString(), unreadable);
       }
     }
     if (wrong.length() > 0) {
+      // Maven 3.9 keeps the causes of some refusals, of a POM for one, to itself.
+      LOGGER.error("{}", wrong);
       throw new ArtifactResolutionException(results, wrong.toString());
     }
   }
@@ -117,10 +125,10 @@ public final class LockedArtifacts implements ArtifactResolver {
       return null;
     }
     if (expected == null) {
-      return String.format("%n%s is not locked in %s. If it is wanted: make lock.", path, lock);
+      return String.format("%s is not locked in %s. If it is wanted: make lock.", path, lock);
     }
     return String.format(
-        "%n%s is not what was locked in %s: SHA-256 %s, expected %s. Delete %s and build again; if it"
+        "%s is not what was locked in %s: SHA-256 %s, expected %s. Delete %s and build again; if it"
             + " comes back, the repository serves something else than it did.",
         path, lock, found, expected, artifact.getFile());
   }
@@ -130,6 +138,9 @@ public final class LockedArtifacts implements ArtifactResolver {
       Map<String, String> lines = new HashMap<>();
       for (String line : Files.readAllLines(lock)) {
         String[] words = line.split("  ", 2);
+        if (words.length < 2) {
+          throw new IOException(lock + ": no hash and path: " + line + ". Write it anew: make lock");
+        }
         lines.put(words[1], words[0]);
       }
       locked = lines;
