@@ -7,6 +7,7 @@ without us, and each fault must have happened.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
@@ -241,3 +242,11 @@ def test_an_executor_that_breaks_changes_nothing(case: str, built: Built, tmp_pa
     assert (done.stdout, done.returncode) == (RESULT, 7), done.stderr[-3000:]
     happened = {line.split()[1] for line in Path(f"{told}.log").read_text().splitlines()}
     assert happened == set(EXECUTORS[case])
+    if case != "throw at end":
+        return
+    # Spark has read what the agent wrote: theirs in front, ours behind, word by word.
+    (file,) = (tmp_path / "raw").glob("plugin-executor-*.ndjson")
+    facts = next(json.loads(line) for line in file.open() if '"k":"process"' in line)
+    arguments = facts["input_arguments"]
+    ours = arguments[arguments.index("-Dtheirs=a  b") + 1 :][:2]
+    assert ours == ["--add-opens=a.b/c=x", "--add-opens=d.e/f=y"]
