@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pyrometer.accounts.schema import Cpu, CpuRole, Instrument, Totals
 from pyrometer.attribution.python_workers import own_cpu_ns
+from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.window.counters import growth
 from pyrometer.window.scope import Scope
@@ -113,14 +114,14 @@ def _launcher_cpu(scope: Scope) -> tuple[int | None, str | None]:
     entry = _entry(scope, "launcher")
     if entry is None or entry.own_cpu_ns is None:
         return None, "not recorded in this run"
-    marks = (entry.model_extra or {}).get("own_cpu_marks")
+    marks = entry.own_cpu_marks
     if not marks or not scope.has_mono:
         return entry.own_cpu_ns, "whole run"
     parts = scope.tables.query("SELECT start_mono_ns, end_mono_ns FROM w")
     return round(sum(used_by(marks, end) - used_by(marks, start) for start, end in parts)), None
 
 
-def used_by(marks: list[list[int]], moment: int) -> float:
+def used_by(marks: Sequence[Sequence[int]], moment: int) -> float:
     """CPU time used by a moment, between the marks [moment, used] in a straight line.
 
     Examples
@@ -157,7 +158,7 @@ def _reported_probe_cpu(scope: Scope) -> int | None:
 
 def _number(path: Path, key: str) -> int | None:
     try:
-        report: Any = json.loads(path.read_bytes())
+        report: Any = parse_json(path.read_bytes())
         return int(report[key])
     except (OSError, ValueError, TypeError, KeyError):
         return None

@@ -19,7 +19,6 @@ What stacks worked for, as a table that whatever folds stacks can join.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
@@ -30,6 +29,7 @@ from pyrometer.attribution.plan_match import Evidence, PlanNode, unnumbered
 from pyrometer.attribution.schema import By
 from pyrometer.attribution.sourced_plan import NO_PLAN, plans
 from pyrometer.core import schema
+from pyrometer.core.json_text import parse_json
 from pyrometer.window.scope import Scope
 
 Kind = Literal["sql", "rdd", "task"]
@@ -138,7 +138,7 @@ def _scope(rdds: str | None, names: tuple[str, ...]) -> str | None:
     """Operation that made the stage's RDDs of these names, where it is one."""
     found = {
         (rdd.get("scope") or {}).get("name")
-        for rdd in json.loads(rdds or "[]")
+        for rdd in parse_json(rdds or "[]")
         if str(rdd.get("name", "")).startswith(names)
     }
     return found.pop() if len(found) == 1 else None

@@ -11,11 +11,11 @@ TPC-H Queries on Apache Spark" (IBM Research Report RT0968, 2015).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
+from pyrometer.core.json_text import parse_json
 from pyrometer.store import Run
 
 FEATURES = (
@@ -149,7 +149,7 @@ def features_by_query(run: Run) -> dict[str, dict[str, int]]:
     found = {}
     for name, sql in _texts(run).items():
         text = sql.replace("`", '"')
-        tree = json.loads(run.tables.scalar("SELECT json_serialize_sql(?::VARCHAR)", [text]))
+        tree = parse_json(run.tables.scalar("SELECT json_serialize_sql(?::VARCHAR)", [text]))
         if not tree.get("error"):
             found[name] = sql_features(tree)
     return found
@@ -157,7 +157,7 @@ def features_by_query(run: Run) -> dict[str, dict[str, int]]:
 
 def _texts(run: Run) -> dict[str, str]:
     try:
-        launch = json.loads((run.paths.raw / "workload.json").read_text(encoding="utf-8"))
+        launch = parse_json((run.paths.raw / "workload.json").read_text(encoding="utf-8"))
         prepared = launch["prepared"]
         statements = prepared.get("facts", {}).get("statements")
         if statements is not None:
@@ -166,7 +166,7 @@ def _texts(run: Run) -> dict[str, str]:
                 for number, statement in enumerate(statements, 1)
             }
         path = run.paths.raw / prepared["root"] / QUERIES_FILE
-        queries = json.loads(path.read_text(encoding="utf-8"))
+        queries = parse_json(path.read_text(encoding="utf-8"))
         return {name: query["sql"] for name, query in queries.items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}

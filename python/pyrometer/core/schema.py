@@ -43,6 +43,27 @@ class Column:
         """The type in DuckDB's words."""
         return DUCKDB_TYPES[self.type]
 
+    def checked(self, value: Any) -> Any:
+        """Give the value back if the column can hold it.
+
+        Raises
+        ------
+        ValueError
+            If it is of another type, or too large.
+        """
+        bits = {"i32": 31, "i64": 63}.get(self.type)
+        if bits is not None:
+            fits = type(value) is int and -(1 << bits) <= value < 1 << bits
+        elif self.type == "bool":
+            fits = isinstance(value, bool)
+        elif self.type == "f64":
+            fits = isinstance(value, (int, float)) and not isinstance(value, bool)
+        else:
+            fits = isinstance(value, str)
+        if not fits:
+            raise ValueError(f"{self.name} is not {self.type}: {str(value)[:40]!r}")
+        return value
+
 
 @dataclass(frozen=True)
 class Table:

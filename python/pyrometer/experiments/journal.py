@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
 
 _KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
@@ -76,7 +76,7 @@ def read_journal(root: Path) -> Entries:
 def _take(made: Entries, line: bytes) -> bool:
     """Add one line; tell whether it is a record."""
     try:
-        data = json.loads(line)
+        data = parse_json(line)
         record = _KINDS[data["k"]].model_validate(data)
     except (ValueError, KeyError, TypeError):
         return False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.ledger.slot_view import slot_view
 from pyrometer.accounts.window import open_scope
+from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.judge.schema import Measures
 from pyrometer.layouts.schema import ExecutorPlace
 from pyrometer.store import Run
@@ -100,7 +100,7 @@ def executors(scope: Scope) -> tuple[ExecutorPlace, ...]:
     )
     made = []
     for executor, pid, text in rows:
-        facts = json.loads(text or "{}")
+        facts = parse_json(text or "{}")
         made.append(
             ExecutorPlace(
                 executor_id=executor,

@@ -8,7 +8,6 @@ memory is bounded by them, however long the application lasts.
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import struct
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyrometer.core.json_text import parse_json
 from pyrometer.core.liveness import runs
 
 # Magic, major and minor, size, constant pool, metadata, start (Unix ns), duration, start in ticks,
@@ -263,7 +263,7 @@ class TaskLog:
         if kind not in (b"process", b"task_start", b"task", b"profiler", b"bye"):
             return
         try:
-            self._record(kind, json.loads(line), line)
+            self._record(kind, parse_json(line), line)
         except (ValueError, KeyError, TypeError):
             # The reader of all records counts those that cannot be read.
             return

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
 
 __all__ = ["Progress", "Sent"]
 
@@ -187,7 +188,7 @@ class Sent:
 
     def _read(self) -> None:
         try:
-            data = json.loads(self.path.read_bytes())
+            data = parse_json(self.path.read_bytes())
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:

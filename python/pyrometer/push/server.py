@@ -8,7 +8,6 @@ the Connect protocol: https://github.com/grafana/pyroscope/blob/main/api/push/v1
 from __future__ import annotations
 
 import base64
-import json
 import re
 import ssl
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pyrometer import __version__
 from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
 
 if TYPE_CHECKING:
     import httpx
@@ -234,7 +234,7 @@ class Server:
     def _error_text(self, text: bytes) -> str:
         """Read a Connect error, ``{"code": …, "message": …}``; the token is never repeated."""
         try:
-            found = json.loads(text)
+            found = parse_json(text)
             words = f"{found['code']}: {found.get('message', '')}"
         except (ValueError, TypeError, KeyError, AttributeError):
             words = text.decode("utf-8", "replace")

@@ -8,7 +8,6 @@ What an application's Spark settings say to a scheduler.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
 from pyrometer.simulation.queries import CUT, EXECUTORS, FIRST_LAUNCH, GIVEN_UP, JOBS, STAGES, TASKS
 from pyrometer.store import Run, Tables
 from pyrometer.window.windows import Interval, Window
@@ -75,7 +75,7 @@ class Settings:
 
 def settings_of(spark_conf: str | None, master: str | None, spark_version: str | None) -> Settings:
     """Read settings as table ``apps`` has them; what cannot be read has Spark's default."""
-    values: dict[str, str] = json.loads(spark_conf or "{}")
+    values: dict[str, str] = parse_json(spark_conf or "{}")
     # local-cluster[N,…] has executors of their own.
     alone = re.match(r"local(\[|$)", master or values.get("spark.master", ""))
     side = "driver" if alone else "executor"

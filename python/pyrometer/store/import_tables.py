@@ -35,7 +35,7 @@ def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any
             part = out / f".import-{number}"
             part.mkdir(exist_ok=True)
             read = _reader(core, file)
-            copy = str(raw / file.file)
+            copy = str(_inside(raw, file.file))
             try:
                 answer = json.loads(read(copy, str(part)).replace(copy, file.source))
             except (ValueError, OSError) as error:
@@ -111,3 +111,14 @@ def _select(part: Path, table: str, stacks: int, frames: int) -> str:
     }.get(table)
     replaced = f" REPLACE ({changed})" if changed else ""
     return f"SELECT *{replaced} FROM {file_literal(part / f'{table}.parquet')}"
+
+
+def _inside(raw: Path, name: str) -> Path:
+    """Give the copy that a manifest names; the manifest may be anybody's."""
+    path = (raw / name).resolve()
+    if not path.is_relative_to(raw.resolve()):
+        raise UsageError(
+            f"the manifest names {name}, which lies outside {raw}",
+            "import the profile again: pyrometer import FILE -o RUN",
+        )
+    return path

@@ -16,6 +16,7 @@ from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.installation import reinstall
+from pyrometer.core.json_text import parse_json
 from pyrometer.store import manifest as manifests
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
@@ -193,7 +194,7 @@ def is_current(folder: Path, raw: Path | None) -> bool:
         If a newer Pyrometer wrote them and there are no raw files to read again.
     """
     try:
-        stamp = json.loads((folder / STAMP).read_bytes())
+        stamp = parse_json((folder / STAMP).read_bytes())
         version = int(stamp["schema_version"])
     except (OSError, ValueError, TypeError, KeyError):
         return False
@@ -229,7 +230,7 @@ def _guarded(
 
 
 def _absorb(report: IngestReport, name: str, told: str) -> None:
-    answer = json.loads(told)
+    answer = parse_json(told)
     report.tables.update(answer.get("tables", {}))
     report.stats[name] = answer.get("stats", {})
     for raised in answer.get("doubts", []):
@@ -255,21 +256,23 @@ def _iterations(report: IngestReport, paths: RunPaths) -> None:
 
 
 def _iteration_line(rows: dict[int, dict[str, Any]], record: dict[str, Any]) -> None:
-    iteration = int(record["iteration"])
-    row = rows.setdefault(iteration, {"iteration": iteration, "warmup": False, "status": "running"})
-    names = {c.name for c in schema.tables()["iterations"].columns}
+    columns = {column.name: column for column in schema.tables()["iterations"].columns}
+    iteration = columns["iteration"].checked(record["iteration"])
+    fresh = {"iteration": iteration, "warmup": False, "status": "running"}
+    row = {**rows.get(iteration, fresh)}
     aliases = {"rows": "result_rows_count", "checksum": "result_checksum"}
+    event = record.get("k")
+    if event in ("start", "end"):
+        aliases |= {clock: f"{event}_{clock}" for clock in ("mono_ns", "wall_ns")}
     for key, value in record.items():
         name = aliases.get(key, key)
-        if name in names and value is not None:
-            row[name] = value
+        if name in columns and value is not None:
+            row[name] = columns[name].checked(value)
     row["status"] = _STATUS.get(row["status"], row["status"])
-    event = record.get("k")
-    for clock in ("mono_ns", "wall_ns"):
-        if event in ("start", "end") and clock in record:
-            row[f"{event}_{clock}"] = int(record[clock])
-    row["start_mono_ns"] = int(row["start_mono_ns"])
-    row["start_wall_ns"] = int(row["start_wall_ns"])
+    for needed in ("start_mono_ns", "start_wall_ns"):
+        if needed not in row:
+            raise ValueError(f"{needed} is missing")
+    rows[iteration] = row
 
 
 def _lines(report: IngestReport, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -278,7 +281,7 @@ def _lines(report: IngestReport, path: Path) -> Iterator[tuple[int, dict[str, An
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = parse_json(line)
             except ValueError:
                 record = None
             if isinstance(record, dict):
@@ -354,7 +357,7 @@ def _stamped(folder: Path) -> bool:
     except (OSError, ValueError):
         pass
     try:
-        stamp = json.loads((folder / STAMP).read_bytes())
+        stamp = parse_json((folder / STAMP).read_bytes())
         return str(stamp["schema"]).startswith("pyrometer/tables/")
     except (OSError, ValueError, TypeError, KeyError):
         return False

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
 from pyrometer.core.liveness import start_ticks
 from pyrometer.core.redaction import Redactor
 from pyrometer.store import versioned
@@ -100,6 +101,8 @@ class ProbeEntry(_Part):
         CPU that the probe itself used.
     reason : str or None
         Why something is missing.
+    own_cpu_marks : list of (int, int) or None
+        Of the launcher: moments (monotonic ns) and its CPU time since the launch by then (ns).
     """
 
     name: str
@@ -109,6 +112,7 @@ class ProbeEntry(_Part):
     dropped: int | None = None
     own_cpu_ns: int | None = None
     reason: str | None = None
+    own_cpu_marks: list[tuple[int, int]] | None = None
 
 
 class ResultPart(_Part):
@@ -319,7 +323,7 @@ def settle(manifest: Manifest, run_dir: Path) -> Manifest:
 def read_exit(run_dir: Path) -> dict[str, Any]:
     """``raw/exit.json`` as a dictionary; empty if it is missing or cut."""
     try:
-        data = json.loads(RunPaths(run_dir).exit.read_bytes())
+        data = parse_json(RunPaths(run_dir).exit.read_bytes())
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -31,7 +31,7 @@ def parse(text: bytes, path: Path, model: type[Model], version: int, what: str, 
         If it is no JSON, a newer version wrote it, or it is something else.
     """
     try:
-        data = json.loads(text)
+        data = parse_json(text)
     except ValueError as error:
         raise UsageError(f"{path}: not JSON ({error})", cut) from error
     found = data.get("schema_version") if isinstance(data, dict) else None

@@ -86,6 +86,8 @@ def parse(text: str, name: str) -> Document:
         raise UsageError(f"{where}: not YAML: {error.problem}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{name}: not YAML: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{name}: nested too deeply", "an experiment needs four levels") from error
     return Document(name, value, marks)
 
 

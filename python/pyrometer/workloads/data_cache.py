@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.core.errors import CapabilityError, PyrometerError
+from pyrometer.core.json_text import parse_json
 from pyrometer.workloads.values import DataFile, Prepared, Progress, no_progress
 
 MANIFEST = "dataset.json"
@@ -211,7 +212,7 @@ def _hash_all(folder: Path, progress: Progress) -> tuple[DataFile, ...]:
 
 def _read(folder: Path, digest: str) -> Prepared | None:
     try:
-        value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        value = parse_json((folder / MANIFEST).read_text(encoding="utf-8"))
         if value["schema"] != "pyrometer/dataset/1" or value["recipe_hash"] != digest:
             return None
         if not isinstance(value["facts"], dict):

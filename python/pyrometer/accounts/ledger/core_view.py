@@ -11,7 +11,6 @@ Interrupt time: a row where the kernel takes it out of the threads' time, else i
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS, process_cpu_ns
@@ -20,6 +19,7 @@ from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import group_all, prepare
 from pyrometer.accounts.schema import Method
 from pyrometer.attribution.samples import UNCLASSIFIED
+from pyrometer.core.json_text import parse_json
 from pyrometer.window.counters import BUSY, OTHER, growth
 from pyrometer.window.scope import Scope
 
@@ -168,7 +168,7 @@ def cpus_count(scope: Scope) -> int | None:
         return scope.run.manifest.host.cpus_count
     for (facts,) in scope.tables.query("SELECT facts FROM processes WHERE facts IS NOT NULL"):
         try:
-            found = json.loads(facts).get("cpus_count")
+            found = parse_json(facts).get("cpus_count")
         except (ValueError, AttributeError):
             continue
         if isinstance(found, int) and found > 0:

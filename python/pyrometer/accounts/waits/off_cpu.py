@@ -10,12 +10,12 @@ tasks), and an interval.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from pyrometer.accounts.cpu import NO_CLOCK
 from pyrometer.accounts.waits.schema import RoleWaits, WaitEnd, WaitKind, Waits, WaitStack
+from pyrometer.core.json_text import parse_json
 from pyrometer.window.counters import OTHER, role_case
 from pyrometer.window.scope import Scope
 
@@ -297,7 +297,7 @@ def _lost(scope: Scope) -> int | None:
     found = []
     for path in scope.run.paths.probe_reports():
         try:
-            lost = json.loads(path.read_bytes()).get("events_lost_count")
+            lost = parse_json(path.read_bytes()).get("events_lost_count")
         except (OSError, ValueError, AttributeError):
             continue
         if lost is not None:

@@ -6,7 +6,6 @@ Processes of ours beside the application: they end with it, and die with us.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import subprocess
@@ -21,6 +20,7 @@ from pyrometer.collect.host import bind, neighbour
 from pyrometer.collect.host.placement import ANYWHERE, Place
 from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, UsageError
+from pyrometer.core.json_text import parse_json
 from pyrometer.trial.factors import parse_numbers, write_numbers
 
 END_S = 10.0
@@ -212,7 +212,7 @@ def _lines(path: Path) -> list[dict[str, int]]:
     found = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            told = json.loads(line)
+            told = parse_json(line)
             found.append({key: int(told[key]) for key in ("mono_ns", "work")})
         except (ValueError, KeyError, TypeError):
             continue

@@ -204,7 +204,7 @@ def cost_of_instruments(record: Record) -> ProbeEntry:
         got="from the launch to the application's end",
         dropped=0,
         own_cpu_ns=record.own_cpu[-1][1] - first,
-        own_cpu_marks=[[moment, used - first] for moment, used in record.own_cpu],
+        own_cpu_marks=[(moment, used - first) for moment, used in record.own_cpu],
     )
 
 

@@ -6,7 +6,6 @@ The run directory at its birth: a place that can be written, found out before an
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import shutil
 import time
@@ -23,6 +22,7 @@ from pyrometer.collect.probes.plugin import records
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt, Severity
 from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import (
     Host,
     Manifest,
@@ -103,7 +103,7 @@ def iteration_lines(path: Path) -> list[dict[str, Any]]:
     with contextlib.suppress(OSError):
         for text in path.read_bytes().splitlines():
             with contextlib.suppress(ValueError):
-                line = json.loads(text)
+                line = parse_json(text)
                 if isinstance(line, dict):
                     lines.append(line)
     return lines

@@ -10,13 +10,13 @@ A process of ours beside the application, in a session of its own.
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -205,7 +205,7 @@ def complaint(log: Path) -> str:
 def read_object(path: Path) -> dict[str, Any] | None:
     """Read a JSON object; ``None`` if there is none that can be read."""
     try:
-        found = json.loads(path.read_bytes())
+        found = parse_json(path.read_bytes())
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None

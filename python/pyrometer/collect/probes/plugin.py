@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from pyrometer.collect.probes.base import Needs, Probe, Problem
 from pyrometer.collect.probes.plain_path import plain, plain_for_all
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.installation import reinstall
+from pyrometer.core.json_text import parse_json
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
@@ -98,7 +98,7 @@ def records(file: Path, *kinds: str) -> Iterator[dict[str, Any]]:
                 if not any(mark in line for mark in marks):
                     continue
                 try:
-                    record = json.loads(line)
+                    record = parse_json(line)
                 except ValueError:
                     continue
                 if isinstance(record, dict) and record.get("k") in kinds:
@@ -119,7 +119,7 @@ def read_last(file: Path, kind: str, tail_bytes: int = 65536) -> dict[str, Any] 
     for line in reversed(tail):
         if f'"k":"{kind}"'.encode() in line:
             try:
-                record = json.loads(line)
+                record = parse_json(line)
             except ValueError:
                 continue
             if isinstance(record, dict):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from xml.etree import ElementTree as Xml
 from pydantic import BaseModel
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.folder import Plan
 from pyrometer.experiments.journal import Entries
 from pyrometer.experiments.judge.schema import ExperimentReport
@@ -60,7 +60,7 @@ def kept_layouts(folder: Path) -> dict[str, Any] | None:
 
 def _kept(path: Path, schema: str) -> dict[str, Any] | None:
     try:
-        kept = json.loads(path.read_bytes())
+        kept = parse_json(path.read_bytes())
     except (OSError, ValueError):
         return None
     return kept if isinstance(kept, dict) and kept.get("schema") == schema else None

@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 
 from pyrometer.collect.host import bind
 from pyrometer.collect.launch.observe import Silent, Watch
+from pyrometer.core.json_text import parse_json
 from pyrometer.experiments.run import attempt
 from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.leftovers import BARRIER
@@ -110,7 +111,7 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
 
 def _read_answer(process: subprocess.Popen[bytes], folder: Path, position: int) -> Attempt:
     try:
-        found = json.loads(_output(folder, position).read_bytes())
+        found = parse_json(_output(folder, position).read_bytes())
         return Attempt(found["status"], censored_s=found["censored_s"], reason=found["reason"])
     except (OSError, ValueError, KeyError):
         said = (folder / f"error-{position}").read_text(errors="replace").strip()

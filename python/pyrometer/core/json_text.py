@@ -1,0 +1,54 @@
+"""Reading JSON that others may have written or damaged: a value, or ``ValueError`` alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+MAX_DEPTH: Final = 100
+"""Brackets within brackets; nothing that we write has a tenth of it."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Read one JSON value.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON or no UTF-8, is nested deeper than `MAX_DEPTH`, has a number of thousands
+        of digits, or NaN or Infinity, which JSON does not know.
+
+    Examples
+    --------
+    >>> parse_json('{"a": [1, 2]}')
+    {'a': [1, 2]}
+    >>> parse_json("[" * 9000 + "]" * 9000)
+    Traceback (most recent call last):
+    ValueError: nested more than 100 deep
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError(f"nested more than {MAX_DEPTH} deep") from error
+    # Whoever walks the value, or writes it again, has a stack of its own that can run out.
+    if len(text) > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
+        raise ValueError(f"nested more than {MAX_DEPTH} deep")
+    return value
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def _depth_exceeds(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, (dict, list))
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, (dict, list)) for one in level)

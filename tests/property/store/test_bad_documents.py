@@ -1,0 +1,150 @@
+"""Files of a run that somebody damaged or made up: one message, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.support.cli import inside
+
+from pyrometer.cli.main import run_verb
+from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
+from pyrometer.trial.yaml_file import parse
+
+RUN = Path(__file__).parents[3] / "examples" / "nightly" / "01"
+VALUES = (
+    2**63 - 1, -(2**63), 2**63, 2**64, 10**30, -1, 0, 1e308, -1e308, True, None, "", "abc",
+    "\x1b[2J", [], {}, [[[]]], {"a": {"b": []}}, "9" * 400, "../../../../etc/passwd",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damaged") / "run"
+    shutil.copytree(RUN, folder)
+    assert run_verb(["show", str(folder), "--json"]) == 0
+    return folder
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Paths of all values in plain data."""
+    yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from places(inner, (*path, key))
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from places(inner, (*path, at))
+
+
+def put(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
+    """The data with another value at a path."""
+    if not path:
+        return new
+    made = json.loads(json.dumps(value))
+    inner = made
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = new
+    return made
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_value_anywhere_in_a_manifest(
+    run: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(seed)
+    manifest = run / "manifest.json"
+    whole = manifest.read_bytes()
+    data = json.loads(whole)
+    try:
+        place = rng.choice(list(places(data)))
+        manifest.write_text(json.dumps(put(data, place, rng.choice(VALUES))))
+        for verb in (["show", "--json"], ["show"], ["ledger"]):
+            done = inside(capsys, verb[0], str(run), *verb[1:])
+            assert done.code in (0, 2, 3), (place, verb, done.stderr)
+            assert "\x1b" not in done.stdout + done.stderr
+    finally:
+        manifest.write_bytes(whole)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_value_anywhere_in_the_iterations(
+    run: Path, tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(seed)
+    copy = tmp_path / "run"
+    shutil.copytree(RUN, copy)
+    path = copy / "raw" / "iterations.ndjson"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    at = rng.randrange(len(lines))
+    place = rng.choice(list(places(lines[at])))
+    lines[at] = put(lines[at], place, rng.choice(VALUES))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = inside(capsys, "show", str(copy), "--json")
+    assert done.code in (0, 2, 3), (place, done.stderr)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, "[" * 900 + "]" * 900, '{"a":' * 20_000, "NaN", '{"a": NaN}', "\xff", ""],
+)
+def test_a_manifest_that_is_none(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "manifest.json").write_bytes(text.encode("latin-1"))
+    done = inside(capsys, "show", str(tmp_path))
+    assert done.code in (0, 2), done.stderr
+    # Where only its raw streams can be read, it is a doubt.
+    assert done.code == 2 or "manifest_unreadable" in done.stdout, done
+
+
+@given(st.binary(max_size=200))
+def test_json_is_a_value_or_a_value_error(data: bytes) -> None:
+    try:
+        parse_json(data)
+    except ValueError:
+        return
+
+
+@given(st.text(st.sampled_from("[]{}:,-&*!|>'\"# \n\tab0.%@`"), max_size=80))
+def test_yaml_is_a_value_or_one_of_our_errors(text: str) -> None:
+    try:
+        parse(text, "x.yaml")
+    except UsageError:
+        return
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000, "{a: " * 5_000, "- " * 5_000, "a: " * 3000, "? " * 9_000]
+)
+def test_yaml_that_is_nested_deeply(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse(text, "x.yaml")
+
+
+def test_an_imported_file_must_lie_in_its_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "outside.folded"
+    outside.write_text("a;b 3\n")
+    run_dir = tmp_path / "run"
+    assert run_verb(["import", str(outside), "-o", str(run_dir)]) == 0
+    manifest = run_dir / "manifest.json"
+    data = json.loads(manifest.read_text())
+    for name in (str(outside), "../../outside.folded"):
+        data["imported"][0]["file"] = name
+        manifest.write_text(json.dumps(data))
+        shutil.rmtree(run_dir / "tables")
+        done = inside(capsys, "show", str(run_dir))
+        assert done.code == 2
+        assert "outside" in done.stderr
