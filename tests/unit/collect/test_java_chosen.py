@@ -170,6 +170,13 @@ def test_only_what_can_do_no_more_than_be_understood_is_tried(tmp_path: Path) ->
     ]  # fmt: skip
 
 
+def test_variables_of_the_jvm_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:OnError=x -javaagent:nowhere.jar")
+    assert refused("java", ("-Xint", "-Xmn8m")) is None
+    why = contradicted("java", ["-XX:+UseG1GC"], ["-Dx=y -XX:+UseSerialGC"])
+    assert "garbage collectors" in str(why)
+
+
 def test_a_java_that_cannot_be_asked_is_told(tmp_path: Path) -> None:
     assert "No such file" in str(refused(str(tmp_path / "java"), ("-Xint",)))
     why = refused("java", ("-XX:+NoSuchFlagAtAll",))

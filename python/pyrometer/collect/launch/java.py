@@ -18,6 +18,9 @@ OLDEST_JAVA = 11
 MODULES = ("java.instrument", "java.management", "jdk.management")
 """Modules that the agent needs; a Java may have been linked without them."""
 
+JVM_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+"""Variables in which a JVM looks for options itself."""
+
 _ARCHIVE = re.compile(
     r"-XX:(?:ArchiveClassesAtExit=|\+AutoCreateSharedArchive\b|AOT(?!Mode=off)\w*=)|-Xshare:dump\b"
 )
@@ -195,6 +198,8 @@ def refused(java: str, options: tuple[str, ...]) -> str | None:
     try:
         done = subprocess.run(
             [java, *options, "-version"],
+            # What these say may be more than flags; flags are among the options.
+            env={name: value for name, value in os.environ.items() if name not in JVM_VARIABLES},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -21,6 +21,7 @@ from pyrometer.collect.host.neighbours import Neighbour, neighbours
 from pyrometer.collect.host.placement import Placement, write_java
 from pyrometer.collect.launch.command import Command, conf_folder
 from pyrometer.collect.launch.java import (
+    JVM_VARIABLES,
     contradicted,
     java_of,
     java_release,
@@ -161,7 +162,7 @@ def _folder(level: Level, factor: str, holds: str) -> str:
     return str(folder)
 
 
-TOLD_OF = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
+TOLD_OF = ("SPARK_SUBMIT_OPTS", *JVM_VARIABLES, "PYSPARK_SUBMIT_ARGS")
 """Variables that options of a JVM come from."""
 
 
