@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from pyrometer import __version__
 from pyrometer.cli.shared.endings import CommandExit
-from pyrometer.cli.verbs import GROUPS, VERBS
+from pyrometer.cli.shared.verbs import GROUPS, VERBS
 from pyrometer.core.errors import PyrometerError
 from pyrometer.terminal import console
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -20,14 +20,13 @@ from pyrometer.core.json_text import parse_json
 from pyrometer.store import manifest as manifests
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
+from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.tables import write_rows
 
 STAMP = "tables.json"
 STARTED = ".started"
-# The runner's words for how an iteration ended, and the table's.
-_STATUS = {"ok": "success", "interrupted": "failed"}
 
 
 @dataclass
@@ -134,7 +133,10 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     for name, files, read in sources:
         if files:
             _guarded(report, name, files, read)
-    _iterations(report, paths)
+    if paths.iterations.is_file():
+        rows = read_iterations(paths.iterations, report.note)
+        write_rows(report.folder, "iterations", rows)
+        report.tables["iterations"] = len(rows)
     _seal(report)
     return report
 
@@ -235,64 +237,6 @@ def _absorb(report: IngestReport, name: str, told: str) -> None:
     report.stats[name] = answer.get("stats", {})
     for raised in answer.get("doubts", []):
         report.take(raised)
-
-
-def _iterations(report: IngestReport, paths: RunPaths) -> None:
-    if not paths.iterations.is_file():
-        return
-    rows: dict[int, dict[str, Any]] = {}
-    for number, record in _lines(report, paths.iterations):
-        try:
-            _iteration_line(rows, record)
-        except (KeyError, TypeError, ValueError) as error:
-            report.note(
-                "iteration_line_unreadable",
-                f"{paths.iterations.name}, line {number}: {type(error).__name__}: {error}",
-                file=str(paths.iterations),
-                line=number,
-            )
-    write_rows(report.folder, "iterations", [rows[i] for i in sorted(rows)])
-    report.tables["iterations"] = len(rows)
-
-
-def _iteration_line(rows: dict[int, dict[str, Any]], record: dict[str, Any]) -> None:
-    columns = {column.name: column for column in schema.tables()["iterations"].columns}
-    iteration = columns["iteration"].checked(record["iteration"])
-    fresh = {"iteration": iteration, "warmup": False, "status": "running"}
-    row = {**rows.get(iteration, fresh)}
-    aliases = {"rows": "result_rows_count", "checksum": "result_checksum"}
-    event = record.get("k")
-    if event in ("start", "end"):
-        aliases |= {clock: f"{event}_{clock}" for clock in ("mono_ns", "wall_ns")}
-    for key, value in record.items():
-        name = aliases.get(key, key)
-        if name in columns and value is not None:
-            row[name] = columns[name].checked(value)
-    row["status"] = _STATUS.get(row["status"], row["status"])
-    for needed in ("start_mono_ns", "start_wall_ns"):
-        if needed not in row:
-            raise ValueError(f"{needed} is missing")
-    rows[iteration] = row
-
-
-def _lines(report: IngestReport, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = parse_json(line)
-            except ValueError:
-                record = None
-            if isinstance(record, dict):
-                yield number, record
-            else:
-                report.note(
-                    "iteration_line_unreadable",
-                    f"{path.name}, line {number}: not a JSON object",
-                    file=str(path),
-                    line=number,
-                )
 
 
 def _host(paths: RunPaths) -> str:

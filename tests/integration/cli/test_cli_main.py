@@ -13,7 +13,7 @@ from tests.support.cli import command, environment, inside, pyrometer
 
 from pyrometer import __version__
 from pyrometer.cli import main
-from pyrometer.cli.verbs import GROUPS
+from pyrometer.cli.shared.verbs import GROUPS
 from pyrometer.summary.summary import every_rule
 
 ROOT = Path(__file__).parents[3]

@@ -50,8 +50,8 @@ def javas() -> list[str]:
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("classes")
     subprocess.run(
-        ["javac", "--release", "11", "-d", folder, SUPPORT / "EndingProgram.java",
-         SUPPORT / "OtherAgent.java"],
+        ["javac", "--release", "11", "-d", folder, SUPPORT / "java" / "EndingProgram.java",
+         SUPPORT / "java" / "OtherAgent.java"],
         check=True,
     )  # fmt: skip
     (folder / "manifest").write_text("Premain-Class: OtherAgent\n")

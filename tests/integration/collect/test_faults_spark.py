@@ -1,7 +1,7 @@
 """Whatever breaks inside the agent and the plugin, a Spark application does not notice.
 
-Another agent (``tests/support/Saboteur.java``) breaks methods of ours in a real application: they
-throw, or hang as with a file system that does not answer. Result and exit code must be those
+Another agent (``tests/support/java/Saboteur.java``) breaks methods of ours in a real application:
+they throw, or hang as with a file system that does not answer. Result and exit code must be those
 without us, and each fault must have happened.
 """
 
@@ -46,7 +46,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     path = f"{find_spark().home}/jars/*:{_artifacts.plugin_jar()}"
     subprocess.run(
         ["javac", "--release", "17", "-cp", path, "-d", classes,
-         SUPPORT / "SmallApp.java", SUPPORT / "Saboteur.java"],
+         SUPPORT / "java" / "SmallApp.java", SUPPORT / "java" / "Saboteur.java"],
         check=True,
     )  # fmt: skip
     # Its premain runs before our jar is on the class path, and needs the ASM in there.
