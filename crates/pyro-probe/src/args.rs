@@ -34,6 +34,13 @@ pub enum Command {
         #[arg(long = "annotate", value_name = "WORD")]
         text: String,
     },
+    /// Wait for a probe's end, and put back what it had changed if it was killed
+    #[command(hide = true)]
+    Guard {
+        /// The probe
+        #[arg(long, value_name = "PID", value_parser = pid())]
+        pid: i32,
+    },
     /// Report what can be measured on this machine
     Tiers(Json),
     /// Measure memory bandwidth and latency and the steadiness of this machine, for about ten seconds
@@ -65,6 +72,9 @@ pub struct Options {
     /// Passes per second, from 0.1 to 1000
     #[arg(long, default_value = "20", value_parser = rate)]
     pub hz: f64,
+    /// Share of a CPU that passes may cost, such as 2%: they become rarer for it, down to one a second
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub budget: Option<f64>,
     /// Tier at which threads are read at best; the best that can be had by default
     #[arg(long, default_value = "auto", value_parser = tier())]
     pub tier: Asked,
@@ -118,6 +128,17 @@ fn host(text: &str) -> Result<String, String> {
 fn rate(text: &str) -> Result<f64, String> {
     let hz = text.parse().ok().filter(|hz| (0.1..=1000.0).contains(hz));
     hz.ok_or_else(|| "not a rate from 0.1 to 1000".to_owned())
+}
+
+/// A share from a percentage above 0 and up to 100.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text
+        .strip_suffix('%')
+        .and_then(|digits| digits.parse().ok());
+    let ratio = number.map(|percent: f64| percent / 100.0);
+    ratio
+        .filter(|&ratio| ratio > 0.0 && ratio <= 1.0)
+        .ok_or_else(|| "not a share of a CPU above 0% and up to 100%".to_owned())
 }
 
 fn tier() -> impl TypedValueParser<Value = Asked> {
@@ -189,8 +210,7 @@ mod tests {
 
     #[test]
     fn record_with_all_options() {
-        let line =
-            "record --root-pid 7 --raw-dir /r --host h --hz 50 --tier T2 --no-threads --max-open 0";
+        let line = "record --root-pid 7 --raw-dir /r --host h --hz 50 --budget 1.5% --tier T2 --no-threads --max-open 0";
         let Ok(Command::Record(options)) = parsed(line) else {
             panic!("refused")
         };
@@ -204,6 +224,7 @@ mod tests {
             ),
             (7, 50.0, false, Asked(Some(Tier::T2)), 0)
         );
+        assert_eq!(options.budget, Some(0.015));
         assert_eq!(
             (options.raw_dir.to_str(), options.host.as_str()),
             (Some("/r"), "h")
@@ -224,6 +245,7 @@ mod tests {
         let text = "postgres".to_owned();
         let read = parsed("annotate --pid 7 --annotate postgres");
         assert_eq!(read, Ok(Command::Annotate { text, pid: 7 }));
+        assert_eq!(parsed("guard --pid 7"), Ok(Command::Guard { pid: 7 }));
     }
 
     #[test]
@@ -236,6 +258,7 @@ mod tests {
             (options.hz, options.tier, options.max_open),
             (20.0, Asked(None), 8192)
         );
+        assert_eq!(options.budget, None);
         assert!(options.with_threads() && options.with_counters() && options.also_pids.is_empty());
     }
 
@@ -266,6 +289,18 @@ mod tests {
             ("record --root-pid x --raw-dir /r --host h", "--root-pid"),
             ("record --root-pid 1 --raw-dir /r --host a/b", "host name"),
             ("record --root-pid 1 --raw-dir /r --host h --hz 0", "a rate"),
+            (
+                "record --root-pid 1 --raw-dir /r --host h --budget 2",
+                "a share",
+            ),
+            (
+                "record --root-pid 1 --raw-dir /r --host h --budget 0%",
+                "a share",
+            ),
+            (
+                "record --root-pid 1 --raw-dir /r --host h --budget nan%",
+                "a share",
+            ),
             ("record --root-pid", "a value is required"),
             ("record --depth 3", "--depth"),
             ("record --root-pid 1 --tier T4", "T3"),

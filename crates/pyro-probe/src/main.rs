@@ -26,13 +26,8 @@ use args::{Answer, Command};
 
 fn main() -> ExitCode {
     match args::parse(std::env::args().skip(1)) {
-        Ok(Command::Record(options)) => match record::record(&options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("pyro-probe: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        Ok(Command::Record(options)) => ended(record::record(&options)),
+        Ok(Command::Guard { pid }) => ended(taskstats::guard(pid)),
         Ok(Command::Annotate { text, pid }) => match annotate::once(&text, pid) {
             Ok(found) => print(&found),
             Err(message) => {
@@ -47,6 +42,16 @@ fn main() -> ExitCode {
         Err(Answer::Wrong(message)) => {
             eprintln!("pyro-probe: {message}\n{}", args::usage());
             ExitCode::from(2)
+        }
+    }
+}
+
+fn ended(done: std::io::Result<()>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pyro-probe: {error}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.probe import DurationOption, NoReportOption, OutputOption, observe_and_print
+from pyrometer.cli.shared.budget import PROBE_BUDGET_TEXT, ProbeBudgetOption
 from pyrometer.terminal.console import JsonOption
 
 app = typer.Typer()
@@ -35,6 +36,7 @@ def attach(
     ] = "cpu,wall,alloc,lock",
     duration: DurationOption = None,
     output: OutputOption = None,
+    probe_budget: ProbeBudgetOption = PROBE_BUDGET_TEXT,
     no_report: NoReportOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,12 +45,13 @@ def attach(
     It ends when the JVM has ended, after --duration, or with Ctrl-C: the profiler is stopped, the
     JVM runs on. Exit code: 0, 2 if there is no such JVM, 3 if it cannot be attached to.
     """
+    from pyrometer.collect.probes.os import budget_of
     from pyrometer.orchestrator.attach import attach as observe
 
     observe_and_print(
         "attach",
         f"measuring process {pid}",
-        partial(observe, pid, events=event),
+        partial(observe, pid, events=event, budget=budget_of(probe_budget)),
         duration=duration,
         output=output,
         no_report=no_report,

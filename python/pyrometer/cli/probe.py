@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pyrometer.cli.shared.budget import ProbeBudgetOption
 from pyrometer.collect.launch.observe import Silent
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal import console as common
@@ -181,6 +182,7 @@ def probe(
     tier: Annotated[
         str, typer.Option("--tier", help="Tier of the probe: auto, T0, T1, T2, T3.")
     ] = "auto",
+    probe_budget: ProbeBudgetOption = "none",
     no_report: NoReportOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -189,7 +191,7 @@ def probe(
     It ends when they have ended, after --duration, or with Ctrl-C; they run on. Exit code: 0,
     2 for a mistake in the options or a process that is not there, 3 if it may not be observed.
     """
-    from pyrometer.collect.probes.os import TIERS
+    from pyrometer.collect.probes.os import TIERS, budget_of
     from pyrometer.orchestrator.attach import probe as observe
 
     if not 0.1 <= hz <= 1000:
@@ -200,7 +202,14 @@ def probe(
     observe_and_print(
         "probe",
         f"observing process {', '.join(map(str, pids))}",
-        partial(observe, pids, annotation=annotate, hz=hz, tier=None if tier == "auto" else tier),
+        partial(
+            observe,
+            pids,
+            annotation=annotate,
+            hz=hz,
+            tier=None if tier == "auto" else tier,
+            budget=budget_of(probe_budget),
+        ),
         duration=duration,
         output=output,
         no_report=no_report,

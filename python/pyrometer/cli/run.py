@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pyrometer.cli.shared.budget import PROBE_BUDGET_TEXT, ProbeBudgetOption
 from pyrometer.cli.shared.endings import CommandExit
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal import console as common
@@ -62,7 +63,8 @@ def run(
     warmup: Annotated[
         str,
         typer.Option(
-            help="Iterations before them: a number, or auto, which is one, however the times go on."
+            help="Iterations before them: a number, or auto: one, and of the measured ones all up"
+            " to where their times are steady. None is added for it."
         ),
     ] = "auto",
     profile: Annotated[
@@ -85,6 +87,7 @@ def run(
             help="Tier of the OS probe: T0 to T3, or auto (the best that this host allows)."
         ),
     ] = "auto",
+    probe_budget: ProbeBudgetOption = PROBE_BUDGET_TEXT,
     as_json: common.JsonOption = False,
     no_report: Annotated[
         bool, typer.Option("--no-report", help="Do not write report.html.")
@@ -103,7 +106,7 @@ def run(
     execute(
         partial(
             make_trial, what, is_command, setting, iterations, warmup, profile, scale, output,
-            push, tier,
+            push, tier, probe_budget,
         ),
         report=not no_report,
         as_json=as_json,
@@ -180,16 +183,17 @@ def make_trial(
     output: Path | None,
     push: str | None = None,
     tier: str = "auto",
+    probe_budget: str = PROBE_BUDGET_TEXT,
 ) -> Trial:
     """Turn the words of the command line into a trial.
 
     Raises
     ------
     UsageError
-        Unknown workload, factor, level, profile, scale or tier.
+        Unknown workload, factor, level, profile, scale, tier or budget.
     """
     from pyrometer.collect.launch.launch import factors_of_workload, is_workload_command
-    from pyrometer.collect.probes.os import TIERS
+    from pyrometer.collect.probes.os import TIERS, budget_of
     from pyrometer.collect.probes.profile import parse_profile
     from pyrometer.trial.factors import parse_treatment
     from pyrometer.trial.trial import Trial
@@ -215,6 +219,7 @@ def make_trial(
         run_dir=output,
         push=push,
         tier=None if tier == "auto" else tier,
+        probe_budget=budget_of(probe_budget),
     )
 
 
@@ -241,6 +246,9 @@ def show_ending(manifest: Manifest) -> None:
     console.print(f"[bold]{manifest.state}[/] after {seconds:.1f} s{code}")
     if manifest.exit.reason:
         console.print(f"  {manifest.exit.reason}", markup=False)
+    if manifest.warmup_found and manifest.warmup_found.taken:
+        found = manifest.warmup_found
+        console.print(f"warm-up: {found.taken} of {found.of} iterations: {found.why}", markup=False)
     asked = "; ".join(f"{p.name}: {p.asked}" for p in manifest.probes if p.name != "launcher")
     console.print(f"profile {manifest.profile}: {asked}", style="dim", markup=False)
 
@@ -285,6 +293,9 @@ def as_data(outcome: Outcome | None, failed: BaseException | None = None) -> dic
         "exit_code": outcome.ending.exit_code if outcome else None,
         "exit": manifest.exit.model_dump() if manifest else None,
         "failure": failure(failed, ours),
+        "warmup": manifest.warmup_found.model_dump()
+        if manifest and manifest.warmup_found
+        else None,
         "phases": [phase.model_dump() for phase in manifest.phases] if manifest else [],
         "doubts": [
             doubt.model_dump() for doubt in (*doubts, *(one for one in ours if one not in doubts))

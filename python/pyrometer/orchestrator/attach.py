@@ -21,6 +21,7 @@ from pyrometer.collect.probes.selection import require
 from pyrometer.collect.probes.stacks import StacksProbe
 from pyrometer.core.errors import UsageError
 from pyrometer.orchestrator.derive import derive
+from pyrometer.trial.trial import PROBE_BUDGET
 
 if TYPE_CHECKING:
     from pyrometer.summary.schema import Summary
@@ -57,6 +58,7 @@ def probe(
     run_dir: Path | None = None,
     hz: float = 20.0,
     tier: str | None = None,
+    budget: float | None = None,
     tick: Tick = lambda gone: None,
     watch: Watch | None = None,
     report: bool = True,
@@ -74,7 +76,9 @@ def probe(
     for pid in pids:
         require_process(pid)
         require_owner(pid, "probe")
-    os_probe = OsProbe(hz, also=pids[1:], annotation=annotation, tier=tier, until_we_end=True)
+    os_probe = OsProbe(
+        hz, also=pids[1:], annotation=annotation, tier=tier, budget=budget, until_we_end=True
+    )
     notes = require([os_probe])
     if annotation is not None:
         reasons = [os_probe.read_annotation(pid)[1] for pid in pids]
@@ -94,6 +98,7 @@ def attach(
     pid: int,
     *,
     events: str = ",".join(EVENTS),
+    budget: float | None = PROBE_BUDGET,
     seconds: float | None = None,
     run_dir: Path | None = None,
     tick: Tick = lambda gone: None,
@@ -119,7 +124,7 @@ def attach(
     log = open_log(pid)
     part = part_of(jvm.arguments, properties, log)
     stacks = AttachedStacks(jvm, part.role, StacksProbe(stack_events))
-    probes: list[Probe] = [OsProbe(until_we_end=True), stacks]
+    probes: list[Probe] = [OsProbe(budget=budget, until_we_end=True), stacks]
     if part.role != "java":
         probes.append(PolledTasks(jvm))
     with opened(running_trial([pid], "attach", run_dir), probes, require(probes[:1])) as record:

@@ -21,7 +21,7 @@ from pyrometer.collect.attach.session import SessionProbes, classic_context
 from pyrometer.collect.launch.record import new_record
 from pyrometer.core.errors import WorkloadError
 from pyrometer.store.manifest import Exit, clock_pair
-from pyrometer.trial.trial import Trial
+from pyrometer.trial.trial import PROBE_BUDGET, Trial
 from pyrometer.workloads.iterations import IterationLog
 from pyrometer.workloads.results import checksum, result_rows, unlike
 
@@ -40,7 +40,7 @@ class Measurement:
 
     def __init__(self, spark: Any, trial: Trial, probe: bool) -> None:
         self._context = classic_context(spark)
-        self._probes = SessionProbes(self._context, os_probe=probe)
+        self._probes = SessionProbes(self._context, os_probe=probe, budget=trial.probe_budget)
         self._record = new_record(trial, self._probes.probes, [])
         self._log = IterationLog(self._record.paths.iterations)
         self._block = contextlib.ExitStack()
@@ -136,7 +136,13 @@ class Measurement:
         return write_run_report(self.run_dir)
 
 
-def measure(spark: Any, run_dir: str | Path | None = None, *, probe: bool = True) -> Measurement:
+def measure(
+    spark: Any,
+    run_dir: str | Path | None = None,
+    *,
+    probe: bool = True,
+    probe_budget: float | None = PROBE_BUDGET,
+) -> Measurement:
     """Measure a block of a live session.
 
     Parameters
@@ -147,6 +153,8 @@ def measure(spark: Any, run_dir: str | Path | None = None, *, probe: bool = True
         Where to write: new, or an empty folder. A new one under ``./pyrometer-runs`` by default.
     probe : bool
         Whether the OS probe runs beside (CPU, run queue and I/O of the session's processes).
+    probe_budget : float or None
+        Share of a CPU that its passes may cost before they become rarer; ``None``: any.
 
     Returns
     -------
@@ -168,7 +176,14 @@ def measure(spark: Any, run_dir: str | Path | None = None, *, probe: bool = True
     >>> m.show()  # doctest: +SKIP
     """
     where = Path(run_dir) if run_dir is not None else None
-    trial = Trial(command=("pm.measure",), profile="live", iterations=1, warmup=0, run_dir=where)
+    trial = Trial(
+        command=("pm.measure",),
+        profile="live",
+        iterations=1,
+        warmup=0,
+        run_dir=where,
+        probe_budget=probe_budget,
+    )
     return Measurement(spark, trial, probe)
 
 
@@ -181,6 +196,7 @@ def repeat(
     iterations: int = 3,
     warmup: int = 1,
     probe: bool = True,
+    probe_budget: float | None = PROBE_BUDGET,
 ) -> Measurement:
     """Measure iterations of a block in a live session.
 
@@ -200,6 +216,8 @@ def repeat(
         How many are measured, and how many run before.
     probe : bool
         Whether the OS probe runs beside.
+    probe_budget : float or None
+        Share of a CPU that its passes may cost before they become rarer; ``None``: any.
 
     Raises
     ------
@@ -217,7 +235,14 @@ def repeat(
     >>> m.show()  # doctest: +SKIP
     """
     where = Path(run_dir) if run_dir is not None else None
-    trial = Trial(name=name, profile="live", iterations=iterations, warmup=warmup, run_dir=where)
+    trial = Trial(
+        name=name,
+        profile="live",
+        iterations=iterations,
+        warmup=warmup,
+        run_dir=where,
+        probe_budget=probe_budget,
+    )
     measured = Measurement(spark, trial, probe)
     first: list[tuple[Any, ...]] | None = None
     with measured.recorded():

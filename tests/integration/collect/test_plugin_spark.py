@@ -107,12 +107,16 @@ class Measured:
         lines = [line for file in self.raw.glob("plugin-*") for line in file.open()]
         return [record for line in lines if (record := json.loads(line))["k"] == kind]
 
-    def task_ends(self) -> dict[int, dict[str, Any]]:
-        """Task infos of the event log by TID."""
+    def ended_tasks(self) -> list[dict[str, Any]]:
+        """Events of the event log for tasks that ended."""
         (log,) = (self.raw / "eventlog").iterdir()
         events = [json.loads(line) for line in log.open()]
-        ends = [e["Task Info"] for e in events if e["Event"] == "SparkListenerTaskEnd"]
-        return {info["Task ID"]: info for info in ends}
+        return [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
+
+    def task_ends(self) -> dict[int, dict[str, Any]]:
+        """Task infos of the event log by TID."""
+        infos = [event["Task Info"] for event in self.ended_tasks()]
+        return {info["Task ID"]: info for info in infos}
 
 
 def prepare(folder: Path) -> Path:
@@ -128,6 +132,7 @@ def prepare(folder: Path) -> Path:
         "append.spark.executor.extraJavaOptions=-Dpyrometer.test=1\n"
         "conf.spark.sql.codegen.comments=true\n"
         "codegen.interval.ms=200\n"
+        "codegen.lines=on\n"
         "gclog.what=gc*,safepoint\n"
         "asprof.command=start,event=cpu,interval=10ms,wall=50ms,alloc=512k,lock=10ms,"
         "clock=monotonic,chunktime=10s\n"
@@ -326,6 +331,22 @@ def test_generated_code_is_kept_in_every_jvm(measured: Measured) -> None:
         bye = [record for record in found if record["k"] == "bye"][-1]
         assert (bye["written"], bye["dropped"]) == (len(sources), 0)
         assert bye["own_cpu_ns"] > 0
+
+
+def test_generated_code_has_lines_in_every_jvm(measured: Measured) -> None:
+    """Where a task failed in generated code, its stack says the line, as a sampled stack would."""
+    stacks = [event["Task End Reason"].get("Stack Trace", []) for event in measured.ended_tasks()]
+    frames = [frame for stack in stacks for frame in stack]
+    lines = [f["Line Number"] for f in frames if "$GeneratedIterator" in f["Declaring Class"]]
+    assert lines
+    longest = max(
+        record["body"].count("\n") + 1
+        for found in generated(measured.raw).values()
+        for record in found
+        if record["k"] == "source"
+    )
+    assert all(0 < line <= longest for line in lines), lines
+    assert not [frame for frame in frames if "janino" in str(frame.get("File Name"))]
 
 
 @pytest.mark.slow

@@ -180,6 +180,7 @@ def test_kinds_wakers_and_places(waits: Waits) -> None:
 def test_nothing_is_lost_and_the_cost_is_told(waits: Waits) -> None:
     report = waits.t0.report
     assert report["tier"] == "T0"
+    assert not {what: count for what, count in report["events"]["lost"].items() if count}
     assert report["events_lost_count"] == 0
     assert report["own_cpu_ns"] >= report["own_programs_cpu_ns"] > 0
     costs = {cost["event"]: cost for cost in report["events"]["programs"]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import opened, pyrometer
-from tests.support.secrets import PLANTED
+from tests.support.redaction.planted import PLANTED
 
 from pyrometer.core.redaction import REDACTED
 

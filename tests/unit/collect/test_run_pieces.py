@@ -287,9 +287,11 @@ def test_the_profilers_arguments() -> None:
     full = StacksProbe(parse_profile("full").stack_events).command()
     assert full == (
         "start,event=cpu,interval=10ms,wall=50ms,alloc=8m,lock=10ms,clock=monotonic,chunktime=10s"
+        ",jfropts=3"
     )
     assert (
         StacksProbe({"wall": "50ms"}).command() == "start,wall=50ms,clock=monotonic,chunktime=10s"
+        ",jfropts=3"
     )
     live = StacksProbe(parse_profile("cpu,live=512k,nativemem").stack_events).command()
     assert live.startswith("start,event=cpu,interval=10ms,live,")

@@ -1,5 +1,5 @@
 /* Tier T0: what the scheduler, block devices and reading calls tell, event by event. */
-#include "sched.c"
+#include "wakeups.c"
 #include "block.c"
 #include "calls.c"
 

@@ -38,15 +38,20 @@ struct {
 
 /* What a thread was doing when its stack was sent. */
 struct sent {
+	u64 start_ns;
 	/* Plus one. */
 	u64 switches;
-	u64 state;
+	u32 tid;
+	u32 state;
 };
+#define SENT 32768
 
+/* By the thread's place in its process, in which all are visited in turn: entries of neighbours lie side by
+ * side, which storage of each thread does not. Who finds another's entry there is sent in full. */
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SENT);
+	__type(key, u32);
 	__type(value, struct sent);
 } sent_of SEC(".maps");
 
@@ -91,14 +96,18 @@ int threads(struct bpf_iter__task *context)
 	struct task_struct *reader = bpf_get_current_task_btf();
 	/* The reader's own namespace: its numbers are those of /proc there. */
 	struct pid *reader_pid = reader->thread_pid;
-	u64 switches = task->nvcsw + task->nivcsw + 1, state = task->__state;
+	u64 switches = task->nvcsw + task->nivcsw + 1;
+	u32 state = task->__state;
 	struct sent *sent = 0;
 	record->tid = visible_number(task, reader_pid ? reader_pid->level : 0);
 	record->flags = flags_of(reader, task);
 	bool waits = !(record->flags & (ON_CPU | ENDED));
-	if (waits)
-		sent = bpf_task_storage_get(&sent_of, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	bool as_before = sent && sent->switches == switches;
+	if (waits) {
+		u32 place = ((u32)task->tgid * 40503 + (u32)context->meta->seq_num) % SENT;
+		sent = bpf_map_lookup_elem(&sent_of, &place);
+	}
+	bool as_before = sent && sent->switches == switches && sent->tid == record->tid &&
+					 sent->start_ns == task->start_time;
 	/* TASK_RUNNING here: it is being woken. */
 	if (as_before && !record->flags && state != TASK_RUNNING && sent->state == state) {
 		record->flags = ASLEEP;
@@ -123,7 +132,9 @@ int threads(struct bpf_iter__task *context)
 		frames = FRAMES;
 	/* What does not fit is asked for again: then it must not count as sent. */
 	if (bpf_seq_write(context->meta->seq, record, HEADER_BYTES + frames * sizeof(u64)) == 0 && sent) {
+		sent->start_ns = task->start_time;
 		sent->switches = switches;
+		sent->tid = record->tid;
 		sent->state = state;
 	}
 	return 0;

@@ -72,9 +72,11 @@ fn series_are_those_of_the_schema() {
         .entry("energy")
         .or_default()
         .extend([energy::SERIES]);
-    emitted
-        .entry("probe")
-        .or_default()
-        .extend(["passes_count", "own_cpu_ns", "programs_cpu_ns"]);
+    emitted.entry("probe").or_default().extend([
+        "passes_count",
+        "period_ns",
+        "own_cpu_ns",
+        "programs_cpu_ns",
+    ]);
     assert_eq!(declared, emitted);
 }

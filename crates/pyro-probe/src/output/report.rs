@@ -87,36 +87,45 @@ impl ClockPairs {
     }
 }
 
-/// Room kept in the file for a report that has grown when the disk is full by then.
-const SLACK_BYTES: usize = 4096;
+/// Files grow by so much: room for a report that is longer when the disk is full by then.
+const ROOM_BYTES: usize = 4096;
 
 /// Replaces a file as a whole: its readers see the old or the new one.
 ///
 /// The old file is kept beside it, its name ending in `.tmp`, and is what the next report is
-/// written into: a disk that has filled up meanwhile cannot keep the probe from saying so.
+/// written into: a disk that has filled up meanwhile cannot keep the probe from saying so. Blanks fill
+/// it up to the length that it has, so that nothing is taken from the disk or given back, unless it is
+/// the `last`.
 ///
 /// # Errors
 /// What the system says; the old file then stays.
-pub fn replace(path: &Path, content: &Value) -> io::Result<()> {
+pub fn replace(path: &Path, content: &Value, last: bool) -> io::Result<()> {
     let spare = spare(path);
-    let text = content.to_string();
+    let mut text = content.to_string().into_bytes();
+    let length = text.len();
     let mut file = File::options()
         .write(true)
         .create(true)
         .truncate(false)
         .open(&spare)?;
-    sys::reserve(&file, text.len() + SLACK_BYTES);
-    file.write_all(text.as_bytes())?;
-    file.set_len(text.len() as u64)?;
-    // Cutting the file gave the slack back.
-    sys::reserve(&file, text.len() + SLACK_BYTES);
+    let there = file.metadata()?.len() as usize;
+    let room = if length <= there {
+        there
+    } else {
+        (length + ROOM_BYTES).next_multiple_of(ROOM_BYTES)
+    };
+    text.resize(room, b' ');
+    file.write_all(&text)?;
+    if last {
+        file.set_len(length as u64)?;
+    }
     if sys::exchange(&spare, path).is_ok() {
         return Ok(());
     }
     std::fs::rename(&spare, path)?;
     // There was none to change places with: room for the next is taken while there is some.
     if let Ok(file) = File::create(&spare) {
-        sys::reserve(&file, text.len() + SLACK_BYTES);
+        sys::reserve(&file, room);
     }
     Ok(())
 }
@@ -152,16 +161,24 @@ mod tests {
     fn a_report_is_replaced_as_a_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.json");
-        replace(&path, &json!({"a": 1})).unwrap();
-        let spare = std::fs::metadata(spare(&path)).unwrap();
-        assert!(std::os::unix::fs::MetadataExt::blocks(&spare) * 512 >= 4096);
-        replace(&path, &json!({"a": 2})).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"a":2}"#);
-        replace(&path, &json!({"longer": "x".repeat(100)})).unwrap();
-        replace(&path, &json!({"a": 4})).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), r#"{"a":4}"#);
+        let put = |value| replace(&path, &value, false).unwrap();
+        let read = || std::fs::read_to_string(&path).unwrap();
+        put(json!({"a": 1}));
+        let kept = std::fs::metadata(spare(&path)).unwrap();
+        assert!(std::os::unix::fs::MetadataExt::blocks(&kept) * 512 >= 4096);
+        put(json!({"a": 2}));
+        assert_eq!(read().trim_end(), r#"{"a":2}"#);
+        put(json!({"longer": "x".repeat(5000)}));
+        let length = read().len();
+        for number in 4..8 {
+            put(json!({"a": number}));
+            assert_eq!(read().trim_end(), format!(r#"{{"a":{number}}}"#));
+        }
+        assert!(read().len() <= length && length % ROOM_BYTES == 0);
+        replace(&path, &json!({"a": 9}), true).unwrap();
+        assert_eq!(read(), r#"{"a":9}"#);
         no_more(&path);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(replace(&folder.path().join("no/such"), &json!({})).is_err());
+        assert!(replace(&folder.path().join("no/such"), &json!({}), false).is_err());
     }
 }

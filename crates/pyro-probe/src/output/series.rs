@@ -1,6 +1,6 @@
 //! Series as they are kept: a row when a value changed, and the reading before the change.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// A row of table `os_series`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,8 +27,8 @@ struct Last {
 pub struct Recorder {
     /// Names of scopes, by index.
     pub scopes: Vec<String>,
-    indices: HashMap<String, usize>,
-    last: HashMap<(usize, &'static str), Last>,
+    indices: FxHashMap<String, usize>,
+    last: FxHashMap<(usize, &'static str), Last>,
     /// Rows to be written.
     pub rows: Vec<Row>,
 }

@@ -93,8 +93,8 @@ pub(super) struct Process {
     tasks: Folder,
     /// Somewhere a thread was created since its own were listed.
     pub(super) listing_due: bool,
-    /// CPU time of the process when its threads were read.
-    threads_cpu_ns: Option<i64>,
+    /// When its threads were read last, and its CPU time then.
+    clock: (i64, Option<i64>),
     /// Tells when it ends.
     pub(super) exit: Option<OwnedFd>,
     pub(super) threads: Option<Threads>,
@@ -142,7 +142,7 @@ impl Process {
             status: file("status"),
             tasks,
             listing_due: true,
-            threads_cpu_ns: None,
+            clock: (0, None),
             exit,
             threads: None,
         })
@@ -157,8 +157,8 @@ impl Process {
         buffer: &mut Buffer,
         rows: &mut Rows,
     ) {
-        let none_ran = cpu_ns.is_some() && cpu_ns == self.threads_cpu_ns;
-        self.threads_cpu_ns = cpu_ns;
+        let none_ran = cpu_ns.is_some() && cpu_ns == self.clock.1;
+        self.clock = (mono_ns(), cpu_ns);
         let Some(threads) = self.threads.as_mut() else {
             return;
         };
@@ -195,17 +195,21 @@ impl Process {
         buffer: &mut Buffer,
     ) -> bool {
         let (scope, now) = (self.scope, mono_ns());
-        let cpu_ns = process_cpu_ns(self.seen.pid);
+        // The kernel adds it up over all threads: once in a pass is enough.
+        let (cpu_at, cpu_ns) = match self.clock {
+            (at, Some(cpu_ns)) if depth != Depth::Last => (at, Some(cpu_ns)),
+            _ => (now, process_cpu_ns(self.seen.pid)),
+        };
         // No thread ran: the other counters did not change either. What others do to the process (reclaim,
         // the end of a child) is seen in the next slow pass.
         if depth == Depth::Fast && cpu_ns.is_some() && cpu_ns == self.seen.cpu_ns {
             return true;
         }
-        let mut record = |name, value| recorder.record(now, scope, name, value);
         if let Some(cpu_ns) = cpu_ns {
             self.seen.cpu_ns = Some(cpu_ns);
-            record("cpu_ns", cpu_ns);
+            recorder.record(cpu_at, scope, "cpu_ns", cpu_ns);
         }
+        let mut record = |name, value| recorder.record(now, scope, name, value);
         if let Some(text) = self.io.as_mut().and_then(|file| file.read(buffer).ok()) {
             io(text, &mut record);
         }

@@ -24,6 +24,16 @@ impl Schedule {
         }
     }
 
+    /// Another pace from now on.
+    pub fn change(&mut self, now_ns: i64, hz: f64) {
+        (self.start_ns, self.period_ns, self.index) = (now_ns, (1e9 / hz) as i64, 0);
+    }
+
+    /// Length of a period.
+    pub fn period_ns(&self) -> i64 {
+        self.period_ns
+    }
+
     /// Time of the next reading. Periods that are wholly past are counted as missed and not caught up.
     pub fn next_due(&mut self, now_ns: i64) -> i64 {
         let current = (now_ns - self.start_ns).div_euclid(self.period_ns);
@@ -103,6 +113,19 @@ mod tests {
             let offset = due - 1_000 - index * 50_000_000;
             assert!((0..25_000_000).contains(&offset), "{index}: {offset}");
             now = due + 10_000;
+        }
+        assert_eq!(schedule.missed, 0);
+    }
+
+    #[test]
+    fn another_pace_begins_at_once_and_misses_nothing() {
+        let mut schedule = Schedule::new(0, 20.0, 7);
+        let first = schedule.next_due(0);
+        schedule.change(first, 5.0);
+        assert_eq!(schedule.period_ns(), 200_000_000);
+        for index in 1..50 {
+            let offset = schedule.next_due(first + index * 200_000_000) - first;
+            assert!((0..100_000_000).contains(&(offset - index * 200_000_000)));
         }
         assert_eq!(schedule.missed, 0);
     }

@@ -6,20 +6,18 @@
 mod context;
 mod file;
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 pub use context::Context;
 use file::{Phase, Record, SlotFile};
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
+
+use crate::sys::Changes;
 
 /// Begin of a file's name; the process id follows.
 pub const PREFIX: &str = "context-";
-
-/// Two changes of a folder within a tick of the clock, 10 ms at most, bear the same time.
-const SETTLED: Duration = Duration::from_millis(20);
 
 /// Place of a record: file and slot.
 type Place = (usize, usize);
@@ -28,12 +26,13 @@ type Place = (usize, usize);
 #[derive(Debug)]
 pub struct Slots {
     folder: PathBuf,
-    /// When the folder was last changed, as of the last look; `None` while it may still be changing.
-    changed: Option<SystemTime>,
+    /// Tells when names come and go there.
+    changes: Changes,
+    looked: bool,
     files: Vec<SlotFile>,
-    threads: HashMap<i32, Place>,
-    workers: HashMap<i32, Place>,
-    tasks: HashMap<(i32, i64), Place>,
+    threads: FxHashMap<i32, Place>,
+    workers: FxHashMap<i32, Place>,
+    tasks: FxHashMap<(i32, i64), Place>,
     /// Files that were read so far.
     seen: u64,
     /// Names of such files that hold something else.
@@ -49,11 +48,12 @@ impl Slots {
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
-            changed: None,
+            changes: Changes::of(folder),
+            looked: false,
             files: Vec::new(),
-            threads: HashMap::new(),
-            workers: HashMap::new(),
-            tasks: HashMap::new(),
+            threads: FxHashMap::default(),
+            workers: FxHashMap::default(),
+            tasks: FxHashMap::default(),
             seen: 0,
             refused: 0,
             torn: 0,
@@ -63,11 +63,8 @@ impl Slots {
 
     /// Finds all slots in use: to be called at the begin of every pass.
     pub fn refresh(&mut self) {
-        let changed = fs::metadata(&self.folder).and_then(|folder| folder.modified());
-        let settled = |at: &SystemTime| at.elapsed().is_ok_and(|age| age > SETTLED);
-        let changed = changed.ok().filter(settled);
-        if changed.is_none() || changed != self.changed {
-            self.changed = changed;
+        if self.changes.any() || !self.looked {
+            self.looked = true;
             self.look();
         }
         self.threads.clear();

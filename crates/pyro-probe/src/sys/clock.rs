@@ -21,6 +21,11 @@ pub fn wall_ns() -> i64 {
     clock_ns(libc::CLOCK_REALTIME).unwrap_or(0)
 }
 
+/// CPU time of this thread.
+pub fn thread_cpu_ns() -> i64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
 /// CPU time of a whole process, ended threads included; `None` once it was waited for.
 pub fn process_cpu_ns(pid: i32) -> Option<i64> {
     const CPUCLOCK_SCHED: i32 = 2;

@@ -3,6 +3,7 @@
 
 pub mod bpf;
 mod call;
+mod changes;
 mod clock;
 mod folder;
 pub mod map;
@@ -12,7 +13,8 @@ mod proc_file;
 mod process;
 pub mod urgency;
 
-pub use clock::{mono_ns, process_cpu_ns, wall_ns};
+pub use changes::Changes;
+pub use clock::{mono_ns, process_cpu_ns, thread_cpu_ns, wall_ns};
 pub use folder::{Folder, exchange, reserve};
 pub use memory::read_memory;
 pub use proc_file::{Buffer, Descriptors, ProcFile};

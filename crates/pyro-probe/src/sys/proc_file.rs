@@ -109,6 +109,10 @@ impl Drop for ProcFile {
     }
 }
 
+/// A first reading that gave less has given all: records of files in several are shorter than what
+/// lacks to a page.
+const WHOLE_BYTES: usize = 3072;
+
 /// A text buffer that is reused from reading to reading.
 #[derive(Debug)]
 pub struct Buffer {
@@ -143,8 +147,8 @@ impl Buffer {
                 return Err(io::Error::last_os_error());
             }
             length += got as usize;
-            // A file of one record comes whole; long ones come page by page until nothing is left.
-            if got == 0 || (length < 1024 && length < self.bytes.len()) {
+            // A file of one record comes whole, others in pages that lack less than a record at their end.
+            if got == 0 || length < WHOLE_BYTES {
                 break;
             }
             if length == self.bytes.len() {

@@ -6,14 +6,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::client::{ATTR_PID, ATTR_TGID, Client};
+use super::guardian;
 use super::rows::{Last, Row, process_rows, thread_rows};
-use super::setting::Setting;
+use super::setting::{SWITCH, Setting};
 use crate::parse::counters::Counters;
 use crate::parse::taskstats::{KINDS, Message, messages};
 use crate::sys::mono_ns;
-
-/// The switch of delay accounting.
-pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
 /// What the kernel reports as a thread ends.
 #[derive(Debug)]
@@ -53,6 +51,11 @@ impl Taskstats {
             Ok(setting) => {
                 taskstats.switched_on = setting.is_some();
                 taskstats.setting = setting;
+                if taskstats.switched_on
+                    && let Err(error) = guardian::start()
+                {
+                    eprintln!("pyro-probe: no guardian of {SWITCH}: {error}");
+                }
             }
             Err(error) => taskstats.not_switched_on = Some(error.to_string()),
         }

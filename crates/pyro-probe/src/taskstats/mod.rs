@@ -2,13 +2,15 @@
 
 mod client;
 mod delays;
+mod guardian;
 mod rows;
 mod setting;
 
 pub use client::try_taskstats;
-pub use delays::{ExitEvent, SWITCH, Taskstats};
+pub use delays::{ExitEvent, Taskstats};
+pub use guardian::guard;
 pub use rows::Row;
-pub use setting::RECORDS;
+pub use setting::{RECORDS, SWITCH};
 
 #[cfg(test)]
 mod tests;

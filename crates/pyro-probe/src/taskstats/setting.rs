@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::parse::process::stat;
 
+/// The switch of delay accounting.
+pub const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 /// Where records are kept: gone after a boot, as the settings are.
 pub const RECORDS: &str = "/run/pyrometer";
 
-/// A change that we hold; put back when it is dropped, at the latest. Its record, `<setting>-<pid>-<start>`, keeps the value that was found: a
-/// probe that was killed leaves it behind, and the next one knows what to put back.
+/// A change that we hold; put back when it is dropped, at the latest.
+///
+/// Its record, `<setting>-<pid>-<start>`, keeps the value that was found: a probe that was killed
+/// leaves it behind, and the next one knows what to put back.
 #[derive(Debug)]
 pub struct Setting {
     path: PathBuf,
@@ -44,7 +48,7 @@ impl Setting {
             path: path.to_owned(),
             record: records.join(format!("{name}-{}", own_mark())),
             found: match found.first() {
-                Some(other) => fs::read_to_string(other)?.trim().to_owned(),
+                Some(other) => first_line(other)?,
                 None => now,
             },
             held: false,
@@ -79,6 +83,30 @@ impl Setting {
     }
 }
 
+/// Puts `path` back as the records of those that are gone say, unless one still counts on it.
+///
+/// # Errors
+/// If a record cannot be read or the setting not be written; the records stay then.
+pub fn put_back_of_dead(path: &Path, records: &Path) -> io::Result<()> {
+    let name = name(path);
+    if found(records, &name).is_empty() {
+        return Ok(());
+    }
+    let _lock = lock(records)?;
+    let left = found(records, &name);
+    let Some(first) = left.first().filter(|_| !left.iter().any(|at| lives(at))) else {
+        return Ok(());
+    };
+    fs::write(path, first_line(first)?)?;
+    left.iter().try_for_each(fs::remove_file)
+}
+
+/// What a record says was found; a second line would say what was set.
+fn first_line(record: &Path) -> io::Result<String> {
+    let text = fs::read_to_string(record)?;
+    Ok(text.lines().next().unwrap_or("").trim().to_owned())
+}
+
 /// `kernel.task_delayacct` of `/proc/sys/kernel/task_delayacct`.
 fn name(path: &Path) -> String {
     let text = path.to_string_lossy();
@@ -104,8 +132,11 @@ fn lock(records: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
+/// When a process started; `None` where it has ended, whether its exit status was read or not.
 fn start_ticks(pid: &str) -> Option<i64> {
-    Some(stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?.start_ticks)
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = stat(&text).filter(|stat| !matches!(stat.state, "Z" | "X"))?;
+    Some(stat.start_ticks)
 }
 
 fn own_mark() -> String {
@@ -195,6 +226,40 @@ mod tests {
             .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "0");
         assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_the_dead_changed_is_put_back_unless_one_lives() {
+        let (_folder, path, records) = here();
+        put_back_of_dead(&path, &records).unwrap();
+        fs::create_dir(&records).unwrap();
+        put_back_of_dead(&path, &records).unwrap();
+        let (dead, alive) = (
+            records.join(format!("{}-1-7", name(&path))),
+            records.join(format!("{}-{}", name(&path), own_mark())),
+        );
+        fs::write(&path, "1").unwrap();
+        fs::write(&dead, "0\n1\n").unwrap();
+        fs::write(&alive, "0").unwrap();
+        put_back_of_dead(&path, &records).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "1", "one lives");
+        fs::remove_file(&alive).unwrap();
+        put_back_of_dead(&path, &records).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "0");
+        assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_process_that_nobody_waited_for_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id().to_string();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while start_ticks(&pid).is_some() {
+            assert!(std::time::Instant::now() < until, "a zombie lives on");
+            std::thread::yield_now();
+        }
+        assert!(Path::new(&format!("/proc/{pid}/stat")).exists());
+        assert!(child.wait().unwrap().success());
     }
 
     #[test]

@@ -88,11 +88,7 @@ def observe_running(
     manifest.ended_mono_ns, manifest.ended_wall_ns = pair.mono_ns, pair.wall_ns
     manifest.probes = [probe.report(record.paths) for probe in probes]
     manifest.probes.append(cost_of_instruments(record))
-    for entry in manifest.probes:
-        if entry.got is None:
-            record.doubt("probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}.")
-        elif entry.dropped:
-            record.doubt("probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records.")
+    record.doubt_probes()
     manifest.state, manifest.exit = "finished", Exit(reason=f"observing ended: {reason}")
     record.save()
     return reason

@@ -9,7 +9,7 @@ from typing import Any
 from pyrometer.collect.launch.record import Record, results
 from pyrometer.collect.probes.base import Probe
 from pyrometer.collect.probes.logs import EventLogProbe
-from pyrometer.collect.probes.os import OsProbe
+from pyrometer.collect.probes.os import OsProbe, slowed
 from pyrometer.core.errors import CapabilityError
 from pyrometer.core.redaction import Redactor
 from pyrometer.workloads.runner import ITERATION_PROPERTY, WARMUP_PROPERTY
@@ -100,11 +100,13 @@ class SessionProbes:
         Of the session.
     os_probe : bool
         Whether the OS probe watches its processes.
+    budget : float or None
+        Share of a CPU that its passes may cost.
     """
 
-    def __init__(self, context: Any, os_probe: bool) -> None:
+    def __init__(self, context: Any, os_probe: bool, budget: float | None = None) -> None:
         self.event_log = EventLogProbe()
-        self.os = OsProbe() if os_probe else None
+        self.os = OsProbe(budget=budget) if os_probe else None
         self._context = context
         self._listener: Any = None
 
@@ -141,6 +143,8 @@ class SessionProbes:
         if self.os is not None:
             self.os.stop()
         record.manifest.probes = [probe.report(record.paths) for probe in self.probes]
+        for said in filter(None, map(slowed, record.manifest.probes)):
+            record.doubt("probe_slowed", said)
         record.manifest.results = results(record.paths.iterations)
 
     def _add_listener(self, record: Record) -> None:

@@ -171,11 +171,17 @@ class Detached:
         """Whether it was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
-    def stop(self, seconds: float) -> None:
-        """Ask it to end; it is killed if it does not within `seconds`."""
+    def stop(self, seconds: float) -> int:
+        """Ask it to end; it is killed if it does not within `seconds`.
+
+        Returns
+        -------
+        int
+            Its exit code, less than 0 if a signal ended it; 0 if it was not started.
+        """
         process = self._process
         if process is None:
-            return
+            return 0
         process.terminate()
         try:
             process.wait(seconds)
@@ -184,6 +190,7 @@ class Detached:
             process.wait()
             self.failure = f"did not end within {seconds:g} s and was killed"
         self._process = None
+        return process.returncode
 
     @property
     def pids(self) -> list[int]:

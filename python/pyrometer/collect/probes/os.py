@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer import _artifacts
+from pyrometer.collect.host.settings_restore import put_back
 from pyrometer.collect.probes.base import Detached, Needs, Probe, Problem, complaint, read_object
 from pyrometer.collect.probes.plain_path import plain
 from pyrometer.collect.probes.python_workers import HOOK
+from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.installation import reinstall
-from pyrometer.store.manifest import ProbeEntry
+from pyrometer.store.manifest import Pace, ProbeEntry
 from pyrometer.store.paths import RunPaths
 
 
@@ -50,6 +52,9 @@ TIERS = ("auto", "T0", "T1", "T2", "T3")
 # What is tried where none was asked for, and those at which the kernel hands out records.
 BEST_TIER = "T0"
 RECORDS_TIERS = ("T0", "T1")
+HZ = 20.0
+"""Passes per second where nothing else is said."""
+
 _READY_SECONDS = 2.0
 _STOP_SECONDS = 5.0
 
@@ -127,6 +132,8 @@ class OsProbe(Probe):
         or ``postgres`` (docs/how-to/attach.md).
     tier : str, optional
         ``T0`` to ``T3``; by default, the best that can be had.
+    budget : float, optional
+        Share of a CPU that passes may cost: they become rarer for it. By default, any.
     until_we_end : bool
         End with this process: what is observed goes on without it.
     """
@@ -135,12 +142,13 @@ class OsProbe(Probe):
 
     def __init__(
         self,
-        hz: float = 20.0,
+        hz: float = HZ,
         host: str | None = None,
         threads: bool = True,
         also: Sequence[int] = (),
         annotation: str | None = None,
         tier: str | None = None,
+        budget: float | None = None,
         until_we_end: bool = False,
     ) -> None:
         self.hz = hz
@@ -149,6 +157,7 @@ class OsProbe(Probe):
         self.also = tuple(also)
         self.annotation = annotation
         self.tier = tier
+        self.budget = budget
         self.until_we_end = until_we_end
         self._process = Detached()
         self._raw: Path | None = None
@@ -160,7 +169,10 @@ class OsProbe(Probe):
             what += f" at tier {self.tier}"
         if self.annotation:
             what += f", {self.annotation}"
-        return f"{what} at {self.hz:g} Hz, memory and devices at {self.hz / 5:g} Hz"
+        said = f"{what} at {self.hz:g} Hz, memory and devices at {self.hz / 5:g} Hz"
+        if self.budget is None:
+            return said
+        return f"{said}, for {units.percent(self.budget)} of a CPU"
 
     def needs(self, paths: RunPaths) -> Needs:
         """Have threads say what they work for."""
@@ -207,6 +219,8 @@ class OsProbe(Probe):
             command.append("--no-threads")
         if self.tier:
             command += ["--tier", self.tier]
+        if self.budget is not None:
+            command += ["--budget", f"{100 * self.budget:g}%"]
         for pid in self.also:
             command += ["--also-pid", str(pid)]
         if self.annotation:
@@ -222,7 +236,9 @@ class OsProbe(Probe):
 
     def stop(self) -> None:
         """Ask the binary to take a last reading and end; it is killed if it does not."""
-        self._process.stop(_STOP_SECONDS)
+        killed = self._process.stop(_STOP_SECONDS) < 0
+        if killed:
+            put_back()
         if self._raw is not None:
             clean_up(self._raw)
 
@@ -263,6 +279,7 @@ class OsProbe(Probe):
             dropped=found.get("dropped_rows_count"),
             own_cpu_ns=found.get("own_cpu_ns"),
             reason="; ".join(reason for reason in reasons if reason) or None,
+            pace=Pace(**found["pace"]) if found.get("pace") else None,
             counters=found.get("counters"),
         )
 
@@ -291,6 +308,52 @@ class OsProbe(Probe):
 
     def _log_file(self, paths: RunPaths) -> Path:
         return paths.raw / f"probe-{self.host}.log"
+
+
+def slowed(entry: ProbeEntry) -> str | None:
+    """Say that a probe read more rarely than asked for; ``None`` if it did not.
+
+    Examples
+    --------
+    >>> pace = Pace(asked_hz=20, mean_hz=11.2, budget_ratio=0.02, changes_count=1)
+    >>> slowed(ProbeEntry(name="os", asked="threads", pace=pace))
+    'Probe os: 11.2 passes per second, not 20: more would have cost above 2.00 % of a CPU.'
+    """
+    pace = entry.pace
+    if pace is None or pace.budget_ratio is None:
+        return None
+    budget = f"{units.percent(pace.budget_ratio)} of a CPU"
+    rate = f"Probe {entry.name}: {pace.mean_hz:.3g} passes per second"
+    if pace.unheld_cpu_ratio is not None:
+        cost = units.percent(pace.unheld_cpu_ratio)
+        return f"{rate} still cost {cost} of a CPU at the end: its budget is {budget}."
+    if not pace.changes_count:
+        return None
+    return f"{rate}, not {pace.asked_hz:g}: more would have cost above {budget}."
+
+
+def budget_of(text: str) -> float | None:
+    """Read ``--probe-budget``: a share of a CPU, or ``none``.
+
+    Raises
+    ------
+    UsageError
+        If it is no share.
+
+    Examples
+    --------
+    >>> budget_of("2%"), budget_of("0.5%"), budget_of("none")
+    (0.02, 0.005, None)
+    """
+    if text == "none":
+        return None
+    try:
+        ratio = float(text.removesuffix("%")) / 100 if text.endswith("%") else 0.0
+    except ValueError:
+        ratio = 0.0
+    if not 0 < ratio <= 1:
+        raise UsageError(f"--probe-budget {text}: not a share of a CPU", "--probe-budget 2%")
+    return ratio
 
 
 def unread(annotation: Mapping[str, Any]) -> str | None:

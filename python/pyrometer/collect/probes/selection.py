@@ -10,7 +10,7 @@ from functools import cache
 from pyrometer.collect import probes as folder
 from pyrometer.collect.probes.base import Probe, Problem, check_all
 from pyrometer.collect.probes.logs import EventLogProbe, GcProbe, JitProbe
-from pyrometer.collect.probes.os import OsProbe
+from pyrometer.collect.probes.os import HZ, OsProbe
 from pyrometer.collect.probes.plugin import PluginProbe
 from pyrometer.collect.probes.profile import NAMED, PYTHON_PERIOD, Profile, parse_profile
 from pyrometer.collect.probes.push import PushProbe
@@ -38,7 +38,7 @@ def probes_of(trial: Trial) -> list[Probe]:
         If profiles are to be sent, and none are made.
     """
     profile = parse_profile(trial.profile)
-    probes = make_probes(profile, trial.tier)
+    probes = make_probes(profile, trial.tier, trial.probe_budget)
     if trial.push is not None:
         probes.append(push_probe(trial.push, profile))
     if trial.name is not None and registry.get(trial.name).engine == "process":
@@ -46,8 +46,10 @@ def probes_of(trial: Trial) -> list[Probe]:
     return list(probes)
 
 
-def make_probes(profile: Profile, tier: str | None = None) -> list[Probe]:
-    """Make the probes of a profile; `tier` is that of probe ``os``.
+def make_probes(
+    profile: Profile, tier: str | None = None, budget: float | None = None
+) -> list[Probe]:
+    """Make the probes of a profile; `tier` and `budget` are those of probe ``os``.
 
     Default: it is the best one, and without stacks the one that costs threads nothing by itself:
     the scheduler's events (T0) are some tenths of a microsecond at every switch.
@@ -59,7 +61,7 @@ def make_probes(profile: Profile, tier: str | None = None) -> list[Probe]:
         "plugin": PluginProbe(),
         "gc": GcProbe(),
         "jit": JitProbe(),
-        "os": OsProbe(tier=tier or (None if profile.stack_events else LIGHT_TIER)),
+        "os": OsProbe(tier=tier or (None if profile.stack_events else LIGHT_TIER), budget=budget),
         "stacks": StacksProbe(profile.stack_events),
         "python": PythonProbe(profile.python_period or PYTHON_PERIOD),
     }
@@ -90,11 +92,15 @@ def _process_probe(trial: Trial, profile: Profile) -> Probe:
     """Make the OS probe; with stacks asked for it looks closer, at what processes say, too."""
     assert trial.name is not None
     if "stacks" not in profile.probes:
-        return OsProbe(tier=trial.tier)
+        return OsProbe(tier=trial.tier, budget=trial.probe_budget)
     workload = registry.get(trial.name)
     chosen = {n: str(v) for n, v in trial.treatment.items() if n in workload.variants}
     spec = registry.resolve(trial.name, chosen, trial.scale)
-    return OsProbe(CLOSE_HZ, annotation=workload.annotation(spec), tier=trial.tier)
+    budget = trial.probe_budget
+    if budget is not None:
+        # So much more often it may cost so much more.
+        budget = min(1.0, budget * CLOSE_HZ / HZ)
+    return OsProbe(CLOSE_HZ, annotation=workload.annotation(spec), tier=trial.tier, budget=budget)
 
 
 def push_probe(url: str, profile: Profile) -> Probe:

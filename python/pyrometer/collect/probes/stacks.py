@@ -16,12 +16,12 @@ from pyrometer.collect.probes.profile import CPU_ENGINES
 from pyrometer.store.manifest import ProbeEntry
 from pyrometer.store.paths import RunPaths
 
-# Exact lines for code between safepoints, and line numbers in generated code.
-DEBUG_OPTIONS = (
-    "-XX:+UnlockDiagnosticVMOptions",
-    "-XX:+DebugNonSafepoints",
-    "-Dorg.codehaus.janino.source_debugging.enable=true",
-)
+# Exact lines for code between safepoints.
+DEBUG_OPTIONS = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints")
+
+# Without events of JVM (1) and system properties (2): arguments and values may hold secrets, and a
+# recording cannot be redacted.
+NO_SETTINGS = "jfropts=3"
 
 # How often the plugin looks for newly compiled code.
 CODEGEN_MS = 1000
@@ -73,7 +73,7 @@ class StacksProbe(Probe):
             words.append("live")
         words += [f"{k}={v}" for k, v in events.items() if k not in CPU_ENGINES]
         # A chunk every 10 s: what is on disk stays readable if the JVM is killed.
-        return ",".join([*words, "clock=monotonic", "chunktime=10s"])
+        return ",".join([*words, "clock=monotonic", "chunktime=10s", NO_SETTINGS])
 
     def needs(self, paths: RunPaths) -> Needs:
         """Start with the plugin, in every JVM of the application."""
@@ -85,6 +85,7 @@ class StacksProbe(Probe):
                 "asprof.wall.threads": "tasks",
                 "conf.spark.sql.codegen.comments": "true",
                 "codegen.interval.ms": str(CODEGEN_MS),
+                "codegen.lines": "on",
             },
         )
 
