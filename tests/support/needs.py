@@ -28,6 +28,7 @@ PACKAGES = {
     "node": "nodejs",
     "postgres": "postgresql",
     "setpriv": "util-linux",
+    "unshare": "util-linux",
 }
 """Debian's package of each optional tool of the tests."""
 

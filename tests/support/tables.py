@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyrometer.core import schema
-from pyrometer.store.ingest import STAMP
+from pyrometer.store.tables_folder import STAMP
 
 MS = 1_000_000
 S = 1_000_000_000

@@ -5,7 +5,12 @@
 //! turns them into the builders below.
 
 pub mod column;
+mod cores;
+#[cfg(feature = "parquet")]
+mod encoder;
 mod error;
+#[cfg(feature = "parquet")]
+mod redaction;
 mod report;
 #[cfg(feature = "parquet")]
 mod sink;
@@ -14,7 +19,10 @@ pub mod table;
 #[rustfmt::skip]
 mod tables;
 
+pub use cores::cores;
 pub use error::{Error, Result};
+#[cfg(feature = "parquet")]
+pub use redaction::{Redactor, learn, redactor};
 pub use report::{Doubt, IngestReport, Severity};
 #[cfg(feature = "parquet")]
 pub use sink::ParquetSink;

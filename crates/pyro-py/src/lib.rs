@@ -1,4 +1,5 @@
 //! Python bindings: thin wrappers around `pyro-ingest` and `pyro-sim`.
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
@@ -8,7 +9,7 @@ mod folded;
 mod imported;
 mod report;
 
-use report::{report, unpanicked};
+use report::{python_error, report, unpanicked};
 
 /// The extension module `pyrometer._core`.
 #[pymodule]
@@ -110,6 +111,25 @@ mod _core {
         };
         py.detach(|| unpanicked(|| pyro_sim::simulate_json(request, tasks)))?
             .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Strikes secrets out of a text.
+    #[pyfunction]
+    fn redact(text: &[u8]) -> PyResult<Cow<'_, [u8]>> {
+        unpanicked(|| pyro_model::redactor().bytes(text))
+    }
+
+    /// Teaches what else is secret: a pattern of names, one of texts; says whether both are known.
+    #[pyfunction]
+    fn learn_secrets(names: Option<&str>, texts: Option<&str>) -> PyResult<bool> {
+        unpanicked(|| pyro_model::learn(names, texts))
+    }
+
+    /// Strikes secrets out of files of text; returns those that had any.
+    #[pyfunction]
+    fn redact_files(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<Vec<PathBuf>> {
+        py.detach(|| unpanicked(|| pyro_ingest::redact_files::redact_files(&paths)))?
+            .map_err(python_error)
     }
 
     /// Reads the probe's Arrow streams into the tables of `out`.

@@ -45,7 +45,8 @@ pub fn unpanicked<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     })
 }
 
-fn python_error(error: Error) -> PyErr {
+/// The Python exception for an error of the core.
+pub fn python_error(error: Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Io { path, source } => match source.raw_os_error() {

@@ -1,70 +1,64 @@
 """One redactor for all that is written down: passwords, keys and tokens never reach a file of ours.
 
 Names of settings are judged by Spark's own pattern (``spark.redaction.regex``, the user's if one is
-given) and by ours; texts (command lines, URLs, plans, messages) by what secrets look like.
+given) and by ours; texts (command lines, URLs, plans, messages) by what secrets look like. The
+rules stand in ``schema/redaction.toml``; by the same ones Rust redacts tables and raw files.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, Final
+
+from pyrometer.core.schema import schema_folder
 
 REDACTED: Final = "*********(redacted)"
 """Spark's word for it (``org.apache.spark.util.Utils.REDACTION_REPLACEMENT_TEXT``)."""
 
-SPARK: Final = r"secret|password|token|access[.]?key"
-"""Default of ``spark.redaction.regex`` (Spark 2.2 to 4.x), whatever the case."""
-
-OURS: Final = (
-    r"passwd|passphrase|pass[_-]?word|\bpwd\b|credential|(?:access|api|account|private|encryption)"
-    r"[._-]?key|signature|(?<![a-z])sas(?![a-z])|auth[._-]?header"
-)
-"""Names that Spark's pattern lets through, whatever the case."""
-
-_NAME = re.compile(f"{SPARK}|{OURS}", re.IGNORECASE)
-
-# What a value may be: quoted, or up to where a word, a parameter or a bracket ends.
-_VALUE = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'()\[\]{}<>]+"""
+# What Rust needs no bounds for: its time grows with the text alone.
 _WORD = r"[\w.$-]{0,200}"
-_ASSIGNED = re.compile(
-    rf"""(?P<key>(?<![\w.$-]){_WORD}(?:{SPARK}|{OURS}){_WORD}\\?["']?"""
-    r"""(?:\s{0,8}[=:]\s{0,8}\\?|\s{1,8}(?=["'])))"""
-    rf"(?P<value>{_VALUE})",
-    re.IGNORECASE,
-)
-_OPTION = re.compile(
-    rf"(?P<key>(?<![\w-])--?{_WORD}(?:{SPARK}|{OURS}){_WORD}\s{{1,8}})(?P<value>(?!-){_VALUE})",
-    re.IGNORECASE,
-)
-_NAMED_OPTION = re.compile(rf"--?{_WORD}(?:{SPARK}|{OURS}){_WORD}", re.IGNORECASE)
-_KEPT_FRONT = (
-    # user:password@host of any URL; scott/tiger@ of Oracle's.
-    re.compile(
-        r"(?P<key>\b[a-z][a-z0-9+.-]{0,30}://[^/\s:@]{0,200}:)(?P<value>[^/\s@]{1,500})(?=@)", re.I
-    ),
-    re.compile(
-        r"(?P<key>\bjdbc:oracle:\w{1,20}:[^/\s@]{1,200}/)(?P<value>[^\s@]{1,200})(?=@)", re.I
-    ),
-    # Signed URLs (Azure's short name; others are found by theirs).
-    re.compile(r"(?P<key>[?&;]sig=)(?P<value>[^\s&;\"']+)", re.I),
-    re.compile(
-        r"(?P<key>\b(?:bearer|authorization\W{1,8}basic)\s{1,8})"
-        r"(?P<value>(?=[a-z+/~-]{0,200}[0-9._=])[\w+/=.~-]{8,})",
-        re.I,
-    ),
-)
-_SHAPES = re.compile(
-    r"\b(?:AKIA|ASIA|AROA)[0-9A-Z]{16}\b"  # AWS
-    r"|\beyJ[\w-]{8,4000}\.[\w-]{8,8000}\.[\w-]{0,4000}"  # JSON Web Token
-    r"|\bgh[pousr]_\w{20,250}\b|\bgithub_pat_\w{20,250}\b|\bglpat-[\w-]{15,100}"  # GitHub, GitLab
-    r"|\bxox[abeprs]-[\w-]{10,250}"  # Slack
-    r"|\bdapi[0-9a-f]{32}\b|\bAIza[\w-]{35}"  # Databricks, Google
-    r"|\bsk-[\w-]{20,250}|\b[rs]k_live_\w{16,250}|\bhf_\w{30,100}\b|\bpypi-[\w-]{40,400}"
-    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----)[\s\S]){0,20000}"
-    r"(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
-)
+_START = r"(?<![\w.$-])"
+
+
+@dataclass(frozen=True)
+class _Rule:
+    pattern: re.Pattern[str]
+    shortest: int
+
+
+@dataclass(frozen=True)
+class _Rules:
+    names: re.Pattern[str]
+    option: re.Pattern[str]
+    kept: re.Pattern[str]
+    texts: tuple[_Rule, ...]
+
+
+@cache
+def _rules() -> _Rules:
+    data = tomllib.loads((schema_folder() / "redaction.toml").read_text(encoding="utf-8"))
+    words, whole = f"{data['spark']}|{data['ours']}", data["whole"]
+    name = rf"(?i:{_WORD}(?:{words}){_WORD}|(?:{_WORD}[\d_.$-])?(?:{whole})(?:[\d_.$-]{_WORD})?)"
+    places = {"START": _START, "WORD": _WORD, "NAME": name, "QUOTED": data["quoted"]}
+    places |= {"BEGIN": data["begin"], "BARE": data["bare"]}
+
+    def filled(pattern: str) -> re.Pattern[str]:
+        for place, what in places.items():
+            pattern = pattern.replace(f"%{place}%", what)
+        return re.compile(pattern, re.ASCII)
+
+    return _Rules(
+        names=re.compile(f"(?i:{words}|(?:^|[^a-zA-Z])(?:{whole})(?:[^a-zA-Z]|$))", re.ASCII),
+        option=filled("--?%NAME%"),
+        kept=filled(data["kept"]),
+        texts=tuple(
+            _Rule(filled(rule["pattern"]), rule.get("shortest", 1)) for rule in data["rules"]
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -101,9 +95,22 @@ class Redactor:
                     continue
         return cls(found.get("spark.redaction.regex"), found.get("spark.redaction.string.regex"))
 
+    def teach(self) -> bool:
+        """Have tables, raw files and pages redacted by the user's patterns as well, from here on.
+
+        Returns
+        -------
+        bool
+            Whether Rust understands them.
+        """
+        from pyrometer._core import learn_secrets
+
+        patterns = (one and one.pattern for one in (self.names, self.texts))
+        return learn_secrets(*patterns)
+
     def secret(self, name: str) -> bool:
         """Whether the value of a setting of this name is secret."""
-        return bool(_NAME.search(name) or (self.names and self.names.search(name)))
+        return bool(_rules().names.search(name) or (self.names and self.names.search(name)))
 
     def setting(self, name: str, value: str) -> str:
         """Give the value of a setting as it may be written."""
@@ -125,9 +132,9 @@ class Redactor:
         """
         if len(text) < 4 or text == REDACTED:
             return text
-        made = _SHAPES.sub(REDACTED, text)
-        for pattern in (*_KEPT_FRONT, _ASSIGNED, _OPTION):
-            made = pattern.sub(_struck, made)
+        made = text
+        for rule in _rules().texts:
+            made = rule.pattern.sub(partial(_struck, rule), made)
         return self.texts.sub(REDACTED, made) if self.texts is not None else made
 
     def words(self, words: Sequence[str]) -> list[str]:
@@ -142,7 +149,7 @@ class Redactor:
         made: list[str] = []
         for at, word in enumerate(words):
             before = words[at - 1] if at else ""
-            if _NAMED_OPTION.fullmatch(before) and not word.startswith("-"):
+            if _rules().option.fullmatch(before) and not word.startswith("-"):
                 made.append(REDACTED)
                 continue
             name, equals, value = word.partition("=")
@@ -174,9 +181,46 @@ def _plain_name(name: str) -> bool:
     return re.fullmatch(r"[\w.$-]{1,300}", name) is not None
 
 
-def _struck(found: re.Match[str]) -> str:
-    value = found["value"]
-    if value.strip("\"'\\").startswith(REDACTED[:9]):
+def redacted(text: str) -> str:
+    """Strike secrets out of a text of any size: a page, a line of JSON (which stays JSON).
+
+    Examples
+    --------
+    >>> redacted('{"levels": {"my.token": "x1"}, "count": 5}')
+    '{"levels": {"my.token": "*********(redacted)"}, "count": 5}'
+    """
+    try:
+        from pyrometer._core import redact
+    except ImportError:
+        return Redactor().text(text)
+    # Half a surrogate pair, as other programs cut texts, stays one.
+    return redact(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+_OPENING = re.compile(r"\\{0,15}[\"']")
+_CLOSING = re.compile(r"\\*[\"']\Z")
+_KEY_QUOTE = re.compile(r"(\\*[\"'])\s*:\s*\Z", re.ASCII)
+
+
+def _struck(rule: _Rule, found: re.Match[str]) -> str:
+    key, value = found[1], found[2]
+    opening = "" if (quote := _OPENING.match(value)) is None else quote[0]
+    body = value[len(opening) :]
+    if (
+        len(value) < rule.shortest
+        or body.startswith(REDACTED[:9])
+        or _rules().kept.fullmatch(key + value)
+    ):
         return found[0]
-    quote = value[0] if value[0] in "\"'" else ""
-    return f"{found['key']}{quote}{REDACTED}{quote}"
+    closing = ""
+    if opening:
+        ends = _CLOSING.search(body)
+        closing = ends[0] if ends else ""
+        if body == closing:
+            return found[0]
+    elif bare := _KEY_QUOTE.search(key):
+        # A number in JSON: what stands in its place must be JSON too.
+        opening = closing = bare[1]
+    after = found[3] if rule.pattern.groups > 2 else ""
+    # Lines keep their numbers: positions in generated code are told by them.
+    return f"{key}{opening}{REDACTED}{closing}" + "\n" * value.count("\n") + after

@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.secrets import PLANTED
+from tests.support.redaction.planted import PLANTED
 
 from pyrometer.core.redaction import REDACTED, Redactor
 
@@ -43,6 +43,40 @@ def test_each_kind_is_found_wherever_it_stands(planted) -> None:  # type: ignore
 def test_what_is_no_secret_stays(words: list[str]) -> None:
     assert Redactor().words(words) == words
     assert Redactor().text(" ".join(words)) == " ".join(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Map(url -> x, password -> hunter2)", f"Map(url -> x, password -> {REDACTED})"),
+        ('.option("password", "hunter2")', f'.option("password", "{REDACTED}")'),
+        ('{"password":5,"a":1}', f'{{"password":"{REDACTED}","a":1}}'),
+        (r'{"j":"{\"token\":\"x\"}"}', rf'{{"j":"{{\"token\":\"{REDACTED}\"}}"}}'),
+        (r'"said\n--password hunter2"', rf'"said\n--password {REDACTED}"'),
+        ("<name>a.secret.key</name><value>x</value>", None),
+    ],
+)
+def test_values_are_found_however_they_are_assigned(text: str, kept: str | None) -> None:
+    made = f"<name>a.secret.key</name><value>{REDACTED}</value>" if kept is None else kept
+    assert Redactor().text(text) == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token::next(Token const&)",
+        "parse (json/token.py:45)",
+        "struct<password:string,token:decimal(10,2)>",
+        "x == 1 and token == null",
+    ],
+)
+def test_names_of_programs_and_columns_stay(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
+def test_lines_keep_their_numbers() -> None:
+    key = "a\n-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----\nb"
+    assert Redactor().text(key) == f"a\n{REDACTED}\n\n\nb"
 
 
 def test_patterns_of_the_user_count_too() -> None:

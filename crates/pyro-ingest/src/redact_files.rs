@@ -1,0 +1,169 @@
+//! Strikes secrets out of files of text that others wrote: logs, records, output.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+use pyro_model::{Error, Redactor, Result, redactor};
+
+/// Bytes read at once; a longer line is taken whole.
+const BLOCK: usize = 1 << 20;
+
+/// Replaces each file that holds a secret by one without it, and returns those replaced.
+///
+/// A file that is not text (it has zero bytes), is no regular file or grows meanwhile stays as it
+/// is. Time of change and lines stay the same; files without a secret are only read.
+///
+/// # Errors
+/// If a file cannot be read, or what stands in its place cannot be written: it then stays.
+pub fn redact_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut replaced = Vec::new();
+    for path in paths {
+        let fail = |error| Error::io(path, error);
+        if path.symlink_metadata().map_err(fail)?.is_file() && redact_file(path).map_err(fail)? {
+            replaced.push(path.clone());
+        }
+    }
+    Ok(replaced)
+}
+
+fn redact_file(path: &Path) -> std::io::Result<bool> {
+    let mut file = File::open(path)?;
+    let before = file.metadata()?;
+    let temporary = temporary(path);
+    let written = rewritten(&mut file, &temporary);
+    let done = written.and_then(|out| {
+        let Some(out) = out else { return Ok(false) };
+        let same = file.metadata()?.len() == before.len();
+        if same {
+            out.set_permissions(before.permissions())?;
+            out.set_modified(before.modified()?)?;
+            out.sync_all()?;
+            // Its owner can still read it: the JVM of another user wrote it.
+            let _ = std::os::unix::fs::fchown(&out, Some(before.uid()), None);
+            std::fs::rename(&temporary, path)?;
+        }
+        Ok(same)
+    });
+    if !matches!(done, Ok(true)) {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    done
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.redacted"))
+}
+
+/// Copies `file` without its secrets; `None` where it has none or is not text.
+fn rewritten(file: &mut File, temporary: &Path) -> std::io::Result<Option<File>> {
+    let redactor = redactor();
+    let mut out: Option<BufWriter<File>> = None;
+    let mut buffer = Vec::with_capacity(BLOCK);
+    let mut offset = 0;
+    loop {
+        let wanted = BLOCK as u64;
+        let ended = Read::by_ref(file).take(wanted).read_to_end(&mut buffer)? < BLOCK;
+        if memchr::memchr(0, &buffer).is_some() {
+            return Ok(None);
+        }
+        let whole = memchr::memrchr(b'\n', &buffer).map(|last| last + 1);
+        let end = if ended {
+            buffer.len()
+        } else {
+            whole.unwrap_or(0)
+        };
+        let made = block(&redactor, &buffer[..end]);
+        if matches!(made, Cow::Owned(_)) && out.is_none() {
+            out = Some(begun(file, temporary, offset)?);
+        }
+        if let Some(out) = &mut out {
+            out.write_all(&made)?;
+        }
+        offset += end as u64;
+        buffer.drain(..end);
+        if ended {
+            break;
+        }
+    }
+    out.map(|out| out.into_inner().map_err(|error| error.into_error()))
+        .transpose()
+}
+
+/// A copy of what came before the first secret.
+fn begun(file: &mut File, temporary: &Path, bytes: u64) -> std::io::Result<BufWriter<File>> {
+    let _ = std::fs::remove_file(temporary);
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(temporary)?;
+    let mut out = BufWriter::new(created);
+    let here = file.stream_position()?;
+    file.seek(SeekFrom::Start(0))?;
+    std::io::copy(&mut Read::by_ref(file).take(bytes), &mut out)?;
+    file.seek(SeekFrom::Start(here))?;
+    Ok(out)
+}
+
+/// Whole lines without their secrets. Each stands for itself, but for keys of several lines.
+fn block<'a>(redactor: &Redactor, text: &'a [u8]) -> Cow<'a, [u8]> {
+    if !redactor.suspects(text) || memmem::find(text, b"-----BEGIN ").is_some() {
+        return redactor.bytes(text);
+    }
+    let mut made: Option<Vec<u8>> = None;
+    let mut done = 0;
+    for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
+        let start = done;
+        done = (end + 1).min(text.len());
+        let line = redactor.bytes(&text[start..done]);
+        match (&mut made, line) {
+            (Some(made), line) => made.extend_from_slice(&line),
+            (None, Cow::Owned(line)) => made = Some([&text[..start], &line].concat()),
+            (None, Cow::Borrowed(_)) => {}
+        }
+    }
+    made.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_text_with_a_secret_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let filler = "nothing to see here\n".repeat(120_000);
+        let secret = format!("{filler}a password=hunter2 b\nlast{filler}");
+        let files = [
+            write("log", secret.as_bytes()),
+            write("plain", filler.as_bytes()),
+            write("binary", b"\0 password=hunter2"),
+            write("end", b"token: 'x'"),
+            write("empty", b""),
+        ];
+        std::os::unix::fs::symlink(&files[0], dir.path().join("link")).unwrap();
+        let time = files[0].metadata().unwrap().modified().unwrap();
+        let all = [&files[..], &[dir.path().join("link")]].concat();
+        let replaced = redact_files(&all).unwrap();
+        assert_eq!(replaced, [files[0].clone(), files[3].clone()]);
+        let expected = secret.replace("hunter2", "*********(redacted)");
+        assert!(std::fs::read_to_string(&files[0]).unwrap() == expected);
+        assert_eq!(files[0].metadata().unwrap().modified().unwrap(), time);
+        assert_eq!(
+            std::fs::read_to_string(&files[3]).unwrap(),
+            "token: '*********(redacted)'"
+        );
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 6);
+        assert_eq!(redact_files(&all).unwrap(), Vec::<PathBuf>::new());
+    }
+}

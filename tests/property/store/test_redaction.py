@@ -1,0 +1,77 @@
+"""The redactors in Python and in Rust strike the same."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.support.redaction.planted import PLANTED
+
+from pyrometer import _core
+from pyrometer.core.redaction import REDACTED, Redactor, redacted
+
+# What rules are made of, and what lies at their edges.
+PARTS = (
+    "password", "token", "Secret", "sas", "access_key", "spark.x.", "a", "x1", "=", ":", "->", " ",
+    "  ", "\n", '"', "'", "\\", '\\"', '\\\\"', "://", "@", "/", "--", "-", "(", ")", "{", "}",
+    "[", "]", ",", ";", "&", "?sig=", "bearer ", "eyJabcdefgh.", "abcdefghij.", "`", "=>", "==",
+    "AKIAIOSFODNN7EXAMPLE", "ghp_" + "a1B2" * 9, "-----BEGIN PRIVATE KEY-----", "::", ":=",
+    "-----END PRIVATE KEY-----", "jdbc:oracle:thin:", "ü", "\u017f", "\u212a", "\u00a0", "\x85",
+    "null", "string", ".py", "12", "<value>", "</name>", REDACTED,
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
+@example("token::next(x) password::x")
+@example(".pysas://x")
+def test_both_strike_the_same(text: str) -> None:
+    assert redacted(text) == Redactor().text(text)
+
+
+@given(st.text())
+def test_what_others_wrote_is_taken_as_it_is(text: str) -> None:
+    assert redacted(text) == Redactor().text(text)
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=[one.kind for one in PLANTED])
+def test_both_find_each_kind(planted) -> None:  # type: ignore[no-untyped-def]
+    text = " ".join(planted.words)
+    assert planted.secret in text
+    assert planted.secret not in redacted(text)
+    assert redacted(text) == Redactor().text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "token::next(Token const&)", "parse (json/token.py:45)", "a.Token.secret(Token.java:12)",
+        "struct<password:string,token:decimal(10,2)>", "x == 1 and token == null",
+        "Scan parquet [password#1,token#2] Location: hdfs://nn:8020/a@b, PushedFilters: []",
+        "half \ud800 a pair", "",
+    ],
+)  # fmt: skip
+def test_names_of_programs_and_columns_stay(text: str) -> None:
+    assert redacted(text) == text == Redactor().text(text)
+
+
+def test_files_that_others_wrote_lose_their_secrets_and_nothing_else(tmp_path: Path) -> None:
+    lines = [f"line {n} of many" for n in range(100_000)]
+    for place, planted in enumerate(PLANTED, 1):
+        lines[place * 2_500] = "before " + " ".join(planted.words).replace("\n", "\\n") + " after"
+    text, profile = tmp_path / "text", tmp_path / "profile"
+    text.write_text("\n".join(lines))
+    profile.write_bytes(b"FLR\0password=hunter2")
+    os.utime(text, ns=(10**18, 10**18))
+    text.chmod(0o640)
+    assert _core.redact_files([str(text), str(profile)]) == [text]
+    made = text.read_text().split("\n")
+    changed = [place for place, line in enumerate(made) if line != lines[place]]
+    assert changed == [place * 2_500 for place in range(1, len(PLANTED) + 1)]
+    assert len(made) == len(lines)
+    assert [one.kind for one in PLANTED if one.secret in text.read_text()] == []
+    assert (text.stat().st_mtime_ns, text.stat().st_mode & 0o777) == (10**18, 0o640)
+    assert profile.read_bytes().endswith(b"hunter2")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["profile", "text"]
