@@ -12,6 +12,7 @@ pub mod plugin;
 pub mod probe;
 mod profile_tables;
 mod read_table;
+pub mod redact_files;
 mod sample_rows;
 mod unified_log;
 pub mod wait_classes;

@@ -32,7 +32,7 @@ pub fn properties(line: &mut Cursor<'_>) -> Read<Properties> {
                 found.iteration = line
                     .optional_string()?
                     .and_then(|text| parse_integer(text.raw))
-                    .map(|n| n as i32);
+                    .and_then(|number| number.try_into().ok());
             }
             b"pyrometer.warmup" => {
                 found.warmup = line.optional_string()?.map(|text| text.raw == b"true")

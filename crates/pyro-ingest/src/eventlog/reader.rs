@@ -12,7 +12,7 @@ use super::event::{LineError, event};
 use super::events::{self, Taken};
 use super::lines::{Lines, Next};
 use super::source::Log;
-use super::state::App;
+use super::state::{App, Ends};
 use super::tables::Tables;
 
 /// Lines without an event after which a file that had none is refused.
@@ -87,6 +87,23 @@ impl Reader<'_> {
                 .doubts
                 .push(doubt.in_file(&files[0]).times(app.sql.late));
         }
+        if app.beyond > 0 {
+            let message = format!(
+                "{} metric(s) of tasks are beyond 2^53 (104 days, 9 PB) and were left out",
+                app.beyond
+            );
+            let doubt = Doubt::new("eventlog_metric_too_large", Severity::Warning, message);
+            self.report
+                .doubts
+                .push(doubt.in_file(&files[0]).times(app.beyond));
+        }
+        if app.facts.secrets_unknown {
+            let message = "spark.redaction.regex or spark.redaction.string.regex is a pattern that \
+                           only Java understands: what it alone calls secret is kept";
+            let doubt = Doubt::new("secrets_kept", Severity::Warning, message);
+            self.report.doubts.push(doubt.in_file(&files[0]));
+        }
+        self.report.doubts.extend(repeated(&app.ends, &files[0]));
         events::finish(&mut app, &files, bytes, &mut self.tables)?;
         self.next_app += 1;
         Ok(())
@@ -208,6 +225,40 @@ impl Reader<'_> {
             .doubts
             .push(doubt.in_file(file).at_line(at.line).at_byte(at.byte));
     }
+}
+
+/// The doubts about events that came again, and applications behind one another.
+fn repeated(ends: &Ends, file: &str) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    let count: u64 = ends.repeated.values().sum();
+    if count > 0 {
+        let names: Vec<_> = (ends.repeated.iter())
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        let message = format!(
+            "{count} event(s) are in the log more than once and were counted once: {}; \
+             the same log may have been put together twice",
+            names.join(", ")
+        );
+        doubts.push(
+            Doubt::new("eventlog_repeated_event", Severity::Warning, message)
+                .in_file(file)
+                .times(count),
+        );
+    }
+    if ends.other_applications > 0 {
+        let message = format!(
+            "{} application(s) stand in one log and are read as one: ids of their jobs, stages and tasks mean several; \
+             ingest each log by itself",
+            ends.other_applications + 1
+        );
+        doubts.push(
+            Doubt::new("eventlog_several_applications", Severity::Warning, message)
+                .in_file(file)
+                .times(ends.other_applications),
+        );
+    }
+    doubts
 }
 
 fn not_a_log(file: &str, codec: Codec, findings: &Findings) -> Error {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::json::{Cursor, Read, Text};
+use super::json::{Cursor, Malformed, Read, Text};
 
 /// `Stage Info` of an event.
 #[derive(Debug, Default)]
@@ -42,13 +42,21 @@ pub fn integers(line: &mut Cursor<'_>) -> Read<Vec<i64>> {
     Ok(list)
 }
 
+/// The number of a stage attempt, which is part of keys: one that no column holds is damage.
+pub fn attempt(number: i64) -> Read<i64> {
+    match i32::try_from(number) {
+        Ok(number) => Ok(number.into()),
+        Err(_) => Err(Malformed("a stage attempt is beyond 2^31")),
+    }
+}
+
 /// Which stage attempt it is and when it was submitted.
 pub fn brief<'a>(line: &mut Cursor<'a>) -> Read<Info<'a>> {
     let mut found = Info::default();
     line.object(|line, key| {
         match key {
             b"Stage ID" => found.stage_id = line.optional_integer()?,
-            b"Stage Attempt ID" => found.attempt = line.optional_integer()?.unwrap_or(0),
+            b"Stage Attempt ID" => found.attempt = attempt(line.optional_integer()?.unwrap_or(0))?,
             b"Submission Time" => found.submit = line.optional_integer()?,
             _ => line.skip()?,
         }
@@ -63,7 +71,7 @@ pub fn info<'a>(line: &mut Cursor<'a>) -> Read<Info<'a>> {
     line.object(|line, key| {
         match key {
             b"Stage ID" => found.stage_id = line.optional_integer()?,
-            b"Stage Attempt ID" => found.attempt = line.optional_integer()?.unwrap_or(0),
+            b"Stage Attempt ID" => found.attempt = attempt(line.optional_integer()?.unwrap_or(0))?,
             b"Stage Name" => found.name = line.optional_string()?,
             b"Details" => found.details = line.optional_string()?,
             b"Number of Tasks" => found.tasks = line.optional_integer()?,

@@ -4,6 +4,15 @@ use pyro_model::TasksBuilder;
 
 use super::json::{Cursor, Read};
 
+/// The largest value of one task that is taken: 104 days in ns, 9 PB. Sums of what is larger would overflow.
+const LARGEST: u64 = 1 << 53;
+
+/// Whether one task can have counted so much.
+#[inline(always)]
+pub fn plausible(value: &i64) -> bool {
+    value.unsigned_abs() <= LARGEST
+}
+
 /// Declares the metrics of a task: column, and nanoseconds or bytes per unit of the log.
 macro_rules! metrics {
     ($($field:ident: $unit:literal),* $(,)?) => {
@@ -13,9 +22,15 @@ macro_rules! metrics {
 
         impl Metrics {
             #[inline(always)]
-            /// Appends the columns of `tasks` that hold them.
-            pub fn append(&self, rows: &mut TasksBuilder) {
-                $(rows.$field.append_option(self.$field.and_then(|value| value.checked_mul($unit)));)*
+            /// Appends the columns of `tasks` that hold them; how many were left out as too large.
+            pub fn append(&self, rows: &mut TasksBuilder) -> u64 {
+                let mut beyond = 0;
+                $({
+                    let value = self.$field.and_then(|value| value.checked_mul($unit)).filter(plausible);
+                    beyond += u64::from(value.is_none() && self.$field.is_some());
+                    rows.$field.append_option(value);
+                })*
+                beyond
             }
         }
     };

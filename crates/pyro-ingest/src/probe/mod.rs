@@ -71,7 +71,7 @@ impl Reader<'_> {
             let length = file.metadata().map_err(at)?.len();
             let mut frames = Frames::new(BufReader::with_capacity(256 << 10, file), length);
             let fault = read_stream(&mut frames, |batch| {
-                sink.append(&fitted::<T>(batch)?).map_err(Fault::Write)
+                sink.append(fitted::<T>(batch)?).map_err(Fault::Write)
             });
             self.bytes += length;
             match fault {

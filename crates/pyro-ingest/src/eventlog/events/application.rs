@@ -44,6 +44,13 @@ pub fn application_start(
     })?;
     app.saw(facts.start);
     let known = std::mem::take(&mut app.facts);
+    if known.started {
+        if (&known.id, &known.attempt, known.start) == (&facts.id, &facts.attempt, facts.start) {
+            app.ends.again("SparkListenerApplicationStart");
+        } else {
+            app.ends.other_application();
+        }
+    }
     app.facts = Facts {
         id: facts.id,
         attempt: facts.attempt,
@@ -103,6 +110,13 @@ pub fn environment(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<
     });
     facts.scala_version = scala.or(facts.scala_version.take());
     if let Some(conf) = conf {
+        // What the user calls secret is so in tables and raw files too.
+        let pattern = |name: &str| conf[name].as_str();
+        let known = pyro_model::learn(
+            pattern("spark.redaction.regex"),
+            pattern("spark.redaction.string.regex"),
+        );
+        facts.secrets_unknown = !known;
         facts.master = conf["spark.master"]
             .as_str()
             .map(str::to_owned)

@@ -149,14 +149,14 @@ pub fn finish(app: &App, tables: &mut Tables) -> Result<()> {
         rows.executor_id.append_value(id);
         rows.host.append_option(executor.host.as_deref());
         rows.cores_count
-            .append_option(executor.cores.map(|cores| cores as i32));
+            .append_option(executor.cores.and_then(|cores| cores.try_into().ok()));
         rows.add_wall_ns.append_option(time_ns(executor.add));
         rows.remove_wall_ns.append_option(time_ns(executor.remove));
         rows.remove_reason
             .append_option(executor.remove_reason.as_deref());
         rows.max_memory_bytes.append_option(executor.max_memory);
         rows.resource_profile_id
-            .append_option(executor.resource_profile.map(|id| id as i32));
+            .append_option(executor.resource_profile.and_then(|id| id.try_into().ok()));
         rows.peak_metrics
             .append_option(Some(peaks).filter(|_| !executor.peaks.is_empty()));
         tables.executors.row_done()?;

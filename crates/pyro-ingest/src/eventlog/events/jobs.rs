@@ -35,6 +35,11 @@ pub fn job_start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<()
         Ok(())
     })?;
     let job_id = job_id.ok_or(Malformed("the job has no id"))?;
+    if app.ends.jobs.has(job_id, 0) || app.ends.one_application() && app.jobs.contains_key(&job_id)
+    {
+        app.ends.again("SparkListenerJobStart");
+        return Ok(());
+    }
     app.saw(job.submit);
     app.stages.job_started(job_id, &job, planned);
     if let Some(sql_id) = job.properties.sql_id {
@@ -74,6 +79,10 @@ pub fn job_end(
         Ok(())
     })?;
     let job_id = job_id.ok_or(Malformed("the job has no id"))?;
+    if !app.ends.jobs.first(job_id, 0) {
+        app.ends.again("SparkListenerJobEnd");
+        return Ok(());
+    }
     app.saw(end);
     let job = app.jobs.remove(&job_id).unwrap_or_default();
     let status = if result.is_some_and(|result| result.raw == b"JobSucceeded") {

@@ -39,6 +39,11 @@ pub fn plan(
     let Some(execution) = app.sql.get(sql_id) else {
         return Ok(());
     };
+    if execution.repeated(start.is_some() && app.ends.one_application()) {
+        app.ends.again("SparkListenerSQLExecutionStart");
+        app.sql.spare = spare;
+        return Ok(());
+    }
     execution.root_sql_id = root.or(execution.root_sql_id);
     execution.start = start.or(execution.start);
     execution.description = description.or(execution.description.take());
@@ -80,6 +85,10 @@ pub fn metrics(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), 
     else {
         return Ok(());
     };
+    if execution.repeated(false) {
+        app.ends.again("SparkListenerSQLAdaptiveSQLMetricUpdates");
+        return Ok(());
+    }
     for metric in &found {
         execution.add_metric(metric);
     }
@@ -118,7 +127,11 @@ pub fn driver_updates(app: &mut App, line: &mut Cursor<'_>) -> std::result::Resu
         .sql
         .get(sql_id.ok_or(Malformed("the SQL execution has no id"))?)
     {
-        execution.sums.entry(None).or_default().add(&updates, None);
+        if execution.repeated(false) {
+            app.ends.again("SparkListenerDriverAccumUpdates");
+        } else {
+            execution.sums.entry(None).or_default().add(&updates, None);
+        }
     }
     Ok(())
 }
@@ -144,6 +157,10 @@ pub fn end(
     let Some(execution) = app.sql.get(sql_id) else {
         return Ok(());
     };
+    if execution.repeated(false) {
+        app.ends.again("SparkListenerSQLExecutionEnd");
+        return Ok(());
+    }
     execution.end = end;
     execution.error = error;
     Ok(app.sql.ended(sql_id, app.index, &app.symbols, tables)?)

@@ -27,6 +27,10 @@ pub fn submitted(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<()
     let id = stage_info
         .stage_id
         .ok_or(Malformed("the stage has no id"))?;
+    if app.ends.stages.has(id, stage_info.attempt) {
+        app.ends.again("SparkListenerStageSubmitted");
+        return Ok(());
+    }
     app.saw(stage_info.submit);
     app.stages
         .submitted(id, stage_info.attempt as i32, raw, &local);
@@ -50,6 +54,10 @@ pub fn completed(
     let id = stage_info
         .stage_id
         .ok_or(Malformed("the stage has no id"))?;
+    if !app.ends.stages.first(id, stage_info.attempt) {
+        app.ends.again("SparkListenerStageCompleted");
+        return Ok(());
+    }
     app.saw(stage_info.submit);
     app.saw(stage_info.complete);
     Ok(app.stages.completed(id, &stage_info, app.index, tables)?)

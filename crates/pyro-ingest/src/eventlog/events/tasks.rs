@@ -4,6 +4,7 @@ use pyro_model::Result;
 
 use super::event_error::EventError;
 use crate::eventlog::json::{Cursor, Malformed, Read, Text};
+use crate::eventlog::stage_info::attempt;
 use crate::eventlog::state::{App, Running, Symbol, Symbols, Update};
 use crate::eventlog::tables::{Tables, millis, time_ns};
 use crate::eventlog::task_metrics::{Metrics, task_metrics};
@@ -48,6 +49,16 @@ impl Reason<'_> {
         }
     }
 
+    /// Ends of one attempt that may both come: what succeeded is resubmitted if its executor is lost.
+    fn kind(&self) -> i64 {
+        match (self.status(), self.class.map(|class| class.raw)) {
+            (_, Some(b"Resubmitted")) => 3,
+            ("success", _) => 0,
+            ("killed", _) => 1,
+            _ => 2,
+        }
+    }
+
     fn error(&self) -> Option<String> {
         let text = self
             .kill
@@ -66,7 +77,7 @@ pub fn start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Ev
     line.rest_of_line(|line, key| {
         match key {
             b"Stage ID" => stage.0 = Some(line.integer()?),
-            b"Stage Attempt ID" => stage.1 = line.integer()?,
+            b"Stage Attempt ID" => stage.1 = attempt(line.integer()?)?,
             b"Task Info" => info = task_info(line, None)?,
             _ => line.skip()?,
         }
@@ -75,6 +86,12 @@ pub fn start(app: &mut App, line: &mut Cursor<'_>) -> std::result::Result<(), Ev
     let task_attempt_id = info
         .task_attempt_id
         .ok_or(Malformed("the task has no id"))?;
+    if app.ends.tasks.has_any(task_attempt_id)
+        || app.ends.one_application() && app.running.contains_key(&task_attempt_id)
+    {
+        app.ends.again("SparkListenerTaskStart");
+        return Ok(());
+    }
     app.saw(info.launch);
     let symbols = &mut app.symbols;
     let mut symbol = |text: Option<Text<'_>>| text.map(|text| symbols.add(text));
@@ -109,7 +126,7 @@ pub fn end(
     let read = line.rest_of_line(|line, key| {
         match key {
             b"Stage ID" => stage.0 = Some(line.integer()?),
-            b"Stage Attempt ID" => stage.1 = line.integer()?,
+            b"Stage Attempt ID" => stage.1 = attempt(line.integer()?)?,
             b"Task End Reason" => reason = end_reason(line)?,
             b"Task Info" => {
                 // Before the stage is known nothing may be left out.
@@ -138,6 +155,10 @@ pub fn end(
     app.saw(info.finish);
     app.running.remove(&task_attempt_id);
     let status = reason.status();
+    if !app.ends.tasks.first(task_attempt_id, reason.kind()) {
+        app.ends.again("SparkListenerTaskEnd");
+        return Ok(());
+    }
     if status == "success" && !app.updates.is_empty() {
         app.task_updates(stage_id, stage_attempt, task_attempt_id);
     }
@@ -158,7 +179,7 @@ pub fn end(
     rows.task_index.append_option(info.index);
     rows.partition.append_option(info.partition);
     rows.attempt
-        .append_option(info.attempt.map(|attempt| attempt as i32));
+        .append_option(info.attempt.and_then(|attempt| attempt.try_into().ok()));
     rows.executor_id.append_option(executor_id.as_deref());
     rows.host.append_option(host.as_deref());
     rows.locality.append_option(locality.as_deref());
@@ -176,7 +197,7 @@ pub fn end(
     rows.getting_result_wall_ns
         .append_option(time_ns(info.getting_result));
     rows.has_metrics.append_value(metrics.is_some());
-    metrics.unwrap_or_default().append(rows);
+    app.beyond += metrics.unwrap_or_default().append(rows);
     tables.tasks.row_done()?;
     Ok(())
 }
@@ -198,7 +219,7 @@ pub fn never_ended(
     rows.task_index.append_option(task.index);
     rows.partition.append_option(task.partition);
     rows.attempt
-        .append_option(task.attempt.map(|attempt| attempt as i32));
+        .append_option(task.attempt.and_then(|attempt| attempt.try_into().ok()));
     rows.executor_id.append_option(text(task.executor_id));
     rows.host.append_option(text(task.host));
     rows.locality.append_option(text(task.locality));

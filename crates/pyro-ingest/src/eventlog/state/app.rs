@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::executions::Executions;
 use super::facts::{Executor, Facts};
 use super::running::Running;
+use super::seen::Ends;
 use super::stages::{Job, Stages};
 use super::sums::Update;
 use super::symbols::Symbols;
@@ -37,6 +38,10 @@ pub struct App {
     pub sql: Executions,
     /// Strings that come again.
     pub symbols: Symbols,
+    /// Metrics of tasks that were left out as too large.
+    pub beyond: u64,
+    /// What has ended, and events that came again.
+    pub ends: Ends,
     /// Accumulator updates of the task being read.
     pub updates: Vec<Update>,
 }

@@ -52,6 +52,8 @@ pub struct Execution {
     pub sums: FxHashMap<Option<(i64, i32)>, Sums>,
     open_jobs: u32,
     ended: bool,
+    /// Its start came again after its end: so does all that follows.
+    replayed: bool,
 }
 
 /// SQL executions of an application: the open ones, and a few that ended.
@@ -195,6 +197,13 @@ impl Executions {
 }
 
 impl Execution {
+    /// Whether an event of it, a start or another one, has been there before.
+    pub fn repeated(&mut self, is_start: bool) -> bool {
+        let again = is_start && self.start.is_some();
+        self.replayed |= again && self.ended;
+        again || self.replayed
+    }
+
     /// Takes the plan in `next` as the newest version, after writing the one before; `next` then
     /// holds the memory of that.
     ///

@@ -33,6 +33,8 @@ pub struct Facts {
     pub spark_conf: Option<String>,
     /// System properties as a JSON object.
     pub system_properties: Option<String>,
+    /// Whether the user's own pattern of secrets is one that we do not understand.
+    pub secrets_unknown: bool,
 }
 
 /// An executor, for table `executors`.

@@ -2,6 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::eventlog::task_metrics::plausible;
+
+/// The largest sum that is taken, 36 years in ns: several of them can be added up.
+const LARGEST_SUM: u64 = 1 << 60;
+
 /// An update of an accumulator: its id, and its value where that is an integer.
 pub type Update = (i64, Option<i64>);
 
@@ -53,7 +58,10 @@ impl Sums {
             next = place + 1;
             let sum = &mut self.sums[place];
             sum.count += 1;
-            let total = value.and_then(|value| sum.sum.checked_add(value));
+            let total = value
+                .filter(plausible)
+                .and_then(|value| sum.sum.checked_add(value))
+                .filter(|total| total.unsigned_abs() <= LARGEST_SUM);
             let (Some(value), Some(total)) = (value, total) else {
                 sum.whole = false;
                 continue;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 
 mod damage;
+mod repeated;
 mod tables;
 
 /// The rows of `table` as JSON objects, lists left out.
