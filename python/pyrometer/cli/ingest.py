@@ -33,7 +33,7 @@ def ingest(
     """Turn Spark event logs into tables, which `pyrometer show` then reads."""
     from pyrometer.core.errors import UsageError
     from pyrometer.store import ingest_eventlogs, ingest_run
-    from pyrometer.store.run import cache_folder
+    from pyrometer.store.locate import cache_folder
 
     if len(logs) == 1 and (logs[0] / "raw").is_dir():
         if out is not None:

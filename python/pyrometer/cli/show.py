@@ -47,18 +47,17 @@ def show(
     source: SourceOption = False,
 ) -> None:
     """Summarise a run: totals, stages, operators, CPU, I/O, ledger, doubts."""
-    from pyrometer.store import Run
-    from pyrometer.summary import terminal
-    from pyrometer.summary.summary import summary
+    from pyrometer.summary.kept import summary_of
 
     if source:
         _source(run, as_json, window)
         return
-    with Run.open(run) as opened:
-        made = summary(opened, window)
+    made = summary_of(run, window)
     if as_json:
         emit_json(made)
     else:
+        from pyrometer.summary import terminal
+
         terminal.show(human(as_json), made)
 
 

@@ -2,8 +2,28 @@
 
 from __future__ import annotations
 
-from pyrometer.store.ingest import IngestReport, ingest_eventlogs, ingest_run
-from pyrometer.store.run import Run
-from pyrometer.store.tables import Tables, write_rows
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyrometer.store.ingest import IngestReport, ingest_eventlogs, ingest_run
+    from pyrometer.store.run import Run
+    from pyrometer.store.tables import Tables, write_rows
 
 __all__ = ["IngestReport", "Run", "Tables", "ingest_eventlogs", "ingest_run", "write_rows"]
+
+
+def __getattr__(name: str) -> Any:
+    # Whoever asks for names of files alone loads no database.
+    if name in ("IngestReport", "ingest_eventlogs", "ingest_run"):
+        from pyrometer.store import ingest
+
+        return getattr(ingest, name)
+    if name == "Run":
+        from pyrometer.store.run import Run
+
+        return Run
+    if name in ("Tables", "write_rows"):
+        from pyrometer.store import tables
+
+        return getattr(tables, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

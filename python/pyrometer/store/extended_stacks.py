@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.store.sleeps import define_episodes
-from pyrometer.store.tables import Tables, file_literal, literal, role_case, write_part
+from pyrometer.store.tables import Tables, file_literal, literal, write_part
+from pyrometer.store.thread_roles import role_case
 
 SOURCE = "probe"
 EVENT = "state"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +15,7 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import CapabilityError, PyrometerError, UsageError
 from pyrometer.core.installation import reinstall
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.redaction import Redactor, redacted
 from pyrometer.store import manifest as manifests
 from pyrometer.store.extended_stacks import join_states
 from pyrometer.store.import_tables import read_imported
@@ -24,9 +23,7 @@ from pyrometer.store.iteration_lines import read_iterations
 from pyrometer.store.paths import RunPaths
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.tables import write_rows
-
-STAMP = "tables.json"
-STARTED = ".started"
+from pyrometer.store.tables_folder import STAMP, replaced_tables
 
 
 @dataclass
@@ -59,6 +56,7 @@ class IngestReport:
     def take(self, raised: dict[str, Any]) -> None:
         """Keep a doubt as a native function reports it."""
         row = {"count": 1, **{k: v for k, v in raised.items() if v is not None}}
+        row["message"] = redacted(row["message"])
         name = Path(row.get("file", "")).name
         if name not in row["message"]:
             row["message"] = f"{name}: {row['message']}"
@@ -97,12 +95,33 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
         Rows per table and the doubts, which also stand in table ``ingest_doubts``.
     """
     paths = RunPaths(Path(run_dir))
-    report = IngestReport(_fresh(paths.tables, known=_is_run(paths)))
+    report = IngestReport(paths.tables)
+    with replaced_tables(paths.tables, known=_is_run(paths)) as made:
+        started_wall_ns = time.time_ns()
+        if not Redactor.of(_command(paths)).teach():
+            report.note(
+                "secrets_kept",
+                "spark.redaction.regex or spark.redaction.string.regex of the command is a pattern"
+                " that only Java understands: what it alone calls secret is kept",
+            )
+        for name, files, read in _sources(paths, made):
+            if files:
+                _guarded(report, name, files, read)
+        if paths.iterations.is_file():
+            rows = read_iterations(paths.iterations, report.note)
+            write_rows(made, "iterations", rows)
+            report.tables["iterations"] = len(rows)
+        _seal(report, made, started_wall_ns)
+    return report
+
+
+def _sources(paths: RunPaths, made: Path) -> list[tuple[str, list[str], Callable[[], str]]]:
+    """List what is read of a run, in order: a name, its files, and who reads them to `made`."""
     core = native()
-    out = str(report.folder)
+    out = str(made)
     plugin = _strings(paths.plugin_files())
     host = _host(paths)
-    sources: list[tuple[str, Sequence[str], Callable[[], str]]] = []
+    sources: list[tuple[str, list[str], Callable[[], str]]] = []
 
     def source(name: str, files: Sequence[Path], read: Callable[[], str]) -> None:
         sources.append((name, _strings(files), read))
@@ -123,22 +142,14 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     source("probe", streams, lambda: core.ingest_probe(_strings(streams), out))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
-    source("python", python, lambda: ingest_python(_strings(python), report.folder, host))
+    source("python", python, lambda: ingest_python(_strings(python), made, host))
     # After both: a sleeping thread's state and its Java stack come from different sources.
     states = [stream for stream in streams if stream.name.endswith("-states.arrows")]
-    source("extended stacks", states, lambda: join_states(report.folder, core))
+    source("extended stacks", states, lambda: join_states(made, core))
     imported = _imported(paths)
     copies = [paths.raw / file.file for file in imported]
-    source("import", copies, lambda: read_imported(imported, paths.raw, report.folder, core))
-    for name, files, read in sources:
-        if files:
-            _guarded(report, name, files, read)
-    if paths.iterations.is_file():
-        rows = read_iterations(paths.iterations, report.note)
-        write_rows(report.folder, "iterations", rows)
-        report.tables["iterations"] = len(rows)
-    _seal(report)
-    return report
+    source("import", copies, lambda: read_imported(imported, paths.raw, made, core))
+    return sources
 
 
 def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> IngestReport:
@@ -163,55 +174,30 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
                 f"{log}: no such file or directory", "give event log files or rolling directories"
             )
     folder = Path(out_dir) / "tables"
-    report = IngestReport(_fresh(folder))
-    core = native()
+    report = IngestReport(folder)
     where_they_are = 'event logs lie in spark.eventLog.dir; each line is a JSON object with "Event"'
-    try:
-        answer = core.ingest_eventlogs(_strings(logs), str(report.folder))
-    except (ValueError, OSError) as error:
-        _discard(report.folder)
-        raise UsageError(str(error), where_they_are) from error
-    _absorb(report, "event log", answer)
-    if not report.tables.get("apps"):
-        why = "; ".join(d.message for d in report.doubts[:3]) or "no event of Spark in it"
-        _discard(report.folder)
-        raise UsageError(
-            f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})", where_they_are
-        )
-    if report.stats["event log"].get("events_count") == 0:
-        # Of all of them: one empty log among others is a doubt.
-        _discard(report.folder)
-        empty = schema.doubt("eventlog_empty", "no event of Spark in it: there is nothing to show")
-        raise UsageError(f"{', '.join(map(str, logs[:3]))}: {empty.message}", empty.remedy)
-    _seal(report)
+    with replaced_tables(folder) as made:
+        started_wall_ns = time.time_ns()
+        core = native()
+        try:
+            answer = core.ingest_eventlogs(_strings(logs), str(made))
+        except (ValueError, OSError) as error:
+            raise UsageError(str(error), where_they_are) from error
+        _absorb(report, "event log", answer)
+        if not report.tables.get("apps"):
+            why = "; ".join(d.message for d in report.doubts[:3]) or "no event of Spark in it"
+            raise UsageError(
+                f"{', '.join(map(str, logs[:3]))}: no Spark event log ({why})", where_they_are
+            )
+        if report.stats["event log"].get("events_count") == 0:
+            # Of all of them: one empty log among others is a doubt.
+            doubt = schema.doubt(
+                "eventlog_empty", "no event of Spark in it: there is nothing to show"
+            )
+            named = ", ".join(map(str, logs[:3]))
+            raise UsageError(f"{named}: {doubt.message}", doubt.remedy)
+        _seal(report, made, started_wall_ns)
     return report
-
-
-def is_current(folder: Path, raw: Path | None) -> bool:
-    """Whether tables are whole, of this version, and not older than the raw files.
-
-    Raises
-    ------
-    UsageError
-        If a newer Pyrometer wrote them and there are no raw files to read again.
-    """
-    try:
-        stamp = parse_json((folder / STAMP).read_bytes())
-        version = int(stamp["schema_version"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
-    if version > schema.schema_version():
-        raise UsageError(
-            f"{folder}: tables of schema version {version}; this Pyrometer reads up to "
-            f"{schema.schema_version()}",
-            "pip install --upgrade pyrometer",
-        )
-    if version < schema.schema_version():
-        return False
-    if raw is None or not raw.is_dir():
-        return True
-    newest = max((p.stat().st_mtime_ns for p in raw.rglob("*") if p.is_file()), default=0)
-    return newest <= int(stamp.get("started_wall_ns", 0))
 
 
 def _guarded(
@@ -246,45 +232,18 @@ def _host(paths: RunPaths) -> str:
         return "localhost"
 
 
+def _command(paths: RunPaths) -> list[str]:
+    try:
+        return manifests.read_manifest(paths.root).workload.command
+    except PyrometerError:
+        return []
+
+
 def _imported(paths: RunPaths) -> list[manifests.ImportedFile]:
     try:
         return manifests.read_manifest(paths.root).imported
     except PyrometerError:
         return []
-
-
-def _fresh(folder: Path, known: bool = False) -> Path:
-    """Give a folder for tables without those that we wrote before; `known` to be ours if not new.
-
-    Raises
-    ------
-    UsageError
-        If it is a link, or holds files of others and nothing says that we wrote there: their files
-        could bear a table's name.
-    """
-    try:
-        if folder.is_symlink():
-            raise UsageError(
-                f"{folder} is a symbolic link: what it leads to would be deleted",
-                "remove the link, or give another folder",
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-        found = sorted(folder.iterdir())
-        if found and not known and not _stamped(folder):
-            raise UsageError(
-                f"{folder} holds files that Pyrometer did not write ({found[0].name})",
-                "move them, or give another folder",
-            )
-        # Before the stamp goes: one who is killed meanwhile leaves a folder that is known as ours.
-        (folder / STARTED).write_text(str(time.time_ns()))
-        for old in found:
-            if _written_by_us(old) and old.name != STARTED:
-                old.unlink()
-    except OSError as error:
-        raise UsageError(
-            f"{folder}: {error.strerror}", "make it writable, or copy the run directory"
-        ) from error
-    return folder
 
 
 def _is_run(paths: RunPaths) -> bool:
@@ -295,50 +254,18 @@ def _is_run(paths: RunPaths) -> bool:
     return True
 
 
-def _stamped(folder: Path) -> bool:
-    try:
-        return (folder / STARTED).read_text().isdigit()
-    except (OSError, ValueError):
-        pass
-    try:
-        stamp = parse_json((folder / STAMP).read_bytes())
-        return str(stamp["schema"]).startswith("pyrometer/tables/")
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
-
-
-def _written_by_us(path: Path) -> bool:
-    if path.name in (STAMP, STARTED, f".{STAMP}"):
-        return True
-    named = re.fullmatch(r"\.?([a-z0-9_]+)(-[^/]*)?\.parquet(\.tmp)?", path.name)
-    return named is not None and named[1] in schema.tables()
-
-
-def _discard(folder: Path) -> None:
-    """Take back what was begun in a folder that held no tables before."""
-    for path in folder.iterdir():
-        if _written_by_us(path):
-            path.unlink()
-    with suppress(OSError):
-        folder.rmdir()
-
-
-def _seal(report: IngestReport) -> None:
+def _seal(report: IngestReport, made: Path, started_wall_ns: int) -> None:
     """Write the doubts and, last of all, the stamp that makes the tables whole."""
-    write_rows(report.folder, "ingest_doubts", report.raised)
+    write_rows(made, "ingest_doubts", report.raised)
     report.tables["ingest_doubts"] = len(report.raised)
-    started = report.folder / STARTED
     stamp = {
         "schema": "pyrometer/tables/1",
         "schema_version": schema.schema_version(),
-        "started_wall_ns": int(started.read_text()),
+        "started_wall_ns": started_wall_ns,
         "tables": report.tables,
         "stats": report.stats,
     }
-    temporary = report.folder / f".{STAMP}"
-    temporary.write_text(json.dumps(stamp))
-    temporary.replace(report.folder / STAMP)
-    started.unlink()
+    (made / STAMP).write_text(json.dumps(stamp))
 
 
 def _strings(paths: Sequence[Path]) -> list[str]:

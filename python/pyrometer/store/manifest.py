@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
-from pyrometer.core.liveness import start_ticks
 from pyrometer.core.redaction import Redactor
 from pyrometer.store import versioned
+from pyrometer.store.launcher import Launcher, keeper_alive
 from pyrometer.store.paths import RunPaths
 
 SCHEMA = "pyrometer/manifest/1"
@@ -86,6 +86,28 @@ class Overlay(_Part):
     reason: str | None = None
 
 
+class Pace(_Part):
+    """How often a probe reads: more rarely than asked for where its budget would not hold.
+
+    Attributes
+    ----------
+    asked_hz, mean_hz : float
+        Passes per second, as asked for and over the whole run.
+    budget_ratio : float or None
+        Share of a CPU that its passes may cost.
+    unheld_cpu_ratio : float or None
+        What they cost in the end, where not even the slowest pace held the budget.
+    changes_count : int
+        How often the pace changed.
+    """
+
+    asked_hz: float
+    mean_hz: float
+    budget_ratio: float | None = None
+    unheld_cpu_ratio: float | None = None
+    changes_count: int = 0
+
+
 class ProbeEntry(_Part):
     """A probe: what was asked of it and what it delivered.
 
@@ -101,6 +123,8 @@ class ProbeEntry(_Part):
         CPU that the probe itself used.
     reason : str or None
         Why something is missing.
+    pace : Pace or None
+        Of the OS probe: how often it was asked to read, and did.
     own_cpu_marks : list of (int, int) or None
         Of the launcher: moments (monotonic ns) and its CPU time since the launch by then (ns).
     """
@@ -112,6 +136,7 @@ class ProbeEntry(_Part):
     dropped: int | None = None
     own_cpu_ns: int | None = None
     reason: str | None = None
+    pace: Pace | None = None
     own_cpu_marks: list[tuple[int, int]] | None = None
 
 
@@ -140,6 +165,26 @@ class Result(_Part):
     levels: dict[str, str] | None = None
     counters: dict[str, int] = Field(default_factory=dict)
     parts: list[ResultPart] = Field(default_factory=list)
+
+
+class Warmup(_Part):
+    """What was taken for warm-up where that was to be found (``--warmup auto``).
+
+    Attributes
+    ----------
+    taken, declared, of : int
+        Iterations that do not count; those of them that were declared beforehand; all that ended.
+    shape : str
+        What their times look like (:mod:`pyrometer.statistics.warmup`).
+    why : str
+        The same in words.
+    """
+
+    taken: int
+    declared: int
+    of: int
+    shape: str
+    why: str
 
 
 class Phase(_Part):
@@ -178,14 +223,6 @@ class ImportedFile(_Part):
     unit: str | None = None
 
 
-class Launcher(_Part):
-    """The Pyrometer process that keeps the run: tells a run that goes on from one left behind."""
-
-    pid: int
-    start_ticks: int | None = None
-    boot_id: str | None = None
-
-
 class Manifest(_Part):
     """``manifest.json`` of one trial. Fields: docs/reference/run-directory.md.
 
@@ -207,6 +244,7 @@ class Manifest(_Part):
     probes_requested: list[str] = Field(default_factory=list)
     iterations: int = 1
     warmup: int | Literal["auto"] = 0
+    warmup_found: Warmup | None = None
     host: Host
     versions: dict[str, str | None] = Field(default_factory=dict)
     clock_pairs: list[ClockPair] = Field(default_factory=list)
@@ -340,23 +378,3 @@ def clock_pair() -> ClockPair:
             best = (after - before, (before + after) // 2, wall)
     assert best is not None
     return ClockPair(mono_ns=best[1], wall_ns=best[2])
-
-
-def this_launcher() -> Launcher:
-    """Identity of this process."""
-    return Launcher(pid=os.getpid(), start_ticks=start_ticks(os.getpid()), boot_id=_boot_id())
-
-
-def keeper_alive(launcher: Launcher | None) -> bool:
-    """Whether the process that kept a run still lives here (same boot, pid and start time)."""
-    if launcher is None or launcher.boot_id != _boot_id():
-        return False
-    ticks = start_ticks(launcher.pid)
-    return ticks is not None and ticks == launcher.start_ticks
-
-
-def _boot_id() -> str | None:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None

@@ -1,13 +1,10 @@
-"""Read access to tables by SQL: DuckDB views over Parquet files, typed empty ones where absent.
-
-Roles of threads by the kernel's names for them, in SQL.
-"""
+"""Read access to tables by SQL: DuckDB views over Parquet files, typed empty ones where absent."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +14,13 @@ import duckdb
 
 from pyrometer.core import schema
 from pyrometer.core.errors import UsageError
+from pyrometer.core.redaction import redacted
+from pyrometer.store.scratch import Scratch
 
 MEMORY_LIMIT = "1GB"
+# Most runs are small, and most queries smaller: more threads only take CPU and memory from each
+# other, a quarter of all for a report.
+_SMALL_BYTES = 64 << 20
 BATCH_ROWS = 4096
 
 
@@ -47,14 +49,15 @@ class Tables:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._spill = tempfile.TemporaryDirectory(prefix="pyrometer-duckdb-")
+        self._spill = Scratch("pyrometer-duckdb-")
         self.connection = duckdb.connect(
             config={
                 "memory_limit": MEMORY_LIMIT,
-                "temp_directory": self._spill.name,
+                "temp_directory": str(self._spill.path),
                 "preserve_insertion_order": False,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
+                **({"threads": 1} if _bytes(folder) <= _SMALL_BYTES else {}),
             }
         )
         # Its bar would land in the output of whoever asks.
@@ -107,26 +110,48 @@ class Tables:
     def _execute(self, sql: str, parameters: Sequence[object] = ()) -> duckdb.DuckDBPyConnection:
         """Run a query; its parameters go into the text, as DuckDB imports pandas for others."""
         written = with_parameters(sql, parameters)
-        if written is None:
-            return self.connection.execute(sql, parameters)
-        return self.connection.execute(written)
+        with self._in_range():
+            if written is None:
+                return self.connection.execute(sql, parameters)
+            return self.connection.execute(written)
+
+    @contextlib.contextmanager
+    def _in_range(self) -> Iterator[None]:
+        """Say in one message that values of damaged tables cannot be added up."""
+        try:
+            yield
+        except (duckdb.OutOfRangeException, duckdb.ConversionException) as error:
+            why = str(error).splitlines()[0]
+            if "overflow" not in why.lower() and "out of range" not in why.lower():
+                raise
+            raise UsageError(
+                f"{self.folder}: values are too large to reckon with ({why})",
+                "the run's streams are damaged: ingest them again from their source",
+            ) from error
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Rows of a query. Only for results that are small whatever the run."""
-        found: list[tuple[Any, ...]] = self._execute(sql, parameters).fetchall()
+        with self._in_range():
+            found: list[tuple[Any, ...]] = self._execute(sql, parameters).fetchall()
         return found
 
     def batches(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Rows of a query that may be large, one by one; no other query until the last one."""
         cursor = self._execute(sql, parameters)
-        while rows := cursor.fetchmany(BATCH_ROWS):
+        while rows := self._fetch(cursor):
             yield from rows
+
+    def _fetch(self, cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+        with self._in_range():
+            found: list[tuple[Any, ...]] = cursor.fetchmany(BATCH_ROWS)
+        return found
 
     def records(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
         """Rows of a query by column name."""
-        cursor = self._execute(sql, parameters)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        with self._in_range():
+            cursor = self._execute(sql, parameters)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def record(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
         """Give the only row of a query; empty if there is none."""
@@ -135,12 +160,14 @@ class Tables:
 
     def scalar(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Give the only value of a query, or ``None``."""
-        row = self._execute(sql, parameters).fetchone()
+        with self._in_range():
+            row = self._execute(sql, parameters).fetchone()
         return row[0] if row else None
 
     def columns(self, sql: str, parameters: Sequence[object] = ()) -> dict[str, Any]:
         """Columns of a query as numpy arrays (masked where a value is null)."""
-        found: dict[str, Any] = self._execute(sql, parameters).fetchnumpy()
+        with self._in_range():
+            found: dict[str, Any] = self._execute(sql, parameters).fetchnumpy()
         return found
 
     def define(self, name: str, sql: str, parameters: Sequence[object] = ()) -> None:
@@ -187,7 +214,7 @@ class Tables:
     def close(self) -> None:
         """Let go of the connection and its scratch folder."""
         self.connection.close()
-        self._spill.cleanup()
+        self._spill.close()
 
     def __enter__(self) -> Tables:
         return self
@@ -199,6 +226,10 @@ class Tables:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.glob("*.parquet"))
 
 
 def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path:
@@ -218,16 +249,20 @@ def write_rows(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path
     temporary = folder / f".{table}.parquet.tmp"
     declared = ", ".join(f'"{c.name}" {c.sql_type}' for c in columns)
     holes = ", ".join("?" for _ in columns)
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(f"CREATE TABLE t ({declared})")
         if rows:
             connection.executemany(
                 f"INSERT INTO t VALUES ({holes})",
-                [[row.get(c.name) for c in columns] for row in rows],
+                [[_kept(row.get(c.name)) for c in columns] for row in rows],
             )
         connection.execute(f"COPY t TO {literal(str(temporary))} (FORMAT parquet)")
     temporary.replace(target)
     return target
+
+
+def _kept(value: Any) -> Any:
+    return redacted(value) if isinstance(value, str) else value
 
 
 def write_part(
@@ -340,20 +375,3 @@ def file_literal(path: str | Path) -> str:
             "rename the folder",
         )
     return literal("".join(f"[{letter}]" if letter in special else letter for letter in text))
-
-
-OTHER = "other"
-
-
-def role_case(column: str) -> str:
-    """Make SQL that gives a thread's role from its kernel name (``schema/roles.toml``)."""
-    rules = " ".join(
-        f"WHEN regexp_matches({column}, '{_quoted(rule.comm)}') THEN '{rule.role}'"
-        for rule in schema.role_rules()
-        if rule.comm
-    )
-    return f"CASE {rules} ELSE '{OTHER}' END"
-
-
-def _quoted(text: str | None) -> str:
-    return (text or "").replace("'", "''")

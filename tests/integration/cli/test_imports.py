@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from tests.support.eventlogs import RECORDED
+
+LOG = RECORDED / "scan-4.3.0.zstd"
 
 SLOW = {
     "scipy", "numpy", "google.protobuf", "opentelemetry", "httpx", "pyarrow", "pydantic", "rich",
@@ -23,4 +28,19 @@ def test_neither_help_nor_version_import_what_takes_long(option: str, printed: s
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
     )
     assert printed in done.stdout
+    assert done.stderr.strip() == ""
+
+
+def test_the_report_of_a_run_imports_no_statistics_of_experiments(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pyrometer.cli.main import run_verb;"
+        f"assert run_verb(['report', {str(LOG)!r}, '-o', {str(tmp_path / 'page.html')!r}]) == 0;"
+        "print(*sorted({'scipy', 'pandas'} & sys.modules.keys()), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert (tmp_path / "page.html").is_file()
     assert done.stderr.strip() == ""

@@ -41,8 +41,9 @@ def strings(path: Path) -> str:
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """All files below a folder."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """All files below a folder, but for the summaries that `show` keeps there."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if not path.match(".summary-*.json")}
 
 
 @pytest.mark.parametrize("words", OPENED, ids=" ".join)

@@ -20,13 +20,14 @@ def runs(command: str, folder: Path, env: dict[str, str]) -> tuple[int, str]:
     """Run a command in a shell: its exit code, and what it printed."""
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900, check=False,
     )  # fmt: skip
     return done.returncode, done.stdout
 
 
-# Each takes some minutes on two cores.
+# Each takes some minutes on two cores, several times that beside other work.
 @pytest.mark.slow
+@pytest.mark.timeout(2400)
 @pytest.mark.spark
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_each_command_runs_and_prints_what_the_page_shows(page, tmp_path):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.eventlogs import recorded
 
 from pyrometer.core.errors import UsageError
-from pyrometer.store import Run, Tables, ingest_eventlogs, ingest_run, write_rows
-from pyrometer.store.ingest import STAMP, STARTED
+from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
+from pyrometer.store.locate import is_current
+from pyrometer.store.tables_folder import STAMP, STARTED
 
 LOG = next(log for log in recorded() if log.is_file())
 
@@ -99,3 +102,37 @@ def test_an_ingest_that_fails_leaves_nothing_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a Spark event log"):
         ingest_eventlogs([log], tmp_path / "out")
     assert not (tmp_path / "out" / "tables").exists()
+
+
+def test_an_ingest_that_fails_leaves_the_tables_of_before(tmp_path: Path) -> None:
+    ingest_eventlogs([LOG], tmp_path)
+    tables = tmp_path / "tables"
+    before = {path.name: path.read_bytes() for path in tables.iterdir()}
+    log = tmp_path / "no-log"
+    log.write_text("nothing\n")
+    with pytest.raises(UsageError, match="not a Spark event log"):
+        ingest_eventlogs([log], tmp_path)
+    assert {path.name: path.read_bytes() for path in tables.iterdir()} == before
+    with Run.open(tmp_path) as run:
+        assert run.tables.rows_count("apps") == 1
+
+
+def test_tables_of_before_are_whole_until_the_new_ones_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest_eventlogs([LOG], tmp_path)
+    (tmp_path / "tables" / "gc_pauses.parquet").write_text("of an older version")
+    seen: list[int] = []
+    write = ingest.write_rows
+
+    def look(folder: Path, table: str, rows: Sequence[dict[str, Any]]) -> Path:
+        assert is_current(tmp_path / "tables", None)
+        assert (tmp_path / "tables" / "gc_pauses.parquet").exists()
+        seen.append(1)
+        return write(folder, table, rows)
+
+    monkeypatch.setattr(ingest, "write_rows", look)
+    ingest_eventlogs([LOG], tmp_path)
+    assert seen
+    assert not (tmp_path / "tables" / "gc_pauses.parquet").exists()
+    assert not [path for path in (tmp_path / "tables").iterdir() if path.name.startswith(".")]

@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrometer.core.errors import UsageError
+from pyrometer.store.launcher import Launcher, this_launcher
 from pyrometer.store.manifest import (
     Host,
-    Launcher,
     Manifest,
     Workload,
     clock_pair,
     read_manifest,
-    this_launcher,
     write_manifest,
 )
 

@@ -17,6 +17,7 @@ from tests.support.tables import StageSpec, World
 from pyrometer.core import schema
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.store import Run, Tables, ingest, ingest_eventlogs, ingest_run, write_rows
+from pyrometer.store.tables_folder import STAMP
 
 
 def answer(**tables: int) -> str:
@@ -146,7 +147,7 @@ def test_any_bytes_as_iterations_never_break_the_ingest(content: bytes) -> None:
 
 def test_a_newer_schema_is_refused_with_a_remedy(tmp_path: Path) -> None:
     World([StageSpec([10])]).write(tmp_path)
-    stamp = tmp_path / "tables" / ingest.STAMP
+    stamp = tmp_path / "tables" / STAMP
     stamp.write_text(json.dumps({"schema_version": schema.schema_version() + 1}))
     with pytest.raises(UsageError, match="schema version") as refused:
         Run.open(tmp_path)

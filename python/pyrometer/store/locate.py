@@ -1,0 +1,154 @@
+"""Where a run lies, and tables that are there and current; opening them is another matter."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyrometer.core import schema
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.core.json_text import parse_json
+from pyrometer.store.manifest import Manifest, read_manifest
+from pyrometer.store.paths import RunPaths
+from pyrometer.store.tables_folder import STAMP
+
+
+@dataclass(frozen=True)
+class Located:
+    """A run whose tables are current.
+
+    Attributes
+    ----------
+    paths : RunPaths
+        Where it lies; of an event log, the cache folder.
+    manifest : Manifest or None
+        ``None`` where only event logs are known, or where it is missing or cut (a doubt says so).
+    doubts : list of Doubt
+        Of the manifest.
+    """
+
+    paths: RunPaths
+    manifest: Manifest | None = None
+    doubts: list[Doubt] = field(default_factory=list)
+
+
+def locate(path: str | Path) -> Located:
+    """Find a run directory, a folder of tables, or an event log, and have its tables current.
+
+    Tables that are missing, of an older version or older than the raw streams are made first. An
+    event log (file or rolling directory) is ingested to the cache folder, once.
+
+    Raises
+    ------
+    UsageError
+        If there is nothing of the kind at ``path``, or a newer Pyrometer wrote it.
+    """
+    root = Path(path)
+    if not root.exists():
+        raise UsageError(f"{root}: no such file or directory", "pyrometer run -- COMMAND…")
+    if root.is_file() or _rolling(root):
+        return _located_log(root)
+    paths = RunPaths(root)
+    if not paths.raw.is_dir() and not paths.tables.is_dir() and not paths.manifest.is_file():
+        raise UsageError(
+            f"{root}: neither a run directory nor an event log",
+            "give the directory that `pyrometer run` printed (it holds manifest.json)",
+        )
+    manifest, doubts = _manifest(paths)
+    if not is_current(paths.tables, paths.raw) and paths.raw.is_dir():
+        from pyrometer.store import ingest_run
+
+        ingest_run(root)
+    return Located(paths, manifest, doubts)
+
+
+def _located_log(log: Path) -> Located:
+    folder = cache_folder(log)
+    if not is_current(folder / "tables", None):
+        from pyrometer.store import ingest_eventlogs
+
+        ingest_eventlogs([log], folder)
+    return Located(RunPaths(folder))
+
+
+def is_current(folder: Path, raw: Path | None) -> bool:
+    """Whether tables are whole, of this version, and not older than the raw files.
+
+    Raises
+    ------
+    UsageError
+        If a newer Pyrometer wrote them and there are no raw files to read again.
+    """
+    try:
+        stamp = parse_json((folder / STAMP).read_bytes())
+        version = int(stamp["schema_version"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+    if version > schema.schema_version():
+        raise UsageError(
+            f"{folder}: tables of schema version {version}; this Pyrometer reads up to "
+            f"{schema.schema_version()}",
+            "pip install --upgrade pyrometer",
+        )
+    if version < schema.schema_version():
+        return False
+    if raw is None or not raw.is_dir():
+        return True
+    newest = max((p.stat().st_mtime_ns for p in raw.rglob("*") if p.is_file()), default=0)
+    return newest <= int(stamp.get("started_wall_ns", 0))
+
+
+def cache_folder(log: Path) -> Path:
+    """Folder of the tables made from one event log: by its path, size and time of change.
+
+    Raises
+    ------
+    UsageError
+        If there is no such log.
+    """
+    if not log.exists():
+        raise UsageError(f"{log}: no such file or directory", "give a Spark event log")
+    base = os.environ.get("XDG_CACHE_HOME")
+    root = Path(base) if base else Path.home() / ".cache"
+    marks = []
+    # A file of a log that is being written may be renamed meanwhile.
+    for file in sorted(_files(log)):
+        with suppress(FileNotFoundError):
+            status = file.stat()
+            marks.append((str(file.resolve()), status.st_size, status.st_mtime_ns))
+    name = hashlib.sha256(repr(marks).encode()).hexdigest()[:20]
+    return root / "pyrometer" / "eventlogs" / name
+
+
+def _files(log: Path) -> Iterator[Path]:
+    if not log.is_dir():
+        yield log
+    for folder, _, names in os.walk(log):
+        yield from (Path(folder, name) for name in names)
+
+
+def _rolling(root: Path) -> bool:
+    """Whether a directory is a rolling event log, or holds nothing but event log files."""
+    if root.name.startswith("eventlog_v2_"):
+        return True
+    return any(root.glob("events_*")) and not (root / "raw").is_dir()
+
+
+def _manifest(paths: RunPaths) -> tuple[Manifest | None, list[Doubt]]:
+    if not paths.manifest.is_file():
+        if paths.raw.is_dir():
+            message = f"{paths.manifest}: missing; what ran and how it ended is not known"
+            return None, [schema.doubt("manifest_unreadable", message)]
+        return None, []
+    try:
+        manifest = read_manifest(paths.root)
+    except PyrometerError as error:
+        if "schema version" in error.message:
+            raise
+        return None, [schema.doubt("manifest_unreadable", error.message)]
+    return manifest, list(manifest.doubts)

@@ -1,0 +1,133 @@
+"""The folder of a run's tables: made aside and put in its place once they are whole.
+
+Whoever fails or is killed meanwhile leaves the tables of before as they were. Only files that we
+wrote are ever replaced or deleted.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pyrometer.core import schema
+from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
+from pyrometer.store.scratch import Scratch
+
+STAMP = "tables.json"
+"""Written last: what it stands beside is whole."""
+STARTED = ".started"
+"""In a folder that is ours and has no stamp yet, or none for a moment."""
+_BUILDING = ".building-"
+_SUMMARY = re.compile(r"\.summary-[a-z0-9-]+\.json(\.[0-9]+)?")
+
+
+@contextmanager
+def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
+    """Give an empty folder for new tables; when the block ends they replace those in `folder`.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the tables belong. It is made if it is missing.
+    known : bool
+        Whether a folder that carries no mark of ours is known to be ours nevertheless.
+
+    Raises
+    ------
+    UsageError
+        If it is a link, or holds files of others and nothing says that we wrote there: their files
+        could bear a table's name. If it cannot be written.
+    """
+    with _writable(folder):
+        _check(folder, known)
+        folder.mkdir(parents=True, exist_ok=True)
+        # One who is killed meanwhile leaves a folder that is known as ours.
+        (folder / STARTED).write_text(str(time.time_ns()))
+        building = Scratch(_BUILDING, folder)
+    try:
+        yield building.path
+        with _writable(folder):
+            _put(building.path, folder)
+    finally:
+        building.close()
+        _tidy(folder)
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: {error.strerror}", "make it writable, or copy the run directory"
+        ) from error
+
+
+def _check(folder: Path, known: bool) -> None:
+    if folder.is_symlink():
+        raise UsageError(
+            f"{folder} is a symbolic link: what it leads to would be deleted",
+            "remove the link, or give another folder",
+        )
+    found = sorted(folder.iterdir()) if folder.exists() else []
+    if found and not known and not _stamped(folder):
+        raise UsageError(
+            f"{folder} holds files that Pyrometer did not write ({found[0].name})",
+            "move them, or give another folder",
+        )
+
+
+def _put(made: Path, folder: Path) -> None:
+    """Put new tables in the place of old ones; between both there is no stamp."""
+    (folder / STAMP).unlink(missing_ok=True)
+    new = {path.name for path in made.iterdir() if _written_by_us(path)}
+    for old in folder.iterdir():
+        if old.name not in new and old.name != STARTED and _written_by_us(old):
+            old.unlink()
+    for name in sorted(new, key=lambda name: (name == STAMP, name)):
+        (made / name).replace(folder / name)
+
+
+def _tidy(folder: Path) -> None:
+    """Take the mark away where there is a stamp; else all that is ours, as it is not whole."""
+    with suppress(OSError):
+        whole = (folder / STAMP).is_file()
+        for path in list(folder.iterdir()):
+            if path.name == STARTED or (not whole and _written_by_us(path)):
+                path.unlink()
+        if not whole:
+            folder.rmdir()
+
+
+def _stamped(folder: Path) -> bool:
+    try:
+        return (folder / STARTED).read_text().isdigit()
+    except (OSError, ValueError):
+        pass
+    try:
+        stamp = parse_json((folder / STAMP).read_bytes())
+        return str(stamp["schema"]).startswith("pyrometer/tables/")
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def summary_file(folder: Path, window: str | None) -> Path:
+    """Name the file of a summary that is kept beside the tables it was made of.
+
+    Examples
+    --------
+    >>> summary_file(Path("tables"), "iteration/2").name, summary_file(Path("tables"), None).name
+    ('.summary-iteration-2.json', '.summary-all.json')
+    """
+    return folder / f".summary-{(window or 'all').replace('/', '-')}.json"
+
+
+def _written_by_us(path: Path) -> bool:
+    if path.name in (STAMP, STARTED, f".{STAMP}") or _SUMMARY.fullmatch(path.name):
+        return True
+    named = re.fullmatch(r"\.?([a-z0-9_]+)(-[^/]*)?\.parquet(\.tmp)?", path.name)
+    return named is not None and named[1] in schema.tables()

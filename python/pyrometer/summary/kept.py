@@ -1,0 +1,96 @@
+"""A summary that is kept beside the tables: `show` of a run that was summarised reads it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from pydantic import ValidationError
+
+import pyrometer
+from pyrometer.core.redaction import redacted
+from pyrometer.store.locate import Located, locate
+from pyrometer.store.tables_folder import STAMP, summary_file
+from pyrometer.summary.schema import Summary
+
+
+def summary_of(path: str | Path, window: str | None = None) -> Summary:
+    """Give the summary of a run: as it was kept, or else made, and kept.
+
+    Parameters
+    ----------
+    path : path
+        A run directory, a folder of tables, or an event log.
+    window : str, optional
+        ``measured``, ``application`` or ``iteration/<n>``.
+
+    Raises
+    ------
+    UsageError
+        If there is no run, or it has no such window.
+    """
+    found = locate(path)
+    kept = _read(found, window)
+    if kept is not None:
+        kept.run.run_dir = str(found.paths.root)
+        return kept
+    from pyrometer.store import Run
+    from pyrometer.summary.summary import summary
+
+    with Run.opened(found) as run:
+        made = summary(run, window)
+    keep(found, made, window)
+    return made
+
+
+def keep(found: Located, made: Summary, window: str | None = None) -> None:
+    """Keep a summary beside the tables that it was made of; where that fails, it is made again."""
+    target = summary_file(found.paths.tables, window)
+    temporary = target.with_name(f"{target.name}.{os.getpid()}")
+    try:
+        summary = made.model_dump(mode="json", by_alias=True)
+        data = json.dumps({"of": _mark(found), "summary": summary})
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(redacted(data))
+        temporary.replace(target)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _read(found: Located, window: str | None) -> Summary | None:
+    try:
+        data = json.loads(summary_file(found.paths.tables, window).read_bytes())
+        return Summary.model_validate(data["summary"]) if data["of"] == _mark(found) else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, ValidationError):
+        return None
+
+
+def _mark(found: Located) -> str:
+    """Tell what a summary was made of: tables, manifest, and the analysis itself."""
+    manifest = found.manifest.model_dump_json() if found.manifest else ""
+    doubts = [doubt.model_dump_json() for doubt in found.doubts]
+    tables = [*sorted(found.paths.tables.glob("*.parquet")), found.paths.tables / STAMP]
+    parts = [_analysis(), str(found.paths.root.absolute()), manifest, *doubts]
+    for file in tables:
+        state = file.stat()
+        parts.append(f"{file.name} {state.st_size} {state.st_mtime_ns}")
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@cache
+def _analysis() -> str:
+    """Give the version, and the state of every module: who changes one sees what follows."""
+    folder = Path(pyrometer.__file__).parent
+    states = []
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith((".py", ".toml", ".so")):
+                state = os.stat(os.path.join(where, name))
+                states.append(f"{where}/{name} {state.st_size} {state.st_mtime_ns}")
+    return f"{pyrometer.__version__} {hashlib.sha256(repr(sorted(states)).encode()).hexdigest()}"
