@@ -70,7 +70,7 @@ def show_comparison(console: Any, report: CompareReport, what: str) -> None:
             " whether they differ. All pairs: --json. With one treatment alone: --control"
         )
     console.print(
-        f"\n[dim]{escape(what)}; {_design(report)}; the same: within"
+        f"\n[dim]{escape(what)}; {_design(report)}{_noise(report.pairs)}; the same: within"
         f" ± {100 * report.pairs[0].margin:g} %.[/]"
     )
 
@@ -123,6 +123,14 @@ def _design(report: CompareReport) -> str:
     how = "within blocks" if report.design == "blocks" else independent
     many = "; p after Holm" if len(report.pairs) > 1 else ""
     return how + many
+
+
+def _noise(pairs: Sequence[PairReport]) -> str:
+    """Tell over how many treatments noise is pooled; nothing where each pair has its own."""
+    pooled = [one.noise for one in pairs if one.noise and one.noise.treatments > 2]
+    if not pooled:
+        return ""
+    return f"; noise: pooled over {pooled[0].treatments} treatments, df {pooled[0].df:g}"
 
 
 def _verdict(pair: PairReport) -> str:

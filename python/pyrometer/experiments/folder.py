@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pyrometer.core.errors import UsageError
 from pyrometer.store import versioned
+from pyrometer.store.private import FILE_MODE
 
 SCHEMA_VERSION = 1
 
@@ -252,6 +253,7 @@ def write_plan(root: Path, plan: Plan) -> None:
     """Write the plan through a temporary name."""
     target = ExperimentPaths(root).plan
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary.touch(FILE_MODE)
     with temporary.open("w", encoding="utf-8") as out:
         out.write(plan.model_dump_json(by_alias=True, indent=1) + "\n")
         out.flush()

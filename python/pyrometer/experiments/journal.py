@@ -14,7 +14,9 @@ from pydantic import BaseModel
 
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import Began, Ended, ExperimentPaths
+from pyrometer.store.private import FILE_MODE
 
 _KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
 STRAGGLE_S = 3.0
@@ -107,6 +109,8 @@ class Journal:
         CapabilityError
             If the disk does not take it; nothing of it is left then.
         """
+        if reason := getattr(record, "reason", None):
+            record = record.model_copy(update={"reason": redacted(reason)})
         line = record.model_dump_json(exclude_none=True).encode() + b"\n"
         size = os.fstat(self._descriptor).st_size
         written = 0
@@ -134,7 +138,7 @@ def opened_journal(root: Path) -> Iterator[Journal]:
     """
     path = ExperimentPaths(root).journal
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     try:

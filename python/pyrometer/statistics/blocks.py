@@ -15,8 +15,11 @@ import numpy as np
 from scipy import stats
 
 from pyrometer.core.estimate import LEVEL, Estimate
+from pyrometer.statistics.pooling import PairNoise, Pooled, tested
 from pyrometer.statistics.power import ALPHA, needed
 from pyrometer.statistics.two import MARGIN, Verdict, judge, logs
+
+METHOD = "t of log ratios"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,10 @@ class Paired:
     sd_ratio : float or None
         Deviation of the log ratio of neighbours in a block over that of trials at random: below 1
         where blocks take noise away.
+    sd : float or None
+        Deviation of the logarithm of one trial within its block, as the interval has it.
+    noise : PairNoise or None
+        Whose that is.
     """
 
     change: Estimate
@@ -48,6 +55,8 @@ class Paired:
     verdict: Verdict
     blocks_needed: int | None
     sd_ratio: float | None
+    sd: float | None = None
+    noise: PairNoise | None = None
 
 
 def paired(
@@ -57,6 +66,7 @@ def paired(
     margin: float = MARGIN,
     level: float = LEVEL,
     sides: Sequence[float] | None = None,
+    pooled: Pooled | None = None,
 ) -> Paired:
     """Compare two lists whose places are blocks.
 
@@ -65,6 +75,8 @@ def paired(
     sides : sequence of float, optional
         1 or -1 by block, where the two swapped places: what the places differ by is taken out, for
         a degree of freedom.
+    pooled : Pooled, optional
+        Noise of all treatments, used where their variances may be equal and places did not swap.
 
     Raises
     ------
@@ -90,19 +102,24 @@ def paired(
         freedom, leverage = n - 2, float(np.linalg.inv(design.T @ design)[0, 0])
     mean = float(differences.mean())
     if freedom < 1:
-        change = _change(mean, None, level, n)
+        change = Estimate(
+            value=math.expm1(mean), low=None, high=None, level=level, n=n, method=METHOD
+        )
         return Paired(change, None, None, margin, None, "cannot tell", None, None)
     sd = math.sqrt(float(((differences - mean) ** 2).sum()) / freedom)
-    error = sd * math.sqrt(leverage)
-    t = mean / error if error else (0.0 if mean == 0 else math.copysign(math.inf, mean))
-    p = float(2 * stats.t.sf(abs(t), freedom))
-    change = _change(mean, float(stats.t.ppf((1 + level) / 2, freedom)) * error, level, n)
-    low, high = math.log1p(-margin), math.log1p(margin)
-    if error:
-        bounds = [(mean - low) / error, (high - mean) / error]
-        same_p = float(max(stats.t.sf(bound, freedom) for bound in bounds))
-    else:
-        same_p = 0.0 if low < mean < high else 1.0
+    noise = PairNoise(treatments=2, df=freedom, equal_p=pooled.equal_p if pooled else None)
+    used, method = sd, METHOD
+    if pooled is not None and pooled.usable and sides is None:
+        together = math.sqrt(2 * pooled.variance)
+        used, freedom = max(sd, together), pooled.df
+        noise = noise.model_copy(
+            update={"treatments": pooled.treatments, "df": freedom, "own_larger": sd > together}
+        )
+        method = f"{METHOD}, noise of {pooled.treatments} treatments"
+    found = tested(
+        mean, used * math.sqrt(leverage), freedom, margin=margin, level=level, n=n, method=method
+    )
+    change, p, same_p = found.change, found.p, found.same_p
     verdict = judge(change, p, same_p, margin)
     between = math.sqrt(float(np.var(x, ddof=1)) + float(np.var(y, ddof=1)))
     return Paired(
@@ -114,11 +131,13 @@ def paired(
         verdict=verdict,
         # Differences within blocks have the noise of both trials already.
         blocks_needed=(
-            needed(math.log1p(margin), sd / math.sqrt(2), blocks=True)
+            needed(math.log1p(margin), used / math.sqrt(2), blocks=True)
             if verdict == "cannot tell"
             else None
         ),
         sd_ratio=sd / between if between else None,
+        sd=used / math.sqrt(2),
+        noise=noise,
     )
 
 
@@ -180,14 +199,3 @@ def residuals(values: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
         name: list(np.asarray(logs(one)) - float(np.mean(logs(one))))
         for name, one in values.items()
     }
-
-
-def _change(mean: float, half: float | None, level: float, n: int) -> Estimate:
-    return Estimate(
-        value=math.expm1(mean),
-        low=None if half is None else math.expm1(mean - half),
-        high=None if half is None else math.expm1(mean + half),
-        level=level,
-        n=n,
-        method="t of log ratios",
-    )

@@ -12,7 +12,12 @@ MOST = 100_000
 
 
 def power(
-    difference: float, sd: float, n: int, alpha: float = ALPHA, blocks: bool = False
+    difference: float,
+    sd: float,
+    n: int,
+    alpha: float = ALPHA,
+    blocks: bool = False,
+    df: float | None = None,
 ) -> float:
     """Chance that a two-sided t test of two lists of `n` finds `difference`.
 
@@ -25,6 +30,8 @@ def power(
     blocks : bool
         Whether differences within `n` blocks are tested: `sd` is then that of one trial within its
         block.
+    df : float, optional
+        Degrees of freedom of `sd`, where more than these trials tell it.
 
     Examples
     --------
@@ -33,7 +40,7 @@ def power(
     """
     if n < 2 or sd <= 0:
         return float(sd <= 0 and difference != 0)
-    freedom = n - 1 if blocks else 2 * n - 2
+    freedom = df if df is not None else n - 1 if blocks else 2 * n - 2
     shift = abs(difference) / sd * math.sqrt(n / 2)
     critical = float(stats.t.ppf(1 - alpha / 2, freedom))
     upper = float(stats.nct.sf(critical, freedom, shift))
@@ -80,6 +87,7 @@ def detectable(
     alpha: float = ALPHA,
     wanted: float = POWER,
     blocks: bool = False,
+    df: float | None = None,
 ) -> float | None:
     """Return the smallest relative change that `n` trials of each find with chance `wanted`.
 
@@ -93,12 +101,12 @@ def detectable(
     if sd is None or n < 2:
         return None
     most = 1e-6
-    while power(most, sd, n, alpha, blocks) < wanted:
+    while power(most, sd, n, alpha, blocks, df) < wanted:
         most *= 2
         if most > 50:
             return None
 
     def missing(size: float) -> float:
-        return power(size, sd, n, alpha, blocks) - wanted
+        return power(size, sd, n, alpha, blocks, df) - wanted
 
     return math.expm1(float(optimize.brentq(missing, 0.0, most)))

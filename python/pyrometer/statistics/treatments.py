@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from pyrometer.core.doubt import Doubt
@@ -16,7 +17,8 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.core.schema import doubt
 from pyrometer.statistics.blocks import autocorrelation, drift, order_fixed, paired, residuals
 from pyrometer.statistics.many import adjusted, against_control, all_pairs
-from pyrometer.statistics.power import detectable
+from pyrometer.statistics.pooling import PairNoise, Pooled, pool, tested
+from pyrometer.statistics.power import detectable, needed
 from pyrometer.statistics.two import Verdict, compare, judge, logs, mean_of, pooled_sd
 from pyrometer.statistics.welch import WelchAsGiven, welch_as_given
 
@@ -44,6 +46,7 @@ class PairReport(BaseModel):
     ``change`` is this pair's own interval; ``change_of_all`` one that holds for all pairs at once
     (Games and Howell, or Dunnett against a control). The verdict uses ``adjusted_p`` (Holm).
     ``detectable`` is the smallest relative change that these trials find with a chance of 0.8.
+    ``noise`` says whose noise ``change`` rests on: the pair's, or that of all treatments together.
     ``welch`` is Welch's test of the values as given, A minus B, without blocks or logarithms.
     """
 
@@ -63,6 +66,7 @@ class PairReport(BaseModel):
     g: Estimate | None = None
     delta: Estimate | None = None
     noise_within_blocks_ratio: float | None = None
+    noise: PairNoise | None = None
     welch: WelchAsGiven | None = None
 
 
@@ -98,6 +102,8 @@ def analyse(
     control: str | None = None,
     names: Sequence[str] = (),
     sides: Mapping[str, float] | None = None,
+    pooling: bool = True,
+    drawn: bool = False,
 ) -> CompareReport:
     """Compare all pairs of treatments, or each with the control.
 
@@ -110,6 +116,11 @@ def analyse(
         Treatments in the order of the report. Default: as the trials name them.
     sides : mapping, optional
         By block, 1 or -1: which of two places the first treatment had, where they swapped them.
+    pooling : bool
+        Whether pairs may use the noise of all treatments: not where some ran closer together.
+    drawn : bool
+        Whether the order of trials was drawn at random: an order that looks fixed is then chance,
+        for which p and intervals allow.
 
     Raises
     ------
@@ -125,7 +136,8 @@ def analyse(
     lists = blocked or values
     blocks = dict.fromkeys(trial.block for trial in trials)
     swapped = [sides[block] for block in blocks if block] if sides and blocked else None
-    compared = [_pair(a, b, lists, bool(blocked), margin, swapped) for a, b in pairs]
+    noise = pool(lists, blocked=bool(blocked)) if pooling else None
+    compared = [_pair(a, b, lists, bool(blocked), margin, swapped, noise) for a, b in pairs]
     _correct(compared, values, control)
     report = CompareReport(
         what=what,
@@ -136,7 +148,7 @@ def analyse(
             for name, one in values.items()
         ],
         pairs=compared,
-        order=_order(trials, values),
+        order=_order(trials, values, drawn),
     )
     report.doubts = _doubts(report)
     return report
@@ -183,24 +195,59 @@ def _pair(
     blocked: bool,
     margin: float,
     swapped: Sequence[float] | None,
+    pooled: Pooled | None,
 ) -> PairReport:
     x, y = lists[a], lists[b]
-    sd = pooled_sd(logs(x), logs(y))
     if blocked:
-        inside = paired(x, y, margin=margin, sides=swapped)
-        within = None if sd is None or inside.sd_ratio is None else sd * inside.sd_ratio
+        inside = paired(x, y, margin=margin, sides=swapped, pooled=pooled)
+        df = inside.noise.df if inside.noise else None
         return PairReport(
             a=a, b=b, change=inside.change, p=inside.p, second_p=inside.signs_p,
             second_test="wilcoxon", same_p=inside.same_p, margin=margin, verdict=inside.verdict,
-            trials_needed=inside.blocks_needed, detectable=detectable(len(x), within, blocks=True),
-            noise_within_blocks_ratio=inside.sd_ratio, welch=welch_as_given(x, y),
+            trials_needed=inside.blocks_needed,
+            detectable=detectable(len(x), inside.sd, blocks=True, df=df),
+            noise_within_blocks_ratio=inside.sd_ratio, noise=inside.noise,
+            welch=welch_as_given(x, y),
         )  # fmt: skip
     found = compare(x, y, margin=margin)
-    return PairReport(
+    sd = pooled_sd(logs(x), logs(y))
+    made = PairReport(
         a=a, b=b, change=found.change, p=found.p, second_p=found.permutation_p,
         second_test="permutation", same_p=found.same_p, margin=margin, verdict=found.verdict,
         trials_needed=found.trials_needed, detectable=detectable(min(len(x), len(y)), sd),
         g=found.g, delta=found.delta, welch=welch_as_given(x, y),
+    )  # fmt: skip
+    return made if pooled is None or not pooled.usable else _pooled(made, x, y, pooled)
+
+
+def _pooled(pair: PairReport, a: Sequence[float], b: Sequence[float], pooled: Pooled) -> PairReport:
+    """Judge a pair of independent lists by the noise of all treatments."""
+    x, y = np.asarray(logs(a)), np.asarray(logs(b))
+    own = float(x.var(ddof=1)) / x.size + float(y.var(ddof=1)) / y.size
+    together = pooled.variance * (1 / x.size + 1 / y.size)
+    error = math.sqrt(max(own, together))
+    sd = error / math.sqrt(1 / x.size + 1 / y.size)
+    n = min(x.size, y.size)
+    found = tested(
+        float(y.mean() - x.mean()), error, pooled.df, margin=pair.margin, level=pair.change.level,
+        n=n, method=f"t of logs, noise of {pooled.treatments} treatments",
+    )  # fmt: skip
+    verdict = judge(found.change, found.p, found.same_p, pair.margin)
+    return pair.model_copy(
+        update={
+            "change": found.change,
+            "p": found.p,
+            "same_p": found.same_p,
+            "verdict": verdict,
+            "trials_needed": needed(math.log1p(pair.margin), sd)
+            if verdict == "cannot tell"
+            else None,
+            "detectable": detectable(n, sd, df=pooled.df),
+            "noise": PairNoise(
+                treatments=pooled.treatments, df=pooled.df, own_larger=own > together,
+                equal_p=pooled.equal_p,
+            ),
+        }
     )  # fmt: skip
 
 
@@ -221,11 +268,11 @@ def _correct(
         pair.change_of_all = one.change
 
 
-def _order(trials: Sequence[Trial], values: Mapping[str, Sequence[float]]) -> Order:
+def _order(trials: Sequence[Trial], values: Mapping[str, Sequence[float]], drawn: bool) -> Order:
     left = {name: iter(one) for name, one in residuals(values).items()}
     run_order = [next(left[trial.treatment]) for trial in trials]
     return Order(
-        fixed=order_fixed([trial.treatment for trial in trials]),
+        fixed=not drawn and order_fixed([trial.treatment for trial in trials]),
         drift_p=drift(run_order)[0],
         autocorrelation=autocorrelation(run_order),
     )

@@ -91,6 +91,27 @@ def detect(times: Sequence[float]) -> Warmup:
     return Warmup("slowdown" if faster else "warm-up", steady_from, starts)
 
 
+def counting(times: Sequence[float], declared: int, detected: bool = True) -> tuple[Shape, int]:
+    """Tell the shape of a series, and from where its iterations count.
+
+    Parameters
+    ----------
+    declared : int
+        Iterations at the beginning that are warm-up whatever their times.
+    detected : bool
+        Whether more are, up to where the times are steady.
+
+    Examples
+    --------
+    >>> counting([6.3, 2.1, 1.02, 1.0, 0.99, 1.01, 1.0], declared=1)
+    ('warm-up', 2)
+    >>> counting([6.3, 2.1, 1.02, 1.0, 0.99, 1.01, 1.0], declared=1, detected=False)
+    ('warm-up', 1)
+    """
+    found = detect(times)
+    return found.shape, max(declared, (found.steady_from or 0) if detected else 0)
+
+
 def mean_estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
     """Return the mean with Student's interval; one value has no interval, none has no mean."""
     n = len(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import string
+from pathlib import Path
 
 import pytest
 import yaml
@@ -19,8 +20,9 @@ from pyrometer.experiments.plan.constraints import parse_constraint
 from pyrometer.experiments.plan.design import Draw, schedule
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.plan.source import read_source
-from pyrometer.experiments.run.planned import checked, host_facts, plan_of
+from pyrometer.experiments.run.planned import checked, host_facts, plan_of, seed_of
 
+ROOT = Path(__file__).parents[3]
 HEAD = "name: e\nworkload: parquet-scan\nscale: test\n"
 
 
@@ -258,3 +260,21 @@ def test_any_text_is_a_constraint_or_one_clear_message(text):
     except (UsageError, KeyError) as error:  # KeyError: a name of no factor
         refused = error
     assert isinstance(held, bool) if refused is None else str(refused)
+
+
+def test_the_seed_follows_from_what_is_said_wherever_it_lies(tmp_path):
+    example = (ROOT / "examples" / "apps" / "segments.yaml").read_text()
+
+    def seed(folder, workload):
+        folder.mkdir()
+        written(folder, workload, "job.yaml")
+        written(folder, "select 1\n", "segments.sql")
+        (folder / "orders").mkdir()
+        text = "name: e\nworkload: job.yaml\nmatrix: {jvm.gc: [g1, serial]}\n"
+        experiment = checked(written(folder, text))[0].experiment
+        assert Path(experiment.workload).is_absolute()
+        return seed_of(experiment)
+
+    here = seed(tmp_path / "here", example)
+    assert seed(tmp_path / "there", example) == here
+    assert seed(tmp_path / "other", example + "# longer\n") != here

@@ -16,10 +16,11 @@ from pyrometer.cli.main import run_verb
 from pyrometer.experiments.folder import read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
-from pyrometer.experiments.run.attempt import Attempt, TrialFacts, counting
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
 from pyrometer.experiments.run.loop import begin, carry_out
 from pyrometer.experiments.run.planned import plan_of
 from pyrometer.statistics.regression import Observed, adjust
+from pyrometer.statistics.warmup import counting
 from pyrometer.workloads import canary
 
 SEEN = '{"alu_ns": [1, 3, 2], "latency_ns": [90], "copy_bytes_per_s": [1e9, 1e9]}'

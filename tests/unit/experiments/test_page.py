@@ -20,6 +20,7 @@ from pyrometer.core.schema import doubt
 from pyrometer.experiments.folder import Ended, LeftOutTreatment, PlannedTreatment, Surroundings
 from pyrometer.experiments.journal import opened_journal
 from pyrometer.experiments.judge import page as experiment
+from pyrometer.experiments.judge.analysis import experiment_report
 from pyrometer.experiments.judge.files import keep_curve
 from pyrometer.experiments.judge.page import unreported, write_experiment
 from pyrometer.experiments.judge.plots import trend
@@ -236,3 +237,20 @@ def test_a_trend_is_seen_and_its_interval_holds_it() -> None:
     assert found.high is not None
     assert 0 < found.low < math.expm1(0.039) < found.high
     assert found.n == 40
+
+
+@pytest.mark.parametrize(
+    ("times", "sentence"),
+    [
+        ((1.0, 2.0), r"b is slower than a by .* %"),
+        ((1.0, 1.0), r"a and b do not differ significantly \(.*\)\."),
+    ],
+)
+def test_one_pair_needs_no_counts(tmp_path, times, sentence) -> None:
+    plan = experiments.plan(["a", "b"], 5, 1)
+    by_name = dict(zip("ab", times, strict=True))
+    order = [by_name[trial.treatment] for trial in plan.trials]
+    machine = Machine(1, len(order), lambda at: order[at], sd=0.01, drift=0, outliers=0)
+    begin(tmp_path / "e", plan)
+    entries = carry_out(tmp_path / "e", actions=machine.actions())
+    assert re.match(sentence, experiment.verdict(experiment_report(plan, entries)))

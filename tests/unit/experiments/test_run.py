@@ -624,3 +624,16 @@ def test_an_open_trial_whose_run_had_finished_is_taken_in(tmp_path):
     assert last.seconds > 0.01
     assert len(list((root / "trials").iterdir())) == 6
     assert Began.model_validate(lines(root)[0]).attempt == 1
+
+
+def test_an_order_that_chance_made_look_fixed_is_no_doubt(tmp_path):
+    """Two treatments in two blocks have the same order in both every second time."""
+    alike = 0
+    for seed in range(6):
+        plan, entries = simulated(tmp_path / str(seed), seed, blocks=2, names=("a", "b"))
+        orders = [one.treatment for one in plan.trials]
+        alike += orders[:2] == orders[2:]
+        made = experiment_report(plan, entries)
+        assert made.comparison
+        assert "order_fixed" not in {one.code for one in made.doubts}
+    assert alike

@@ -272,7 +272,7 @@ def _doubt(
         how = f"by {ending.signal}" if ending.signal else f"with code {ending.code}"
         record.doubt("workload_failed", f"It ended {how}. {manifest.exit.reason or ''}".strip())
     if launch.kind == "process" or drivers or record.paths.eventlogs():
-        _doubt_probes(record)
+        record.doubt_probes()
     else:
         record.doubt("no_spark_jvm", "No SparkContext was seen.")
     for result in manifest.results:
@@ -291,14 +291,6 @@ def _doubt(
     for result in manifest.results:
         if result.status == "wrong_result":
             record.doubt("wrong_result", f"Iteration {result.iteration}: {result.error}.")
-
-
-def _doubt_probes(record: Record) -> None:
-    for entry in record.manifest.probes:
-        if entry.got is None:
-            record.doubt("probe_missing", f"Probe {entry.name} delivered nothing: {entry.reason}.")
-        elif entry.dropped:
-            record.doubt("probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records.")
 
 
 def _versions(drivers: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:

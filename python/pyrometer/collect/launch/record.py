@@ -18,11 +18,13 @@ from urllib.parse import unquote, urlparse
 from pyrometer import __version__
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.probes.base import Probe
+from pyrometer.collect.probes.os import slowed
 from pyrometer.collect.probes.plugin import records
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt, Severity
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.store.launcher import this_launcher
 from pyrometer.store.manifest import (
     Host,
     Manifest,
@@ -31,7 +33,6 @@ from pyrometer.store.manifest import (
     Result,
     Workload,
     clock_pair,
-    this_launcher,
     write_manifest,
 )
 from pyrometer.store.paths import RunPaths
@@ -82,6 +83,17 @@ class Record:
         if made not in self.manifest.doubts:
             self.manifest.doubts.append(made)
 
+    def doubt_probes(self) -> None:
+        """Doubt what probes did not deliver, and what they delivered more rarely than asked for."""
+        for entry in self.manifest.probes:
+            if entry.got is None:
+                text = f"Probe {entry.name} delivered nothing: {entry.reason}."
+                self.doubt("probe_missing", text)
+            elif entry.dropped:
+                self.doubt("probe_degraded", f"Probe {entry.name} dropped {entry.dropped} records.")
+            if said := slowed(entry):
+                self.doubt("probe_slowed", said)
+
     def mark_own_cpu(self) -> None:
         """Note how much CPU time this process has used by now."""
         self.own_cpu.append((time.monotonic_ns(), time.process_time_ns()))
@@ -118,6 +130,10 @@ def results(path: Path) -> list[Result]:
             continue
         ended = line.get("k") == "end"
         begun = found.get(number)
+        if line.get("k") == "warmup":
+            if begun:
+                begun.warmup = True
+            continue
         found[number] = Result(
             iteration=number,
             warmup=bool(line.get("warmup")),

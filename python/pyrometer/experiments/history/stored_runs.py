@@ -108,9 +108,11 @@ def iterations_of(path: Path) -> list[float]:
     """Give the times of a run's measured iterations in s, by its log of iterations."""
     starts: dict[int, int] = {}
     times = []
-    for line in iteration_lines(RunPaths(path).iterations):
+    lines = iteration_lines(RunPaths(path).iterations)
+    warmup = {line.get("iteration") for line in lines if line.get("warmup") is True}
+    for line in lines:
         at, moment = line.get("iteration"), line.get("mono_ns")
-        if not isinstance(at, int) or not isinstance(moment, int) or line.get("warmup"):
+        if not isinstance(at, int) or not isinstance(moment, int) or at in warmup:
             continue
         if line.get("k") == "start":
             starts[at] = moment

@@ -193,7 +193,8 @@ def experiment_report(
             what="time of an iteration, mean of a trial",
             unit="s", margin=made.margin, control=control,
             names=[one.name for one in plan.treatments if one.name in kept],
-            sides=_sides(plan) if plan.kind == "duet" else None,
+            sides=_sides(plan) if plan.kind == "duet" else None, pooling=not _split(plan),
+            drawn=plan.kind != "fixed-order",
         )  # fmt: skip
         made.canaries = _canaries(plan, whole, made.comparison)
         made.factors = _factors(plan, whole)

@@ -106,15 +106,21 @@ def verdict(report: ExperimentReport) -> str:
     counts = Counter(one.verdict for one in pairs)
     verdicts = ", ".join(f"{n} {name}" for name, n in counts.items())
     if not surely:
+        if len(pairs) == 1:
+            one = pairs[0]
+            return f"{one.a} and {one.b} do not differ significantly ({one.verdict})."
         return f"No pair of treatments differs significantly ({verdicts})."
     most = max(surely, key=lambda one: abs(math.log1p(one.change.value or 0.0)))
     change = most.change
     ends = [units.percent(one, True) for one in (change.low, change.high) if one is not None]
     interval = f" (95 %: {' to '.join(ends)})" if ends else ""
-    return (
-        f"{len(pairs)} pairs: {verdicts}. The largest difference: {most.b} is {most.verdict} than"
-        f" {most.a} by {units.percent(abs(change.value or 0.0))}{interval}."
+    largest = (
+        f"{most.b} is {most.verdict} than {most.a} by {units.percent(abs(change.value or 0.0))}"
+        f"{interval}."
     )
+    if len(pairs) == 1:
+        return largest
+    return f"{len(pairs)} pairs: {verdicts}. The largest difference: {largest}"
 
 
 def figures(found: Forecast, cost: Cost) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from pyrometer.collect.launch.process import TIMEOUT
 from pyrometer.core.errors import PyrometerError
 from pyrometer.experiments.folder import Status
 from pyrometer.orchestrator import run as orchestrator
-from pyrometer.statistics.warmup import Shape, detect
+from pyrometer.statistics.warmup import Shape, counting
 from pyrometer.store import Run
 from pyrometer.store.manifest import Manifest, Result, read_manifest
 from pyrometer.store.paths import RunPaths
@@ -119,27 +119,6 @@ def trial_facts(
         shape=shape if times else None,
         canaries=_canaries(results, {row[0] for row in found[start:]}),
     )
-
-
-def counting(times: Sequence[float], declared: int, detected: bool = True) -> tuple[Shape, int]:
-    """Tell the shape of a series, and from where its iterations count.
-
-    Parameters
-    ----------
-    declared : int
-        Iterations at the beginning that are warm-up whatever their times.
-    detected : bool
-        Whether more are, up to where the times are steady.
-
-    Examples
-    --------
-    >>> counting([6.3, 2.1, 1.02, 1.0, 0.99, 1.01, 1.0], declared=1)
-    ('warm-up', 2)
-    >>> counting([6.3, 2.1, 1.02, 1.0, 0.99, 1.01, 1.0], declared=1, detected=False)
-    ('warm-up', 1)
-    """
-    found = detect(times)
-    return found.shape, max(declared, (found.steady_from or 0) if detected else 0)
 
 
 def _canaries(results: Sequence[Result], counted: Collection[int]) -> dict[str, float | str]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.redaction import redacted
 from pyrometer.experiments.folder import (
     Began,
     Canaries,
@@ -26,6 +27,7 @@ from pyrometer.experiments.run.attempt import Attempt
 from pyrometer.experiments.run.environment import Actions, Quiet, Screen
 from pyrometer.experiments.run.planned import digest_of, this_machine
 from pyrometer.experiments.run.trials import launches, trials_of, whole_plot
+from pyrometer.store.ingest import native
 from pyrometer.store.private import make_private
 
 SWAPPING = frozenset({"cgroup.swap", "memory.condition"})
@@ -85,7 +87,7 @@ def carry_out(
     KeyboardInterrupt
         If somebody ended it; what was finished is kept.
     """
-    plan = read_plan(root)
+    paths, plan = ExperimentPaths(root), read_plan(root)
     if plan.machine and plan.machine != (here := this_machine()):
         raise UsageError(
             f"{root} was planned on another machine ({_words(plan.machine)}; here {_words(here)})",
@@ -109,7 +111,19 @@ def carry_out(
                         _attempts(root, plan, launch, entries, journal, screen, actions)
                 for one in doubts:
                     screen.note(f"{one.message} {one.remedy}")
+    if all(_done([one], entries, retry=True) for one in plan.trials):
+        _redact(paths, plan, screen)
     return entries
+
+
+def _redact(paths: ExperimentPaths, plan: Plan, screen: Screen) -> None:
+    """Strike secrets out of plan and journal: until all trials are made they are needed."""
+    names = [one.name for one in plan.treatments]
+    if len({redacted(one) for one in names}) == len(set(names)):
+        try:
+            native().redact_files([str(paths.plan), str(paths.journal)])
+        except OSError as error:
+            screen.note(f"secrets stay in {error.filename}: {error.strerror}")
 
 
 def _done(launch: Sequence[PlannedTrial], entries: Entries, retry: bool) -> bool:

@@ -262,6 +262,13 @@ def digest_of(*workloads: str) -> str | None:
 
 
 def seed_of(experiment: Experiment) -> int:
-    """Give the seed that follows from what an experiment says."""
-    text = experiment.model_dump_json().encode()
+    """Give the seed that follows from what an experiment says, wherever its files lie.
+
+    A workload in a file counts by its content and the file's name.
+    """
+    said = experiment
+    if digest := digest_of(experiment.workload):
+        name = f"{Path(experiment.workload).name} {digest}"
+        said = experiment.model_copy(update={"workload": name})
+    text = said.model_dump_json().encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:4], "big")
