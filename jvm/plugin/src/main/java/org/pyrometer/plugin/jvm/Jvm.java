@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import org.pyrometer.plugin.codegen.LineTables;
 import org.pyrometer.plugin.codegen.SparkCodegen;
 import org.pyrometer.plugin.config.Settings;
 import org.pyrometer.plugin.profiler.Profiler;
@@ -47,8 +48,19 @@ public final class Jvm {
     this.contexts = new Contexts(settings, folder, recorder);
     this.tracker = new TaskTracker(recorder, profiler, contexts);
     String profiled = role.equals("driver") ? role : role + safe(executorId);
+    if (settings.isOn("codegen.lines", false)) {
+      withLines();
+    }
     profiler.start(folder.resolve("profile-" + profiled + "-" + pid + ".jfr"));
     Runtime.getRuntime().addShutdownHook(new Thread(this::farewell, "pyrometer-farewell"));
+  }
+
+  private void withLines() {
+    try {
+      LineTables.switchOn(ClassLoader.getSystemClassLoader());
+    } catch (Exception | LinkageError e) {
+      recorder.error("codegen_lines", e);
+    }
   }
 
   private void farewell() {

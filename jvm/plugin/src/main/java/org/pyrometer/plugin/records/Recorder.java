@@ -30,13 +30,11 @@ public final class Recorder {
   private static final long RETRY_NS = 1_000_000_000L;
 
   private final LineFile file;
-  private final MxSeries series;
   private final ArrayBlockingQueue<Event> queue;
   private final long tickNs;
   private final long seriesNs;
   private final long clockNs;
   private final long codegenNs;
-  private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
   private final Thread thread;
 
   private final LongAdder hookNs = new LongAdder();
@@ -54,6 +52,9 @@ public final class Recorder {
   private long reportedDrops;
   private long finishWritten = -1;
   private Watched watched;
+  // Made here: to load what they need takes longer than all else that a start waits for.
+  private MxSeries series;
+  private ThreadMXBean threads;
 
   /**
    * A recorder that writes to {@code sink} once {@linkplain #start started}.
@@ -63,7 +64,6 @@ public final class Recorder {
    */
   public Recorder(Sink sink, Settings settings) {
     this.file = new LineFile(sink, failure -> error("write", failure));
-    this.series = new MxSeries();
     this.queue = new ArrayBlockingQueue<>((int) settings.number("queue.capacity", 65_536, 16));
     // Without the plugin only the overlay's decisions are written.
     boolean measuring = settings.isOn("plugin", true);
@@ -278,6 +278,9 @@ public final class Recorder {
   }
 
   private void series() {
+    if (series == null) {
+      series = new MxSeries();
+    }
     series.format(json, ownCpuNs());
     written++;
   }
@@ -322,6 +325,9 @@ public final class Recorder {
 
   /** CPU of our thread and time in our hooks on the tasks' threads, ns. */
   private long ownCpuNs() {
+    if (threads == null) {
+      threads = ManagementFactory.getThreadMXBean();
+    }
     long own = threads.isCurrentThreadCpuTimeSupported() ? threads.getCurrentThreadCpuTime() : 0;
     return Math.max(0, own) + hookNs.sum();
   }
