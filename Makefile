@@ -27,7 +27,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench docs docs-pages docs-site bless lock third-party sbom audit wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench bench-overhead docs docs-pages docs-site bless lock third-party sbom audit wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -144,6 +144,10 @@ format: ## Format everything
 bench: setup-test ## Figures beside peers and the cost of measuring (long; on a quiet machine)
 	$(BIN)/python -m benchmarks
 	$(MVN) -q -f jvm/plugin/pom.xml -Pbench test-compile exec:exec
+
+bench-overhead: setup ## Slow-down by measuring, within one JVM (half an hour; on a quiet machine)
+	@mkdir -p build/benchmarks
+	$(BIN)/python -m benchmarks.toggled --each -o build/benchmarks/toggled.json
 
 docs: setup docs-pages docs-site ## Regenerate reference pages and build the site into site/
 

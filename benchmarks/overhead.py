@@ -1,8 +1,8 @@
 """Cost of measuring: one Spark program bare, under Pyrometer, under JFR, under sparkMeasure.
 
 ``python -m benchmarks.overhead --spark 4`` compares bare, light (the OS probe at its best tier, and
-at those below), full, what makes lines of generated code told (comments, line numbers, exact lines
-of compiled code) and JFR's ``profile`` settings on the Spark of this environment; ``--spark 3.5
+at those below), full, what makes lines of generated code known (comments, exact lines of
+compiled code) and JFR's ``profile`` settings on the Spark of this environment; ``--spark 3.5
 --python .venv-spark35/bin/python`` adds sparkMeasure's flight recorder, whose last released jar is
 for Scala 2.12. ``--workload tpch --scale test`` runs many small plans instead of one large one:
 there the compiler of generated code has more of the time than the code.

@@ -48,6 +48,29 @@ def test_the_true_ratio_lies_in_the_interval_at_about_the_nominal_rate(
     assert false_alarms / rounds <= 0.075
 
 
+@pytest.mark.parametrize("tails", [3, 30])
+def test_ranks_hold_their_level_also_where_blocks_meet_stalls(tails: int) -> None:
+    rng = np.random.default_rng(11)
+    rounds, hits, widths, of_t = 1000, 0, 0.0, 0.0
+    for _ in range(rounds):
+        logs = (0.01 + 0.03 * rng.standard_t(tails, 40)).tolist()
+        found, mean = statistics.rank_interval(logs), statistics.t_interval(logs)
+        assert found.low is not None
+        assert found.high is not None
+        assert mean.low is not None
+        assert mean.high is not None
+        hits += found.low <= math.exp(0.01) <= found.high
+        widths += found.high - found.low
+        of_t += mean.high - mean.low
+    assert 0.925 <= hits / rounds <= 0.975
+    assert widths < (0.9 if tails == 3 else 1.06) * of_t
+
+
+def test_ranks_of_few_blocks_give_no_interval() -> None:
+    assert statistics.rank_interval([0.1] * 9).low is None
+    assert statistics.rank_interval([]).value is None
+
+
 def test_a_detectable_effect_is_detected_at_about_the_promised_power() -> None:
     rng = np.random.default_rng(3)
     blocks, noise, detected = 12, 0.1, 0

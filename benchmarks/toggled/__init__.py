@@ -1,0 +1,1 @@
+"""Slow-down by measuring, found inside one JVM whose instruments are switched on and off."""

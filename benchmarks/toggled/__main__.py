@@ -1,0 +1,189 @@
+r"""Slow-down by measuring, found inside one JVM: instruments are switched on and off in blocks.
+
+``python -m benchmarks.toggled`` runs five workloads, each in one JVM under ``pyrometer run
+--profile full``. A block has every treatment once, in random order: ``off``, ``light``, ``full``,
+and with ``--each`` every instrument alone. Machines and JVMs differ from one start to the next by
+more than measuring costs; within one JVM and seconds apart they do not.
+
+Switched are task hooks, event log, logs of collector and compiler, profiler, comments in generated
+code, OS probe, and sampling of Python workers. What only a new JVM can do without is not in the
+ratios: loading the agent (``python -m benchmarks.startup``), the start of an instrument, exact line
+numbers of compiled code, the agent's own thread. ``python -m benchmarks.overhead`` compares whole
+JVMs.
+
+The ratio is of a block's iterations, treatment over ``off``: of wall time, which users feel, and of
+the JVM's CPU time, which neighbours of the machine disturb less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import replace
+from benchmarks.overhead import data_folder
+from benchmarks.statistics import log_ratios, rank_interval
+from benchmarks.toggled.app import TREATMENTS
+from benchmarks.toggled.jobs import NAMES
+from pyrometer.core.estimate import Estimate
+
+DATA = {"scan": ("parquet-scan", "1000000"), "small plans": ("tpch", "test")}
+VALUES = ("wall_ns", "jvm_cpu_ns")
+GOAL = 0.02
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ratios(blocks: Iterable[Mapping[str, Any]], arm: str, value: str) -> Estimate:
+    """Ratio of an arm to ``off`` over blocks; of a block's iterations the mean of the logarithms.
+
+    Examples
+    --------
+    >>> one = {"arms": {"off": {"wall_ns": [10, 10]}, "light": {"wall_ns": [11, 11]}}}
+    >>> round(ratios([one] * 12, "light", "wall_ns").value, 3)
+    1.1
+    """
+
+    def mean(found: Mapping[str, Any]) -> float:
+        return float(np.exp(np.mean(np.log(found[value]))))
+
+    both = [(mean(block["arms"]["off"]), mean(block["arms"][arm])) for block in blocks]
+    return rank_interval(log_ratios([a for a, _ in both], [b for _, b in both]))
+
+
+def observe(workload: str, chosen: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
+    """Run one workload in its JVM and read its blocks.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the run fails.
+    """
+    scratch = folder / "scratch"
+    scratch.mkdir(exist_ok=True)
+    output = folder / "blocks.ndjson"
+    output.unlink(missing_ok=True)
+    asked = {
+        "workload": workload,
+        "data": data_folder(*DATA[workload]) if workload in DATA else None,
+        "folder": str(scratch),
+        "output": str(output),
+        "seconds": chosen.seconds,
+        "warmup_s": chosen.warmup,
+        "iterations": chosen.iterations,
+        "treatments": chosen.treatments,
+        "seed": chosen.seed,
+    }
+    options = f"--master local[{chosen.cores}] --driver-memory 1g --conf spark.ui.enabled=false"
+    options += " --conf spark.ui.showConsoleProgress=false"
+    command = [
+        sys.executable, "-m", "pyrometer", "run", "--profile", "full", "--no-report",
+        "-o", str(folder / workload.replace(" ", "-")), "--",
+        sys.executable, "-m", "benchmarks.toggled.app", json.dumps(asked),
+    ]  # fmt: skip
+    environment = {
+        **os.environ,
+        "PYSPARK_SUBMIT_ARGS": f"{options} pyspark-shell",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":"),
+    }
+    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    return [json.loads(line) for line in output.read_text().splitlines()]
+
+
+def comparisons(blocks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Compare every treatment with ``off``, workload by workload."""
+    rows = []
+    for workload in dict.fromkeys(block["workload"] for block in blocks):
+        of_it = [block for block in blocks if block["workload"] == workload]
+        for arm in of_it[0]["arms"].keys() - {"off"}:
+            rows += [
+                {
+                    "workload": workload,
+                    "treatment": arm,
+                    "value": value,
+                    "ratio": ratios(of_it, arm, value).model_dump(),
+                }
+                for value in VALUES
+            ]
+    return sorted(rows, key=lambda r: (r["workload"], list(TREATMENTS).index(r["treatment"])))
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Lay the comparisons out as text; the goal is the upper end of the interval of wall time."""
+    lines = [f"{'workload':<14}{'treatment':<16}{'value':<12}{'n':>5}{'ratio':>8}  95 % interval"]
+    for row in rows:
+        found = row["ratio"]
+        interval, verdict = "-", ""
+        if found["low"] is not None:
+            interval = f"{found['low']:.4f} … {found['high']:.4f}"
+            if row["value"] == "wall_ns" and row["treatment"] in ("light", "full"):
+                half = (found["high"] - found["low"]) / 2
+                needed = math.ceil(found["n"] * (half / GOAL) ** 2)
+                verdict = "below 2 %" if found["high"] < 1 + GOAL else ""
+                if not verdict and found["low"] < 1 + GOAL:
+                    verdict = f"2 % is within it; blocks for ±2 %: {needed}"
+                verdict = verdict or "above 2 %"
+        lines.append(
+            f"{row['workload']:<14}{row['treatment']:<16}{row['value']:<12}{found['n']:>5}"
+            f"{found['value']:>8.4f}  {interval:<18}  {verdict}".rstrip()
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and print its table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.toggled",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--workload", action="append", choices=NAMES, help="default: all")
+    parser.add_argument("--seconds", type=float, default=300, help="of blocks, for each workload")
+    parser.add_argument("--warmup", type=float, default=40, metavar="SECONDS")
+    parser.add_argument(
+        "--iterations",
+        type=int,
+        default=4,
+        help="counted after each switch, at least; two seconds of them",
+    )
+    parser.add_argument("--each", action="store_true", help="every instrument alone, too")
+    parser.add_argument(
+        "--treatment", action="append", choices=list(TREATMENTS)[1:], help="default: light, full"
+    )
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    parser.add_argument("-o", "--output", type=Path, help="JSON file: comparisons, raw samples")
+    chosen = parser.parse_args(arguments)
+    asked = list(TREATMENTS) if chosen.each else chosen.treatment or ["light", "full"]
+    chosen.treatments = list(dict.fromkeys(["off", *asked]))
+    blocks: list[dict[str, Any]] = []
+    for workload in chosen.workload or NAMES:
+        with tempfile.TemporaryDirectory(prefix="pyrometer-bench-") as folder:
+            blocks += observe(workload, chosen, Path(folder))
+        rows = comparisons(blocks)
+        print(f"{workload}: {len(blocks)} blocks so far", file=sys.stderr)
+        if chosen.output is not None:
+            data = {
+                "schema": "pyrometer/benchmark-toggled/1",
+                "seed": chosen.seed,
+                "cpus_count": os.cpu_count(),
+                "comparisons": rows,
+                "blocks": blocks,
+            }
+            replace(chosen.output, data)
+    print(table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
