@@ -16,11 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrometer.core.errors import PyrometerError, UsageError
-from pyrometer.corun.page import write_corun
 from pyrometer.experiments.folder import is_experiment, read_plan
-from pyrometer.experiments.judge.page import write_experiment
 from pyrometer.orchestrator.session import measure, repeat
-from pyrometer.report.page import write_run_report
 
 USAGE = "%%pyrometer [-n NAME] [-i ITERATIONS] [-w WARMUP] [-s SESSION] [-o DIR]"
 ITERATIONS, WARMUP = 3, 1
@@ -165,6 +162,18 @@ def write_report(run: str | Path, path: str | Path | None = None) -> Path:
         If there is no run at ``run``, or the file cannot be written.
     """
     if is_experiment(Path(run)):
-        write = write_corun if read_plan(Path(run)).kind == "corun" else write_experiment
-        return write(Path(run), None if path is None else Path(path))
+        return _write_experiment(Path(run), None if path is None else Path(path))
+    from pyrometer.report.page import write_run_report
+
     return write_run_report(run, path)
+
+
+def _write_experiment(folder: Path, path: Path | None) -> Path:
+    # What a run's report does not need: its import takes longer than that report.
+    if read_plan(folder).kind == "corun":
+        from pyrometer.corun.page import write_corun
+
+        return write_corun(folder, path)
+    from pyrometer.experiments.judge.page import write_experiment
+
+    return write_experiment(folder, path)

@@ -11,9 +11,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pyrometer.attribution.plan_match import NUMBER, NUMBERS, PlanNode, casts, unnumbered
-from pyrometer.store import Tables
+
+if TYPE_CHECKING:
+    from pyrometer.store import Tables
 
 # What the line of a node begins with, the root's mark included.
 _BEGINNINGS = frozenset(" :+*")

@@ -44,9 +44,23 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         name = record.manifest.phases[-1].name
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
         watch.note(f"{name} failed: {error}")
-    record.save()
-    keep_private(record.paths.root)
+    finally:
+        _redact(record)
+        record.save()
+        keep_private(record.paths.root)
     return made
+
+
+def _redact(record: Record) -> None:
+    """Strike secrets out of the raw files, when nothing needs them as they were."""
+    from pyrometer.store.ingest import native
+
+    files = [str(one) for one in sorted(record.paths.raw.rglob("*")) if one.is_file()]
+    for file in files:
+        try:
+            native().redact_files([file])
+        except Exception as error:
+            record.doubt("secrets_kept", f"{file}: {error}")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pyrometer.collect.launch.launch import Launch, launch_of
 from pyrometer.collect.launch.observe import Silent, Watch, observe
 from pyrometer.collect.launch.process import Ending
 from pyrometer.collect.launch.record import Record, opened
+from pyrometer.collect.launch.warmup import mark_warmup
 from pyrometer.collect.probes.base import Probe, merge_needs
 from pyrometer.collect.probes.selection import probes_of, require
 from pyrometer.orchestrator.derive import derive
@@ -61,6 +62,10 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
     with opened(trial, probes, notes) as record:
         launch = _prepare(trial, probes, record, watch)
         ending = observe(launch, probes, record, watch)
+        # Treatments that take turns have a series each: the experiment looks at them.
+        if trial.warmup == "auto" and not trial.turns and record.manifest.state == "finished":
+            mark_warmup(record)
+            record.save()
     return Outcome(record, ending, derive(record, watch, report))
 
 

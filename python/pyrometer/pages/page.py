@@ -20,6 +20,7 @@ from typing import Any
 from pyrometer._artifacts import BUNDLED
 from pyrometer.core.errors import CapabilityError, UsageError
 from pyrometer.core.installation import reinstall
+from pyrometer.core.redaction import redacted
 from pyrometer.pages.bundle import assemble
 from pyrometer.pages.columns import Pack
 
@@ -137,7 +138,7 @@ def render(data: ReportData) -> str:
     only its own script, by hash.
     """
     page = template()
-    page = _put(page, _TITLE, f"<title>{html.escape(data.title)} · Pyrometer</title>")
+    page = _put(page, _TITLE, f"<title>{html.escape(redacted(data.title))} · Pyrometer</title>")
     page = _put(page, _CONTENT, _CONTENT.replace("{}", script_json(data.content)))
     for name, text in data.packs.items():
         mark = _PACK.format(name=name)
@@ -170,7 +171,7 @@ def write_page(data: ReportData, path: str | Path) -> int:
 
 def script_json(value: Any) -> str:
     """JSON that may stand inside a script element: ASCII, without ``<``, ``>`` and ``&``."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = redacted(json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -196,7 +197,7 @@ def _put(page: str, mark: str, text: str) -> str:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a file through a temporary name.
+    """Write a file through a temporary name, without the secrets in it.
 
     Raises
     ------
@@ -205,7 +206,7 @@ def write_text(path: Path, text: str) -> Path:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(redacted(text), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)

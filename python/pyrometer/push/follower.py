@@ -15,12 +15,13 @@ from pathlib import Path
 
 from pyrometer.core.errors import PyrometerError
 from pyrometer.core.liveness import runs
+from pyrometer.core.redaction import Redactor
 from pyrometer.push.delivery import Delivery
 from pyrometer.push.options import Settings, Window
 from pyrometer.push.profiles import Profile, profiles
 from pyrometer.push.recording import Chunk, Recording, TaskLog
 from pyrometer.push.sent import Progress, Sent
-from pyrometer.store.manifest import Launcher, keeper_alive
+from pyrometer.store.launcher import Launcher, keeper_alive
 from pyrometer.store.paths import RunPaths
 
 # A moment after all others: of a chunk whose clock is not the records', all records are read.
@@ -221,7 +222,8 @@ class Follower:
             "run_id": self.names.run_id,
             **self.settings.labels,
         }
-        return {name: str(value) for name, value in labels.items() if value}
+        redactor = Redactor()
+        return {name: redactor.setting(name, str(value)) for name, value in labels.items() if value}
 
 
 def is_over(paths: RunPaths, launcher: Launcher | None) -> bool:

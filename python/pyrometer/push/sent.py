@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.core.redaction import redacted
 
 __all__ = ["Progress", "Sent"]
 
@@ -162,7 +163,7 @@ class Sent:
             "files": {name: vars(progress) for name, progress in self.files.items()},
         }
         temporary = self.path.with_name(f".{self.path.name}.tmp")
-        temporary.write_text(json.dumps(data) + "\n", encoding="utf-8")
+        temporary.write_text(redacted(json.dumps(data)) + "\n", encoding="utf-8")
         temporary.replace(self.path)
 
     def close(self) -> None:

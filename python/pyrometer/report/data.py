@@ -9,8 +9,6 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from scipy.special import stdtrit
-
 from pyrometer.flame.pack import build_flame
 from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
@@ -134,6 +132,8 @@ def _elapsed(summary: Mapping[str, Any]) -> Figure:
         reason="No measured iteration ended.",
     )
     if len(measured) > 1:
+        from scipy.special import stdtrit
+
         mean, spread = figure["value"], statistics.stdev(measured) / len(measured) ** 0.5
         half = float(stdtrit(len(measured) - 1, (1 + LEVEL) / 2)) * spread
         figure |= {"low": mean - half, "high": mean + half, "method": "mean, t interval 95 %"}

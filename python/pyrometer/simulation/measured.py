@@ -75,7 +75,9 @@ class Settings:
 
 def settings_of(spark_conf: str | None, master: str | None, spark_version: str | None) -> Settings:
     """Read settings as table ``apps`` has them; what cannot be read has Spark's default."""
-    values: dict[str, str] = parse_json(spark_conf or "{}")
+    read = parse_json(spark_conf or "{}")
+    # A log may hold anything; a setting is text.
+    values: dict[str, str] = {key: text for key, text in read.items() if isinstance(text, str)}
     # local-cluster[N,…] has executors of their own.
     alone = re.match(r"local(\[|$)", master or values.get("spark.master", ""))
     side = "driver" if alone else "executor"

@@ -66,7 +66,9 @@ def emit_json(value: Any) -> None:
     dump = getattr(value, "model_dump", None)
     if dump is not None:
         value = dump(mode="json", by_alias=True)
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n")
+    from pyrometer.core.redaction import redacted
+
+    sys.stdout.write(redacted(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
     sys.stdout.flush()
 
 
@@ -188,7 +190,9 @@ class Progress(LiveDisplay):
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
-        err().print(text, markup=False)
+        from pyrometer.core.redaction import redacted
+
+        err().print(redacted(text), markup=False)
 
     def _show(self, text: str, step: str | None = None) -> None:
         now = time.monotonic()

@@ -7,11 +7,9 @@ host series is read before every change, so straight lines between its readings 
 
 from __future__ import annotations
 
-from pyrometer.store import tables
+from pyrometer.store.thread_roles import role_case
 from pyrometer.window.scope import Scope
 
-OTHER = tables.OTHER
-role_case = tables.role_case
 BUSY = ("cpu_user_ns", "cpu_nice_ns", "cpu_system_ns", "cpu_irq_ns", "cpu_softirq_ns")
 """Series of the host that add up to the time its CPUs worked."""
 _DEFAULT_PERIOD_NS = 50_000_000

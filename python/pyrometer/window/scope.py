@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyrometer.store import Run, Tables
 from pyrometer.window.windows import Window, clock_offset_ns
+
+if TYPE_CHECKING:
+    from pyrometer.store import Run, Tables
 
 
 @dataclass

@@ -6,12 +6,14 @@ What was run, and which window of it numbers are about.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
 from pyrometer.core.errors import UsageError
-from pyrometer.store import Run
+
+if TYPE_CHECKING:
+    from pyrometer.store import Run
 
 
 class RunFacts(BaseModel):

@@ -34,7 +34,9 @@ SESSION = "spark.sql."
 """Beginning of settings that are a session's, not the context's."""
 
 AUTO_WARMUP = 1
-"""Iterations that ``warmup="auto"`` stands for: one, for class loading and the JIT compiler."""
+"""Iterations that ``warmup="auto"`` runs beforehand: one, for class loading and the JIT compiler.
+
+How many more were warm-up is found once all have ended (`pyrometer.collect.launch.warmup`)."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def launch_spec(
     iterations : int
         Measured iterations.
     warmup : int or "auto"
-        Iterations before them; ``"auto"`` is `AUTO_WARMUP`.
+        Iterations before them; ``"auto"`` runs `AUTO_WARMUP`.
     raw_dir : path
         Existing ``raw/`` of the run directory.
     data_cache : DataCache, optional

@@ -52,8 +52,13 @@ _HEARD = threading.Event()
 _PATIENCE_S = 0.5
 
 
-class Interrupted(BaseException):
-    """A signal asked to end; no `Exception`, so that nothing between swallows it."""
+class Interrupted(KeyboardInterrupt):
+    """A signal asked to end; no `Exception`, so that nothing between swallows it.
+
+    On a `KeyboardInterrupt` alone Py4J gives up the connection on which it waits for an answer. On
+    any other, what Python asks of the JVM next (`SCCallSiteSync.__exit__`, `SparkContext.stop`) is
+    sent over that connection, and waits until the job has ended.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

@@ -20,7 +20,7 @@ from pyrometer.push.follower import Follower, Limits, Names, is_over
 from pyrometer.push.options import Settings
 from pyrometer.push.sent import Sent
 from pyrometer.push.server import Server, parse_url
-from pyrometer.store.manifest import this_launcher
+from pyrometer.store.launcher import this_launcher
 
 FAST = Patience(first_pause_s=0.01, longest_pause_s=0.05, last_s=0.3)
 SOON = Limits(look_s=0.01, records_s=0.3, app_s=0.5)

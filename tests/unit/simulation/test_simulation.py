@@ -331,6 +331,9 @@ def test_settings_that_decide_on_slots_and_waits() -> None:
     assert apart.memory_bytes == found.memory_bytes
     plain = settings_of(None, "local[4]", None)
     assert (plain.slots(4), plain.locality_wait_ns, plain.memory_bytes) == (4, 3000 * MS, 1 << 30)
+    assert settings_of('{"spark.executor.memory": 5, "spark.master": {}}', None, None) == (
+        settings_of("{}", None, None)
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from pyrometer.accounts.ledger.sums import group_all, prepare
 from pyrometer.accounts.schema import Method
 from pyrometer.attribution.samples import UNCLASSIFIED
 from pyrometer.core.json_text import parse_json
-from pyrometer.window.counters import BUSY, OTHER, growth
+from pyrometer.store.thread_roles import OTHER
+from pyrometer.window.counters import BUSY, growth
 from pyrometer.window.scope import Scope
 
 PATH = "exited_threads"

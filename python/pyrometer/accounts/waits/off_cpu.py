@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pyrometer.accounts.cpu import NO_CLOCK
 from pyrometer.accounts.waits.schema import RoleWaits, WaitEnd, WaitKind, Waits, WaitStack
 from pyrometer.core.json_text import parse_json
-from pyrometer.window.counters import OTHER, role_case
+from pyrometer.store.thread_roles import OTHER, role_case
 from pyrometer.window.scope import Scope
 
 INTERRUPT, DISK_INTERRUPT = "interrupt", "disk_interrupt"
