@@ -34,11 +34,12 @@ from pyrometer.statistics.power import ALPHA, power
 
 SCHEMA = "pyrometer/planted/1"
 ROW_S = 0.01
-SLOTS = 2
 NULL = {"spark.sql.repl.eagerEval.enabled": ["false", "true"]}
 
 
-def experiment(share: int, rows: int, blocks: int, iterations: int) -> dict[str, Any]:
+def experiment(
+    share: int, rows: int, blocks: int, iterations: int, slots: int = 1
+) -> dict[str, Any]:
     """Give the file of an experiment that plants `share` per cent; 0 plants nothing.
 
     Examples
@@ -54,7 +55,7 @@ def experiment(share: int, rows: int, blocks: int, iterations: int) -> dict[str,
         "profile": "off",
         "matrix": cause if share else NULL,
         "set": {
-            "layout.tasks": SLOTS,
+            "layout.tasks": slots,
             **({"workload.share": share} if share else {"workload.cause": "off"}),
         },
         "design": {"kind": "toggle"},
@@ -65,11 +66,11 @@ def experiment(share: int, rows: int, blocks: int, iterations: int) -> dict[str,
     }
 
 
-def measure(share: int, rows: int, blocks: int, iterations: int) -> dict[str, Any]:
+def measure(share: int, rows: int, blocks: int, iterations: int, slots: int = 1) -> dict[str, Any]:
     """Run the experiment and keep what it found beside what was planted."""
     with tempfile.TemporaryDirectory(prefix="pyrometer-planted-") as folder:
         file = Path(folder, "experiment.yaml")
-        file.write_text(yaml.safe_dump(experiment(share, rows, blocks, iterations)))
+        file.write_text(yaml.safe_dump(experiment(share, rows, blocks, iterations, slots)))
         command = [sys.executable, "-m", "pyrometer", "experiment", "run", str(file), "--json"]
         done = subprocess.run(
             [*command, "-o", str(Path(folder, "out"))],
@@ -79,9 +80,10 @@ def measure(share: int, rows: int, blocks: int, iterations: int) -> dict[str, An
         )
     report = json.loads(done.stdout.splitlines()[-1])
     without, beside = report["comparison"]["treatments"]
-    planted = rows * ROW_S * share / 100 / SLOTS / without["mean"]["value"]
+    planted = rows * ROW_S * share / 100 / slots / without["mean"]["value"]
     return {
         "share_percent": share,
+        "slots_count": slots,
         "planted_ratio": planted,
         **report["comparison"]["pairs"][0],
         "log_ratios": log_ratios(without["values"], beside["values"]),
@@ -136,13 +138,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planted", description=__doc__)
     parser.add_argument("--shares", default="0,1,2,5,10", help="per cent; 0 is the null")
     parser.add_argument("--rows", type=int, default=200, help="of 10 ms each")
+    parser.add_argument("--slots", type=int, default=1, help="of tasks; one CPU should be left")
     parser.add_argument("--blocks", type=int, default=8, help="launches of the JVM")
     parser.add_argument("--iterations", type=int, default=6, help="of each treatment in a launch")
     parser.add_argument("-o", "--output", type=Path)
     chosen = parser.parse_args(arguments)
     results: list[dict[str, Any]] = []
     for share in (int(word) for word in chosen.shares.split(",")):
-        results.append(measure(share, chosen.rows, chosen.blocks, chosen.iterations))
+        results.append(measure(share, chosen.rows, chosen.blocks, chosen.iterations, chosen.slots))
         if chosen.output:
             replace(chosen.output, {"schema": SCHEMA, "results": results})
     print(table(results))
