@@ -36,14 +36,16 @@ def breakdown_columns(part: Part) -> dict[str, Any]:
     }
 
 
-def print_breakdown(console: Any, made: Characterisation) -> None:
+def print_breakdown(console: Any, analysis: Characterisation) -> None:
     """Print a table of shares, or why there is none."""
     from rich.markup import escape
 
-    found = [(part.name, part.breakdown) for part in made.parts if part.breakdown]
+    found = [(part.name, part.breakdown) for part in analysis.parts if part.breakdown]
     if not found:
-        if made.breakdown_reason:
-            console.print(f"[yellow]CPU by component unknown:[/] {escape(made.breakdown_reason)}")
+        if analysis.breakdown_reason:
+            console.print(
+                f"[yellow]CPU by component unknown:[/] {escape(analysis.breakdown_reason)}"
+            )
         return
     console.print("\n[bold]CPU of all threads by what ran, % of samples[/]")
     console.print(_table([(name, b.components) for name, b in found]))
@@ -59,18 +61,18 @@ def print_breakdown(console: Any, made: Characterisation) -> None:
 
 
 def _table(rows: list[tuple[str, list[BreakdownRow]]]) -> Table:
-    """Make a table of shares; a column that has nowhere one per cent is left out."""
+    """Draw a table of shares, without columns that never reach one per cent."""
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False, header_style="bold")
-    made.add_column("query", no_wrap=True)
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown.add_column("query", no_wrap=True)
     columns = zip(*(shares for _, shares in rows), strict=True)
     used = [n for n, of in enumerate(columns) if any((row.share.value or 0) >= 0.01 for row in of)]
     for n in used:
-        made.add_column(rows[0][1][n].name.replace(" ", "\n"), justify="right")
+        shown.add_column(rows[0][1][n].name.replace(" ", "\n"), justify="right")
     for name, shares in rows:
-        made.add_row(name, *(_percent(shares[n].share.value) for n in used))
-    return made
+        shown.add_row(name, *(_percent(shares[n].share.value) for n in used))
+    return shown
 
 
 def _percent(share: float | None) -> str:
@@ -135,25 +137,25 @@ def characterise(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what each query of a suite does, reads, shuffles and takes, and when it is warm."""
-    from pyrometer.characterise.queries import characterise as account
+    """Show what each query of a suite does, reads, shuffles and takes, and when it is warm."""
+    from pyrometer.characterise.queries import characterise as analyse
     from pyrometer.store import Run
     from pyrometer.workloads import custom, registry
 
     if table is not None and not table.absolute().parent.is_dir():
         raise UsageError(f"{table}: no such folder", f"mkdir -p {table.parent}")
-    # A name is a workload even where a folder is called so: ./tpch names the folder.
+    # A name means the workload even if there is such a folder: ./tpch means the folder.
     path = Path(what)
     if what in registry.entries() or not path.exists() or custom.workload(what):
         path = _run(what, setting, scale, iterations, output)
     with Run.open(path) as opened:
-        made = account(opened)
+        analysis = analyse(opened)
     if table is not None:
-        write_csv(made, table)
-    _print(human(as_json), made)
-    print_breakdown(human(as_json), made)
+        write_csv(analysis, table)
+    _print(human(as_json), analysis)
+    print_breakdown(human(as_json), analysis)
     if as_json:
-        emit_json(made)
+        emit_json(analysis)
 
 
 def _run(name: str, settings: list[str], scale: str, iterations: int, output: Path | None) -> Path:
@@ -166,7 +168,7 @@ def _run(name: str, settings: list[str], scale: str, iterations: int, output: Pa
         one.startswith(VECTORED) for one in settings
     ):
         settings = [*settings, f"{VECTORED}=false"]
-    # Warm-up is what is looked for: every iteration is kept, none is left out beforehand.
+    # The iterations show when a query is warm: none is excluded beforehand.
     trial = make_trial([name], False, settings, iterations, "0", "light", scale, output)
     with Progress(trial) as progress:
         outcome = orchestrator.run(trial, progress)
@@ -206,7 +208,7 @@ def columns(part: Part) -> dict[str, Any]:
     }
 
 
-def write_csv(made: Characterisation, target: Path) -> None:
+def write_csv(analysis: Characterisation, target: Path) -> None:
     """Write the table through a temporary name.
 
     Raises
@@ -214,7 +216,7 @@ def write_csv(made: Characterisation, target: Path) -> None:
     UsageError
         If the file cannot be written.
     """
-    rows = [columns(part) for part in made.parts]
+    rows = [columns(part) for part in analysis.parts]
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", newline="") as file:
@@ -228,7 +230,7 @@ def write_csv(made: Characterisation, target: Path) -> None:
         raise UsageError(f"{target}: cannot be written: {error.strerror}") from error
 
 
-def _print(console: Any, made: Characterisation) -> None:
+def _print(console: Any, analysis: Characterisation) -> None:
     from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
@@ -237,7 +239,7 @@ def _print(console: Any, made: Characterisation) -> None:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("query", no_wrap=True)
-    known = any(part.sql is not None for part in made.parts)
+    known = any(part.sql is not None for part in analysis.parts)
     if known:
         table.add_column("SQL", overflow="fold", min_width=10)
     table.add_column("operators", overflow="fold", min_width=10)
@@ -245,7 +247,7 @@ def _print(console: Any, made: Characterisation) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("time", justify="right")
     table.add_column("warm-up", justify="right", min_width=7)
-    for part in made.parts:
+    for part in analysis.parts:
         counts = [f"{n}{SHORT[name]}" for name, n in part.operators.items() if n]
         table.add_row(
             Text(part.name),
@@ -258,16 +260,16 @@ def _print(console: Any, made: Characterisation) -> None:
             part.warmup if part.warmup_iterations is None else str(part.warmup_iterations),
         )
     console.print(table)
-    heavy = [part.name for part in made.parts if part.shuffle_heavy]
-    more = "" if made.input_reason else f"; more than input in {', '.join(heavy) or 'none'}"
+    heavy = [part.name for part in analysis.parts if part.shuffle_heavy]
+    more = "" if analysis.input_reason else f"; more than input in {', '.join(heavy) or 'none'}"
     console.print(
-        f"\n[dim]{units.count(made.iterations_count)} iterations; time: mean of the steady ones,"
-        f" 95 %. Shuffle: read + written{more}.[/]"
+        f"\n[dim]{units.count(analysis.iterations_count)} iterations; time: mean of the steady"
+        f" ones, 95 %. Shuffle: read + written{more}.[/]"
     )
-    if made.input_reason:
-        console.print(f"[yellow]input unknown:[/] {escape(made.input_reason)}")
+    if analysis.input_reason:
+        console.print(f"[yellow]input unknown:[/] {escape(analysis.input_reason)}")
     doubtful: dict[str, list[str]] = {}
-    for part in made.parts:
+    for part in analysis.parts:
         for doubt in part.doubts:
             doubtful.setdefault(doubt, []).append(part.name)
     for doubt, names in doubtful.items():

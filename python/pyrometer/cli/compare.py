@@ -253,7 +253,7 @@ def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
         sides.append(times)
     trials, doubts = trials_of(*sides)
     report = analyse(trials, what="time of an iteration", unit="s", margin=margin)
-    # Runs of two sides are given side by side: their order in time is not known.
+    # The two lists of runs say nothing about the order in time.
     report.order.fixed = False
     report.doubts = [*doubts, *(one for one in report.doubts if one.code == "few_trials")]
     return report

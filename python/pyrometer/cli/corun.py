@@ -1,4 +1,4 @@
-"""``pyrometer corun``: workloads together, beside each alone; and where to put them."""
+"""``pyrometer corun``: workloads together and each alone; and where to put them."""
 
 from __future__ import annotations
 
@@ -105,25 +105,27 @@ def corun(
 
     root = Path(workloads[0])
     if len(workloads) > 1 or not is_experiment(root):
-        made = _plan(
+        plan = _plan(
             workloads, neighbours, settings, offsets, output, at_once=at_once, place=place,
             keys={"scale": scale, "profile": profile, "blocks": blocks, "iterations": iterations,
                   "warmup": str(warmup), "seed": seed, "guard": {"policy": guard}},
         )  # fmt: skip
-        root = output or Path("pyrometer-runs") / made.name
+        root = output or Path("pyrometer-runs") / plan.name
         if dry_run:
-            show_plan(made, [], as_json=as_json)
+            show_plan(plan, [], as_json=as_json)
             return
         check_new(root, "corun")
-        begin(root, made)
-        judge_terminal.plan(err(), made, forecast_of(made, []), brief=True)
+        begin(root, plan)
+        judge_terminal.plan(err(), plan, forecast_of(plan, []), brief=True)
         carry(root, retry=False)
-    told = _report(root)
+    report = _report(root)
 
     def page() -> Path:
-        return write_corun(root, report=told)
+        return write_corun(root, report=report)
 
-    print_report(root, told, terminal.show, page, anything=bool(told.encounters), as_json=as_json)
+    print_report(
+        root, report, terminal.show, page, anything=bool(report.encounters), as_json=as_json
+    )
 
 
 def _plan(

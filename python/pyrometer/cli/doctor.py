@@ -53,10 +53,10 @@ def doctor(
     if card:
         from pyrometer.collect.host import card as cards
 
-        made = cards.measure(lambda text: common.err().print(f"[dim]{text}[/]"))
-        cards.keep(made)
-        show_card(made, common.human(as_json))
-        data["card"] = made.model_dump(mode="json")
+        measured = cards.measure(lambda text: common.err().print(f"[dim]{text}[/]"))
+        cards.keep(measured)
+        show_card(measured, common.human(as_json))
+        data["card"] = measured.model_dump(mode="json")
     if as_json:
         common.emit_json(data)
     if not examiner.can_run(findings):
@@ -64,7 +64,7 @@ def doctor(
 
 
 def leftover_groups(folders: Sequence[str] | None = None) -> list[Finding]:
-    """Find control groups that dead runs left behind; none is no finding.
+    """Find leftover control groups of dead runs; without any there is no finding.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def leftover_groups(folders: Sequence[str] | None = None) -> list[Finding]:
 
 
 def leftover_settings(records: Path | None = None, root: Path = Path("/")) -> list[Finding]:
-    """Find settings of the kernel that dead probes or runs left changed; none is no finding.
+    """Find kernel settings that dead probes or runs changed; without any there is no finding.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def leftover_settings(records: Path | None = None, root: Path = Path("/")) -> li
     from pyrometer.collect.doctor.finding import Finding
     from pyrometer.collect.host import settings_restore
 
-    left = settings_restore.leftovers(records or settings_restore.RECORDS, root)
-    return [Finding("setting_left", None, False, one.reason, one.remedy) for one in left]
+    leftovers = settings_restore.leftovers(records or settings_restore.RECORDS, root)
+    return [Finding("setting_left", None, False, one.reason, one.remedy) for one in leftovers]
 
 
 def show_card(card: Card, console: common.Console) -> None:
@@ -148,12 +148,12 @@ def show(findings: Sequence[Finding], console: common.Console) -> None:
     from rich.markup import escape
     from rich.table import Column, Table
 
-    left = list(findings)
+    remaining = list(findings)
     for title, names in GROUPS:
-        mine = [f for f in left if any(f.name.startswith(name) for name in names)]
-        left = [f for f in left if f not in mine]
+        mine = [f for f in remaining if any(f.name.startswith(name) for name in names)]
+        remaining = [f for f in remaining if f not in mine]
         console.print(f"\n[bold]{title}[/]")
-        # A command is there to be copied: a long path in it is folded, never cut.
+        # A command is meant to be copied: a long path in it is folded, never cut.
         table = Table.grid("", "", Column(overflow="fold"), padding=(0, 2))
         for finding in mine:
             name = finding.name + (f" {finding.tier}" if finding.tier else "")

@@ -154,21 +154,21 @@ def check(file: FileArgument, as_json: JsonOption = False) -> None:
     """Check an experiment file: keys, factors, levels, constraints, and what it extends."""
     from pyrometer.experiments.run.planned import checked
 
-    source, made = checked(file)
+    source, treatments = checked(file)
     human(as_json).print(
-        f"{file}: {len(made.run)} treatments, {source.experiment.blocks} blocks;"
-        f" {len(made.left_out)} left out",
+        f"{file}: {len(treatments.run)} treatments, {source.experiment.blocks} blocks;"
+        f" {len(treatments.left_out)} left out",
         markup=False, soft_wrap=True,
     )  # fmt: skip
-    for one in made.left_out:
+    for one in treatments.left_out:
         human(as_json).print(f"  {one.name}: {one.reason}", markup=False, soft_wrap=True)
     if as_json:
         emit_json(
             {
                 "schema": "pyrometer/experiment-check/1",
                 "files": [str(path) for path in source.files],
-                "treatments": list(made.run),
-                "left_out": [vars(one) for one in made.left_out],
+                "treatments": list(treatments.run),
+                "left_out": [vars(one) for one in treatments.left_out],
                 "experiment": source.experiment.model_dump(mode="json"),
             }
         )
@@ -221,16 +221,16 @@ def run(
 
     rule = _rule(fail_if)
     root = output or Path("pyrometer-runs") / f"experiment-{file.stem}"
-    made = plan_of(file, root, seed=seed, blocks=blocks)
-    if rule is not None and made.baseline is None:
+    plan = plan_of(file, root, seed=seed, blocks=blocks)
+    if rule is not None and plan.baseline is None:
         raise UsageError(
             "--fail-if needs a baseline in the experiment file", "baseline: {FACTOR: LEVEL}"
         )
     from pyrometer.cli.shared.forecasts import forecast_of
 
-    found = forecast_of(made, pilot)
-    begin(root, made)
-    terminal.plan(err(), made, found, brief=True)
+    found = forecast_of(plan, pilot)
+    begin(root, plan)
+    terminal.plan(err(), plan, found, brief=True)
     _go_on(root, retry=False, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
 
@@ -266,8 +266,8 @@ def show(
 
     Exit code: 1 if --fail-if says so.
     """
-    made = judge(folder, control, margin)
-    _out(folder, made, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
+    report = judge(folder, control, margin)
+    _out(folder, report, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 
 
 app.command(epilog=history.EXAMPLES)(history.history)
@@ -289,18 +289,18 @@ def judge(folder: Path, control: str | None, margin: str | None) -> ExperimentRe
     )
 
 
-def show_plan(made: Plan, pilots: list[Path], *, as_json: bool) -> None:
-    """Show what would be run, and what is to be expected of it."""
+def show_plan(plan: Plan, pilots: list[Path], *, as_json: bool) -> None:
+    """Show what would be run, how long it takes, and which effects it would show."""
     from pyrometer.cli.shared.forecasts import forecast_of
     from pyrometer.experiments.judge import terminal
 
-    found = forecast_of(made, pilots)
-    terminal.plan(human(as_json), made, found)
+    found = forecast_of(plan, pilots)
+    terminal.plan(human(as_json), plan, found)
     if as_json:
         emit_json(
             {
                 "schema": "pyrometer/experiment-plan/1",
-                "plan": made.model_dump(mode="json", by_alias=True),
+                "plan": plan.model_dump(mode="json", by_alias=True),
                 "forecast": found.model_dump(mode="json"),
             }
         )
@@ -313,14 +313,14 @@ def _go_on(root: Path, *, retry: bool, **out: Any) -> None:
     if read_plan(root).kind == "corun":
         err().print(f"pyrometer corun {root}", markup=False, soft_wrap=True)
         return
-    made = judge(root, None, None)
-    _out(root, made, **out)
-    if not any(one.values for one in made.treatments):
+    report = judge(root, None, None)
+    _out(root, report, **out)
+    if not any(one.values for one in report.treatments):
         raise typer.Exit(1)
 
 
 def carry(root: Path, *, retry: bool) -> None:
-    """Make the trials of an experiment that are not made yet, on the screen."""
+    """Run the remaining trials of an experiment; progress is shown on the screen."""
     from pyrometer.experiments.judge.screen import ExperimentScreen
     from pyrometer.experiments.run.loop import carry_out
 
@@ -338,7 +338,7 @@ def carry(root: Path, *, retry: bool) -> None:
 
 def _out(
     folder: Path,
-    made: ExperimentReport,
+    report: ExperimentReport,
     *,
     fail_if: str | None,
     junit: Path | None,
@@ -353,20 +353,20 @@ def _out(
     rule = _rule(fail_if)
     if junit is not None and rule is None:
         raise UsageError("--junit needs --fail-if", '--fail-if "regression(wall) > 3%"')
-    pairs = judged(made, rule) if rule is not None else []
+    pairs = judged(report, rule) if rule is not None else []
     console = human(as_json)
-    terminal.report(console, made, folder)
+    terminal.report(console, report, folder)
     if table is not None:
         write_csv(read_plan(folder), read_journal(folder), table)
     if junit is not None:
-        write_junit(made, rule, pairs, junit)
+        write_junit(report, rule, pairs, junit)
     failed = {one.pair.b: one.told for one in pairs if one.failed}
     if rule is not None:
-        failed |= {one.name: "did not finish" for one in made.treatments if not one.compared}
-    for name, told in failed.items():
-        console.print(f"fails {fail_if}: {name}: {told}", markup=False, soft_wrap=True)
+        failed |= {one.name: "did not finish" for one in report.treatments if not one.compared}
+    for name, why in failed.items():
+        console.print(f"fails {fail_if}: {name}: {why}", markup=False, soft_wrap=True)
     if as_json:
-        document = made.model_dump(mode="json", by_alias=True)
+        document = report.model_dump(mode="json", by_alias=True)
         document["fail_if"] = rule and {
             "rule": rule.text,
             "failed": list(failed),

@@ -58,16 +58,16 @@ def export(
         raise UsageError(
             "which format?"
             if output is None
-            else f"{output}: cannot tell the format from the file name",
+            else f"{output}: the file name does not say the format",
             f"--format {'|'.join(FORMATS)}",
         )
     dimensions = [name.strip() for name in by.split(",") if name.strip()]
     with err().status(f"writing {chosen}"):
-        made = export_profile(run, chosen, output, event, dimensions, iteration)
+        written = export_profile(run, chosen, output, event, dimensions, iteration)
     human(as_json).print(
-        f"{made['event']} samples as {chosen}: {safe(made['file'])}"
-        f" ({units.size(made['size_bytes'])})",
+        f"{written['event']} samples as {chosen}: {safe(written['file'])}"
+        f" ({units.size(written['size_bytes'])})",
         soft_wrap=True,
     )
     if as_json:
-        emit_json({"schema": "pyrometer/export/1", **made})
+        emit_json({"schema": "pyrometer/export/1", **written})

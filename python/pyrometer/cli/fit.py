@@ -117,7 +117,7 @@ def fit(
     if beside is not None:
         rows = _joined(rows, beside, bandwidth)
     attainable, error = _limit(limit, bandwidth)
-    made = analyse(
+    analysis = analyse(
         rows,
         kind,
         Question(
@@ -127,9 +127,9 @@ def fit(
         ),
         source=file.name, workers=workers, what=value,
     )  # fmt: skip
-    show(human(as_json), made)
+    show(human(as_json), analysis)
     if as_json:
-        emit_json(made)
+        emit_json(analysis)
 
 
 def _observations(
@@ -140,7 +140,7 @@ def _observations(
 
     named = {name: column for name, column in columns.items() if column is not None}
     run = run or ("run" if "run" in header(file) else None)
-    # A run's number tells rows apart, whatever it is.
+    # A run's number distinguishes rows, whatever else it means.
     unique = ["p", *(["work"] if "work" in named else []), *(["run"] if run else [])]
     if run:
         named["run"] = run
@@ -148,14 +148,14 @@ def _observations(
         file, named, needed=["p", "value", *(["work"] if "work" in named else [])],
         unique=unique if run else (),
     )  # fmt: skip
-    made = [
+    observations = [
         Observation(
             row["p"], row["value"], row.get("work", 1.0),
             {name: row[name] for name in FACTS if name in row},
         )
         for row in rows
     ]  # fmt: skip
-    if not made:
+    if not observations:
         raise UsageError(f"{file} has no rows", "one row per run: p,value")
     if kind == "throughput" and "work" not in named and {"cpu", "run_time", "gc"} & named.keys():
         raise UsageError(
@@ -163,7 +163,7 @@ def _observations(
             " does not give",
             "--work COLUMN, or give elapsed times",
         )
-    return made
+    return observations
 
 
 def _joined(rows: list[Observation], beside: Path, column: str | None) -> list[Observation]:
@@ -209,7 +209,7 @@ def _limit(text: str | None, bandwidth: str | None) -> tuple[float | None, float
 
 
 def numbers(option: str, text: str | None) -> list[float]:
-    """Read numbers above zero, with commas between.
+    """Read positive numbers, separated by commas.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``pyrometer flame RUN``: the flame graph as a page of its own, its hottest frames here."""
+"""``pyrometer flame RUN``: the flame graph as a page, the hottest frames on the terminal."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def flame(
     from pyrometer.flame.terminal import show_flame
 
     names = tuple(name.strip() for name in by.split(",") if name.strip())
-    made = write_flame(run[0], output, Selection(event, names, iteration))
-    show_flame(human(as_json), made)
+    graph = write_flame(run[0], output, Selection(event, names, iteration))
+    show_flame(human(as_json), graph)
     if as_json:
-        emit_json(made)
+        emit_json(graph)

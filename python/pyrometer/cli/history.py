@@ -83,11 +83,11 @@ def history(
             f"there is no finished run in {', '.join(map(str, folders or [HOME]))}",
             "pyrometer run parquet-scan makes one; or other words for --workload, --scale, --since",
         )
-    made = analysis.history(found.runs, margin=least, most=most, unread=found.unread)
-    failed = [] if rule is None else analysis.regressions(made, rule)
+    report = analysis.history(found.runs, margin=least, most=most, unread=found.unread)
+    failed = [] if rule is None else analysis.regressions(report, rule)
     console = human(as_json)
-    _print(console, made)
-    for path in (table and write_csv(made, table), page and write_history(made, page)):
+    _print(console, report)
+    for path in (table and write_csv(report, table), page and write_history(report, page)):
         if path is not None:
             console.print(f"written: {path}", markup=False, soft_wrap=True)
     for series, change in failed:
@@ -95,7 +95,7 @@ def history(
             f"fails {fail_if}: {_subject(series)}: {_change(change)}", markup=False, soft_wrap=True
         )
     if as_json:
-        document = made.model_dump(mode="json", by_alias=True)
+        document = report.model_dump(mode="json", by_alias=True)
         document["fail_if"] = rule and {
             "rule": rule.text,
             "failed": [
@@ -109,7 +109,7 @@ def history(
 
 
 def parse_date(text: str) -> int:
-    """Read a date, or a date and time, of UTC unless it says otherwise; in ns since 1970.
+    """Read a date, or date and time, as ns since 1970; UTC unless it names a time zone.
 
     Raises
     ------
@@ -137,25 +137,25 @@ def _track(places: list[Path]) -> Iterable[Path]:
     )
 
 
-def _print(console: Any, made: HistoryReport) -> None:
+def _print(console: Any, report: HistoryReport) -> None:
     from rich.markup import escape
 
-    for series in [one for one in made.series if one.changes]:
+    for series in [one for one in report.series if one.changes]:
         _print_changes(console, series)
-    quiet = [one for one in made.series if not one.changes]
+    quiet = [one for one in report.series if not one.changes]
     for series in quiet[:MOST_SHOWN]:
-        told = series.reason or "no change"
+        finding = series.reason or "no change"
         console.print(
-            f"{_subject(series)}: {len(series.runs)} runs, {_level(series.levels[-1])}: {told}",
+            f"{_subject(series)}: {len(series.runs)} runs, {_level(series.levels[-1])}: {finding}",
             markup=False, soft_wrap=True,
         )  # fmt: skip
     if len(quiet) > MOST_SHOWN:
         console.print(f"… and {len(quiet) - MOST_SHOWN} series more without a change")
-    for place, reason in list(made.unread.items())[:3]:
+    for place, reason in list(report.unread.items())[:3]:
         console.print(f"[yellow]left out[/] {escape(place)}: {escape(reason)}", soft_wrap=True)
-    if len(made.unread) > 3:
-        console.print(f"… and {len(made.unread) - 3} more left out (all of them: --json)")
-    for doubt in made.doubts:
+    if len(report.unread) > 3:
+        console.print(f"… and {len(report.unread) - 3} more left out (all of them: --json)")
+    for doubt in report.doubts:
         console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
         console.print(f"  → {escape(doubt.remedy or '')}", soft_wrap=True)
 

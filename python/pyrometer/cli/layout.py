@@ -1,4 +1,4 @@
-"""``pyrometer layout``: how many executor JVMs, how large, and bound to what."""
+"""``pyrometer layout``: how many executor JVMs, how large, and pinned to which CPUs."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def layout(
         if dry_run:
             return
         carry(root, retry=False)
-    made = _report(root)
+    report = _report(root)
 
     def page() -> Path:
-        keep_layouts(root, made)
+        keep_layouts(root, report)
         return write_experiment(root)
 
-    print_report(root, made, terminal.show, page, anything=bool(made.layouts), as_json=as_json)
+    print_report(root, report, terminal.show, page, anything=bool(report.layouts), as_json=as_json)
 
 
 def _file(
@@ -140,12 +140,12 @@ def _file(
     wanted = (
         [one.strip().upper() for one in places.split(",")] if places else default_placements(host)
     )
-    made, out = layouts(host, wanted, _counts(jvms), whole, heap)
+    possible, out = layouts(host, wanted, _counts(jvms), whole, heap)
     for one in out:
         err().print(f"left out: {one}", markup=False, soft_wrap=True)
     # The driver is no executor: its heap is the same in all layouts, Spark's own default.
     shared = {"spark.driver.memory": "1g", **dict(setting(one) for one in settings)}
-    levels = [one.levels() for one in made]
+    levels = [one.levels() for one in possible]
     return experiment_text(
         "layout", workload, "{} by executor JVMs and where they run",
         matrix={"include": levels}, set=shared, baseline=dict(levels[0]), **keys,

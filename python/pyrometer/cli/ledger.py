@@ -93,7 +93,7 @@ def ledger(
         if by or task or stage is not None or sql is not None:
             raise UsageError("--against cannot be combined with --by, --stage, --sql or --task")
         with err().status("comparing ledgers"):
-            made = ledger_against(run, against, window)
+            report = ledger_against(run, against, window)
     else:
         if len(run) > 1:
             raise UsageError(
@@ -101,11 +101,11 @@ def ledger(
             )
         asked = _request(by, stage, sql, task, top)
         with Run.open(run[0]) as opened, err().status("adding up"):
-            made = ledger_report(opened, window, asked)
+            report = ledger_report(opened, window, asked)
     if as_json:
-        emit_json(made)
+        emit_json(report)
     else:
-        terminal.ledger(human(as_json), made, view=view, depth=depth)
+        terminal.ledger(human(as_json), report, view=view, depth=depth)
 
 
 def _request(

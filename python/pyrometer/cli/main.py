@@ -30,10 +30,10 @@ class _Verbs(MutableMapping[str, Any]):
     """Commands by name; a verb's module is imported when its command is asked for."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Any] = {}
+        self._commands: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
+        if name not in self._commands:
             if name not in VERBS:
                 raise KeyError(name)
             module = import_module(f"pyrometer.cli.{MODULES.get(name, name)}")
@@ -41,14 +41,14 @@ class _Verbs(MutableMapping[str, Any]):
             command.name = name
             # Completion is installed once, for the whole command line.
             command.params = [p for p in command.params if not str(p.name).endswith("_completion")]
-            self._made[name] = command
-        return self._made[name]
+            self._commands[name] = command
+        return self._commands[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
+        self._commands[name] = command
 
     def __delitem__(self, name: str) -> None:
-        del self._made[name]
+        del self._commands[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(VERBS)

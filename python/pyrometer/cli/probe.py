@@ -1,6 +1,6 @@
 """``pyrometer probe --pid PID``: where the time of any process goes.
 
-What the verbs share that observe processes which run already.
+Also what the verbs that observe running processes share.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def seconds(text: str | None) -> float | None:
     Raises
     ------
     UsageError
-        If it is no time above zero.
+        If it is not a positive time.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def seconds(text: str | None) -> float | None:
 
 
 class Notes(Silent):
-    """Prints what matters now; steps are not shown."""
+    """Prints notes only; phases are not shown."""
 
     def note(self, text: str) -> None:
         """Print a line that stays."""
@@ -98,7 +98,7 @@ def observe_and_print(
     no_report: bool,
     as_json: bool,
 ) -> None:
-    """Observe until it ends, for a time or up to Ctrl-C; print what came.
+    """Observe until it ends, a time is over, or Ctrl-C; print what was observed.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def observe_and_print(
 
 
 def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
-    """Print what came, and where it is."""
+    """Print what was observed, and where it is stored."""
     from pyrometer.summary import terminal
 
     manifest, paths = observed.record.manifest, observed.record.paths
@@ -133,7 +133,7 @@ def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
         console.print(f"report: {paths.report}", markup=False, soft_wrap=True)
     console.print(f"run:    {paths.root}", markup=False, soft_wrap=True)
     if as_json:
-        made = observed.summary
+        summary = observed.summary
         common.emit_json(
             {
                 "schema": schema,
@@ -142,7 +142,7 @@ def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
                 "ended": observed.reason,
                 "length_ns": (manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0),
                 "probes": [probe.model_dump() for probe in manifest.probes],
-                "doubts": [doubt.model_dump() for doubt in (made or manifest).doubts],
+                "doubts": [doubt.model_dump() for doubt in (summary or manifest).doubts],
             }
         )
 

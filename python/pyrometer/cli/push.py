@@ -113,7 +113,7 @@ def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
     if not follow:
         follower.once()
         return
-    # What we observe goes before us.
+    # The observed application takes precedence over us.
     os.nice(10)
     stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in stopping:
@@ -125,7 +125,7 @@ def go(follower: Follower, manifest: Manifest, follow: bool) -> None:
 
 
 def say(text: str) -> None:
-    """Tell on stderr what the server does."""
+    """Print on stderr what the server does."""
     from rich.markup import escape
 
     err().print(escape(text), soft_wrap=True)
@@ -154,14 +154,14 @@ def finish(summary: dict[str, Any], run: Path, as_json: bool) -> None:
         missing.append(f"{summary['unreadable_chunks_count']} chunks unreadable")
     if summary["open_bytes"]:
         console.print(f"{units.size(summary['open_bytes'])} are in incomplete chunks")
-    left = summary["left_bytes"]
-    if left:
-        missing.append(f"{units.size(left)} of recordings were not sent")
+    unsent = summary["left_bytes"]
+    if unsent:
+        missing.append(f"{units.size(unsent)} of recordings were not sent")
     if missing:
         raise CapabilityError(
             f"{summary['to']}: {', '.join(missing)}"
             + (f" ({summary['last_error']})" if summary["last_error"] else ""),
             f"what was not sent goes with: pyrometer push {run} --to {summary['to']}"
-            if left
+            if unsent
             else None,
         )

@@ -60,7 +60,7 @@ def report(
 
 
 def _report_trials(folder: Path) -> None:
-    """Write reports of finished trials that have none; one that cannot be read is told."""
+    """Write reports of finished trials that have none; print why where a trial cannot be read."""
     from rich.progress import track
 
     from pyrometer.api import write_report

@@ -114,7 +114,7 @@ def run(
 
 
 class _Watching(common.Progress):
-    """Shows how a run goes on and what came of it; keeps how its application ended."""
+    """Shows the progress and the result of a run; keeps how its application ended."""
 
     outcome: Outcome | None = None
     summary_shown = False
@@ -125,24 +125,24 @@ class _Watching(common.Progress):
 
         self.outcome = Outcome(record, ending, None)
 
-    def summarised(self, record: Any, made: Any) -> None:
-        """Print it: the report takes longer, and the answer is here."""
+    def summarised(self, record: Any, summary: Any) -> None:
+        """Print it now: the report takes longer."""
         from pyrometer.summary import terminal
 
         show_ending(record.manifest)
-        terminal.show(common.err(), made)
+        terminal.show(common.err(), summary)
         self.summary_shown = True
 
 
 def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
-    """Run a trial, print what came of it, and end with the exit code that is due.
+    """Run a trial, print its result, and end with the right exit code.
 
     Once an application has ended, its exit code is ours, whatever fails after it.
 
     Raises
     ------
     CommandExit
-        With that code; its cause is what failed on our side.
+        With that code; its cause is what failed in Pyrometer.
     """
     from pyrometer.orchestrator import run as orchestrator
 
@@ -254,7 +254,7 @@ def show_ending(manifest: Manifest) -> None:
 
 
 def summarise(outcome: Outcome, *, shown: bool) -> None:
-    """Print what came of the run, unless it was shown already, and where it is."""
+    """Print the result of the run, unless it was shown already, and where it is stored."""
     from rich.markup import escape
 
     manifest, paths, console = outcome.record.manifest, outcome.record.paths, common.err()
@@ -277,13 +277,13 @@ def as_data(outcome: Outcome | None, failed: BaseException | None = None) -> dic
     Parameters
     ----------
     outcome : Outcome or None
-        What the run came to; ``None`` if no application has ended.
+        Result of the run; ``None`` if no application has ended.
     failed : BaseException, optional
-        What went wrong on our side.
+        What went wrong in Pyrometer.
     """
     manifest, paths = (outcome.record.manifest, outcome.record.paths) if outcome else (None, None)
     doubts = (outcome.summary or outcome.record.manifest).doubts if outcome else []
-    # Of what failed after the summary had been made the summary knows nothing.
+    # The summary does not know of what failed after it was written.
     ours = [one for one in manifest.doubts if one.code == "analysis_failed"] if manifest else []
     return {
         "schema": "pyrometer/run/1",
@@ -304,7 +304,7 @@ def as_data(outcome: Outcome | None, failed: BaseException | None = None) -> dic
 
 
 def failure(failed: BaseException | None, steps: Sequence[Doubt]) -> dict[str, object] | None:
-    """Say what went wrong on our side: an error, or else a step after the application's end.
+    """Say what went wrong in Pyrometer: an error, or else a step after the application's end.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def failure(failed: BaseException | None, steps: Sequence[Doubt]) -> dict[str, o
 
 
 def exit_code(outcome: Outcome) -> int:
-    """Give the exit code to end with: the command's own; of a workload 0, or 1 if it failed."""
+    """Give the exit code to end with: the command's; for a workload 0, or 1 if it failed."""
     manifest = outcome.record.manifest
     if manifest.workload.name is None:
         return outcome.ending.exit_code

@@ -94,13 +94,15 @@ def scale(
              "iterations": iterations, "seed": seed, "guard": {"policy": guard}},
         )  # fmt: skip
         carry(root, retry=False)
-    made = _report(root, wanted)
+    report = _report(root, wanted)
 
     def page() -> Path:
-        keep_curve(root, made)
+        keep_curve(root, report)
         return write_experiment(root)
 
-    print_report(root, made, terminal.show_curve, page, anything=bool(made.levels), as_json=as_json)
+    print_report(
+        root, report, terminal.show_curve, page, anything=bool(report.levels), as_json=as_json
+    )
 
 
 def _begin(
@@ -112,7 +114,7 @@ def _begin(
     dense: bool,
     keys: dict[str, object],
 ) -> None:
-    """Write the experiment's file beside its folder, and plan it."""
+    """Write the experiment's file next to its folder, and plan it."""
     from pyrometer.cli.shared.experiment_file import begin_written, check_new, setting
     from pyrometer.scaling.plan import default_levels, level_number, scaling_file
 

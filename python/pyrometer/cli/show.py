@@ -1,4 +1,4 @@
-"""``pyrometer show RUN``: what one run or event log tells."""
+"""``pyrometer show RUN``: the summary of one run or event log."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def show(
     if source:
         _source(run, as_json, window)
         return
-    made = summary_of(run, window)
+    summary = summary_of(run, window)
     if as_json:
-        emit_json(made)
+        emit_json(summary)
     else:
         from pyrometer.summary import terminal
 
-        terminal.show(human(as_json), made)
+        terminal.show(human(as_json), summary)
 
 
 def _source(run: Path, as_json: bool, window: str | None) -> None:
@@ -66,8 +66,8 @@ def _source(run: Path, as_json: bool, window: str | None) -> None:
     from pyrometer.summary.hot_source import show_source, source_report
 
     with Run.open(run) as opened:
-        made = source_report(opened, window)
+        report = source_report(opened, window)
     if as_json:
-        emit_json(made)
+        emit_json(report)
     else:
-        show_source(human(as_json), made)
+        show_source(human(as_json), report)

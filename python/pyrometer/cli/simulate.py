@@ -136,11 +136,11 @@ def simulate(
         chosen, measured = _measured(run[0], opened, window, application)
         _know_stages(measured, ask.stretch)
         law, doubts = _contention(opened, measured, chosen.name, fit, cpus)
-        made = analyse(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
+        report = analyse(measured, chosen, str(run[0]), ask, law, [*opened.doubts, *doubts])
     if as_json:
-        emit_json(made)
+        emit_json(report)
     else:
-        terminal.simulation(human(as_json), made)
+        terminal.simulation(human(as_json), report)
 
 
 def _levels(
@@ -160,17 +160,17 @@ def _levels(
                 sized.append(_sized(path, window, application, fit))
             except UsageError as error:
                 refused.append(error)
-        made = leave_out(sized, refused)
+        report = leave_out(sized, refused)
     if as_json:
-        emit_json(made)
+        emit_json(report)
     else:
-        terminal.left_out(human(as_json), made)
+        terminal.left_out(human(as_json), report)
 
 
 def _sized(
     path: Path, window: str | None, application: int | None, fit: Contention | None
 ) -> Sized:
-    """Read one run of several: that of a trial that failed has no time to set beside the others."""
+    """Read one run of several; that of a failed trial has no time to compare with."""
     from pyrometer.simulation.intervals import Sized
     from pyrometer.store import Run
 
@@ -181,7 +181,7 @@ def _sized(
         law, doubts = _contention(opened, measured, chosen.name, fit, None)
         sized = Sized(measured, law, (*opened.doubts, *doubts))
     try:
-        _ = sized.made  # what cannot be scheduled at its own size has no part
+        _ = sized.made  # raises if it cannot be scheduled at its measured size
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.remedy) from error
     return sized
@@ -190,7 +190,7 @@ def _sized(
 def _measured(
     path: Path, run: Run, window: str | None, application: int | None
 ) -> tuple[Window, Measured]:
-    """Read what can be scheduled of a run; what is wrong is told with the path as it was given."""
+    """Read what can be scheduled of a run; errors name the path as it was given."""
     from pyrometer.simulation.measured import measured_of
     from pyrometer.window.windows import choose
 

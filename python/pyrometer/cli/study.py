@@ -1,4 +1,4 @@
-"""``pyrometer study``: published tables and figures, with our runs beside."""
+"""``pyrometer study``: published tables and figures, compared with our runs."""
 
 from __future__ import annotations
 
@@ -107,23 +107,23 @@ def run(
     folder = output or Path("pyrometer-runs") / f"study-{Path(name).stem}"
     wanted = plan_runs(found, folder, scale=scale, only=tuple(only), levels=parse_settings(setting))
     check_experiments(found, study_file(name), only=tuple(only), scale=scale)
-    made = run_study(
+    report = run_study(
         Path(name).stem, found, wanted, folder, resume=resume, watch=Progress,
         experiments=lambda stopped: run_experiments(
             found, study_file(name), folder, only=tuple(only), scale=scale, blocks=blocks,
             stopped=stopped, screen=ExperimentScreen,
         ),
     )  # fmt: skip
-    _print(human(as_json), made)
+    _print(human(as_json), report)
     if folder.is_dir():
-        page = write_study(made, folder / PAGE)
+        page = write_study(report, folder / PAGE)
         human(as_json).print(f"page: {page}", soft_wrap=True, markup=False)
     if as_json:
-        emit_json(made)
-    made_ones = [one for one in made.runs if one.run_dir]
-    tried = [one for one in made.experiments if one.folder]
-    failed = any(one.reason for one in made_ones) or any(one.reason for one in tried)
-    if failed or not (made_ones or tried):
+        emit_json(report)
+    ran = [one for one in report.runs if one.run_dir]
+    tried = [one for one in report.experiments if one.folder]
+    failed = any(one.reason for one in ran) or any(one.reason for one in tried)
+    if failed or not (ran or tried):
         raise typer.Exit(1)
 
 
@@ -135,7 +135,7 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, str]]:
     UsageError
         If one is not of this form.
     """
-    made: dict[str, dict[str, str]] = {}
+    levels: dict[str, dict[str, str]] = {}
     for setting in settings:
         words, equals, level = setting.partition("=")
         name, dot, factor = words.partition(".")
@@ -144,23 +144,23 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, str]]:
                 f"--set {setting!r} is not of the form RUN.FACTOR=LEVEL",
                 "for example --set warm.jvm.heap=2g",
             )
-        made.setdefault(name, {})[factor] = level
-    return made
+        levels.setdefault(name, {})[factor] = level
+    return levels
 
 
-def _print(console: Any, made: StudyReport) -> None:
+def _print(console: Any, report: StudyReport) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    console.print(f"[bold]{escape(made.title)}[/]\n{escape(made.source)}\n")
-    console.print(f"Published on: {escape(made.machine)}")
-    for difference in made.differences:
+    console.print(f"[bold]{escape(report.title)}[/]\n{escape(report.source)}\n")
+    console.print(f"Published on: {escape(report.machine)}")
+    for difference in report.differences:
         console.print(f"  differs here: {escape(difference)}")
-    if made.values:
+    if report.values:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for title in ("what", "place", "published", "ours", "agrees", "note"):
             table.add_column(title)
-        for one in made.values:
+        for one in report.values:
             table.add_row(
                 escape(one.what),
                 escape(one.place),
@@ -171,19 +171,19 @@ def _print(console: Any, made: StudyReport) -> None:
             )
         console.print()
         console.print(table)
-    if made.effects:
-        _print_effects(console, made)
-    for title, cells in made.tables.items():
+    if report.effects:
+        _print_effects(console, report)
+    for title, cells in report.tables.items():
         console.print(f"\n[bold]{escape(title)}[/]: published | ours [dim](agree: ✓ ✗)[/]")
         _print_table(console, cells)
-    for fact in made.runs:
+    for fact in report.runs:
         where = f"[red]{escape(fact.reason)}[/]" if fact.reason else ""
         console.print(f"[dim]run {fact.name}:[/] {fact.run_dir or ''} {where}", soft_wrap=True)
-    for experiment in made.experiments:
+    for experiment in report.experiments:
         _print_experiment(console, experiment)
 
 
-def _print_effects(console: Any, made: StudyReport) -> None:
+def _print_effects(console: Any, report: StudyReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -192,7 +192,7 @@ def _print_effects(console: Any, made: StudyReport) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("what", "place", "published", "ours", "same way", "note"):
         table.add_column(title, overflow="fold")
-    for one in made.effects:
+    for one in report.effects:
         ends = one.published if isinstance(one.published, tuple) else (one.published,)
         ours = one.ours and (
             f"{percent(one.ours.value)} ({percent(one.ours.low)} … {percent(one.ours.high)}),"

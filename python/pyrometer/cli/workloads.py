@@ -53,7 +53,7 @@ def list_(as_json: JsonOption = False) -> None:
         emit_json({"schema": "pyrometer/workloads/1", "workloads": found, "broken": broken})
         return
     console = human(as_json)
-    # A package may name a group of its own: nothing is left out of the list.
+    # A package may name a new group: every workload is listed.
     others = {one["group"]: one["group"] for one in found if one["group"] not in GROUPS}
     for group, title in {**GROUPS, **others}.items():
         members = [one for one in found if one["group"] == group]
@@ -82,7 +82,7 @@ def _variants(variants: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _few(levels: Sequence[str]) -> list[str]:
-    """Shorten what nobody reads to its end: the queries of a suite."""
+    """Shorten long lists of levels, such as the queries of a suite."""
     return list(levels) if len(levels) <= FEW else [*levels[:3], "…", levels[-1]]
 
 
@@ -197,7 +197,7 @@ def _level(setting: str) -> tuple[str, str]:
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """Draw a bar with the time left on stderr; a new one for each step."""
+    """Draw a bar with the remaining time on stderr; a new one for each step."""
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 

@@ -26,7 +26,7 @@ AgainstOption = Annotated[
 
 
 def repeated(words: Iterable[str], option: str) -> Iterator[str]:
-    """Give every word behind an option, up to the next option, that option of its own.
+    """Repeat an option before each of the words that follow it, up to the next option.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class SeveralAgainst(TyperCommand):
         Raises
         ------
         UsageError
-            If a run follows another option after ``--against``, so that its side is not known.
+            If a run follows another option after ``--against``: it could belong to either side.
         """
         before = args[: args.index(AGAINST)] if AGAINST in args else args
         rest = super().parse_args(ctx, list(repeated(args, AGAINST)))
@@ -77,11 +77,11 @@ def print_difference(
     from pyrometer.flame.difference.terminal import show_difference
 
     with err().status("comparing profiles"):
-        made = frame_difference(a, b) if output is None else write_difference(a, b, output)
+        difference = frame_difference(a, b) if output is None else write_difference(a, b, output)
     console = human(as_json)
-    show_difference(console, made)
+    show_difference(console, difference)
     if output is not None:
         size = output.stat().st_size
         console.print(f"Page: {escape(str(output))} ({size / 1e6:.1f} MB)", soft_wrap=True)
     if as_json:
-        emit_json(made)
+        emit_json(difference)

@@ -6,7 +6,7 @@ from __future__ import annotations
 class CommandExit(Exception):  # noqa: N818
     """Ends Pyrometer with the exit code of the command that it ran.
 
-    Its cause, if it has one, is what went wrong on our side meanwhile: that is printed.
+    Its cause, if there is one, is what went wrong in Pyrometer meanwhile: that is printed.
 
     Parameters
     ----------

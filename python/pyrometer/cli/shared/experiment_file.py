@@ -1,4 +1,4 @@
-"""Verbs that write an experiment of their own: its file stands beside its folder."""
+"""For verbs that write an experiment: its file is next to its folder."""
 
 from __future__ import annotations
 
@@ -48,31 +48,31 @@ def reading_trials() -> Iterator[Callable[[int, int], None]]:
 
 def print_report(
     root: Path,
-    made: TrialsReport,
+    report: TrialsReport,
     show: Callable[[Any, Any], None],
     write: Callable[[], Path],
     *,
     anything: bool,
     as_json: bool,
 ) -> None:
-    """Print what came of an experiment, and write its page where its folder lets us.
+    """Print the report of an experiment, and write its page where its folder is writable.
 
     Raises
     ------
     Exit
-        With code 1, if there is not `anything` to tell.
+        With code 1, unless there is `anything` to report.
     """
-    show(human(as_json), made)
+    show(human(as_json), report)
     if os.access(root, os.W_OK):
         human(as_json).print(str(write()), markup=False, soft_wrap=True)
     if as_json:
-        emit_json(made)
+        emit_json(report)
     if not anything:
         raise typer.Exit(1)
 
 
 def check_new(root: Path, verb: str) -> None:
-    """Refuse a folder that a verb with an experiment of its own cannot begin in."""
+    """Refuse a folder in which a verb cannot begin its experiment."""
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise UsageError(f"{root} is not an empty folder", f"pyrometer {verb} {root}, or -o DIR")
 
@@ -86,12 +86,12 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
-    """Write an experiment's file beside its folder, plan it, and show the plan.
+    """Write an experiment's file next to its folder, plan it, and show the plan.
 
     Parameters
     ----------
     dry : bool
-        That is all: nothing can be carried out yet.
+        Only show the plan: nothing is run.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def begin_written(root: Path, text: str, *, dry: bool = False) -> None:
     except UsageError as error:
         if written:
             file.unlink()
-        # Nobody wrote it, nobody can look at it: its lines are no place to point at.
+        # The user has not written this file, so its line numbers help nobody.
         message = re.sub(rf"^{re.escape(str(file))}(:\d+)*: ", "", error.message)
         raise UsageError(message, error.remedy) from error
     if not dry:

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from pyrometer.experiments.judge.forecast import Forecast
 
 
-def forecast_of(made: Plan, pilots: list[Path]) -> Forecast:
+def forecast_of(plan: Plan, pilots: list[Path]) -> Forecast:
     """Forecast an experiment from pilots, else from what ran here."""
     from pyrometer.experiments.history.stored_runs import past_of
     from pyrometer.experiments.judge.forecast import forecast
 
-    n = len(made.treatments)
+    n = len(plan.treatments)
     return forecast(
-        past_of(made, pilots),
-        trials=len(made.trials),
-        blocks=made.blocks,
-        comparisons=n - 1 if made.baseline else n * (n - 1) // 2,
-        margin=made.margin,
-        kind=made.kind,
+        past_of(plan, pilots),
+        trials=len(plan.trials),
+        blocks=plan.blocks,
+        comparisons=n - 1 if plan.baseline else n * (n - 1) // 2,
+        margin=plan.margin,
+        kind=plan.kind,
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def print_ingested(
     report: IngestReport, schema: str, run_dir: Path, verb: str, as_json: bool
 ) -> None:
-    """Print what was made, or as data.
+    """Print what was written, as text or as data.
 
     Parameters
     ----------

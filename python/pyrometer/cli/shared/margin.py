@@ -11,7 +11,7 @@ def parse_margin(text: str) -> float:
     Raises
     ------
     UsageError
-        If it is no percentage that can be one.
+        If it is not a percentage, or not a possible margin.
     """
     try:
         found = float(text.removesuffix("%")) / 100

@@ -48,7 +48,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         " intervals.",
     },
 }
-"""Heading → verb → summary; the summary is the first line of the verb's own help."""
+"""Heading → verb → summary; the summary is the first line of the verb's help."""
 
 VERBS: Final = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 """Every verb, in the order of the help text."""
