@@ -81,12 +81,12 @@ def test_the_level_reached_is_that_of_the_group(version: int, tmp_path: Path) ->
             (tmp_path / "memory.swap.current").write_text(f"{swapped}\n")
         (tmp_path / "memory.stat").write_text(text)
         watch.look()
-    told = watch.told()
-    assert told is not None
-    assert (told["inactive_file_ratio"], told["swapped_ratio"]) == (0.3, 0.12)
-    assert (told["anonymous_bytes"], told["samples_count"]) == (700, 2)
-    assert reached_ratio(told) == 0.12
-    assert missed(told) is None
+    memory = watch.reached()
+    assert memory is not None
+    assert (memory["inactive_file_ratio"], memory["swapped_ratio"]) == (0.3, 0.12)
+    assert (memory["anonymous_bytes"], memory["samples_count"]) == (700, 2)
+    assert reached_ratio(memory) == 0.12
+    assert missed(memory) is None
 
 
 def test_the_level_reached_beside_a_ballast_is_that_of_the_host(tmp_path: Path) -> None:
@@ -97,21 +97,21 @@ def test_the_level_reached_beside_a_ballast_is_that_of_the_host(tmp_path: Path) 
     for free, inactive in ((90, 1 << 20), (70, 13 << 18)):
         meminfo.write_text(rows.format(16 << 20, free, inactive) + "AnonPages: 5 kB\n")
         watch.look()
-    told = watch.told()
-    assert told is not None
-    assert told["inactive_file_ratio"] == 0.25
-    assert told["swapped_ratio"] == 20 / (13 << 20)
-    assert "25.0 % of the memory on the list of inactive file pages" in (missed(told) or "")
+    memory = watch.reached()
+    assert memory is not None
+    assert memory["inactive_file_ratio"] == 0.25
+    assert memory["swapped_ratio"] == 20 / (13 << 20)
+    assert "25.0 % of the memory on the list of inactive file pages" in (missed(memory) or "")
 
 
 def test_nothing_seen_is_told_with_the_reason(tmp_path: Path) -> None:
     watch = MemoryWatch([], condition(parse_treatment(["memory.condition=under@1g"]), HOST))
     watch.look()
-    told = watch.told()
-    assert told is not None
-    assert reached_ratio(told) is None
-    assert "could not be read" in (missed(told) or "")
-    assert MemoryWatch([], None).told() is None
+    memory = watch.reached()
+    assert memory is not None
+    assert reached_ratio(memory) is None
+    assert "could not be read" in (missed(memory) or "")
+    assert MemoryWatch([], None).reached() is None
 
 
 def test_a_ballast_is_locked_until_it_is_ended(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files made with the rights of another process's user, so that root lends it none of its own."""
+"""Files created with the rights of another process's user, so that it never gets those of root."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class User:
     Parameters
     ----------
     uid, gid : int
-        User and group by which it makes files.
+        User and group with which it creates files.
     groups : sequence of int
         Its other groups.
     """
@@ -35,7 +35,7 @@ class User:
         """Do something to files with this user's rights, and no others.
 
         By a thread that takes them on (``setfsuid(2)`` and root's file capabilities with it) and
-        ends: no other thread is ever without its own.
+        ends: no other thread is ever without its rights.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class User:
             raise OSError(code, f"groups of user {self.uid}: {os.strerror(code)}")
         for change, wanted in ((libc.setfsgid, self.gid), (libc.setfsuid, self.uid)):
             change(wanted)
-            # Both answer what held before; -1 is nobody, and changes nothing.
+            # Both return the previous value; -1 is nobody, and changes nothing.
             if change(-1) != wanted:
                 raise PermissionError(f"not allowed to make files as user {self.uid}")
 
@@ -79,8 +79,8 @@ class User:
 def marked(folder: Path, name: str, user: User) -> Iterator[None]:
     """Keep an empty file in a folder that `user` controls; it is theirs, and goes at the end.
 
-    It is created anew, following no link: whatever `user` puts there, nothing else is touched, and
-    nothing that `user` could not have done.
+    It is always a new file, and no link is followed: whatever `user` puts there, nothing else is
+    touched, and nothing is done that `user` could not have done.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def marked(folder: Path, name: str, user: User) -> Iterator[None]:
             os.unlink(name, dir_fd=where)
 
     def create() -> None:
-        # One that was left behind is in the way.
+        # A leftover of an earlier attempt is in the way.
         remove()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         os.close(os.open(name, flags, 0o600, dir_fd=where))

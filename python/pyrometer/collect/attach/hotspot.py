@@ -50,7 +50,7 @@ class Jvm:
         self._proc = Path(f"/proc/{pid}")
         self.arguments = _words(self._proc / "cmdline")
         status = _status(pid)
-        # The one by which it makes files.
+        # The one with which it creates files.
         self.uid = int(status["Uid"].split()[3])
         groups = [int(group) for group in status.get("Groups", "").split()]
         self.user = User(self.uid, int(status["Gid"].split()[3]), groups)
@@ -104,9 +104,9 @@ class Jvm:
                         raise CapabilityError(
                             f"JVM {self.pid} refused {command}: {said or f'code {code}'}"
                         )
-                    left = _MOST_BYTES
-                    while left > 0 and (line := answer.readline(left)):
-                        left -= len(line)
+                    remaining = _MOST_BYTES
+                    while remaining > 0 and (line := answer.readline(remaining)):
+                        remaining -= len(line)
                         yield line
         except OSError as error:
             raise CapabilityError(
@@ -177,7 +177,7 @@ class Jvm:
                 time.sleep(0.02)
 
     def _listens(self) -> bool:
-        """Whether its socket is there, and its own: not a link to another one."""
+        """Whether its socket is there, and no link to another one."""
         try:
             found = self._socket.lstat()
         except OSError:
@@ -218,7 +218,7 @@ def require_process(pid: int) -> int:
 
 
 def require_owner(pid: int, verb: str) -> None:
-    """See that we may observe a process: its own user may, and root.
+    """Check that we may observe a process: its user may, and root.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def require_owner(pid: int, verb: str) -> None:
 
 
 def command_line(pid: int) -> list[str]:
-    """Words that a process was started with; its name in brackets where it tells none."""
+    """Words that a process was started with; its name in brackets where there are none."""
     return _words(Path(f"/proc/{pid}/cmdline")) or [f"[{_status(pid).get('Name', pid)}]"]
 
 

@@ -105,7 +105,7 @@ class PolledTasks(Probe):
         return f"thread names every {FASTEST_S:g} s or more, at {1 / COST:.0%} of the time at most"
 
     def start(self, paths: RunPaths, root_pid: int) -> None:
-        """Poll from a thread of our own until `stop`."""
+        """Poll from a separate thread until `stop`."""
         self._thread = threading.Thread(target=self._poll, name="polled-tasks", daemon=True)
         self._thread.start()
 

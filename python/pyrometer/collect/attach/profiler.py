@@ -68,7 +68,7 @@ class AttachedStacks(Probe):
         file = paths.raw.resolve() / f"profile-{self.role}-{self.jvm.pid}.jfr"
         log = paths.raw.resolve() / f".profiler-{self.jvm.pid}.log"
         if os.geteuid() != self.jvm.uid:
-            # Its way to the two files that are its own; nothing else can be read or listed.
+            # The JVM may reach its two files here; nothing else can be read or listed.
             for folder in (paths.root, paths.raw):
                 folder.chmod(0o711)
         for needed in (file, log):
@@ -104,7 +104,7 @@ class AttachedStacks(Probe):
         self._keep(paths)
 
     def stop(self) -> None:
-        """End the recording and complete its file; of a JVM that has ended it is as it was left."""
+        """End the recording and complete its file; if the JVM has ended, it stays as it is."""
         file, self._file = self._file, None
         if file is not None and self._library is not None and self.jvm.runs:
             try:
@@ -122,7 +122,7 @@ class AttachedStacks(Probe):
         return self._keeper.pids
 
     def report(self, paths: RunPaths) -> ProbeEntry:
-        """Tell the size of what came."""
+        """Report how many recordings there are, and their size."""
         files = [file for file in paths.profiles() if file.stat().st_size]
         size = sum(file.stat().st_size for file in files)
         return ProbeEntry(
@@ -184,7 +184,7 @@ def library(jvm: Jvm) -> Path:
             raise CapabilityError(f"there is no async-profiler for {platform.machine()} in {jar}")
         content = opened.read(name)
     digest = hashlib.sha256(content).hexdigest()[:16]
-    # In the JVM's own view of /tmp: it may run in a container.
+    # /tmp as the JVM sees it: it may run in a container.
     outside = Path(f"/proc/{jvm.pid}/root")
     inside = Path(tempfile.gettempdir()) / f"pyrometer-{os.geteuid()}-{digest}.so"
     seen = outside / inside.relative_to("/")

@@ -23,11 +23,11 @@ LOGGING = {
     "spark.eventLog.overwrite": "true",
     "spark.eventLog.logStageExecutorMetrics": "true",
 }
-"""Settings of the listener, in its own copy of the session's."""
+"""Settings of the listener, in its copy of the session's settings."""
 
 
 def standing_events(context: Any) -> list[dict[str, Any]]:
-    """Say what a session is, in Spark's own events: those that were sent before we came."""
+    """Describe a session by Spark's events: those that were sent before the listener was added."""
     scala = context._jsc.sc()
     now = int(time.time() * 1000)
     settings = context.getConf().getAll()
@@ -76,7 +76,7 @@ def classic_context(spark: Any) -> Any:
     Raises
     ------
     CapabilityError
-        If it has no JVM of its own.
+        If it has no JVM here.
     """
     # A Connect session has no sparkContext: asking for it raises. A stopped one has no JVM.
     try:

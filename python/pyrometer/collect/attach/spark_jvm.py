@@ -32,7 +32,7 @@ class SparkJvm:
     executor_id : str or None
         As Spark names it; ``driver`` of a driver.
     app_id : str or None
-        As far as the command line or the event log tells.
+        As far as the command line or the event log shows it.
     """
 
     role: str
@@ -41,7 +41,7 @@ class SparkJvm:
 
 
 def part_of(arguments: Sequence[str], properties: Mapping[str, str], log: Path | None) -> SparkJvm:
-    """Tell by command line and system properties.
+    """Recognise a JVM's part by its command line and system properties.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def _times_of(
     logs: Sequence[Path], tasks: list[int], offset_ns: int
 ) -> dict[int, tuple[int, int | None]]:
     """Launch and finish by task, on the monotonic clock, as event logs have them."""
-    # Imported here: beside the application their CPU time would be taken from it.
+    # Imported here: earlier, their CPU time would be taken from the application.
     from pyrometer.store import ingest_eventlogs
     from pyrometer.store.tables import Tables
 

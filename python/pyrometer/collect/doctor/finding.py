@@ -20,7 +20,7 @@ class Finding:
     available : bool
         Whether it works here.
     reason : str
-        What came of the try.
+        What the attempt showed.
     remedy : str or None
         The command that gives the missing; ``None`` if nothing is missing.
     """

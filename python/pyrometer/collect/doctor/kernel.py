@@ -1,4 +1,4 @@
-"""What the kernel lets this user measure, and what it does on its own that disturbs."""
+"""What the kernel lets this user measure, and what it does by itself that disturbs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def kernel() -> Iterator[Finding]:
 
 
 def page_cache(root: Path = Path("/sys")) -> Finding:
-    """See whether the kernel drops pages on its own that nobody used for a while.
+    """See whether the kernel drops pages by itself that nobody used for a while.
 
     By schemes of DAMON (Documentation/admin-guide/mm/damon/usage.rst), or by its module for
     reclaim: what was brought into memory does not stay there, however much is free.

@@ -1,6 +1,6 @@
 """A ballast: holds memory that nobody can swap out, so that the whole host is short of it.
 
-A program on its own (``python ballast.py BYTES``); it needs Python's standard library only. It
+A separate program (``python ballast.py BYTES``); it needs Python's standard library only. It
 writes a line once all is held, and keeps it until it is ended.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 PART_BYTES = 64 << 20
 SPARE_BYTES = 256 << 20
-"""What is left of the memory that is available, at least."""
+"""What must remain of the available memory."""
 READY = "the ballast is held"
 
 
@@ -26,7 +26,7 @@ def hold(size: int) -> list[mmap.mmap]:
     Raises
     ------
     OSError
-        If the kernel refuses, or too little would be left: then nothing is held.
+        If the kernel refuses, or too little would remain: then nothing is held.
     """
     room = available() - SPARE_BYTES
     if size > room:

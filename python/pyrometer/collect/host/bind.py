@@ -1,4 +1,4 @@
-"""CPUs and NUMA memory of what is started here, by the kernel's own calls.
+"""CPUs and NUMA memory of what is started here, by system calls.
 
 As a program it binds itself, then becomes the command; it needs Python's standard library only::
 
@@ -64,10 +64,10 @@ def set_memory(mode: str, nodes: list[int]) -> None:
 def started(
     cpus: frozenset[int] | None, memory: tuple[str, tuple[int, ...]] | None, start: Callable[[], T]
 ) -> T:
-    """Start a process that is bound so; gives what `start` gives.
+    """Start a process that is pinned so; returns what `start` returns.
 
-    It is called in a thread of its own, which is bound and then ends. To put our own back would not
-    do: CPUs that are offline just now, as ``os.smt`` takes them, would be lost to us for good.
+    `start` is called in a separate thread, which is pinned and then ends. To pin and unpin our own
+    thread would not do: CPUs that ``os.smt`` has taken offline would be lost to us for good.
 
     Raises
     ------

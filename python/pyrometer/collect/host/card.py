@@ -88,7 +88,7 @@ def measure(say: Callable[[str], Any], folder: Path | None = None) -> Card:
     Parameters
     ----------
     say : callable
-        Told what is being measured.
+        Called with what is being measured.
     folder : Path, optional
         On the disk to be measured; the current one by default.
 

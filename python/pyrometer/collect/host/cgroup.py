@@ -1,6 +1,6 @@
 """Control groups around the application: a thin shell that makes, enters and removes them.
 
-Control groups of ours that stay behind: named, found again, and removed.
+Leftover control groups of ours: named, found again, and removed.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def group_name(pid: int) -> str:
 def remove(folders: Sequence[str], within_s: float = REMOVE_S) -> list[str]:
     """Remove groups; returns those that stay because a process still runs in them."""
     deadline = time.monotonic() + within_s
-    left = list(folders)
+    remaining = list(folders)
     while True:
-        for folder in list(left):
+        for folder in list(remaining):
             try:
                 os.rmdir(folder)
             except FileNotFoundError:
                 pass
             except OSError:
                 continue
-            left.remove(folder)
-        if not left or time.monotonic() >= deadline:
-            return left
+            remaining.remove(folder)
+        if not remaining or time.monotonic() >= deadline:
+            return remaining
         time.sleep(0.02)
 
 
@@ -131,7 +131,7 @@ def apply(planned: Plan) -> None:
     Raises
     ------
     CapabilityError
-        If the kernel refuses; nothing is left then.
+        If the kernel refuses; then no group remains.
     """
     at = ""
     try:
@@ -164,7 +164,7 @@ def joined(folders: Sequence[str]) -> Iterator[None]:
 
 
 def here() -> list[Hierarchy]:
-    """Read where groups can be made on this host."""
+    """Find where groups can be created on this host."""
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8")
     groups = Path("/proc/self/cgroup").read_text(encoding="utf-8")
     unified = next((g.split(":", 2)[2] for g in groups.splitlines() if g.startswith("0::")), "/")
@@ -203,7 +203,7 @@ def planned_here(treatment: Mapping[str, Level], data: Path) -> Plan:
 
 @contextlib.contextmanager
 def applied(planned: Plan) -> Iterator[list[str]]:
-    """Have the groups while the block lasts; groups that a dead run left behind go first.
+    """Have the groups while the block lasts; leftovers of dead runs are removed first.
 
     The list given is empty until the block has ended; then it holds the groups that stay.
     """
@@ -231,7 +231,7 @@ def facts(planned: Plan) -> dict[str, int]:
     """Count what the groups' limits did: reached, killed, held back; asked before they go.
 
     ``memory_limit_hits_count``, ``oom_kills_count``, ``memory_peak_bytes``,
-    ``cpu_throttled_count`` (periods) and ``cpu_throttled_ns``, as far as the kernel tells.
+    ``cpu_throttled_count`` (periods) and ``cpu_throttled_ns``, as far as the kernel reports them.
     """
     found: dict[str, int] = {}
     for folder in planned.folders:

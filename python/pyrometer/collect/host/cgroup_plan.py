@@ -32,21 +32,21 @@ _V2_IO = {"read_bps": "rbps", "write_bps": "wbps", "read_iops": "riops", "write_
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A place in a mounted hierarchy of control groups where a group can be made.
+    """A place in a mounted hierarchy of control groups where a group can be created.
 
     Parameters
     ----------
     version : int
         1 or 2.
     controllers : frozenset of str
-        What groups made here can control.
+        What groups created here can control.
     folder : str
-        Where the group is made: below our own group in version 1. In version 2 a group with
+        Where the group is created: below our own group in version 1. In version 2 a group with
         processes cannot have children with controllers, so it is an ancestor of ours.
     own : str
         Folder of our own group.
     enabled : frozenset of str
-        Version 2: controllers that groups made here have already.
+        Version 2: controllers that groups created here have already.
     """
 
     version: int
@@ -75,7 +75,7 @@ class Plan:
 
 
 def hierarchies(mountinfo: str, groups: str, v2: Mapping[str, tuple[str, str]]) -> list[Hierarchy]:
-    """Read where groups can be made, the nearest place first.
+    """Find where groups can be created, the nearest place first.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Facts about this machine: pure readers of /proc texts and one function that opens the files.
 
-CPUs, cores and NUMA nodes of a host, as ``/sys`` tells them.
+CPUs, cores and NUMA nodes of a host, as ``/sys`` shows them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parse_meminfo(meminfo: str) -> dict[str, int]:
 
 
 def parse_virtualised(cpuinfo: str, product: str) -> str | None:
-    """Hypervisor, as far as CPU flags and the DMI product name tell; ``None`` on bare metal.
+    """Hypervisor, as far as CPU flags and the DMI product name show it; ``None`` on bare metal.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Machine:
 
     @property
     def first_threads(self) -> frozenset[int]:
-        """First CPU of each core: what is left where the others are off."""
+        """First CPU of each core: those that remain when SMT is off."""
         return frozenset(cpu.core for cpu in self.cpus)
 
 

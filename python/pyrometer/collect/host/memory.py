@@ -1,4 +1,4 @@
-"""Memory made short, or not (``memory.condition``): by which knob, and which level was reached.
+"""Whether memory is short (``memory.condition``): by which knob, and which level was reached.
 
 The conditions are those of the published study of page reclaim: underutilising, about 10 % of the
 memory on the list of inactive file pages; overcommitting, about 10 % swapped out. The knob is a
@@ -62,7 +62,7 @@ def condition(
     treatment : mapping
         Levels.
     meminfo : mapping, optional
-        Of the host, instead of its own.
+        Of the host; read from it by default.
 
     Raises
     ------
@@ -96,15 +96,15 @@ def condition(
     found = meminfo if meminfo is not None else _meminfo()
     if name == "over" and not found.get("SwapTotal"):
         raise CapabilityError(f"memory.condition={level}: this host has no swap", SWAP_ON)
-    made = Condition(
+    wanted = Condition(
         "over" if name == "over" else "under",
         int(parse_level(find_factor("cgroup.memory"), "memory.condition", knob)),
         "ballast" if treatment.get("memory.by") == "ballast" else "cgroup",
         float(treatment.get("memory.share", SHARE)),
     )
-    if made.by == "ballast":
-        _require_ballast(made, level, found)
-    return made
+    if wanted.by == "ballast":
+        _require_ballast(wanted, level, found)
+    return wanted
 
 
 def _require_ballast(wanted: Condition, level: str, meminfo: Mapping[str, int]) -> None:
@@ -147,7 +147,7 @@ class MemoryWatch:
     wanted : Condition or None
         The condition; ``None``: there is none, and nothing is looked at.
     meminfo : Path
-        Where the kernel tells of the host.
+        The kernel's file on the memory of the host.
     """
 
     folders: Sequence[str]
@@ -164,8 +164,8 @@ class MemoryWatch:
         if seen is not None:
             self._seen.append(seen)
 
-    def told(self) -> dict[str, Any] | None:
-        """Tell for the manifest what was reached: the largest share of the run."""
+    def reached(self) -> dict[str, Any] | None:
+        """Give, for the manifest, what was reached: the largest share during the run."""
         if self.wanted is None:
             return None
         size = self.wanted.knob
@@ -213,30 +213,30 @@ class MemoryWatch:
         return now["Inactive(file)"], max(0, swapped - at_first), anonymous
 
 
-def missed(told: Mapping[str, Any]) -> str | None:
+def missed(memory: Mapping[str, Any]) -> str | None:
     """Say that a condition was not reached: less than half, or more than twice of the share.
 
     Examples
     --------
-    >>> told = {"condition": "over", "swapped_ratio": 0.01, "wanted_ratio": 0.1, "reason": None}
-    >>> missed(told)
+    >>> memory = {"condition": "over", "swapped_ratio": 0.01, "wanted_ratio": 0.1, "reason": None}
+    >>> missed(memory)
     'memory.condition=over: 1.0 % of the memory swapped out, 10.0 % were wanted'
     """
-    reached = reached_ratio(told)
-    words = "swapped out" if told["condition"] == "over" else "on the list of inactive file pages"
+    reached = reached_ratio(memory)
+    words = "swapped out" if memory["condition"] == "over" else "on the list of inactive file pages"
     if reached is None:
-        return f"memory.condition={told['condition']}: {told['reason']}"
-    if told["wanted_ratio"] / 2 <= reached <= 2 * told["wanted_ratio"]:
+        return f"memory.condition={memory['condition']}: {memory['reason']}"
+    if memory["wanted_ratio"] / 2 <= reached <= 2 * memory["wanted_ratio"]:
         return None
     return (
-        f"memory.condition={told['condition']}: {100 * reached:.1f} % of the memory {words}, "
-        f"{100 * told['wanted_ratio']:.1f} % were wanted"
+        f"memory.condition={memory['condition']}: {100 * reached:.1f} % of the memory {words}, "
+        f"{100 * memory['wanted_ratio']:.1f} % were wanted"
     )
 
 
-def reached_ratio(told: Mapping[str, Any]) -> float | None:
+def reached_ratio(memory: Mapping[str, Any]) -> float | None:
     """Give the share that the condition is about."""
-    ratio = told["swapped_ratio" if told["condition"] == "over" else "inactive_file_ratio"]
+    ratio = memory["swapped_ratio" if memory["condition"] == "over" else "inactive_file_ratio"]
     return None if ratio is None else float(ratio)
 
 

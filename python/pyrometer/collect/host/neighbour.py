@@ -1,6 +1,6 @@
-"""A neighbour: uses up one resource until it is ended, and tells how much it got.
+"""A neighbour: uses up one resource until it is ended, and reports how much it got.
 
-A program on its own (``python neighbour.py KIND FOLDER``); it needs Python's standard library only.
+A separate program (``python neighbour.py KIND FOLDER``); it needs Python's standard library only.
 Each second it writes what it has done since it began: a line ``{"mono_ns", "work"}``, in steps of
 arithmetic (cpu) or bytes (the others).
 """
@@ -21,7 +21,7 @@ STREAM_BYTES = 128 << 20
 FILE_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 OTHER_CACHE_BYTES = 8 << 20
-"""Size of the last cache where the kernel does not tell it."""
+"""Size of the last cache where the kernel does not report it."""
 
 
 def cpu(folder: Path) -> Iterator[int]:

@@ -1,6 +1,6 @@
-"""What runs beside the workload (``co.run``): built-in neighbours, and what they got done.
+"""Neighbours of the workload (``co.run``): built-in programs, and what they got done.
 
-Processes of ours beside the application: they end with it, and die with us.
+Companion processes of the application: they end with it, and die with us.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def neighbours(level: str) -> tuple[Neighbour, ...]:
     UsageError
         If a CPU may not be used.
     """
-    made: list[Neighbour] = []
+    planned: list[Neighbour] = []
     for part in level.split("+"):
         match = _PART.fullmatch(part)
         if match is None or match["kind"] == "none":
@@ -159,8 +159,8 @@ def neighbours(level: str) -> tuple[Neighbour, ...]:
                 " may not be used here",
                 f"of {write_numbers(os.sched_getaffinity(0))}",
             )
-        made += [Neighbour(match["kind"], cpus)] * int(match["count"] or 1)
-    return tuple(made)
+        planned += [Neighbour(match["kind"], cpus)] * int(match["count"] or 1)
+    return tuple(planned)
 
 
 def start(wanted: tuple[Neighbour, ...], companions: Companions, raw: Path) -> None:
@@ -172,14 +172,14 @@ def start(wanted: tuple[Neighbour, ...], companions: Companions, raw: Path) -> N
 
 
 def done(wanted: tuple[Neighbour, ...], raw: Path) -> list[dict[str, Any]]:
-    """Tell what each got done, for the manifest: work a second between its first and last line."""
-    told = []
+    """Give what each got done, for the manifest: work per second from first to last line."""
+    results = []
     for number, one in enumerate(wanted):
         rate, lines = None, _lines(raw / f"neighbour-{number}-{one.kind}.ndjson")
         if len(lines) > 1 and lines[-1]["mono_ns"] > lines[0]["mono_ns"]:
             length_s = (lines[-1]["mono_ns"] - lines[0]["mono_ns"]) / 1e9
             rate = (lines[-1]["work"] - lines[0]["work"]) / length_s
-        told.append(
+        results.append(
             {
                 "kind": one.kind,
                 "cpus": sorted(one.cpus) if one.cpus else None,
@@ -188,7 +188,7 @@ def done(wanted: tuple[Neighbour, ...], raw: Path) -> list[dict[str, Any]]:
                 "reason": None if rate is not None else "it ended within its first second",
             }
         )
-    return told
+    return results
 
 
 def described(found: list[dict[str, Any]]) -> str:
@@ -212,8 +212,8 @@ def _lines(path: Path) -> list[dict[str, int]]:
     found = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            told = parse_json(line)
-            found.append({key: int(told[key]) for key in ("mono_ns", "work")})
+            record = parse_json(line)
+            found.append({key: int(record[key]) for key in ("mono_ns", "work")})
         except (ValueError, KeyError, TypeError):
             continue
     return found

@@ -29,10 +29,10 @@ class Place:
     @property
     def options(self) -> list[str]:
         """Options by which ``bind.py`` goes there."""
-        made = ["--cpus", write_numbers(self.cpus)] if self.cpus else []
+        options = ["--cpus", write_numbers(self.cpus)] if self.cpus else []
         if self.memory:
-            made += ["--memory", f"{self.memory[0]}:{write_numbers(self.memory[1])}"]
-        return made
+            options += ["--memory", f"{self.memory[0]}:{write_numbers(self.memory[1])}"]
+        return options
 
 
 ANYWHERE = Place()
@@ -55,7 +55,7 @@ class Placement:
 
     @property
     def executor_cpus(self) -> int | None:
-        """CPUs of the smallest place of an executor; ``None``: not bound."""
+        """CPUs of the smallest place of an executor; ``None``: not pinned."""
         return min((len(place.cpus) for place in self.executors if place.cpus), default=None)
 
 
@@ -73,7 +73,7 @@ def placement(
     Parameters
     ----------
     layout : Layout
-        The JVMs, and what they are bound to.
+        The JVMs, and what they are pinned to.
     machine : Machine
         The host.
     allowed : set of int

@@ -1,7 +1,8 @@
 """Switches of the kernel: set while a run lasts, then put back; what was found is kept on disk.
 
-The record is the one that the probe keeps of its own changes (:mod:`.settings_left`): it is there
-before the change and goes after it was undone, so a run that is killed leaves what to put back.
+The record is like the one that the probe keeps of its changes (:mod:`.settings_restore`): it is
+written before the change and removed after it was undone, so a run that is killed leaves what is
+needed to put it back.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def switches(treatment: Mapping[str, Level], root: Path = ROOT) -> tuple[Switch,
         If this host has no such switch, it has another set of levels, or it may not be written;
         with what would give it.
     """
-    made = []
+    chosen = []
     for name, level in treatment.items():
         if not name.startswith("os."):
             continue
@@ -82,8 +83,8 @@ def switches(treatment: Mapping[str, Level], root: Path = ROOT) -> tuple[Switch,
         assert factor.file is not None
         switch = Switch(name, factor.file, str(level), root)
         _require(switch, factor)
-        made.append(switch)
-    return tuple(made)
+        chosen.append(switch)
+    return tuple(chosen)
 
 
 def _require(switch: Switch, factor: Factor) -> None:
@@ -128,9 +129,9 @@ def _require_smt(switch: Switch, now: str, factor: Factor) -> None:
 
 @contextlib.contextmanager
 def applied(wanted: Sequence[Switch], records: Path = RECORDS) -> Iterator[list[Doubt]]:
-    """Have the switches set while the block lasts; what dead runs left is put back first.
+    """Have the switches set while the block lasts; leftovers of dead runs are put back first.
 
-    The list given is empty until the block has ended; then it tells what could not be put back,
+    The list given is empty until the block has ended; then it says what could not be put back,
     and what somebody else had set meanwhile: that is left as it is.
 
     Raises

@@ -23,7 +23,7 @@ _NAME = re.compile(r"(?P<setting>[\w.]+)-(?P<pid>[0-9]+)-(?P<ticks>[0-9]+)")
 
 @dataclass(frozen=True)
 class Leftover:
-    """A setting that a dead probe or run changed, as its records tell.
+    """A setting that a dead probe or run changed, as its records show.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Leftover:
 
     @property
     def reason(self) -> str:
-        """What is left, in words."""
+        """The leftover, in words."""
         value = "not readable" if self.now is None else self.now
         if not self.found:
             return (
@@ -84,7 +84,7 @@ def setting_of(file: str) -> str:
 
 
 def present(text: str) -> str:
-    """Give the level that a kernel's file tells.
+    """Give the level that a kernel's file holds.
 
     Examples
     --------
@@ -141,16 +141,16 @@ def described(record: Path) -> tuple[str, str | None]:
 
 
 def put_back(records: Path = RECORDS, root: Path = Path("/")) -> list[Leftover]:
-    """Put settings back that the dead left changed; gives those that could be."""
+    """Put back what dead processes changed; returns what could be put back."""
     done = []
     # Who may not read or write there has nothing to put back.
     with contextlib.suppress(OSError), locked(records):
-        for left in leftovers(records, root):
+        for leftover in leftovers(records, root):
             with contextlib.suppress(OSError):
-                if left.is_changed and left.found:
-                    _file(left.setting, root).write_text(left.found, encoding="ascii")
-                    done.append(left)
-                for record in left.records:
+                if leftover.is_changed and leftover.found:
+                    _file(leftover.setting, root).write_text(leftover.found, encoding="ascii")
+                    done.append(leftover)
+                for record in leftover.records:
                     record.unlink(missing_ok=True)
     return done
 

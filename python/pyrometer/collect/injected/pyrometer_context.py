@@ -1,8 +1,8 @@
-"""Tells the OS probe which task this Python worker works for, in memory that both can see.
+"""Shows the OS probe which task this Python worker works for, in memory that both can see.
 
 The process that forks workers (pyspark's daemon, or a worker that was started by itself) makes a
 file of context slots for them before the first fork; each worker writes the number of its task
-into a slot of its own, when pyspark sets it. Stage and query are in the slot of the JVM's thread
+into its slot, when pyspark sets it. Stage and query are in the slot of the JVM's thread
 that runs the task (docs/reference/context-slot.md).
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-SHARED = "/dev/shm"  # noqa: S108 - a name that nobody can guess is made there
+SHARED = "/dev/shm"  # noqa: S108 - a name that nobody can guess is created there
 SLOTS = 256
 RECORD_BYTES = 128
 # Of 8 and of 4 bytes each: where fields stand in a record.
@@ -31,7 +31,7 @@ IDLE, WORKER = 0, 3
 
 
 class Slots:
-    """The file: made and given out by one process, written to by its children.
+    """The file: one process creates it and assigns its slots; its children write to them.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Slots:
         """Choose the slot of the child that is about to be forked."""
         if os.getpid() != self.owner:
             return  # a worker forks
-        # Those chosen before whose child has not come to write its number yet.
+        # Slots chosen before, whose child has not written its number yet.
         self.given = [slot for slot in self.given if not self._tid(slot)]
         used = self.ints[4]
         for slot in range(used):
@@ -120,7 +120,7 @@ class Slots:
 
 
 class Watched:
-    """The attribute of pyspark's ``TaskContext`` that holds the task: tells whoever sets it."""
+    """The attribute of pyspark's ``TaskContext`` with the task: setting it updates the slot."""
 
     def __init__(self, name: str, slots: Slots) -> None:
         self.name, self.slots = name, slots
@@ -130,7 +130,7 @@ class Watched:
         return None if context is None else vars(context).get(self.name)
 
     def __set__(self, context: Any, task: Any) -> None:
-        """Keep it as an object without us would; then tell."""
+        """Keep it as an object without us would; then update the slot."""
         vars(context)[self.name] = task
         with contextlib.suppress(Exception):
             self.slots.work_for(task if isinstance(task, int) else None)
@@ -198,7 +198,7 @@ def _mapped(path: str, size: int) -> mmap.mmap:
     """Make a file of zeros and map it."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        # Written, not only made that long: memory that cannot be had is an error here and now.
+        # Written, not only extended: memory that cannot be had is an error here and now.
         if os.write(file, bytes(size)) < size:
             raise OSError(f"{path}: there is no room for {size} bytes")
         return mmap.mmap(file, size)

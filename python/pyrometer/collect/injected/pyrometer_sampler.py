@@ -1,4 +1,4 @@
-"""Samples the stacks of this process from a thread of its own, with the CPU time of each.
+"""Samples the stacks of this process from a separate thread, with the CPU time of each.
 
 A sample weighs the CPU time that its thread used since the sample before (the kernel's clock of
 that thread), so a worker's samples add up to what it used, also where the interpreter lock was
@@ -57,7 +57,7 @@ class Sampler:
         self.pid = os.getpid()
         self.main = threading.main_thread().ident
         self.period_ns = int(os.environ.get("PYROMETER_PYTHON_PERIOD_NS") or PERIOD_NS)
-        # Workers of a JVM share a file: a task may have a process of its own.
+        # Workers of a JVM share a file: there may be a process per task.
         self.path = os.path.join(folder, f"python-{kind}-{jvm or self.pid}.ndjson")
         self.since = time.monotonic_ns()
         self.header = {"k": "process", "kind": kind, "jvm": jvm, "period_ns": self.period_ns}
@@ -72,7 +72,7 @@ class Sampler:
         self.flushed_ns = self.looked_ns = self.since
         self.process_ns = 0
         self.own_ns = 0
-        self.told_own_ns = 0
+        self.reported_own_ns = 0
 
     def run(self) -> None:
         """Sample until the process ends, or until too much went wrong."""
@@ -142,7 +142,7 @@ class Sampler:
         if not tid:
             return 0, 0
         try:
-            # The CPU clock of a thread of one's own, made as the kernel does (clock_getres(2)):
+            # The CPU clock of a thread of this process, built as the kernel does (clock_getres(2)):
             # unlike pthread_getcpuclockid it may be asked of a thread that has just ended.
             used = time.clock_gettime_ns(((~tid) << 3) | 6)
         except OSError:
@@ -154,7 +154,7 @@ class Sampler:
         return tid, max(used - before, 0)
 
     def _stack(self, frame: FrameType | None) -> int:
-        """Give a stack its number; a new one is told first."""
+        """Give a stack its number; a new one is written first."""
         frames: list[tuple[str, str, str, int]] = []
         while frame is not None and len(frames) < MAX_DEPTH:
             code = frame.f_code
@@ -170,8 +170,8 @@ class Sampler:
             number = self.stacks_count
             self.stacks_count += 1
             self.stacks[key] = number
-            told = [{"m": m, "f": f, "s": s, "l": n} for m, f, s, n in reversed(frames)]
-            self._say({"k": "stack", "id": number, "cut": frame is not None, "frames": told})
+            described = [{"m": m, "f": f, "s": s, "l": n} for m, f, s, n in reversed(frames)]
+            self._say({"k": "stack", "id": number, "cut": frame is not None, "frames": described})
         return number
 
     def _say(self, record: dict[str, Any]) -> None:
@@ -185,8 +185,8 @@ class Sampler:
         if self.samples:
             names = ("t", "tid", "cpu", "off", "stack", "task")
             columns = dict(zip(names, map(list, zip(*self.samples))))  # noqa: B905 - Python 3.8
-            self._say({"k": "samples", "own": own - self.told_own_ns, "at": now, **columns})
-            self.told_own_ns = own
+            self._say({"k": "samples", "own": own - self.reported_own_ns, "at": now, **columns})
+            self.reported_own_ns = own
             self.samples = []
         if self.file < 0:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

@@ -12,7 +12,7 @@ import signal
 import time
 from typing import Any
 
-# What the JVM tells a daemon or a worker that it starts.
+# Variables that the JVM sets for a daemon or a worker that it starts.
 OF_WORKERS = ("PYTHON_WORKER_FACTORY_SECRET", "PYTHON_WORKER_FACTORY_SOCK_DIR")
 LIMITED = "memory of workers is limited (spark.executor.pyspark.memory): not sampled"
 
@@ -58,9 +58,9 @@ def _sample(sampler: Any, folder: str, module: str | None) -> None:
 
 def _module() -> str:
     """Give the module that runs as a program; the daemon's arguments name that of its workers."""
-    with open("/proc/self/cmdline", "rb") as words:
-        told = words.read().decode("utf-8", "replace").split("\0")
-    return told[told.index("-m") + 1] if "-m" in told[:-1] else ""
+    with open("/proc/self/cmdline", "rb") as file:
+        words = file.read().decode("utf-8", "replace").split("\0")
+    return words[words.index("-m") + 1] if "-m" in words[:-1] else ""
 
 
 def _start_in_children(sampler: Any, folder: str, jvm: int) -> None:
@@ -87,11 +87,11 @@ def _is_limited() -> bool:
 def _start(sampler: Any, folder: str, kind: str, jvm: int | None, daemon_ns: int = 0) -> None:
     """Start the thread, deaf to signals: they belong to the application's main thread."""
     with contextlib.suppress(Exception):
-        made = sampler(folder, kind, jvm)
+        sampling = sampler(folder, kind, jvm)
         if daemon_ns:
-            made.take_over(daemon_ns)
+            sampling.take_over(daemon_ns)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            _thread.start_new_thread(made.run, ())
+            _thread.start_new_thread(sampling.run, ())
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -29,7 +29,7 @@ class Cluster:
     Attributes
     ----------
     spark_class : str
-        Spark's script that starts a JVM of its own.
+        Spark's script that starts a JVM.
     workers, cores, memory_mib : int
         Number of workers; cores and memory of each, which one executor takes as a whole.
     port, web_port : int
@@ -144,7 +144,7 @@ def _workers(cluster: Cluster) -> int | None:
     import httpx
 
     try:
-        # Without the environment's proxy, which would look for this address on its own machine.
+        # Without the environment's proxy, which would look for this address on the proxy's machine.
         with httpx.Client(trust_env=False, timeout=5.0) as client:
             answer = client.get(f"http://{ADDRESS}:{cluster.web_port}/json/")
             return int(answer.json()["aliveworkers"])

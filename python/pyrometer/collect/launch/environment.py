@@ -1,4 +1,4 @@
-"""What a launched process is told: its environment, and the keys for the agent in its JVMs."""
+"""What a launched process is given: its environment, and the keys for the agent in its JVMs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pyrometer.workloads.spark import find_spark
 INSIDE = "PYROMETER_RUN_DIR"
 EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
-# What java.util.Properties would read otherwise.
+# What java.util.Properties would take for something else.
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"})
 
 
 def base_environment(paths: RunPaths) -> dict[str, str]:
-    """Our environment, with what tells the application that it is inside a run.
+    """Our environment, and the variable that marks the application as inside a run.
 
     Raises
     ------

@@ -23,7 +23,7 @@ LONGEST_ERROR = 400
 
 
 def state(ending: Ending, expected: int = 0) -> State:
-    """Tell the final state of the run, where `expected` is the exit code of success."""
+    """Give the final state of the run, where `expected` is the exit code of success."""
     if ending.interrupted_by:
         return "interrupted"
     return "finished" if ending.code == expected else "failed"
@@ -75,7 +75,7 @@ def starved(group: Mapping[str, int] | None, ending: Ending) -> str | None:
 
 
 def reason(ending: Ending, launch: Launch, spark_seen: bool) -> str | None:
-    """Say in a sentence why the application ended, where its code does not tell.
+    """Say in a sentence why the application ended, where its exit code does not say.
 
     Parameters
     ----------

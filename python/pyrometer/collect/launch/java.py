@@ -116,7 +116,7 @@ def _sourced(file: Path, env: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def java_release(java: str) -> int | None:
-    """Feature number of a Java, from the ``release`` file beside it; ``None`` without one."""
+    """Feature number of a Java, from the ``release`` file in its home; ``None`` without one."""
     found = re.search(r'JAVA_VERSION="(?:1\.)?([0-9]+)', _release_file(java))
     return int(found[1]) if found else None
 
@@ -177,7 +177,7 @@ def _release_file(java: str) -> str:
 
 
 def contradicted(java: str, ours: Sequence[str], said: Iterable[str]) -> str | None:
-    """Ask a Java whether it starts with options of ours beside those of the application.
+    """Ask a Java whether it starts with our options added to those of the application.
 
     Only flags and numbers are tried: nothing is written, loaded or waited for.
 
@@ -213,5 +213,5 @@ def refused(java: str, options: tuple[str, ...]) -> str | None:
         return None
     lines = [one for one in (done.stderr + done.stdout).splitlines() if one.strip()]
     # Which says what it objects to; most, and not all, only after that it does not start.
-    telling = [one for one in lines if not one.startswith(_NO_START)]
-    return f"java {' '.join(options)}: {(telling or lines or ['refused'])[0].strip()}"
+    specific = [one for one in lines if not one.startswith(_NO_START)]
+    return f"java {' '.join(options)}: {(specific or lines or ['refused'])[0].strip()}"

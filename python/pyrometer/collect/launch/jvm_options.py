@@ -72,15 +72,15 @@ def expressed(name: str, tasks: int, java: int | None) -> tuple[list[str], list[
     >>> expressed("tpch-5", 4, 17)[0][1:3]
     ['-XX:ParallelGCThreads=4', '-XX:NewRatio=1']
     """
-    options, told = [], []
+    options, notes = [], []
     for word in option_sets()[name]:
         gone = word.until is not None and (java is None or java > word.until)
         if not gone:
             options += [option.replace("{tasks}", str(tasks)) for option in word.options]
         if word.why:
             none = gone or not word.options
-            told.append(f"{word.word} {'has no equivalent' if none else 'is near'}: {word.why}")
-    return options, told
+            notes.append(f"{word.word} {'has no equivalent' if none else 'is near'}: {word.why}")
+    return options, notes
 
 
 COLLECTORS = {
@@ -130,7 +130,7 @@ def limited(treatment: Mapping[str, Level], cpus: int | None) -> Limited:
     treatment : mapping
         Levels, those that a workload brings among them.
     cpus : int or None
-        CPUs that it is bound to; ``None``: to none.
+        CPUs that it is pinned to; ``None``: to none.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def pinned(limits: Limited, host_cpus: int, said: Iterable[str]) -> list[str]:
     """Give the options that pin what a JVM would choose again under limits.
 
     The collector is the one that HotSpot takes on the whole host; numbers of threads are those
-    that HotSpot takes for as many CPUs as are left.
+    that HotSpot takes for as many CPUs as remain.
 
     Parameters
     ----------

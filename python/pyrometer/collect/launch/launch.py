@@ -1,4 +1,4 @@
-"""What is launched, decided in full before anything starts: a pure value and how it is made.
+"""What is launched, decided in full before anything starts: a pure value and how it is built.
 
 A command that a ``workload.yaml`` names: how it is launched, and whether its result is right.
 """
@@ -104,7 +104,7 @@ class Launch:
 
 
 def launch_of(trial: Trial, needs: Needs, paths: RunPaths, progress: Progress) -> Launch:
-    """Decide how a trial is launched: a command, or a workload, whose data is made if need be.
+    """Decide how a trial is launched: a command, or a workload, whose data is generated if need be.
 
     Raises
     ------
@@ -350,21 +350,21 @@ def describe_command(command: OwnCommand) -> Workload:
 
 def result_of_command(command: OwnCommand, code: int | None) -> Result:
     """Judge the one iteration of a command by its exit code and what it wrote."""
-    made = None
+    output = None
     if code != command.exit_code:
         if code != 0:
             return Result(iteration=0, status="failed")
         mismatch: Mismatch | None = Mismatch("exit code", str(command.exit_code), "0")
     else:
         try:
-            made = command.result()
-            mismatch = command.mismatch(made)
+            output = command.result()
+            mismatch = command.mismatch(output)
         except (OSError, UnicodeDecodeError) as error:
             mismatch = Mismatch("output", f"text in {command.output}", str(error))
     return Result(
         iteration=0,
         status="wrong_result" if mismatch else "ok",
-        rows=made.rows if made else None,
-        checksum=made.checksum if made else None,
+        rows=output.rows if output else None,
+        checksum=output.checksum if output else None,
         error=str(mismatch) if mismatch else None,
     )

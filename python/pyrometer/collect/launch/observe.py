@@ -51,14 +51,14 @@ def accompany(launch: Launch, record: Record, companions: Companions) -> None:
 def report_companions(
     launch: Launch, record: Record, companions: Companions, memory: MemoryWatch
 ) -> None:
-    """Tell in the manifest what neighbours got done, and which state of memory was reached."""
+    """Record in the manifest what neighbours got done, and which state of memory was reached."""
     for text in companions.gone:
         record.doubt("companion_ended", f"{text} before the application did.")
     record.manifest.neighbours = neighbours.done(launch.host.neighbours, record.paths.raw)
     if record.manifest.neighbours:
         done = neighbours.described(record.manifest.neighbours)
         record.doubt("accompanied", f"Beside it ran {done}.")
-    record.manifest.memory = memory.told()
+    record.manifest.memory = memory.reached()
     short = missed(record.manifest.memory) if record.manifest.memory else None
     if short is not None:
         record.doubt("memory_condition_missed", f"{short}.")
@@ -68,22 +68,22 @@ DRAIN_S = 15.0
 
 
 class Watch(Protocol):
-    """Who is shown how a run goes on. Does nothing but show."""
+    """Shows the progress of a run, and does nothing else."""
 
     def phase(self, name: str) -> None:
         """Show that a phase begins."""
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Show how far the making of data is."""
+        """Show how much of the data has been generated."""
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
         """Show which iteration runs; called about twice a second."""
 
     def exited(self, record: Record, ending: Ending) -> None:
-        """Take note that the application has ended, and how; what follows is our own work."""
+        """Take note that the application has ended, and how; what follows is our work."""
 
-    def summarised(self, record: Record, made: object) -> None:
-        """Show what came of it; what follows is the report alone."""
+    def summarised(self, record: Record, summary: object) -> None:
+        """Show the summary; only the report follows."""
 
     def note(self, text: str) -> None:
         """Show something that matters now."""
@@ -104,7 +104,7 @@ class Silent:
     def exited(self, record: Record, ending: Ending) -> None:
         """Show nothing."""
 
-    def summarised(self, record: Record, made: object) -> None:
+    def summarised(self, record: Record, summary: object) -> None:
         """Show nothing."""
 
     def note(self, text: str) -> None:
@@ -162,7 +162,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
 
 
 def _note_limited_disk(launch: Launch, record: Record) -> None:
-    # A workload's own data says which disk is meant; of a command nobody knows what it reads.
+    # A workload's data says which disk is meant; of a command nobody knows what it reads.
     limits = [name for name in record.manifest.treatment if CONTROLLER.get(name) == "io"]
     if limits and not (launch.spec and launch.spec.prepared.root):
         device = cgroup.device_of(record.paths.root)

@@ -226,7 +226,7 @@ def _pending() -> list[signal.Signals]:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of the application's processes whose own parent ends before them.
+    """Become the parent of the application's processes whose parent ends before them.
 
     So a JVM that outlives ``python app.py`` by a moment, closing its files, can be waited for.
     """
@@ -235,7 +235,7 @@ def adopt_orphans() -> None:
 
 
 def drain(others: Collection[int], timeout_s: float) -> list[int]:
-    """Wait for processes that the application left behind, and ask for what they ended with.
+    """Wait for processes that outlive the application, and read their exit status.
 
     CPU time of a child counts as our children's only once it has been asked for: see
     :mod:`pyrometer.experiments.run.guard`.
@@ -296,7 +296,7 @@ class _Ladder:
         self._send(signal.SIGTERM if self._step == 2 else signal.SIGKILL)
 
     def _send(self, number: signal.Signals) -> None:
-        # As a terminal does: to the whole group. Whoever left the group chose not to get it.
+        # As a terminal does: to the whole group. A process that left the group chose not to get it.
         below = [pid for pid in descendants(self._pid) if _same_group(pid)]
         for target in [self._pid, *below]:
             with contextlib.suppress(ProcessLookupError):

@@ -1,6 +1,6 @@
 """The record of one trial while it lasts: manifest, phases, and what the JVMs said.
 
-The run directory at its birth: a place that can be written, found out before any launch.
+Also creates the run directory, and checks before any launch that it can be written.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ class Record:
 
     def doubt(self, code: str, message: str, severity: Severity | None = None) -> None:
         """Add a doubt, once."""
-        made = schema.doubt(code, message, severity)
-        if made not in self.manifest.doubts:
-            self.manifest.doubts.append(made)
+        doubt = schema.doubt(code, message, severity)
+        if doubt not in self.manifest.doubts:
+            self.manifest.doubts.append(doubt)
 
     def doubt_probes(self) -> None:
-        """Doubt what probes did not deliver, and what they delivered more rarely than asked for."""
+        """Raise doubts about what probes did not deliver, or not as often as asked for."""
         for entry in self.manifest.probes:
             if entry.got is None:
                 text = f"Probe {entry.name} delivered nothing: {entry.reason}."
@@ -305,7 +305,7 @@ def _fresh_name(label: str) -> Path:
 
 
 def _try_writing(paths: RunPaths) -> None:
-    # Mode bits do not tell (root, read-only mounts, full disks): a write does.
+    # Mode bits are not enough (root, read-only mounts, full disks): only a write shows it.
     probe = paths.raw / ".write"
     probe.write_bytes(b"\0" * 65536)
     probe.unlink()

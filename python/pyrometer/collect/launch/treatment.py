@@ -95,7 +95,7 @@ def apply_treatment(
     Raises
     ------
     UsageError
-        If the command says otherwise itself, or the levels contradict each other.
+        If the command itself says something else, or the levels contradict each other.
     """
     jvm, partial = options_of(treatment, tasks_per_jvm(layout, cpus), java)
     driver: list[str] = []
@@ -162,8 +162,8 @@ def _folder(level: Level, factor: str, holds: str) -> str:
     return str(folder)
 
 
-TOLD_OF = ("SPARK_SUBMIT_OPTS", *JVM_VARIABLES, "PYSPARK_SUBMIT_ARGS")
-"""Variables that options of a JVM come from."""
+OPTION_VARIABLES = ("SPARK_SUBMIT_OPTS", *JVM_VARIABLES, "PYSPARK_SUBMIT_ARGS")
+"""Variables from which a JVM may get options."""
 
 
 def applied_here(
@@ -194,7 +194,7 @@ def applied_here(
     Raises
     ------
     UsageError
-        If the JVM would not start with the levels beside the application's own options.
+        If the JVM would not start with the levels and the application's options together.
     """
     java = _java(treatment, command, env, needed=bool(placement.executors))
     release = java_release(java) if java else None
@@ -256,7 +256,7 @@ def _java(
 
 
 def _said(command: Command | None, env: Mapping[str, str]) -> Iterable[str]:
-    yield from (env.get(name, "") for name in TOLD_OF)
+    yield from (env.get(name, "") for name in OPTION_VARIABLES)
     if command is None:
         return
     yield from command.argv
@@ -281,7 +281,7 @@ class HostPlan:
     placement : Placement
         CPUs and NUMA nodes.
     neighbours : tuple of Neighbour
-        What runs beside it.
+        What runs at the same time.
     memory : Condition or None
         How short memory is.
     """

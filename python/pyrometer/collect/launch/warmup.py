@@ -13,7 +13,7 @@ WHY: dict[Shape, str] = {
     "warm-up": "the iterations before were slower",
     "slowdown": "the iterations before were faster",
     "not steady": "the times do not become steady, so only what was declared is left out",
-    "too short": "four iterations are needed to tell, so only what was declared is left out",
+    "too short": "there are fewer than four iterations, so only what was declared is left out",
 }
 
 
@@ -39,8 +39,8 @@ def mark_warmup(record: Record) -> None:
         record.doubt("run_not_saved", f"{record.paths.iterations}: {error.strerror}")
     manifest.results = results(record.paths.iterations)
     if shape == "not steady":
-        told = ", ".join(f"{time:.3g}" for time in times)
-        record.doubt("not_settled", f"The times of the run's iterations are {told} s.")
+        listed = ", ".join(f"{time:.3g}" for time in times)
+        record.doubt("not_settled", f"The times of the run's iterations are {listed} s.")
 
 
 def _series(record: Record) -> tuple[list[int], list[float], int]:

@@ -5,7 +5,7 @@ A probe says what it needs of the launch (:class:`Needs`) and whether this host 
 reported together. Most probes live inside the observed JVM and start with it; only those outside
 (the OS probe) have something to start and stop.
 
-A process of ours beside the application, in a session of its own.
+Also `Detached`: a process of ours next to the application, in a session of its own.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ NO_LOG = "no event log: "
 
 
 class EventLogProbe(Probe):
-    """Spark's event log. The user's own event log settings stay; its files are then copied."""
+    """Spark's event log. The user's event log settings stay; the files are then copied."""
 
     name = "eventlog"
 
@@ -44,8 +44,8 @@ class EventLogProbe(Probe):
         files = [f for log in logs for f in ([log] if log.is_file() else log.rglob("*"))]
         size = sum(f.stat().st_size for f in files if f.is_file())
         got = f"{len(logs)} log(s), {size} bytes" if logs else None
-        told = (r for f in paths.plugin_files() for r in records(f, "overlay"))
-        why = next((r["reason"] for r in told if NO_LOG in str(r.get("reason"))), None)
+        decisions = (r for f in paths.plugin_files() for r in records(f, "overlay"))
+        why = next((r["reason"] for r in decisions if NO_LOG in str(r.get("reason"))), None)
         reason = None if logs else why or "no SparkContext wrote an event log"
         return ProbeEntry(name=self.name, asked=self.asked(), got=got, dropped=0, reason=reason)
 
@@ -79,7 +79,7 @@ class GcProbe(Probe):
         )
 
 
-# The agent adds the reasons of deoptimisations where this Java logs them (18 and later).
+# The agent adds why code was deoptimised where this Java logs them (18 and later).
 JIT_WHAT = "jit+compilation=debug,nmethod+install,codecache=warning"
 
 

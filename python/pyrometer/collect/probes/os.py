@@ -40,16 +40,16 @@ def needs(paths: RunPaths) -> Needs:
 
 
 def clean_up(raw: Path) -> None:
-    """Remove the files: those of processes that were killed, whose own end did not."""
+    """Remove the files that processes which were killed could not remove."""
     for name in raw.glob("context-*"):
         if name.is_symlink():
-            # Made by us alone, in a folder of ours: its target is the file of slots.
+            # Created by us alone, in a folder of ours: its target is the file of slots.
             name.readlink().unlink(missing_ok=True)
         name.unlink(missing_ok=True)
 
 
 TIERS = ("auto", "T0", "T1", "T2", "T3")
-# What is tried where none was asked for, and those at which the kernel hands out records.
+# What is tried where none was asked for, and those at which the kernel delivers records.
 BEST_TIER = "T0"
 RECORDS_TIERS = ("T0", "T1")
 HZ = 20.0
@@ -72,7 +72,7 @@ class Capability:
     available : bool
         It was tried and works.
     reason : str
-        What came of the try.
+        What the attempt showed.
     remedy : str or None
         How to get it; ``None`` if it is there.
     """
@@ -122,13 +122,13 @@ class OsProbe(Probe):
     hz : float
         Passes per second.
     host : str, optional
-        Name of this host in rows and file names; the host's own by default.
+        Name of this host in rows and file names; that of the host by default.
     threads : bool
         Record every thread, not only processes and the host.
     also : sequence of int
-        Processes to follow beside the one that `start` names.
+        Processes to follow besides the one that `start` names.
     annotation : str, optional
-        What to read of a process's own memory beside its state: ``word@ADDRESS[:TYPE][=NAMES]``
+        What to read from a process's memory besides its state: ``word@ADDRESS[:TYPE][=NAMES]``
         or ``postgres`` (docs/how-to/attach.md).
     tier : str, optional
         ``T0`` to ``T3``; by default, the best that can be had.
@@ -207,7 +207,7 @@ class OsProbe(Probe):
         ]
 
     def start(self, paths: RunPaths, root_pid: int) -> None:
-        """Follow `root_pid`; returns after the first reading. A failure is told by `report`."""
+        """Follow `root_pid`; returns after the first reading. `report` says whether it failed."""
         self._raw = paths.raw
         report = self._report_file(paths)
         report.unlink(missing_ok=True)
@@ -289,7 +289,7 @@ class OsProbe(Probe):
         Raises
         ------
         UsageError
-            If the annotation's own words are wrong.
+            If the annotation is malformed.
         """
         binary = _artifacts.probe_binary()
         words = ["annotate", "--pid", str(pid), "--annotate", self.annotation or ""]

@@ -2,7 +2,7 @@
 
 A quote ends an option of the JVM's log, ``%p`` is a process there, ``=`` ends the path of an agent,
 a comma an option of the profiler; in a POSIX locale Java has no path outside ASCII at all. Where a
-path holds such a character, JVMs are told a link to it instead.
+path holds such a character, JVMs are given a link to it instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def plain(path: Path) -> Path:
     Parameters
     ----------
     path : Path
-        Of a file or folder; it may be made later.
+        Of a file or folder; it need not exist yet.
     """
     path = path.absolute()
     return path if is_plain(path) else _linked(path)
@@ -75,12 +75,12 @@ def _folder() -> Path | None:
         if not is_plain(Path(place)):
             continue
         try:
-            made = Path(tempfile.mkdtemp(prefix="pyrometer-", dir=place))
+            folder = Path(tempfile.mkdtemp(prefix="pyrometer-", dir=place))
         except OSError:
             continue
-        made.chmod(0o755)
-        atexit.register(shutil.rmtree, made, ignore_errors=True)
-        return made
+        folder.chmod(0o755)
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return folder
     return None
 
 

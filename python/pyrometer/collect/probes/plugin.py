@@ -40,7 +40,7 @@ class PluginProbe(Probe):
         return f"task spans, MXBeans every {SERIES_MS} ms, clock pairs every {CLOCK_MS} ms"
 
     def needs(self, paths: RunPaths) -> Needs:
-        """Load the agent into the driver; it reaches executors by Spark's own means."""
+        """Load the agent into the driver; Spark brings it to executors."""
         raw = plain(paths.raw)
         properties = str(raw / paths.agent_properties.name)
         return Needs(

@@ -17,7 +17,7 @@ _REACH_SECONDS = 2.0
 
 
 class PushProbe(Probe):
-    """Starts ``pyrometer push RUN --follow`` beside the application.
+    """Starts ``pyrometer push RUN --follow`` next to the application.
 
     A process in a session of its own: neither Ctrl-C nor our death reaches it, and it ends when
     the run is over. Tenant, user, token and labels come from its environment
@@ -57,7 +57,7 @@ class PushProbe(Probe):
         return []
 
     def start(self, paths: RunPaths, root_pid: int) -> None:
-        """Start the process. A failure is told by `report`."""
+        """Start the process. `report` says whether it failed."""
         command = [
             sys.executable, "-m", "pyrometer", "push", str(paths.root.resolve()),
             "--to", self._server.address, "--follow",
@@ -65,7 +65,7 @@ class PushProbe(Probe):
         self._process.start(command, self._log_file(paths))
 
     def stop(self) -> None:
-        """Let it send what is left and end; it is killed if it does not."""
+        """Let it send the rest and end; it is killed if it does not."""
         self._process.stop(_STOP_SECONDS)
 
     def processes(self) -> list[int]:

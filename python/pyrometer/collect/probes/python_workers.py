@@ -52,7 +52,7 @@ class PythonProbe(Probe):
         return f"stacks of Python workers and driver every {self.period}"
 
     def needs(self, paths: RunPaths) -> Needs:
-        """Lead Pythons to our hook, and tell it where to write."""
+        """Lead Pythons to our hook, and say where it writes."""
         return Needs(
             environment={
                 "PYROMETER_PYTHON_DIR": str(plain(paths.raw)),
@@ -63,7 +63,7 @@ class PythonProbe(Probe):
         )
 
     def check(self) -> list[Problem]:
-        """See that the hook is there and that threads tell their CPU time as Linux does."""
+        """See that the hook is there and that threads have CPU clocks as on Linux."""
         missing = [name for name in _FILES if not (HOOK / name).is_file()]
         if missing:
             reason = f"{HOOK}: {', '.join(missing)} missing"

@@ -35,7 +35,7 @@ def probes_of(trial: Trial) -> list[Probe]:
     Raises
     ------
     UsageError
-        If profiles are to be sent, and none are made.
+        If profiles are to be sent, and none are recorded.
     """
     profile = parse_profile(trial.profile)
     probes = make_probes(profile, trial.tier, trial.probe_budget)
@@ -136,5 +136,5 @@ def require(probes: Sequence[Probe]) -> list[Doubt]:
 
 
 def _degraded(problem: Problem) -> Doubt:
-    made = doubt("probe_degraded", f"Probe {problem.probe}: {problem.reason}.")
-    return made.model_copy(update={"remedy": problem.remedy})
+    degraded = doubt("probe_degraded", f"Probe {problem.probe}: {problem.reason}.")
+    return degraded.model_copy(update={"remedy": problem.remedy})
