@@ -1,4 +1,4 @@
-"""Doubt: a reason not to trust a number, stored beside it."""
+"""Doubt: a reason not to trust a number, stored with it."""
 
 from __future__ import annotations
 

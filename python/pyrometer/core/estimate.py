@@ -21,7 +21,7 @@ class Estimate(BaseModel):
     n : int
         Independent observations behind it.
     method : str
-        How the interval was made, for example ``"wilson"`` or ``"t"``.
+        How the interval was computed, for example ``"wilson"`` or ``"t"``.
     """
 
     model_config = ConfigDict(frozen=True)

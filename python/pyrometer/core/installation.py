@@ -20,7 +20,7 @@ def reinstall(package: Path = PACKAGE) -> str:
     Parameters
     ----------
     package : Path
-        Folder of the package; that of a checkout lies beside the Makefile.
+        Folder of the package; in a checkout, two levels below the Makefile.
     """
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -35,7 +35,7 @@ def reinstall(package: Path = PACKAGE) -> str:
 
 
 def install_spark() -> str:
-    """Give the command that installs Spark beside Pyrometer."""
+    """Give the command that installs Spark along with Pyrometer."""
     return f"{pip()} install 'pyspark>=3.5,<5'"
 
 
@@ -45,7 +45,7 @@ def pip() -> str:
 
 
 def source_of(found: Distribution) -> str:
-    """Tell what pip installed it from: a wheel's address, or name and version in an index."""
+    """Name what pip installed it from: a wheel's address, or name and version in an index."""
     origin = found.read_text("direct_url.json")
     if origin:
         return str(json.loads(origin)["url"])

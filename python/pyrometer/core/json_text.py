@@ -30,7 +30,7 @@ def parse_json(text: str | bytes) -> Any:
         value = json.loads(text, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError(f"nested more than {MAX_DEPTH} deep") from error
-    # Whoever walks the value, or writes it again, has a stack of its own that can run out.
+    # Code that walks the value, or writes it again, may run out of stack.
     if len(text) > MAX_DEPTH and _depth_exceeds(value, MAX_DEPTH):
         raise ValueError(f"nested more than {MAX_DEPTH} deep")
     return value

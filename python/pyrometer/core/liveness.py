@@ -8,7 +8,7 @@ __all__ = ["runs", "start_ticks"]
 
 
 def start_ticks(pid: int) -> int | None:
-    """Clock ticks after boot at which a process started: with its id, what tells it from others.
+    """Clock ticks after boot at which a process started; with its id, they identify it.
 
     Parameters
     ----------

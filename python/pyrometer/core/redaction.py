@@ -78,7 +78,7 @@ class Redactor:
 
     @classmethod
     def of(cls, words: Iterable[str]) -> Redactor:
-        """Take the user's own patterns from the words of a command; a broken one is passed over.
+        """Take the user's patterns from the words of a command; a broken one is passed over.
 
         Examples
         --------
@@ -132,10 +132,10 @@ class Redactor:
         """
         if len(text) < 4 or text == REDACTED:
             return text
-        made = text
+        redacted = text
         for rule in _rules().texts:
-            made = rule.pattern.sub(partial(_struck, rule), made)
-        return self.texts.sub(REDACTED, made) if self.texts is not None else made
+            redacted = rule.pattern.sub(partial(_struck, rule), redacted)
+        return self.texts.sub(REDACTED, redacted) if self.texts is not None else redacted
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Redact the words of a command: ``--password X``, ``--conf KEY=X``, ``-Dkey=X``, URLs.
@@ -146,30 +146,30 @@ class Redactor:
         ['psql', '--password', '*********(redacted)', '--conf', 'a.secret=*********(redacted)', \
 '-Dz.token=*********(redacted)']
         """
-        made: list[str] = []
+        redacted: list[str] = []
         for at, word in enumerate(words):
             before = words[at - 1] if at else ""
             if _rules().option.fullmatch(before) and not word.startswith("-"):
-                made.append(REDACTED)
+                redacted.append(REDACTED)
                 continue
             name, equals, value = word.partition("=")
             if equals and _plain_name(name):
-                made.append(f"{name}={self.setting(name.removeprefix('-D'), value)}")
+                redacted.append(f"{name}={self.setting(name.removeprefix('-D'), value)}")
             else:
-                made.append(self.text(word))
-        return made
+                redacted.append(self.text(word))
+        return redacted
 
     def data(self, value: Any, name: str = "") -> Any:
         """Redact plain data (of JSON): values by the names that they stand under, texts, words."""
         if isinstance(value, str):
             return self.setting(name, value)
         if isinstance(value, Mapping):
-            made = {key: self.data(one, str(key)) for key, one in value.items()}
+            redacted = {key: self.data(one, str(key)) for key, one in value.items()}
             # A setting as a record: {"key": …, "value": …}.
             setting, found = value.get("key"), value.get("value")
             if isinstance(setting, str) and isinstance(found, str):
-                made |= {"key": setting, "value": self.setting(setting, found)}
-            return made
+                redacted |= {"key": setting, "value": self.setting(setting, found)}
+            return redacted
         if isinstance(value, (list, tuple)):
             if all(isinstance(one, str) for one in value):
                 return self.words(value)
@@ -222,5 +222,5 @@ def _struck(rule: _Rule, found: re.Match[str]) -> str:
         # A number in JSON: what stands in its place must be JSON too.
         opening = closing = bare[1]
     after = found[3] if rule.pattern.groups > 2 else ""
-    # Lines keep their numbers: positions in generated code are told by them.
+    # Lines keep their numbers: positions in generated code refer to them.
     return f"{key}{opening}{REDACTED}{closing}" + "\n" * value.count("\n") + after

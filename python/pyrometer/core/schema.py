@@ -1,6 +1,6 @@
 """The declarations under ``schema/`` as values: tables, thread roles, doubts.
 
-Nothing is declared twice: whoever needs a column's type, the role of a thread or the remedy of a
+Nothing is declared twice: code that needs a column's type, the role of a thread or the remedy of a
 doubt reads it from here.
 """
 
@@ -176,7 +176,7 @@ def role_rules() -> tuple[RoleRule, ...]:
 
 @cache
 def python_work() -> tuple[PythonRule, ...]:
-    """Rules that tell what a Python frame does, by its module; the first that matches wins."""
+    """Rules for what a Python frame does, by its module; the first that matches wins."""
     return tuple(
         PythonRule(rule["work"], rule["module"], rule.get("anywhere", False))
         for rule in _load("categories")["python"]

@@ -33,7 +33,7 @@ EVENTS = ("cpu", "wall", "alloc", "lock")
 
 @dataclass(frozen=True)
 class Observed:
-    """What observing came to.
+    """Result of observing.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Observed:
     reason : str
         Why it ended.
     summary : Summary or None
-        Everything about its window; ``None`` if its tables could not be made.
+        Everything about its window; ``None`` if its tables could not be written.
     """
 
     record: Record

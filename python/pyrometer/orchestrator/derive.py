@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     """Make tables, summary and report; a step that fails becomes a doubt."""
-    # Imported here: beside the application their half CPU-second would be taken from it.
+    # Imported here: earlier, their half CPU-second would be taken from the application.
     from pyrometer.accounts.window import open_scope
     from pyrometer.pages.page import write_page
     from pyrometer.report.page import page_data
@@ -24,22 +24,22 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     from pyrometer.store.private import keep_private
     from pyrometer.summary.summary import ledger_tables, summarise
 
-    made = None
+    summary = None
     try:
         with _step("ingest", record, watch):
             ingest_run(record.paths.root)
         with Run.open(record.paths.root) as opened:
             with _step("summary", record, watch):
                 scope = open_scope(opened, None)
-                made = summarise(scope)
-                for table, rows in ledger_tables(made).items():
+                summary = summarise(scope)
+                for table, rows in ledger_tables(summary).items():
                     write_rows(record.paths.tables, table, rows)
-            # Whoever was to read it may have gone; the report is still written.
+            # The reader of the output may have gone; the report is still written.
             with suppress(OSError):
-                watch.summarised(record, made)
+                watch.summarised(record, summary)
             if report:
                 with _step("report", record, watch):
-                    write_page(page_data(scope, made), record.paths.report)
+                    write_page(page_data(scope, summary), record.paths.report)
     except Exception as error:
         name = record.manifest.phases[-1].name
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
@@ -48,7 +48,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
         _redact(record)
         record.save()
         keep_private(record.paths.root)
-    return made
+    return summary
 
 
 def _redact(record: Record) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to.
+    """Result of a run.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Outcome:
     ending : Ending
         How the application ended.
     summary : Summary or None
-        Everything about its window; ``None`` if its tables could not be made.
+        Everything about its window; ``None`` if its tables could not be written.
     """
 
     record: Record
@@ -54,7 +54,7 @@ def run(trial: Trial, watch: Watch | None = None, report: bool = True) -> Outcom
     Raises
     ------
     UsageError, CapabilityError
-        Before anything was launched; no run directory is left then.
+        Before anything was launched; then no run directory remains.
     """
     watch = watch or Silent()
     probes = probes_of(trial)

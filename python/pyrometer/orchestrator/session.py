@@ -1,8 +1,8 @@
 """A block of a Spark session that is already running: once, or again and again as a workload.
 
 ``with pm.measure(spark) as m:`` runs it once. ``pm.repeat(spark, block, name="nightly")`` runs it
-a few times to warm up, then as often as asked for, each time an iteration of its own; what it gives
-must be the same each time: that is all that can be known of its result.
+a few times to warm up, then as often as asked for, each time as one iteration. It must return the
+same each time: nothing else is known about its result.
 
 No JVM option can be given any more, so there are no task spans and no stacks: Spark's events
 come from a listener that we add, CPU and waits from the OS probe. The record says so.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Measurement:
-    """A measured block; made by :func:`measure` and :func:`repeat`.
+    """A measured block, as given by :func:`measure` and :func:`repeat`.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Measurement:
 
     @contextlib.contextmanager
     def recorded(self) -> Iterator[None]:
-        """Record the session while the block runs, and write down at its end what became of it."""
+        """Record the session while the block runs, and write down its result at the end."""
         manifest = self._record.manifest
         manifest.versions["spark"] = self._context.version
         self._probes.start(self._record)
@@ -110,7 +110,7 @@ class Measurement:
 
     @property
     def summary(self) -> Summary:
-        """What ``pyrometer show --json`` gives; made when first asked for."""
+        """What ``pyrometer show --json`` gives; computed when first asked for."""
         from pyrometer.store import Run
         from pyrometer.store.ingest import ingest_run
         from pyrometer.summary.summary import summary
@@ -152,7 +152,7 @@ def measure(
     run_dir : path, optional
         Where to write: new, or an empty folder. A new one under ``./pyrometer-runs`` by default.
     probe : bool
-        Whether the OS probe runs beside (CPU, run queue and I/O of the session's processes).
+        Whether the OS probe runs as well (CPU, run queue and I/O of the session's processes).
     probe_budget : float or None
         Share of a CPU that its passes may cost before they become rarer; ``None``: any.
 
@@ -164,7 +164,7 @@ def measure(
     Raises
     ------
     CapabilityError
-        If the session has no JVM of its own (Spark Connect).
+        If the session has no JVM here (Spark Connect).
     UsageError
         If the run directory cannot be written.
 
@@ -215,7 +215,7 @@ def repeat(
     iterations, warmup : int
         How many are measured, and how many run before.
     probe : bool
-        Whether the OS probe runs beside.
+        Whether the OS probe runs as well.
     probe_budget : float or None
         Share of a CPU that its passes may cost before they become rarer; ``None``: any.
 
@@ -224,7 +224,7 @@ def repeat(
     WorkloadError
         If an iteration gives another result than the first; it is the last one then.
     CapabilityError
-        If the session has no JVM of its own (Spark Connect).
+        If the session has no JVM here (Spark Connect).
     UsageError
         If the run directory cannot be written, or a number is too small.
 
