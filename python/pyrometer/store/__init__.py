@@ -13,7 +13,7 @@ __all__ = ["IngestReport", "Run", "Tables", "ingest_eventlogs", "ingest_run", "w
 
 
 def __getattr__(name: str) -> Any:
-    # Whoever asks for names of files alone loads no database.
+    # Code that needs only names of files loads no database.
     if name in ("IngestReport", "ingest_eventlogs", "ingest_run"):
         from pyrometer.store import ingest
 

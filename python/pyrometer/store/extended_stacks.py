@@ -1,8 +1,8 @@
 """Extended stacks: states of threads with their wait, Java stack, kernel stack and task.
 
-Rows of table ``samples`` with source ``probe`` and event ``state``, made of ``thread_states`` once
-probe and profiler were read. Their weights add up to those of ``thread_states``. A row during which
-the JVM was stopped for a part is two: the time inside pauses, and the rest.
+Rows of table ``samples`` with source ``probe`` and event ``state``, derived from ``thread_states``
+once probe and profiler were read. Their weights add up to those of ``thread_states``. A row during
+which the JVM was stopped for a part becomes two: the time inside pauses, and the rest.
 """
 
 from __future__ import annotations
@@ -99,13 +99,13 @@ _KERNEL_STACKS = """
 
 _KERNEL_FRAMES = """
     SELECT name, ? + row_number() OVER (ORDER BY name) AS frame_id
-    FROM (SELECT DISTINCT unnest(names) AS name FROM told_kernel_stacks)
+    FROM (SELECT DISTINCT unnest(names) AS name FROM numbered_kernel_stacks)
 """
 
 _LINKS = """
     SELECT stack_id, symbols, list(frame_id ORDER BY place) AS frame_ids FROM (
         SELECT stack_id, symbols, unnest(names) AS name, generate_subscripts(names, 1) AS place
-        FROM told_kernel_stacks) JOIN told_kernel_frames USING (name)
+        FROM numbered_kernel_stacks) JOIN numbered_kernel_frames USING (name)
     GROUP BY ALL
 """
 
@@ -161,7 +161,7 @@ _SAMPLES = """
     LEFT JOIN places l ON m.class = 'unclassified' AND p.java_stack IS NULL AND l.pid = p.pid
         AND l.tid = p.tid AND l.user_sp = p.user_sp
         AND l.user_pc IS NOT DISTINCT FROM p.user_pc AND l.symbols IS NOT DISTINCT FROM p.symbols
-    LEFT JOIN told_kernel_stacks k ON k.symbols = p.symbols
+    LEFT JOIN numbered_kernel_stacks k ON k.symbols = p.symbols
     LEFT JOIN whole_stacks h ON h.symbols = p.symbols AND h.java_stack = p.java_stack
 """
 _SAME = " AND ".join(f"m.{column} IS NOT DISTINCT FROM p.{column}" for column in _KEY)
@@ -192,9 +192,9 @@ def join_states(folder: Path, core: Any) -> str:
         tables.define("state_threads", _THREADS)
         tables.define("placed_states", _CONTEXT)
         last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")
-        tables.define("told_kernel_stacks", _KERNEL_STACKS, [last])
+        tables.define("numbered_kernel_stacks", _KERNEL_STACKS, [last])
         frame = tables.scalar("SELECT coalesce(max(frame_id), -1) FROM frames")
-        tables.define("told_kernel_frames", _KERNEL_FRAMES, [frame])
+        tables.define("numbered_kernel_frames", _KERNEL_FRAMES, [frame])
         moments = _classify(tables, folder, core)
         tables.define("kernel_links", _LINKS)
         last = tables.scalar("SELECT coalesce(max(stack_id), ?) FROM kernel_links", [last])
@@ -210,34 +210,35 @@ def join_states(folder: Path, core: Any) -> str:
             tables,
             "frames",
             PART,
-            "SELECT frame_id, name AS method, 'kernel' AS kind FROM told_kernel_frames",
+            "SELECT frame_id, name AS method, 'kernel' AS kind FROM numbered_kernel_frames",
         )
         tables.define("places", _PLACES.format(same=_SAME))
-        made = write_part(
+        samples = write_part(
             tables, "samples", PART, _SAMPLES.format(same=_SAME, source=SOURCE, event=EVENT)
         )
-    return json.dumps({"tables": {}, "doubts": [], "stats": {"samples": made, "moments": moments}})
+    return json.dumps(
+        {"tables": {}, "doubts": [], "stats": {"samples": samples, "moments": moments}}
+    )
 
 
 def _classify(tables: Tables, folder: Path, core: Any) -> int:
     """Make ``classed``: distinct moments with their wait class. The rules are native code."""
     tables.define("moments", _MOMENTS)
     tables.define("stack_texts", _TEXTS)
-    asked, told = folder / ".moments.parquet", folder / ".moments.csv"
+    moments, classes = folder / ".moments.parquet", folder / ".moments.csv"
     try:
         tables.connection.execute(
             "COPY (SELECT m.id, m.state, m.io_wait, m.syscall, m.symbols AS kernel, t.frames,"
             " m.role, m.task, m.paused FROM moments m LEFT JOIN stack_texts t"
-            f" ON t.stack_id = m.java_stack) TO {literal(str(asked))} (FORMAT parquet)"
+            f" ON t.stack_id = m.java_stack) TO {literal(str(moments))} (FORMAT parquet)"
         )
-        stats = json.loads(core.classify_waits(str(asked), str(told)))["stats"]
+        stats = json.loads(core.classify_waits(str(moments), str(classes)))["stats"]
         tables.define(
             "classed",
-            "SELECT m.*, c.class FROM moments m JOIN read_csv("
-            f"{file_literal(told)}, header=true, columns={{'id': 'BIGINT', 'class': 'VARCHAR'}}) c"
-            " USING (id)",
+            f"SELECT m.*, c.class FROM moments m JOIN read_csv({file_literal(classes)},"
+            " header=true, columns={'id': 'BIGINT', 'class': 'VARCHAR'}) c USING (id)",
         )
     finally:
-        asked.unlink(missing_ok=True)
-        told.unlink(missing_ok=True)
+        moments.unlink(missing_ok=True)
+        classes.unlink(missing_ok=True)
     return int(stats["moments"])

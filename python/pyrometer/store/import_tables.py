@@ -39,16 +39,16 @@ def read_imported(files: Sequence[ImportedFile], raw: Path, out: Path, core: Any
             try:
                 answer = json.loads(read(copy, str(part)).replace(copy, file.source))
             except (ValueError, OSError) as error:
-                told = str(error).replace(copy, file.source)
+                message = str(error).replace(copy, file.source)
                 raise UsageError(
-                    told if file.source in told else f"{file.source}: {told}",
+                    message if file.source in message else f"{file.source}: {message}",
                     f"it was read as {file.format}: record it again, or import it with --format",
                 ) from error
             parts.append((part, answer))
         tables = _join([part for part, _ in parts], out)
     finally:
-        for left in out.glob(".import-*"):
-            shutil.rmtree(left, ignore_errors=True)
+        for leftover in out.glob(".import-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
     stats: dict[str, Any] = {"files": len(parts)}
     for key, choose in (("started_wall_ns", min), ("ended_wall_ns", max)):
         times = [answer["stats"][key] for _, answer in parts if answer["stats"].get(key)]

@@ -1,6 +1,6 @@
 """A run directory of profiles that other tools made.
 
-The format of a profile that another tool made, told by its content.
+The format of a profile is recognised by its content.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KNOWN = (
 
 
 def detect(path: Path) -> str:
-    """Tell the format of a profile by its content.
+    """Recognise the format of a profile by its content.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def import_profiles(
 ) -> ingest.IngestReport:
     """Make a run directory of profiles of other tools.
 
-    The files are copied to ``raw/imported``, so that tables can always be made again.
+    The files are copied to ``raw/imported``, so that tables can always be rebuilt.
 
     Parameters
     ----------
@@ -144,15 +144,15 @@ def import_profiles(
     run_dir : path
         The directory to make; it must be new or empty.
     kind : str, optional
-        The format of all files, where their content does not tell.
+        The format of all files, where their content does not show it.
     event, unit : str, optional
-        What folded stacks are of: they do not tell. Default: cpu, in samples.
+        What folded stacks are of: the files do not say. Default: cpu, in samples.
 
     Raises
     ------
     UsageError
         If a file cannot be read as its format (says where), or ``run_dir`` holds something; what
-        was made is then taken away again.
+        was written is then removed again.
     """
     sources = [Path(file) for file in files]
     if kind is not None and kind not in FORMATS:
@@ -243,8 +243,8 @@ def _missing(files: list[ImportedFile]) -> Doubt:
 
 
 def _times(report: ingest.IngestReport) -> tuple[int | None, int | None]:
-    told = [stats for stats in report.stats.values() if stats.get("started_wall_ns")]
-    if not told:
+    timed = [stats for stats in report.stats.values() if stats.get("started_wall_ns")]
+    if not timed:
         return None, None
-    started = min(stats["started_wall_ns"] for stats in told)
-    return started, max(stats.get("ended_wall_ns") or started for stats in told)
+    started = min(stats["started_wall_ns"] for stats in timed)
+    return started, max(stats.get("ended_wall_ns") or started for stats in timed)

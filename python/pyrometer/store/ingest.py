@@ -28,7 +28,7 @@ from pyrometer.store.tables_folder import STAMP, replaced_tables
 
 @dataclass
 class IngestReport:
-    """What an ingest made.
+    """What an ingest wrote.
 
     Attributes
     ----------
@@ -50,8 +50,8 @@ class IngestReport:
 
     def note(self, code: str, message: str, **where: Any) -> None:
         """Keep a doubt that the store itself raises."""
-        made = schema.doubt(code, message)
-        self.take({"code": code, "severity": made.severity, "message": message, **where})
+        doubt = schema.doubt(code, message)
+        self.take({"code": code, "severity": doubt.severity, "message": message, **where})
 
     def take(self, raised: dict[str, Any]) -> None:
         """Keep a doubt as a native function reports it."""
@@ -96,7 +96,7 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
     """
     paths = RunPaths(Path(run_dir))
     report = IngestReport(paths.tables)
-    with replaced_tables(paths.tables, known=_is_run(paths)) as made:
+    with replaced_tables(paths.tables, known=_is_run(paths)) as building:
         started_wall_ns = time.time_ns()
         if not Redactor.of(_command(paths)).teach():
             report.note(
@@ -104,21 +104,21 @@ def ingest_run(run_dir: str | Path) -> IngestReport:
                 "spark.redaction.regex or spark.redaction.string.regex of the command is a pattern"
                 " that only Java understands: what it alone calls secret is kept",
             )
-        for name, files, read in _sources(paths, made):
+        for name, files, read in _sources(paths, building):
             if files:
                 _guarded(report, name, files, read)
         if paths.iterations.is_file():
             rows = read_iterations(paths.iterations, report.note)
-            write_rows(made, "iterations", rows)
+            write_rows(building, "iterations", rows)
             report.tables["iterations"] = len(rows)
-        _seal(report, made, started_wall_ns)
+        _seal(report, building, started_wall_ns)
     return report
 
 
-def _sources(paths: RunPaths, made: Path) -> list[tuple[str, list[str], Callable[[], str]]]:
-    """List what is read of a run, in order: a name, its files, and who reads them to `made`."""
+def _sources(paths: RunPaths, building: Path) -> list[tuple[str, list[str], Callable[[], str]]]:
+    """List what is read of a run, in order: a name, its files, and what writes their tables."""
     core = native()
-    out = str(made)
+    out = str(building)
     plugin = _strings(paths.plugin_files())
     host = _host(paths)
     sources: list[tuple[str, list[str], Callable[[], str]]] = []
@@ -142,13 +142,13 @@ def _sources(paths: RunPaths, made: Path) -> list[tuple[str, list[str], Callable
     source("probe", streams, lambda: core.ingest_probe(_strings(streams), out))
     # Last: which node drove a worker is read from the tables of the others.
     python = paths.python_files()
-    source("python", python, lambda: ingest_python(_strings(python), made, host))
+    source("python", python, lambda: ingest_python(_strings(python), building, host))
     # After both: a sleeping thread's state and its Java stack come from different sources.
     states = [stream for stream in streams if stream.name.endswith("-states.arrows")]
-    source("extended stacks", states, lambda: join_states(made, core))
+    source("extended stacks", states, lambda: join_states(building, core))
     imported = _imported(paths)
     copies = [paths.raw / file.file for file in imported]
-    source("import", copies, lambda: read_imported(imported, paths.raw, made, core))
+    source("import", copies, lambda: read_imported(imported, paths.raw, building, core))
     return sources
 
 
@@ -176,11 +176,11 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
     folder = Path(out_dir) / "tables"
     report = IngestReport(folder)
     where_they_are = 'event logs lie in spark.eventLog.dir; each line is a JSON object with "Event"'
-    with replaced_tables(folder) as made:
+    with replaced_tables(folder) as building:
         started_wall_ns = time.time_ns()
         core = native()
         try:
-            answer = core.ingest_eventlogs(_strings(logs), str(made))
+            answer = core.ingest_eventlogs(_strings(logs), str(building))
         except (ValueError, OSError) as error:
             raise UsageError(str(error), where_they_are) from error
         _absorb(report, "event log", answer)
@@ -196,7 +196,7 @@ def ingest_eventlogs(paths: Sequence[str | Path], out_dir: str | Path) -> Ingest
             )
             named = ", ".join(map(str, logs[:3]))
             raise UsageError(f"{named}: {doubt.message}", doubt.remedy)
-        _seal(report, made, started_wall_ns)
+        _seal(report, building, started_wall_ns)
     return report
 
 
@@ -217,8 +217,8 @@ def _guarded(
     _absorb(report, name, answer)
 
 
-def _absorb(report: IngestReport, name: str, told: str) -> None:
-    answer = parse_json(told)
+def _absorb(report: IngestReport, name: str, text: str) -> None:
+    answer = parse_json(text)
     report.tables.update(answer.get("tables", {}))
     report.stats[name] = answer.get("stats", {})
     for raised in answer.get("doubts", []):
@@ -254,9 +254,9 @@ def _is_run(paths: RunPaths) -> bool:
     return True
 
 
-def _seal(report: IngestReport, made: Path, started_wall_ns: int) -> None:
+def _seal(report: IngestReport, folder: Path, started_wall_ns: int) -> None:
     """Write the doubts and, last of all, the stamp that makes the tables whole."""
-    write_rows(made, "ingest_doubts", report.raised)
+    write_rows(folder, "ingest_doubts", report.raised)
     report.tables["ingest_doubts"] = len(report.raised)
     stamp = {
         "schema": "pyrometer/tables/1",
@@ -265,7 +265,7 @@ def _seal(report: IngestReport, made: Path, started_wall_ns: int) -> None:
         "tables": report.tables,
         "stats": report.stats,
     }
-    (made / STAMP).write_text(json.dumps(stamp))
+    (folder / STAMP).write_text(json.dumps(stamp))
 
 
 def _strings(paths: Sequence[Path]) -> list[str]:

@@ -11,7 +11,7 @@ from pyrometer.core.liveness import start_ticks
 
 
 class Launcher(BaseModel):
-    """The Pyrometer process that keeps the run: tells a run that goes on from one left behind."""
+    """The Pyrometer process that keeps the run: while it lives, the run goes on."""
 
     model_config = ConfigDict(extra="allow")
 

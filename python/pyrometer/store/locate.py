@@ -40,7 +40,7 @@ class Located:
 def locate(path: str | Path) -> Located:
     """Find a run directory, a folder of tables, or an event log, and have its tables current.
 
-    Tables that are missing, of an older version or older than the raw streams are made first. An
+    Tables that are missing, of an older version or older than the raw streams are built first. An
     event log (file or rolling directory) is ingested to the cache folder, once.
 
     Raises
@@ -104,7 +104,7 @@ def is_current(folder: Path, raw: Path | None) -> bool:
 
 
 def cache_folder(log: Path) -> Path:
-    """Folder of the tables made from one event log: by its path, size and time of change.
+    """Folder of the tables built from one event log: by its path, size and time of change.
 
     Raises
     ------

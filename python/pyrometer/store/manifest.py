@@ -39,7 +39,7 @@ class Exit(_Part):
     signal : str or None
         Name of the signal that ended it, for example ``"SIGKILL"``.
     reason : str or None
-        One sentence, where the code alone does not tell.
+        One sentence, where the code alone does not say.
     """
 
     code: int | None = None
@@ -196,7 +196,7 @@ class Phase(_Part):
 
 
 class ImportedFile(_Part):
-    """A profile of another tool that a run directory was made of.
+    """A profile of another tool that a run directory was created from.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class ImportedFile(_Part):
     sha256 : str
         Of the source.
     event, unit : str or None
-        What folded stacks are of, as the user said: they do not tell.
+        What folded stacks are of, as the user said: the file does not say.
     """
 
     file: str
@@ -308,7 +308,7 @@ def write_manifest(run_dir: str | Path, manifest: Manifest) -> None:
 
 
 def read_manifest(run_dir: str | Path) -> Manifest:
-    """Read ``manifest.json``; a run whose keeper died is told as interrupted, with a doubt.
+    """Read ``manifest.json``; a run whose keeper died is reported as interrupted, with a doubt.
 
     Raises
     ------

@@ -60,7 +60,7 @@ class RunPaths:
 
     @property
     def agent_properties(self) -> Path:
-        """``raw/agent.properties``: what the agent in the JVM was told."""
+        """``raw/agent.properties``: the settings of the agent in the JVM."""
         return self.raw / "agent.properties"
 
     @property

@@ -17,7 +17,7 @@ def make_private(folder: Path) -> None:
     Raises
     ------
     OSError
-        If it cannot be made.
+        If it cannot be created.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=FOLDER_MODE, exist_ok=True)

@@ -1,12 +1,12 @@
 """Samples of Python processes: raw lines to parts of tables ``samples``, ``stacks``, ``frames``.
 
-Which task a worker ran is in the line; the plugin's span of that task tells stage, query and
+Which task a worker ran is in the line; the plugin's span of that task gives stage, query and
 iteration, and the plan which node drove the worker: the one that sent data to Python in that
 stage, or, of several, the one whose text names the functions in its stacks. A worker's time before
 its first task (it is forked, imports pyspark) is the task's that it was started for, its time
 after a task that task's.
 
-Which node of the plan drove a worker, in SQL over ``placed`` and ``told_stacks``.
+Which node of the plan drove a worker, in SQL over ``placed`` and ``numbered_stacks``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ OWNERS = f"""
         WHERE sql_id IS NOT NULL
     ), functions AS (
         SELECT DISTINCT stack_id, regexp_extract(u.f, '[^.]+$') AS f FROM (
-            SELECT stack_id, unnest(frames) AS u FROM told_stacks)
+            SELECT stack_id, unnest(frames) AS u FROM numbered_stacks)
         WHERE u.m IS NOT NULL AND u.m NOT LIKE 'pyspark.%'
     ), seen AS (
         SELECT DISTINCT p.pid, p.since, p.task, f.f
@@ -67,7 +67,7 @@ OWNERS = f"""
             unnest(list_distinct(regexp_extract_all(simple_string, '([\\w<>]+)\\(', 1))) AS f
         FROM drivers
     ), fits AS (
-        SELECT d.*, r.node_id, r.plan_version, r.name, count(s.f) AS told, count(n.f) AS said
+        SELECT d.*, r.node_id, r.plan_version, r.name, count(s.f) AS matched, count(n.f) AS said
         FROM drives d JOIN drivers r USING (jvm, sql_id, stage_id)
         LEFT JOIN named n USING (jvm, sql_id, stage_id, node_id)
         LEFT JOIN seen s ON s.pid = d.pid AND s.since = d.since AND s.task = d.task AND s.f = n.f
@@ -75,13 +75,14 @@ OWNERS = f"""
     ), best AS (
         SELECT *, count(*) OVER drive AS nodes,
             min(name) OVER drive = max(name) OVER drive AS alike,
-            rank() OVER (PARTITION BY pid, since, task, stage_id ORDER BY told DESC, said) AS place
+            rank() OVER (PARTITION BY pid, since, task, stage_id
+                ORDER BY matched DESC, said) AS place
         FROM fits WINDOW drive AS (PARTITION BY pid, since, task, stage_id)
     )
     SELECT pid, since, task, stage_id, any_value(plan_version) AS plan_version,
-        CASE WHEN any_value(nodes) = 1 OR (count(*) = 1 AND any_value(told) > 0)
+        CASE WHEN any_value(nodes) = 1 OR (count(*) = 1 AND any_value(matched) > 0)
              THEN any_value(node_id) END AS node_id,
-        CASE WHEN any_value(alike) OR (count(*) = 1 AND any_value(told) > 0)
+        CASE WHEN any_value(alike) OR (count(*) = 1 AND any_value(matched) > 0)
              THEN any_value(name) ELSE '{SHARED}' END AS operator
     FROM best WHERE place = 1 GROUP BY pid, since, task, stage_id
 """
@@ -105,9 +106,9 @@ _COLUMNS = {
     **dict.fromkeys(("t", "tid", "cpu", "off", "stack", "task"), "BIGINT[]"),
     "message": "VARCHAR",
 }
-# Stacks that no line tells: CPU of threads without Python frames, of the sampler itself, and of the
+# Stacks without a line: CPU of threads without Python frames, of the sampler itself, and of the
 # daemon until it forked the worker.
-_MADE = {
+_SYNTHETIC = {
     -1: (None, "[threads of native libraries]"),
     -2: (None, "[Pyrometer's sampler]"),
     -3: ("pyspark.daemon", "[imports, forks workers]"),
@@ -124,14 +125,15 @@ _PROCESSES = """
 """
 
 
-def _made() -> str:
+def _synthetic() -> str:
     return ", ".join(
-        f"({n}, {'NULL' if m is None else literal(m)}, {literal(f)})" for n, (m, f) in _MADE.items()
+        f"({n}, {'NULL' if m is None else literal(m)}, {literal(f)})"
+        for n, (m, f) in _SYNTHETIC.items()
     )
 
 
 _STACKS = f"""
-    WITH told AS (
+    WITH named AS (
         SELECT pid, since, id, list_transform(frames, x -> struct_pack(
             -- The daemon is run as a program: its own name says nothing.
             m := CASE WHEN x.m = '__main__' AND contains(x.s, '/pyspark/') THEN 'pyspark.'
@@ -139,22 +141,22 @@ _STACKS = f"""
                 ELSE x.m END,
             f := x.f, s := x.s, l := x.l)) AS frames, cut
         FROM raw WHERE k = 'stack'
-        UNION ALL SELECT NULL, NULL, made.id, [{{m: made.m, f: made.f, s: NULL, l: NULL}}], false
-        FROM (VALUES {_made()}) made(id, m, f))
-    SELECT *, ? + dense_rank() OVER (ORDER BY frames, cut) AS stack_id FROM told
+        UNION ALL SELECT NULL, NULL, v.id, [{{m: v.m, f: v.f, s: NULL, l: NULL}}], false
+        FROM (VALUES {_synthetic()}) v(id, m, f))
+    SELECT *, ? + dense_rank() OVER (ORDER BY frames, cut) AS stack_id FROM named
 """
 
 _FRAMES = """
     SELECT *, ? + row_number() OVER (ORDER BY m, f, s, l) AS frame_id
     FROM (SELECT DISTINCT u.m, u.f, u.s, u.l
-          FROM (SELECT unnest(frames) AS u FROM (SELECT DISTINCT frames FROM told_stacks)))
+          FROM (SELECT unnest(frames) AS u FROM (SELECT DISTINCT frames FROM numbered_stacks)))
 """
 
 _LINKS = """
     SELECT p.stack_id, list(f.frame_id ORDER BY p.place) AS frame_ids, any_value(p.cut) AS cut
     FROM (SELECT stack_id, cut, unnest(frames) AS u, generate_subscripts(frames, 1) AS place
-          FROM (SELECT DISTINCT stack_id, frames, cut FROM told_stacks)) p
-    JOIN told_frames f ON f.m IS NOT DISTINCT FROM p.u.m AND f.f = p.u.f
+          FROM (SELECT DISTINCT stack_id, frames, cut FROM numbered_stacks)) p
+    JOIN numbered_frames f ON f.m IS NOT DISTINCT FROM p.u.m AND f.f = p.u.f
         AND f.s IS NOT DISTINCT FROM p.u.s AND f.l IS NOT DISTINCT FROM p.u.l
     GROUP BY p.stack_id
 """
@@ -181,7 +183,7 @@ _PLACED = """
     FROM taken x JOIN processes_seen p USING (pid, since)
     ASOF LEFT JOIN spans s
         ON s.pid = p.jvm AND s.task_attempt_id = x.task AND s.start_mono_ns <= x.t
-    LEFT JOIN told_stacks k ON k.id = x.stack
+    LEFT JOIN numbered_stacks k ON k.id = x.stack
         AND (k.id < 0 OR (k.pid = x.pid AND k.since = x.since))
 """
 
@@ -216,7 +218,7 @@ def ingest_python(files: Sequence[str], folder: Path, host: str) -> str:
     folder : Path
         Folder of the tables; those of event log, plugin and profiles are there already.
     host : str
-        Host of processes whose task no plugin tells.
+        Host of processes whose task no plugin reports.
 
     Returns
     -------
@@ -232,9 +234,9 @@ def ingest_python(files: Sequence[str], folder: Path, host: str) -> str:
         )
         tables.define("processes_seen", _PROCESSES)
         last = tables.scalar("SELECT coalesce(max(stack_id), -1) FROM stacks")
-        tables.define("told_stacks", _STACKS, [last])
+        tables.define("numbered_stacks", _STACKS, [last])
         last = tables.scalar("SELECT coalesce(max(frame_id), -1) FROM frames")
-        tables.define("told_frames", _FRAMES, [last])
+        tables.define("numbered_frames", _FRAMES, [last])
         tables.define("taken", _TAKEN)
         tables.define("placed", _PLACED)
         tables.define("drivers", DRIVERS)
@@ -247,10 +249,10 @@ def ingest_python(files: Sequence[str], folder: Path, host: str) -> str:
             "frames",
             PART,
             "SELECT frame_id, m AS class_name, f AS method, l AS line, s AS library,"
-            " CASE WHEN m IS NULL THEN 'native' ELSE 'python' END AS kind FROM told_frames",
+            " CASE WHEN m IS NULL THEN 'native' ELSE 'python' END AS kind FROM numbered_frames",
         )
-        made = write_part(tables, "samples", PART, _SAMPLES, [host])
-        return json.dumps({"tables": {}, "doubts": _doubts(tables), "stats": {"samples": made}})
+        samples = write_part(tables, "samples", PART, _SAMPLES, [host])
+        return json.dumps({"tables": {}, "doubts": _doubts(tables), "stats": {"samples": samples}})
 
 
 def _doubts(tables: Tables) -> list[dict[str, object]]:
@@ -269,6 +271,6 @@ def _doubts(tables: Tables) -> list[dict[str, object]]:
     astray = int(
         tables.scalar("SELECT count(*) FROM placed WHERE task IS NOT NULL AND stage_id IS NULL")
     )
-    told = f"{astray} samples name a task that the plugin did not see"
-    add("python_task_unknown", "info", told, astray)
+    message = f"{astray} samples name a task that the plugin did not see"
+    add("python_task_unknown", "info", message, astray)
     return found

@@ -40,7 +40,7 @@ class Run:
     def open(cls, path: str | Path) -> Run:
         """Open a run directory, a folder of tables, or an event log.
 
-        Tables that are missing, of an older version or older than the raw streams are made first.
+        Tables that are missing, of an older version or older than the raw streams are built first.
         An event log (file or rolling directory) is ingested to the cache folder, once.
 
         Raises

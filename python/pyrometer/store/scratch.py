@@ -1,4 +1,4 @@
-"""Folders for work in progress, which nobody's death leaves behind for good.
+"""Folders for work in progress, which are removed even if their maker was killed.
 
 Their maker holds a lock on them for as long as it lives, however it ends: the next one that needs
 such a folder removes those that nobody holds.
@@ -18,19 +18,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-# Between its making and its locking a folder looks like one that was left behind.
+# Until it is locked, a folder that was just created looks like a leftover.
 _NEW_S = 60
 
 
 class Scratch:
-    """A folder of the user's own (mode 0700) that goes when it is closed or its maker ends.
+    """A private folder (mode 0700) that is removed when it is closed or its maker ends.
 
     Parameters
     ----------
     prefix : str
-        How its name begins. Folders of this prefix that dead processes left are removed.
+        How its name begins. Leftover folders of this prefix are removed.
     parent : Path, optional
-        Where it is made. Default: the system's folder for temporary files.
+        Where it is created. Default: the system's folder for temporary files.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Scratch:
     Raises
     ------
     OSError
-        If it cannot be made.
+        If it cannot be created.
     """
 
     def __init__(self, prefix: str, parent: Path | None = None) -> None:
@@ -69,7 +69,7 @@ class Scratch:
 
 
 def _remove(path: Path, lock: int | None, maker: int) -> None:
-    # A fork of the maker has the same object; the folder is not its own.
+    # A fork of the maker has the same object, but the folder belongs to the maker.
     if os.getpid() == maker:
         shutil.rmtree(path, ignore_errors=True)
     if lock is not None:
@@ -77,7 +77,7 @@ def _remove(path: Path, lock: int | None, maker: int) -> None:
 
 
 def _sweep(parent: Path, prefix: str) -> None:
-    for path in _left(parent, prefix):
+    for path in _leftovers(parent, prefix):
         lock = _opened(path)
         if lock is None:
             continue
@@ -88,8 +88,8 @@ def _sweep(parent: Path, prefix: str) -> None:
             os.close(lock)
 
 
-def _left(parent: Path, prefix: str) -> Iterator[Path]:
-    """Folders of this prefix that are the user's own and not quite new."""
+def _leftovers(parent: Path, prefix: str) -> Iterator[Path]:
+    """Folders of this prefix that belong to the user and are not quite new."""
     try:
         found = [entry for entry in os.scandir(parent) if entry.name.startswith(prefix)]
     except OSError:

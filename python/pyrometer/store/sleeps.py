@@ -1,4 +1,4 @@
-"""Sleeps of threads, told apart pass by pass, and the profiler's samples that lie in them.
+"""Sleeps of threads, distinguished pass by pass, and the profiler's samples that lie in them.
 
 The probe sees a thread's state in passes, the profiler's wall samples see its Java stack in
 between. A sleeping thread's stack cannot change: a sample belongs to a pass if the thread did not
@@ -28,10 +28,10 @@ from __future__ import annotations
 from pyrometer.store.tables import Tables
 
 SAME_RUN_NS = 500_000
-"""CPU time within which a thread is taken not to have left the place where it waited."""
+"""CPU time within which a thread is assumed to still wait at the same place."""
 _SINGLE = "count = 1 AND off_ns = end_mono_ns - begin_mono_ns"
 
-# The profiler's timer has no name of its own: it is who woke threads right before their samples.
+# The profiler's timer has no name: it is what woke threads right before their samples.
 _SENDERS = f"""
     SELECT g.pid, mode(o.waker_tid) AS sender FROM signals g ASOF JOIN (
         SELECT * FROM off_cpu WHERE {_SINGLE} AND waker_pid = pid AND NOT waker_interrupt) o
@@ -77,7 +77,7 @@ def define_chains(tables: Tables, hosts: bool) -> None:
     tables : Tables
         With table ``signals``: what the profiler sampled of threads by its wall clock.
     hosts : bool
-        Whether threads of several hosts are to be told apart.
+        Whether threads of several hosts are to be distinguished.
     """
     tables.define("signal_senders", _SENDERS)
     tables.define("sleep_intervals", _INTERVALS)
@@ -92,7 +92,7 @@ _PASS_NS = 2_000_000
 GAP_NS = 2_000_000_000
 
 # A sleeping thread is signalled once; for later ticks in which it did not run there is one more
-# sample, of as many. One of a single tick cannot be told from a second signal.
+# sample, of as many. One of a single tick cannot be distinguished from a second signal.
 _SIGNALS = """
     SELECT * EXCLUDE (java_before), NOT lasts AND NOT coalesce(java_stack = java_before, false)
             AS surely_sent
@@ -121,26 +121,26 @@ _HITS = """
 """
 
 _LINKED = f"""
-    WITH told AS (
+    WITH signalled AS (
         SELECT c.*, coalesce(h.signals, 0) AS signals_after, coalesce(h.sure, 0) AS sure_after
         FROM counted c LEFT JOIN (
             SELECT seen_row, count(*) AS signals, count(*) FILTER (surely_sent) AS sure
             FROM hits WHERE after AND asleep AND NOT lasts GROUP BY 1
         ) h USING (seen_row)
-    ), beside AS (
+    ), compared AS (
         SELECT *, lag(asleep) OVER th AS was_asleep,
             -- Sleeps begun since the row before, those apart that a signal interrupted.
             switches_count - lag(switches_count) OVER th - lag(signals_after) OVER th AS sleeps,
-            lag(signals_after = sure_after) OVER th AS told_apart,
+            lag(signals_after = sure_after) OVER th AS signals_are_sure,
             run_begin_ns - lag(run_end_ns) OVER th AS ran_ns, chain = lag(chain) OVER th AS chained,
             CASE WHEN user_sp IS NOT NULL AND lag(user_sp) OVER th IS NOT NULL
                 THEN user_sp = lag(user_sp) OVER th
                     AND user_pc IS NOT DISTINCT FROM lag(user_pc) OVER th
                 ELSE kernel_stack IS NOT DISTINCT FROM lag(kernel_stack) OVER th END AS same_place
-        FROM told WINDOW th AS (PARTITION BY host, pid, tid ORDER BY begin_mono_ns)
+        FROM signalled WINDOW th AS (PARTITION BY host, pid, tid ORDER BY begin_mono_ns)
     ), linked AS (
         SELECT *, coalesce(was_asleep AND asleep AND same_place, false) AS slept_on,
-            coalesce(ran_ns <= {SAME_RUN_NS}, false) AS hardly_ran FROM beside
+            coalesce(ran_ns <= {SAME_RUN_NS}, false) AS hardly_ran FROM compared
     )
     SELECT *, slept_on AND CASE WHEN chained IS NOT NULL THEN chained
             WHEN sleeps IS NULL THEN hardly_ran
@@ -158,10 +158,10 @@ _ROWS = """
 
 # The sleep that a sample of a sleeping thread lies in, where that is certain.
 _PLACED = f"""
-    WITH beside AS (
+    WITH adjacent AS (
         SELECT h.*, p.asleep AS p_asleep, p.episode_id AS p_episode, p.stretch_id AS p_stretch,
             q.asleep AS q_asleep, q.episode_id AS q_episode, q.stretch_id AS q_stretch,
-            CASE WHEN q.told_apart THEN q.sleeps END AS sleeps,
+            CASE WHEN q.signals_are_sure THEN q.sleeps END AS sleeps,
             q.sleeps IS NULL AS uncounted, q.ran_ns, q.seen_row AS q_row,
             q.begin_mono_ns AS q_begin, p.chain AS p_chain, q.chain AS q_chain
         FROM hits h JOIN state_rows p USING (seen_row)
@@ -177,7 +177,7 @@ _PLACED = f"""
         WHEN p_asleep AND NOT q_asleep AND (sleeps = 0 OR (uncounted
             AND ran_ns <= {SAME_RUN_NS})) THEN 'before'
         WHEN NOT p_asleep AND q_asleep AND sleeps = 1 THEN 'after' END AS side
-    FROM beside
+    FROM adjacent
 """
 
 _SURE = """
@@ -188,7 +188,7 @@ _SURE = """
 """
 
 _JOINED = """
-    WITH beside AS (
+    WITH adjacent AS (
         SELECT s.*, a.signal AS a_signal, b.signal AS b_signal,
             -- `greatest` would pass a null over.
             CASE WHEN a.signal IS NOT NULL THEN greatest(0, s.begin_mono_ns - a.until_ns)
@@ -201,7 +201,7 @@ _JOINED = """
             a_signal IS NOT NULL) AS before, CASE WHEN NOT asleep THEN NULL
                 WHEN before THEN a_signal ELSE b_signal END AS signal,
             CASE WHEN before THEN a_skew ELSE b_skew END AS skew
-        FROM beside
+        FROM adjacent
     )
     SELECT n.* EXCLUDE (before, signal, skew), g.java_stack, g.operator, g.codegen_stage_id,
         g.thread_name, CASE WHEN g.signal IS NOT NULL THEN n.skew END AS skew_ns,
@@ -228,7 +228,7 @@ _STATUS = f"""
     SELECT j.*, CASE WHEN j.state = 'on_cpu' THEN 'on_cpu' WHEN NOT j.asleep THEN 'runnable'
         WHEN j.how IS NOT NULL THEN j.how
         WHEN j.in_task IS NULL OR j.pid NOT IN (SELECT pid FROM spans) THEN 'not_sampled'
-        -- Takes a signal once it wakes: whether a sample is of that moment cannot be told.
+        -- Takes a signal once it wakes: whether a sample is of that moment is not known.
         WHEN j.state = 'disk' THEN 'uninterruptible'
         WHEN u.seen_row IS NOT NULL THEN 'ran_between'
         WHEN f.t_ns IS NULL OR (j.begin_mono_ns - f.t_ns > {GAP_NS}

@@ -60,7 +60,7 @@ class Tables:
                 **({"threads": 1} if _bytes(folder) <= _SMALL_BYTES else {}),
             }
         )
-        # Its bar would land in the output of whoever asks.
+        # Its bar would end up in the caller's output.
         self.connection.execute("SET enable_progress_bar = false")
         self._rows: dict[str, int] = {}
         self.defined: set[str] = set()

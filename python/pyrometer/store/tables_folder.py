@@ -1,6 +1,6 @@
-"""The folder of a run's tables: made aside and put in its place once they are whole.
+"""The folder of a run's tables: built aside and put in its place once they are whole.
 
-Whoever fails or is killed meanwhile leaves the tables of before as they were. Only files that we
+If that fails or is killed, the former tables stay as they were. Only files that we
 wrote are ever replaced or deleted.
 """
 
@@ -18,7 +18,7 @@ from pyrometer.core.json_text import parse_json
 from pyrometer.store.scratch import Scratch
 
 STAMP = "tables.json"
-"""Written last: what it stands beside is whole."""
+"""Written last: the tables next to it are whole."""
 STARTED = ".started"
 """In a folder that is ours and has no stamp yet, or none for a moment."""
 _BUILDING = ".building-"
@@ -32,7 +32,7 @@ def replaced_tables(folder: Path, known: bool = False) -> Iterator[Path]:
     Parameters
     ----------
     folder : Path
-        Where the tables belong. It is made if it is missing.
+        Where the tables belong. It is created if it is missing.
     known : bool
         Whether a folder that carries no mark of ours is known to be ours nevertheless.
 
@@ -81,15 +81,15 @@ def _check(folder: Path, known: bool) -> None:
         )
 
 
-def _put(made: Path, folder: Path) -> None:
+def _put(built: Path, folder: Path) -> None:
     """Put new tables in the place of old ones; between both there is no stamp."""
     (folder / STAMP).unlink(missing_ok=True)
-    new = {path.name for path in made.iterdir() if _written_by_us(path)}
+    new = {path.name for path in built.iterdir() if _written_by_us(path)}
     for old in folder.iterdir():
         if old.name not in new and old.name != STARTED and _written_by_us(old):
             old.unlink()
     for name in sorted(new, key=lambda name: (name == STAMP, name)):
-        (made / name).replace(folder / name)
+        (built / name).replace(folder / name)
 
 
 def _tidy(folder: Path) -> None:
@@ -116,7 +116,7 @@ def _stamped(folder: Path) -> bool:
 
 
 def summary_file(folder: Path, window: str | None) -> Path:
-    """Name the file of a summary that is kept beside the tables it was made of.
+    """Name the file of a summary that is kept next to the tables it was computed from.
 
     Examples
     --------
