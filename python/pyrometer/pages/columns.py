@@ -1,7 +1,7 @@
 """Columns of numbers for the page: typed arrays, compressed, in base64.
 
 A pack is a list of named columns laid one after the other, zlib-compressed and base64-encoded; its
-directory (name, type, offset, length; of a column of one value the value) stands beside it in the
+directory (name, type, offset, length; of a column of one value the value) is stored with it in the
 page's JSON. The page inflates it
 with ``DecompressionStream`` and lays typed arrays over the bytes without a copy or a parse, so the
 cost in the browser does not depend on how many numbers there are in any way but their bytes.
@@ -30,7 +30,7 @@ _TYPES = {
 }
 
 
-# A longer column of one value is told by that value.
+# A longer column of one value is stored as that value.
 _FEW = 64
 
 

@@ -54,7 +54,7 @@ def alone(
     pack: Pack,
     deep: Pack,
 ) -> ReportData:
-    """Give the flame graph as a page of its own.
+    """Give the flame graph as a separate page.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _environment(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cut_texts(value: Any) -> Any:
-    """Give the same value with every string cut to what a person may read, told in the string."""
+    """Cut every string to what a person may read; one that was cut says so."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"{value[:MAX_TEXT]} … (cut: {len(value):,} characters)"
     if isinstance(value, dict):

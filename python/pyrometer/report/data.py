@@ -191,7 +191,7 @@ _SOURCES = {
 
 
 def _trusted_bytes(io: Mapping[str, Any]) -> Any:
-    """Bytes by the field that ``bytes_source`` names first, else Spark's own counter."""
+    """Bytes by the field that ``bytes_source`` names first, else Spark's counter."""
     field = str(io.get("bytes_source") or "").partition(":")[0]
     return _number(io.get(field if io.get(field) is not None else "input_bytes"))
 
@@ -224,7 +224,7 @@ def _spill_note(totals: Mapping[str, Any]) -> str | None:
 
 
 SCHEMA = "pyrometer/report/1"
-# What is cut, and how much of it was cut, is told in the page.
+# What is cut, and how much of it was cut, is shown in the page.
 MAX_STAGES = 2_000
 MAX_EXECUTIONS = 100
 MAX_PLAN_NODES = 20_000

@@ -20,18 +20,18 @@ from pyrometer.window.scope import Scope
 from pyrometer.window.windows import APPLICATION, choose
 
 
-def page_data(scope: Scope, made: Summary) -> ReportData:
+def page_data(scope: Scope, summary: Summary) -> ReportData:
     """Collect what the page of a run shows.
 
     Parameters
     ----------
     scope : Scope
         The run, cut to the window of the summary; nothing else was cut out of it since.
-    made : Summary
+    summary : Summary
         Its summary.
     """
     run = scope.run
-    shown = made.model_dump(mode="json", by_alias=True)
+    shown = summary.model_dump(mode="json", by_alias=True)
     walked = ledger_walk(walk(scope))
     define_stack_labels(Scope(run, choose(run, APPLICATION)))
     return build(shown, run.facts(), run.tables, _queries(run), walked)

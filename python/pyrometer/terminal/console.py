@@ -1,6 +1,6 @@
 """What every verb needs to print: human text to stderr or stdout, JSON as the last line.
 
-A part of the terminal (stderr) that is drawn again; nothing where that is no terminal.
+Also a part of the terminal (stderr) that is redrawn; nothing where that is no terminal.
 
 How a run goes on: one line on the terminal (stderr), plain lines where that is no terminal.
 """
@@ -30,7 +30,7 @@ JsonOption = Annotated[
 
 @cache
 def err() -> Console:
-    """Return the console for human text beside a program's output (stderr)."""
+    """Return the console for human text that is not the result (stderr)."""
     return _console(stderr=True)
 
 
@@ -45,9 +45,9 @@ def _console(*, stderr: bool) -> Console:
 
     from pyrometer.terminal.harmless import Harmless
 
-    made = Console(stderr=stderr, highlight=False)
-    made.push_render_hook(Harmless())
-    return made
+    console = Console(stderr=stderr, highlight=False)
+    console.push_render_hook(Harmless())
+    return console
 
 
 def human(as_json: bool) -> Console:
@@ -131,7 +131,7 @@ class LiveDisplay:
 
 
 def progress_line(what: str, done: int, total: int) -> str:
-    """Tell how far the making of data is.
+    """Say how much of the data has been generated.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Progress(LiveDisplay):
         self._show(WORDS.get(name, name))
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Show how far the making of data is."""
+        """Show how much of the data has been generated."""
         self._show(progress_line(what, done, total), what)
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
@@ -185,7 +185,7 @@ class Progress(LiveDisplay):
     def exited(self, record: object, ending: object) -> None:
         """Show nothing: the phases that follow do."""
 
-    def summarised(self, record: object, made: object) -> None:
+    def summarised(self, record: object, summary: object) -> None:
         """Show nothing; a verb that prints a summary does."""
 
     def note(self, text: str) -> None:

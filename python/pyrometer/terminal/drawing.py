@@ -251,7 +251,7 @@ def table(*titles: str) -> Any:
     """Make a table: numbers to the right; what has no room is folded, never cut off."""
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    shown = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for at, title in enumerate(titles):
-        made.add_column(title, justify="right" if at else "left")
-    return made
+        shown.add_column(title, justify="right" if at else "left")
+    return shown

@@ -39,7 +39,7 @@ def _orders(one: str) -> bool:
 
 
 class Harmless(RenderHook):
-    """Makes all that a console prints harmless; its own colours and cursor moves are none of it."""
+    """Makes all text of a console harmless; the console's colours and cursor moves stay."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Wrap what is to be printed."""
