@@ -23,7 +23,7 @@ NO_STACK = "[no stack]"
 LABELS = ("stage", "operator", "task", "thread", "iteration")
 """Dimensions that become labels of a sample in the formats that have labels."""
 
-_TOLD = {"operator", "expression"}
+_ATTRIBUTED = {"operator", "expression"}
 CHOSEN = "exported_samples"
 """Temporary table of what is exported."""
 
@@ -72,7 +72,7 @@ class Stacks:
     run : Run
         An open run.
     event : str
-        Which samples: ``cpu``, ``wall``, ``alloc``, ``lock``, or an imported profile's own.
+        Which samples: ``cpu``, ``wall``, ``alloc``, ``lock``, or the event of an imported profile.
     by : sequence of str
         Dimensions that become root frames, in this order.
     iteration : int or None
@@ -114,7 +114,7 @@ class Stacks:
                 f"this run has {', '.join(present)}",
             )
         self.unit = units[self.event]
-        if {*self.by, *self.labels} & _TOLD and self.run.tables.has("plan_nodes"):
+        if {*self.by, *self.labels} & _ATTRIBUTED and self.run.tables.has("plan_nodes"):
             define_stack_labels(Scope(self.run, choose(self.run, APPLICATION)))
         define_samples(self.run.tables)
         self._define_chosen()
@@ -232,7 +232,7 @@ def group_label(dimension: str, value: object) -> str:
     """
     plain = "SQL" if dimension == "sql" else dimension
     if value is None:
-        known = dimension in NUMBERS or dimension in _TOLD
+        known = dimension in NUMBERS or dimension in _ATTRIBUTED
         return f"no {plain}" if known else "unknown"
     return f"{plain} {value}" if dimension in NUMBERS else str(value)
 

@@ -1,4 +1,4 @@
-"""Brings profiles to the server one after another: tries again, gives up, counts what became."""
+"""Brings profiles to the server one after another: tries again, gives up, counts the outcomes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Patience:
 
 
 class Delivery:
-    """Sends profiles and keeps account of them.
+    """Sends profiles and records the outcome of each.
 
     Parameters
     ----------
@@ -154,10 +154,10 @@ class Delivery:
             if self._last_at is not None and (denied or now >= self._last_at):
                 self.gave_up = True
                 return
-            left = until - now
-            if left <= 0:
+            remaining = until - now
+            if remaining <= 0:
                 return
             if self._last_at is None:
-                self.stop.wait(left)
+                self.stop.wait(remaining)
             else:
-                time.sleep(min(left, self._last_at - now))
+                time.sleep(min(remaining, self._last_at - now))

@@ -109,9 +109,9 @@ class Follower:
         """
         self.delivery.last()
         self._round(final=True)
-        left = [recording.left_bytes() for recording in self._recordings.values()]
-        self.account.left_bytes = sum(complete for complete, _ in left)
-        self.account.open_bytes = sum(rest for _, rest in left)
+        unsent = [recording.left_bytes() for recording in self._recordings.values()]
+        self.account.left_bytes = sum(complete for complete, _ in unsent)
+        self.account.open_bytes = sum(rest for _, rest in unsent)
         self.account.state = "finished"
         self.account.save()
 

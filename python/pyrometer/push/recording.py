@@ -107,7 +107,7 @@ class Recording:
             return None
         if pool == 0 or at + size > self.path.stat().st_size:
             return None
-        # The JDK's own ticks are those of its time stamp counter.
+        # The JDK's ticks are those of its time stamp counter.
         mono = start_ticks if ticks == NS_PER_S else None
         return Chunk(at, size, start_wall, max(duration, 0), mono)
 
@@ -142,13 +142,13 @@ class Recording:
         return end - self.offset, max(0, size - end)
 
     def copy(self, chunks: Sequence[Chunk], target: Path) -> None:
-        """Write chunks that follow one another to a recording of their own."""
+        """Write chunks that follow one another to a separate recording."""
         with self.path.open("rb") as source, target.open("wb") as out:
             source.seek(chunks[0].offset)
-            left = chunks[-1].end - chunks[0].offset
-            while left > 0 and (block := source.read(min(left, _BLOCK))):
+            remaining = chunks[-1].end - chunks[0].offset
+            while remaining > 0 and (block := source.read(min(remaining, _BLOCK))):
                 out.write(block)
-                left -= len(block)
+                remaining -= len(block)
 
     def _header(self, at: int) -> tuple[Any, ...] | None:
         try:

@@ -205,7 +205,7 @@ class Server:
         """Make a client for one message.
 
         A connection that the server has closed while it lay idle would fail after the body was
-        sent, and nobody could say whether it was taken: each message has one of its own.
+        sent, and nobody could say whether it was taken: each message opens a new one.
         """
         import httpx
 
