@@ -40,10 +40,10 @@ def attach(
     no_report: NoReportOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a JVM that runs, Spark's or another: stacks, threads, tasks, its event log.
+    """Measure a running JVM, Spark's or any other: stacks, threads, tasks, its event log.
 
-    It ends when the JVM has ended, after --duration, or with Ctrl-C: the profiler is stopped, the
-    JVM runs on. Exit code: 0, 2 if there is no such JVM, 3 if it cannot be attached to.
+    It stops when the JVM exits, after --duration, or on Ctrl-C. The profiler is stopped, and the
+    JVM keeps running. Exit code: 0, 2 if there is no such JVM, 3 if it cannot be attached to.
     """
     from pyrometer.collect.probes.os import budget_of
     from pyrometer.orchestrator.attach import attach as observe

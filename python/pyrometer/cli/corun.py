@@ -44,7 +44,7 @@ def corun(
         list[str],
         typer.Argument(
             metavar="WORKLOAD[@CPUS]…|DIR",
-            help="Workloads, each with CPUs of its own if you like; or the folder of such an"
+            help="Workloads, each optionally on CPUs of its own; or the folder of such an"
             " experiment, which is reported without running.",
         ),
     ],
@@ -90,10 +90,10 @@ def corun(
     output: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run workloads alone and together: what each loses, what they fight over, where to put them.
+    """Run workloads alone and together: what each loses, what they compete for, how to place them.
 
-    Every iteration that counts runs under load of the others from its start to its end. It is an
-    experiment: ``pyrometer experiment resume`` goes on with it after a crash.
+    Every counted iteration runs under the load of the others from start to end. It is an
+    experiment: ``pyrometer experiment resume`` continues it after a crash.
     """
     from pyrometer.cli.experiment import carry, show_plan
     from pyrometer.cli.shared.forecasts import forecast_of

@@ -41,7 +41,7 @@ def doctor(
     ] = False,
     as_json: common.JsonOption = False,
 ) -> None:
-    """Try everything that could be measured here, and say how to get what is missing.
+    """Check what this machine can measure, and how to get what is missing.
 
     Exit code: 0 if a run with profile light is possible, 3 if not.
     """

@@ -33,10 +33,10 @@ def calibrate(
     ] = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Find the knob of each memory.condition by trials of the baseline, and write it down.
+    """Find the limit that brings about each memory.condition, by trials of the baseline.
 
-    What is written extends FILE: the knob stands in the level, so it is the same for all
-    treatments, and resuming finds it again.
+    The new file extends FILE with the limit as the level, so that it is the same for all treatments
+    and for a resumed experiment.
 
     Exit code: 3 if a condition cannot be brought about, or was not reached.
     """
@@ -211,7 +211,7 @@ def run(
 ) -> None:
     """Run an experiment: every trial in fresh processes, in random order within blocks.
 
-    It may be killed at any moment: ``experiment resume`` goes on.
+    It may be killed at any moment; ``experiment resume`` continues.
 
     Exit code: 1 if it was interrupted, no treatment finished, or --fail-if says so.
     """
@@ -245,7 +245,7 @@ def resume(
     table: CsvOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with an experiment that was interrupted or killed: the same order, nothing twice."""
+    """Resume an experiment that was interrupted or killed: same order, no trial twice."""
     _rule(fail_if)
     _go_on(folder, retry=retry, fail_if=fail_if, junit=junit, table=table, as_json=as_json)
 

@@ -71,7 +71,10 @@ def fit(
     ] = None,
     beside: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Has --bandwidth, by the first column's workers."),
+        typer.Option(
+            metavar="CSV",
+            help="CSV file with the --bandwidth column; its first column is the number of workers.",
+        ),
     ] = None,
     limit: Annotated[
         str | None,
@@ -82,7 +85,7 @@ def fit(
     ] = None,
     cpus: Annotated[float | None, typer.Option(min=0, help="CPUs that workers may use.")] = None,
     cores: Annotated[
-        float | None, typer.Option(min=0, help="How many cores these CPUs are.")
+        float | None, typer.Option(min=0, help="Number of physical cores behind these CPUs.")
     ] = None,
     up_to: Annotated[
         float | None,

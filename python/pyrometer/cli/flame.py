@@ -63,7 +63,7 @@ def flame(
     against: AgainstOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the flame graph as one HTML file, and print the frames that lead it."""
+    """Write the flame graph as one HTML file, and print the hottest frames."""
     if against:
         if event or by or iteration:
             raise UsageError(

@@ -36,8 +36,8 @@ def history(
             show_default=False,
         ),
     ] = None,
-    workload: Annotated[str | None, typer.Option(help="Only this one.")] = None,
-    scale: Annotated[str | None, typer.Option(help="Only this one.")] = None,
+    workload: Annotated[str | None, typer.Option(help="Only runs of this workload.")] = None,
+    scale: Annotated[str | None, typer.Option(help="Only runs at this scale.")] = None,
     since: Annotated[
         str | None,
         typer.Option(metavar="DATE", help="Only runs since this date, such as 2026-03-01 (UTC)."),
@@ -60,10 +60,10 @@ def history(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find when runs of the same treatment changed, by how much, and what else did.
+    """Find when runs of the same treatment changed, by how much, and what changed with them.
 
-    A series is what shares workload, scale, levels, profile and machine. Its changes are found by
-    E-divisive means with a permutation test; each has its effect with the interval.
+    Runs of the same workload, scale, levels, profile and machine form a series. Changes are found
+    by E-divisive means with a permutation test; each has its effect with an interval.
 
     Exit code: 1 if --fail-if says so: a change to a level that is surely slower, by more than the
     limit, and was not undone since.

@@ -26,7 +26,7 @@ def import_(
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", metavar="RUN", help="The run directory to make.", show_default=False
+            "-o", "--output", metavar="RUN", help="Run directory to create.", show_default=False
         ),
     ],
     kind: Annotated[
@@ -47,7 +47,7 @@ def import_(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a run directory of profiles that other tools made, to show, compare and export."""
+    """Import profiles of other tools into a run directory, to show, compare and export."""
     from pyrometer.store.imported import import_profiles
 
     with err().status("reading profiles"):

@@ -82,7 +82,7 @@ def layout(
     output: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a workload in layouts of JVMs with the same slots and heap in all; bind them to places.
+    """Compare layouts of executor JVMs with the same slots and heap in all, bound to CPUs or not.
 
     Layouts are an experiment: its file stands beside its folder, and ``pyrometer experiment``
     resumes, shows and compares it.

@@ -188,7 +188,7 @@ def probe(
 ) -> None:
     """Observe any process and its children, without touching them: threads, states, kernel stacks.
 
-    It ends when they have ended, after --duration, or with Ctrl-C; they run on. Exit code: 0,
+    It stops when they exit, after --duration, or on Ctrl-C; they keep running. Exit code: 0,
     2 for a mistake in the options or a process that is not there, 3 if it may not be observed.
     """
     from pyrometer.collect.probes.os import TIERS, budget_of

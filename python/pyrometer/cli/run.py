@@ -63,8 +63,8 @@ def run(
     warmup: Annotated[
         str,
         typer.Option(
-            help="Iterations before them: a number, or auto: one, and of the measured ones all up"
-            " to where their times are steady. None is added for it."
+            help="Warm-up iterations: a number, or auto: one, then as many of the measured ones as"
+            " come before their times are steady; none is added."
         ),
     ] = "auto",
     profile: Annotated[

@@ -72,7 +72,7 @@ def scale(
     output: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a workload at several numbers of workers; find the knee, and what efficiency became.
+    """Run a workload at several sizes: speed-up curve, knee, and where efficiency is lost.
 
     Each curve is an experiment: its file stands beside its folder, and ``pyrometer experiment``
     resumes, shows and compares it.

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from pyrometer.experiments.studies.judge import Comparison, StudyExperimentFacts, StudyReport
 
 
-app = typer.Typer(help="Set published tables and figures beside our runs.")
+app = typer.Typer(
+    help="Reproduce published tables and figures, and compare with the published values."
+)
 
 PAGE = "study.html"
 
@@ -25,12 +27,12 @@ _MARK = {True: " [green]✓[/]", False: " [red]✗[/]", None: ""}
 
 @app.callback(no_args_is_help=True)
 def study() -> None:
-    """Set published tables and figures beside our runs."""
+    """Reproduce published tables and figures, and compare with the published values."""
 
 
 @app.command("list")
 def list_(as_json: JsonOption = False) -> None:
-    """List the studies: what was published, and by how many runs it is looked at here."""
+    """List the studies: what was published, and how many runs reproduce it."""
     from rich.table import Table
 
     from pyrometer.experiments.studies.plan import known_studies, read_study
@@ -86,7 +88,7 @@ def run(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make the runs and experiments of a study, and set what was published beside them.
+    """Run a study's experiments, and compare the results with what was published.
 
     The comparison is printed, and written as a page into the folder of the runs.
 

@@ -14,6 +14,6 @@ ProbeBudgetOption = Annotated[
     typer.Option(
         "--probe-budget",
         metavar="PERCENT",
-        help="Share of a CPU that the OS probe's passes may cost before they get rarer, or none.",
+        help="Share of a CPU that the OS probe may use before it reads less often, or none.",
     ),
 ]
