@@ -1,4 +1,4 @@
-"""What processes said they did (annotations), beside what the kernel says they did meanwhile.
+"""What processes said they did (annotations), with what the kernel says they did meanwhile.
 
 The account of plain processes: threads times wall.
 """
@@ -80,7 +80,7 @@ class Word(BaseModel):
 
 
 class Session(BaseModel):
-    """The busiest annotated process of a stretch of time; ratios are of the time it was not idle.
+    """The busiest annotated process of an interval; ratios are of the time it was not idle.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Session(BaseModel):
     cpu_in_wait_ratio, asleep_in_wait_ratio : float
         What the waiting was: on a CPU, and off it.
     closure_ratio : float
-        CPU, run queue and time asleep, less the time there was, over it.
+        CPU, run queue and time asleep, less the elapsed time, over the elapsed time.
     """
 
     iteration: int | None
@@ -111,7 +111,7 @@ class Session(BaseModel):
 
 
 class Annotated(BaseModel):
-    """A process whose main thread told what it does."""
+    """A process whose main thread reported what it does."""
 
     pid: int
     comm: str
@@ -141,9 +141,9 @@ _EVENT = re.compile(
 
 
 def annotated(scope: Scope) -> list[Annotated]:
-    """Give the processes whose main thread told what it does; the busiest first."""
+    """Give the processes whose main thread reported what it does; the busiest first."""
     names = dict(scope.tables.query("SELECT pid, any_value(comm) FROM a_threads GROUP BY pid"))
-    made = [
+    processes = [
         Annotated(
             pid=pid,
             comm=names.get(pid, ""),
@@ -152,17 +152,17 @@ def annotated(scope: Scope) -> list[Annotated]:
         )
         for pid, seen in _seen(scope, "pid").items()
     ]
-    return sorted(made, key=_busy, reverse=True)
+    return sorted(processes, key=_busy, reverse=True)
 
 
 def sessions(scope: Scope) -> list[Session]:
-    """Give for each iteration the busiest process that told what it waited for."""
+    """Give for each iteration the busiest process that reported what it waited for."""
     whole = scope.tables.records(
         "SELECT n, pid, followed_ns, on_cpu_ns, run_queue_ns FROM a_threads WHERE tid = pid"
     )
     used = {(row["n"], row["pid"]): row for row in whole}
     numbers = scope.window.iterations
-    made = []
+    busiest = []
     for place, seen in sorted(_seen(scope, "n").items()):
         number = numbers[place] if place < len(numbers) else None
         found = [
@@ -170,10 +170,10 @@ def sessions(scope: Scope) -> list[Session]:
             for pid in {row["pid"] for row in seen}
             if (place, pid) in used
         ]
-        told = [session for session in found if session is not None]
-        if told:
-            made.append(max(told, key=lambda session: session.active_ns))
-    return made
+        known = [session for session in found if session is not None]
+        if known:
+            busiest.append(max(known, key=lambda session: session.active_ns))
+    return busiest
 
 
 def _seen(scope: Scope, by: str) -> dict[int, list[dict[str, Any]]]:
@@ -188,7 +188,7 @@ def _seen(scope: Scope, by: str) -> dict[int, list[dict[str, Any]]]:
 
 
 def _busy(process: Annotated) -> int:
-    """Time at work, or waiting to go on: what is asleep without a wait has nothing to do."""
+    """Time at work, or waiting to go on: sleep outside a wait means that there is nothing to do."""
     at_work = (word for word in process.words if not word.idle)
     return sum(word.time_ns - (0 if word.waits else word.asleep_ns) for word in at_work)
 
@@ -202,8 +202,8 @@ def _words(seen: list[dict[str, Any]]) -> list[Word]:
         one[row["state"]] += row["time_ns"]
         one["variance"] += row["variance"]
         one["passes"] += row["passes"]
-    made = [_word(name, one, total) for name, one in times.items()]
-    return sorted(made, key=lambda word: word.time_ns, reverse=True)
+    words = [_word(name, one, total) for name, one in times.items()]
+    return sorted(words, key=lambda word: word.time_ns, reverse=True)
 
 
 def _word(name: str, times: dict[str, float], total: float) -> Word:
@@ -234,7 +234,7 @@ def _session(
     for row in rows:
         word, state, time = row["word"], row["state"], row["time_ns"]
         how = state if state in ("on_cpu", "run_queue") else "asleep"
-        # Woken for work it is not idle any more, whatever its word still says.
+        # Once woken for work it is not idle any more, whatever its annotation still says.
         idle = IDLE.match(word) and how == "asleep"
         waits = _EVENT.match(word) and not IDLE.match(word)
         kind = "idle" if idle else "wait" if waits else "no_wait"

@@ -1,4 +1,4 @@
-"""CPU of the whole application beside CPU as Spark sees it; cost of our own instruments."""
+"""CPU of the whole application against CPU as Spark sees it; cost of our instruments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_PROBE = "the OS probe delivered nothing for this window"
 NO_CLOCK = "no clock pair joins the probe's clock with the window"
 EXITED = "exited"
 
-# Processes that are Pyrometer's own, by the kernel's name of their main thread.
+# Processes of Pyrometer itself, by the kernel's name of their main thread.
 OWN_PROCESS = "SELECT DISTINCT pid FROM thread_counters WHERE pid = tid AND comm = 'pyro-probe'"
 
 
@@ -69,7 +69,7 @@ def process_cpu_ns(scope: Scope) -> int | None:
 
 
 def instruments(scope: Scope, process_cpu: int | None) -> list[Instrument]:
-    """Own CPU of each instrument in the window, beside the application's."""
+    """CPU of each instrument in the window, with its share of the application's."""
     found: list[Instrument] = []
     seen = scope.has("thread_counters") and scope.has_mono
 
@@ -122,7 +122,7 @@ def _launcher_cpu(scope: Scope) -> tuple[int | None, str | None]:
 
 
 def used_by(marks: Sequence[Sequence[int]], moment: int) -> float:
-    """CPU time used by a moment, between the marks [moment, used] in a straight line.
+    """CPU time used by a moment, on straight lines between the marks [moment, used].
 
     Examples
     --------
@@ -165,5 +165,5 @@ def _number(path: Path, key: str) -> int | None:
 
 
 def _plus(left: int | None, right: int | None) -> int | None:
-    """Sum of successes and failures; where the first lack the metric, 0 of the second is none."""
+    """Sum of successes and failures; ``None`` if successes lack the metric and failures have 0."""
     return (left or 0) + (right or 0) if left is not None or right else None

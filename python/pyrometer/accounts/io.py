@@ -1,4 +1,4 @@
-"""Bytes read, three ways: Spark's counter, the process's own, and the size of the scan's files.
+"""Bytes read, three ways: Spark's counter, the process's, and the size of the scan's files.
 
 Histograms of latencies of block requests and of calls that read files.
 
@@ -27,7 +27,7 @@ _METHOD = "power-of-two buckets; ranks by the normal approximation of the binomi
 
 
 def io_latency(scope: Scope) -> list[IoLatency]:
-    """Tell latencies in the window, by kind, device and operation; none where nobody recorded them.
+    """Summarise latencies in the window, by kind, device and operation, where they were recorded.
 
     A period of the probe that the window's edge cuts counts by the part of it that lies inside.
 
@@ -52,7 +52,7 @@ def io_latency(scope: Scope) -> list[IoLatency]:
 
 
 def define_latencies(scope: Scope) -> None:
-    """Make ``w_latency``: the rows of the window, counts and sums cut at its edges."""
+    """Define ``w_latency``: the rows of the window, counts and sums cut at its edges."""
     scope.tables.define(
         "w_latency",
         """
@@ -72,7 +72,7 @@ _Key = tuple[str, str | None, str]
 
 def _buckets(scope: Scope) -> dict[_Key, list[LatencyBucket]]:
     found: dict[_Key, list[LatencyBucket]] = {}
-    # What is left of each bucket's count is carried to the next: together they are the whole.
+    # The rounding error of each bucket is carried to the next, so that their sum is exact.
     for kind, device, operation, low, count, total in scope.tables.query(
         "SELECT kind, device, operation, low_ns, count, total FROM ("
         " SELECT *, (upto - lag(upto, 1, 0) OVER w)::BIGINT AS count FROM ("
@@ -177,12 +177,12 @@ _BYTES = ("rchar_bytes", "wchar_bytes", "read_bytes", "written_bytes")
 
 
 def page_cache(scope: Scope, pids: str, asked: int | None, fetched: int | None) -> CacheReads:
-    """Tell how much of what was read lay in the page cache.
+    """Give the part of what was read that lay in the page cache.
 
     What block devices delivered (``fetched``) is counted for each process. What was asked for is
     counted where calls on files were traced; else it is estimated by ``asked``, the bytes of all
     read calls. Reads that pass by the cache (direct I/O) count as missed, those of mapped files
-    only as far as they were missed: they ask by no call.
+    only as far as they were missed, as they make no call.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def _asked_of_files(scope: Scope, pids: str) -> int | None:
 def threads(scope: Scope) -> list[ThreadIo]:
     """Sum what threads of each role read and wrote in the window, as far as they were seen.
 
-    Growth from a reading to the next is taken as even between them. A count that fell is that of
+    Growth between two readings is taken as linear. A count that fell is that of
     another thread under the same number.
     """
     grown = ", ".join(map(_growth, _BYTES))
@@ -252,7 +252,7 @@ def _growth(column: str) -> str:
 
 
 FILES_METRIC = "size of files read"
-# Reads while stages run that are not the scan's: few once warm, class files when cold.
+# Other reads than the scan's while stages run: few once warm, class files when cold.
 _SLACK_BYTES = {True: 1 << 20, False: 32 << 20}
 _FAR_FEWER = 0.5
 
@@ -289,7 +289,7 @@ def io(scope: Scope, succeeded: Totals, failed: Totals) -> tuple[Io, list[Doubt]
 
 
 def scan_files_bytes(scope: Scope) -> int | None:
-    """Sum of the scans' own 'size of files read', of final plans, in the window."""
+    """Sum of the metric 'size of files read' of the scans of final plans in the window."""
     found = scope.tables.scalar(
         "SELECT sum(value)::BIGINT FROM ("
         " SELECT max(m.value_sum) AS value FROM node_metrics m"
@@ -313,7 +313,7 @@ def _process_reads(scope: Scope) -> tuple[int | None, int | None, str | None]:
 
 
 def _readers(scope: Scope) -> str:
-    """Choose processes whose bytes count: the application's JVMs, else all that were followed."""
+    """Choose the processes whose bytes count: the application's JVMs, else all followed ones."""
     if scope.has("processes"):
         return "scope IN (SELECT 'process/' || pid FROM processes)"
     return f"scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"

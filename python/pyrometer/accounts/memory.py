@@ -33,7 +33,7 @@ class SampledBytes(BaseModel):
     estimate : Estimate or None
         ``bytes`` with its interval.
     ratio : Estimate or None
-        To the JVM's own count of the same, where there is one.
+        To the JVM's count of the same, where there is one.
     """
 
     bytes: int | None = None
@@ -108,7 +108,7 @@ _INSIDE = (
 
 
 def allocated(scope: Scope, counted: int | None) -> SampledBytes:
-    """Add up what tasks allocated by the profiler's samples, beside the JVM's own count.
+    """Add up what tasks allocated by the profiler's samples, and compare with the JVM's count.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _sampled(scope: Scope, event: str, where: str, counted: int | None) -> Sampl
             return SampledBytes(samples_count=0, reason=f"no sample of {event} in this window")
         asked = "--profile full" if event == "alloc" else f"--profile cpu,wall,lock,{event}"
         return SampledBytes(reason=f"not sampled in this run: {asked}")
-    # Samples come at random among the bytes: their number is Poisson's.
+    # Samples fall at random among the bytes, so their number has a Poisson distribution.
     half = Z * found["error"]
     total = int(found["bytes"])
     classes = [
@@ -172,7 +172,7 @@ _OURS = f"scope NOT IN (SELECT 'process/' || pid FROM ({OWN_PROCESS}))"
 
 
 def memory(scope: Scope) -> Memory:
-    """Tell what tasks allocated, what was in use, and page faults and swap of the application.
+    """Account for what tasks allocated, what was in use, page faults and swap of the application.
 
     Parameters
     ----------
@@ -195,11 +195,11 @@ def _allocation(scope: Scope) -> Allocation:
         return Allocation(reason="no plugin: what threads allocate was not read")
     if not scope.has_mono:
         return Allocation(reason="no clock pair joins the plugin's clock with the window")
-    told, silent, amount = scope.tables.query(
+    reporting, silent, amount = scope.tables.query(
         "SELECT count(allocated_bytes), count(*) - count(allocated_bytes),"
         " sum(allocated_bytes * inside)::BIGINT FROM w_spans"
     )[0]
-    if not told:
+    if not reporting:
         return Allocation(reason="no task of this window reported what it allocated")
     length = scope.window.length_ns
     return Allocation(
@@ -291,10 +291,10 @@ def code(scope: Scope) -> Code:
         return Code(reason="no CPU samples of task threads")
     if not counts.keys() & set(KINDS):
         return Code(reason="no stack of task threads has a Java frame of a known kind")
-    made = []
+    kinds = []
     for kind in (*KINDS, NO_JAVA_FRAME):
         hits = counts.get(kind, 0)
         part = None if parent is None else part_of(parent, hits, total)
         on_cpu = None if part is None else round(part.value or 0)
-        made.append(CodeKind(kind=kind, on_cpu_ns=on_cpu, estimate=part, share=hits / total))
-    return Code(kinds=made)
+        kinds.append(CodeKind(kind=kind, on_cpu_ns=on_cpu, estimate=part, share=hits / total))
+    return Code(kinds=kinds)

@@ -62,7 +62,7 @@ def define(scope: Scope) -> None:
     )
     tables = scope.tables
     tables.define("a_times", f"SELECT * FROM (VALUES {rows}) AS t(n, start_ns, end_ns)")
-    # A stay is known at the passes that saw it; one that a single pass saw lies where that does.
+    # A stay lasts from the first to the last pass that saw it; one seen by a single pass is there.
     tables.define(
         "a_states",
         "SELECT t.n, s.pid, s.tid, s.state, s.syscall, s.kernel_stack, s.annotation,"
@@ -204,10 +204,10 @@ def _sampled_tree(sums: dict[str, dict[str, float]]) -> list[Row]:
     for one in sums.values():
         for key, value in one.items():
             whole[key] += value
-    made = [_sampled("asleep", None, whole)]
+    tree = [_sampled("asleep", None, whole)]
     for name, one in sums.items():
-        made.append(_sampled(f"asleep/{name}", "asleep", one))
-    return made
+        tree.append(_sampled(f"asleep/{name}", "asleep", one))
+    return tree
 
 
 def _sampled(path: str, parent: str | None, sums: dict[str, float]) -> Row:

@@ -1,8 +1,8 @@
-"""Spark's own structure: applications, iterations, stages, SQL executions with their plans.
+"""Spark's structure: applications, iterations, stages, SQL executions with their plans.
 
 How a figure was found.
 
-The process and the machine beside Spark: CPU by role, I/O, collections, our instruments.
+The process and the machine around Spark: CPU by role, I/O, collections, our instruments.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class CpuRole(BaseModel):
 
 
 class Cpu(BaseModel):
-    """CPU of the whole application beside CPU as Spark sees it."""
+    """CPU of the whole application against CPU as Spark sees it."""
 
     process_cpu_ns: int | None = None
     executor_cpu_time_ns: int | None = None

@@ -1,8 +1,8 @@
-"""What Spark itself tells: applications, iterations, stages and SQL executions of a window.
+"""What Spark itself reports: applications, iterations, stages and SQL executions of a window.
 
 Totals: sums over task attempts, one set for what succeeded and one for what did not.
 
-Definitions: docs/reference/totals.md. One place says how each total is made: ``TASK_TOTALS``.
+Definitions: docs/reference/totals.md. ``TASK_TOTALS`` is the one place that defines each total.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def totals_by(
         (SUCCEEDED, "status = 'success'", "true"),
         (FAILED, "status IN ('failed', 'killed')", "status = 'failed'"),
     ):
-        made = found.setdefault(which, {})
+        totals = found.setdefault(which, {})
         for source, columns, where in (
             ("run_tasks" if whole_run else "w_tasks", TASK_TOTALS, tasks),
             (
@@ -153,7 +153,7 @@ def totals_by(
             rows = scope.tables.query(f"SELECT {select}{sums} FROM {source} WHERE {where} {tail}")
             for row in rows:
                 key, values = row[: len(group)], row[len(group) :]
-                entry = made.setdefault(key, nothing())
+                entry = totals.setdefault(key, nothing())
                 entry.update(zip(columns, values, strict=True))
     return found
 
@@ -200,11 +200,11 @@ def iterations(scope: Scope) -> list[Iteration]:
     )
     manifest = scope.run.manifest
     if rows:
-        told = {result.iteration: result for result in manifest.results} if manifest else {}
-        made = []
+        results = {result.iteration: result for result in manifest.results} if manifest else {}
+        listed = []
         for row in rows:
-            result = told.get(row["iteration"])
-            made.append(
+            result = results.get(row["iteration"])
+            listed.append(
                 Iteration(
                     **row,
                     totals=found.get((row["iteration"],), nothing()),
@@ -212,7 +212,7 @@ def iterations(scope: Scope) -> list[Iteration]:
                     counters=result.counters if result else {},
                 )
             )
-        return made
+        return listed
     whole = totals_by(scope)[SUCCEEDED].get((), nothing())
     ended = scope.tables.scalar(
         "SELECT count(*) > 0 AND bool_and(end_wall_ns IS NOT NULL) FROM apps"
@@ -245,13 +245,13 @@ def stages(scope: Scope) -> list[Stage]:
         ORDER BY duration_ns DESC NULLS LAST LIMIT {MAX_STAGES}
         """
     )
-    made = []
+    attempts = []
     for row in rows:
         q = row.pop("q") or [None] * 4
         key = tuple(row[k] for k in STAGE_KEY)
         times = TaskTime(min_ns=q[0], median_ns=q[1], p95_ns=q[2], max_ns=q[3])
-        made.append(Stage(**row, task_time=times, totals=found.get(key, nothing())))
-    return sorted(made, key=lambda s: (s.app_index, s.submit_wall_ns or 0, s.stage_id))
+        attempts.append(Stage(**row, task_time=times, totals=found.get(key, nothing())))
+    return sorted(attempts, key=lambda s: (s.app_index, s.submit_wall_ns or 0, s.stage_id))
 
 
 def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
@@ -262,7 +262,7 @@ def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
     scope : Scope
         A run cut to a window.
     operators : iterable of Operator
-        CPU by operator; what names a node is put on it.
+        CPU by operator; it is added to the node that it names.
     """
     tables = scope.tables
     executions = tables.records(
@@ -300,8 +300,8 @@ def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
                 metrics=metrics.get(key, []),
             )
         )
-    made = [Sql(**row, nodes=nodes[(row["app_index"], row["sql_id"])]) for row in executions]
-    return sorted(made, key=lambda q: (q.app_index, q.start_wall_ns or 0, q.sql_id))
+    listed = [Sql(**row, nodes=nodes[(row["app_index"], row["sql_id"])]) for row in executions]
+    return sorted(listed, key=lambda q: (q.app_index, q.start_wall_ns or 0, q.sql_id))
 
 
 def _metrics(

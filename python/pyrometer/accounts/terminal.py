@@ -139,7 +139,7 @@ def code_lines(code: Code, look: Look) -> Iterator[RenderableType]:
 
 
 def _sampled(memory: Memory) -> Iterator[str]:
-    """Tell bytes by samples, as far as there are any, with the classes of most of them."""
+    """Describe bytes by samples, where there are any, with the classes of most of them."""
     parts: tuple[tuple[str, SampledBytes], ...] = (
         ("allocated by tasks, by samples", memory.allocation.sampled),
         ("in use at the end, by samples", memory.live_heap),
@@ -161,7 +161,7 @@ def _sampled(memory: Memory) -> Iterator[str]:
 
 
 def thread_io_lines(io: Io) -> Iterator[str]:
-    """Tell which roles of threads read and wrote most, by calls."""
+    """List the roles of threads that read and wrote most, by calls."""
     for part in [one for one in io.threads if one.rchar_bytes or one.wchar_bytes][:4]:
         line = f"{part.role} threads ({units.count(part.threads_count)}):"
         line += f" {units.size(part.rchar_bytes)} read, {units.size(part.wchar_bytes)} written"
@@ -171,7 +171,7 @@ def thread_io_lines(io: Io) -> Iterator[str]:
 
 
 def memory_lines(memory: Memory) -> Iterator[RenderableType]:
-    """Tell what tasks allocated, page faults and swap, as far as it is known."""
+    """Draw what tasks allocated, page faults and swap, as far as they are known."""
     lines = []
     allocation, faults, swap = memory.allocation, memory.faults, memory.swap
     if allocation.allocated_bytes is not None:

@@ -23,7 +23,7 @@ def open_scope(run: Run, window: str | None) -> Scope:
 
 
 def facts(run: Run) -> RunFacts:
-    """Tell what ran, where and how it ended."""
+    """Say what ran, where and how it ended."""
     version = run.tables.scalar("SELECT min(spark_version) FROM apps")
     started = run.tables.scalar("SELECT min(start_wall_ns) FROM apps")
     manifest = run.manifest

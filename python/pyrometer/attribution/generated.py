@@ -1,8 +1,8 @@
 """Generated source: which one an execution ran, and what a line of it is for. Pure, but for load.
 
-A source bears, in the comment at its head, the plan below its cluster as the *first* execution
+A source has, in the comment at its head, the plan below its cluster as the *first* execution
 numbered it: later executions of the same text run the same class. So an execution's source is
-told by its cluster's nodes without their numbers; literals tell sources apart.
+found by its cluster's nodes without their numbers; literals distinguish sources.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Line:
         return conversion_of(self.expression, self.converting) if self.expression else None
 
     def means(self) -> tuple[object, ...]:
-        """Give what has to agree between sources that cannot be told apart."""
+        """Give what has to agree between sources that cannot be distinguished."""
         return self.operator, self.position, unnumbered(self.expression or "")
 
 
@@ -130,7 +130,7 @@ def conversion_of(expression: str, others: Iterable[str]) -> str | None:
     """Give the only conversion that code below an expression's comment can compute.
 
     Spark leaves out a comment that the one before it contains, so the code of an expression's
-    first part stands below the whole's comment. Parts with a comment of their own are ``others``.
+    first part stands below the whole's comment. Parts with separate comments are ``others``.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _logged(text: str) -> str:
 
 
 def renumbering(source: Sequence[str], nodes: Sequence[PlanNode]) -> Callable[[str], str]:
-    """Make the translation of a source's column numbers into those of an execution.
+    """Return a function that translates a source's column numbers into those of an execution.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def renumbering(source: Sequence[str], nodes: Sequence[PlanNode]) -> Callable[[s
     """
     known: dict[str, str] = {}
     for text, node in zip(source, nodes, strict=True):
-        theirs, own = (NUMBER.findall(_logged(t)) for t in (text, node.simple_string))
-        known.update(zip(theirs, own, strict=False))
+        theirs, ours = (NUMBER.findall(_logged(t)) for t in (text, node.simple_string))
+        known.update(zip(theirs, ours, strict=False))
     return lambda expression: NUMBER.sub(lambda found: known.get(found[0], ""), expression)
 
 
@@ -237,7 +237,7 @@ class Sources:
         cluster : sequence of PlanNode
             Its nodes in pre-order.
         places : iterable of (method, line)
-            Where samples met its code.
+            Where its code was sampled.
         """
         texts = tuple(comparable(node.simple_string) for node in cluster)
         seen = list(places)
@@ -251,8 +251,8 @@ class Sources:
         return tuple(s for n, s in missed if n == least and 2 * n <= len(seen))
 
 
-def tell(candidates: Sequence[Source], place: Place) -> Line | None:
-    """Tell what a place is for, where all sources that it may be of agree."""
+def agreed_line(candidates: Sequence[Source], place: Place) -> Line | None:
+    """Give the line at a place, where all sources that may have run there agree on it."""
     found = [source.line(place) for source in candidates]
     first = found[0] if found else None
     if first is None or any(f is None or f.means() != first.means() for f in found):
@@ -275,13 +275,13 @@ def load(tables: Tables) -> list[Source]:
         " WHERE contains(expression, 'cast(') ORDER BY ALL"
     ):
         converting[(source_id, index)].append(text)
-    made = []
+    sources = []
     for source_id, stage, tree, most in tables.query(
         "SELECT source_id, codegen_stage_id, tree, max_method_bytes FROM codegen_sources"
         " WHERE tree IS NOT NULL AND codegen_stage_id IS NOT NULL ORDER BY source_id"
     ):
         nodes, positions = cluster_nodes(tree, stage)
-        told = {
+        sampled = {
             line: Line(
                 operator,
                 None if index is None else positions.get(index),
@@ -291,5 +291,5 @@ def load(tables: Tables) -> list[Source]:
             )
             for line, (operator, index, method, text) in lines[source_id].items()
         }
-        made.append(Source(source_id, stage, tuple(nodes), told, most))
-    return made
+        sources.append(Source(source_id, stage, tuple(nodes), sampled, most))
+    return sources

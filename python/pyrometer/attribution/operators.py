@@ -7,7 +7,7 @@ What threads outside tasks, which work for tasks, spent their CPU on.
 A thread that can only serve a stage (Python writers, asynchronous readers, fetchers of blocks) is
 tied to the stage of the tasks that its process ran at that moment, where they were of one stage;
 one that can only serve an SQL execution (broadcasts, subqueries), to the execution that was open,
-where it was one. Else it is the application's: nothing tells more.
+where it was one. Everything else belongs to the application.
 
 Generated methods that HotSpot leaves to its interpreter because they are too large.
 
@@ -24,13 +24,13 @@ from pyrometer.attribution.generated import comparable
 from pyrometer.attribution.plan_match import CLUSTER, conversions, unnumbered
 from pyrometer.attribution.samples import CONVERSION, Attribution, Bucket, Owner, attribution, kind
 from pyrometer.attribution.schema import (
+    AttributionShares,
     By,
     Category,
     Expression,
     Helper,
     HugeMethod,
     Operator,
-    Told,
     Unmapped,
 )
 from pyrometer.attribution.sourced_plan import plans
@@ -50,26 +50,26 @@ def operators(scope: Scope) -> tuple[list[Operator], Unmapped]:
         "SELECT sum(hits)::BIGINT FROM w_samples WHERE event = 'wall' AND role = 'task'"
         " AND task_attempt_id IS NOT NULL"
     )
-    made = []
+    rows = []
     for owner, bucket in seen.buckets.items():
         asleep = round(span * bucket.off_cpu / walls) if span is not None and walls else None
-        made.append(_operator(owner, bucket, parent, seen.total, asleep))
-    made.sort(key=lambda o: (-(o.on_cpu_ns or 0), -o.samples_count, o.operator, o.node_id or -1))
+        rows.append(_operator(owner, bucket, parent, seen.total, asleep))
+    rows.sort(key=lambda o: (-(o.on_cpu_ns or 0), -o.samples_count, o.operator, o.node_id or -1))
     if not seen.total:
-        return made, Unmapped()
+        return rows, Unmapped()
     ratio = sum(seen.unmapped.values()) / seen.total
-    return made, Unmapped(on_cpu_ns=None if parent is None else round(ratio * parent), ratio=ratio)
+    return rows, Unmapped(on_cpu_ns=None if parent is None else round(ratio * parent), ratio=ratio)
 
 
-def attribution_shares(seen: Attribution) -> Told:
-    """Shares of task CPU by how its operator was told."""
+def attribution_shares(seen: Attribution) -> AttributionShares:
+    """Shares of task CPU by how it was attributed to operators."""
     if not seen.total:
-        return Told()
+        return AttributionShares()
     by: dict[By, int] = defaultdict(int)
     for bucket in seen.buckets.values():
         for how, n in bucket.by_source.items():
             by[how] += n
-    return Told(
+    return AttributionShares(
         line_ratio=by["line"] / seen.total,
         method_ratio=by["method"] / seen.total,
         frames_ratio=by["frames"] / seen.total,
@@ -104,8 +104,8 @@ def across_executions(operators: Iterable[Operator]) -> list[Operator]:
     groups: dict[tuple[object, ...], list[Operator]] = defaultdict(list)
     for o in operators:
         groups[(o.app_index, o.operator, o.node_id, o.node_text)].append(o)
-    made = [_added(parts) if len(parts) > 1 else parts[0] for parts in groups.values()]
-    return sorted(made, key=lambda o: -((o.on_cpu_ns or 0) + (o.python_cpu_ns or 0)))
+    rows = [_added(parts) if len(parts) > 1 else parts[0] for parts in groups.values()]
+    return sorted(rows, key=lambda o: -((o.on_cpu_ns or 0) + (o.python_cpu_ns or 0)))
 
 
 def _added(parts: Sequence[Operator]) -> Operator:
@@ -180,15 +180,15 @@ def _text(owner: Owner, bucket: Bucket) -> str | None:
 
 
 def _expressions(bucket: Bucket, parent: int, total: int) -> list[Expression]:
-    """Expressions that lines tell, and conversions that only the kind of work tells."""
-    made = [
+    """Expressions by line, and conversions that only the kind of work shows."""
+    rows = [
         _expression(bucket, parent, total, text, hits, bucket.converting.get(text, 0), "line")
         for text, hits in bucket.by_expression.items()
         if hits
     ]
     for text, hits in _other_conversions(bucket):
-        made.append(_expression(bucket, parent, total, text, hits, hits, "plan"))
-    return sorted(made, key=lambda e: (-e.on_cpu_ns, e.expression))
+        rows.append(_expression(bucket, parent, total, text, hits, hits, "plan"))
+    return sorted(rows, key=lambda e: (-e.on_cpu_ns, e.expression))
 
 
 def _other_conversions(bucket: Bucket) -> Iterator[tuple[str, int]]:
@@ -283,7 +283,7 @@ def too_large_to_compile(scope: Scope) -> list[HugeMethod]:
     samples: dict[tuple[int | None, int | None, int | None], int] = defaultdict(int)
     for owner, bucket in attribution(scope).buckets.items():
         samples[(owner.app_index, owner.sql_id, owner.node_id)] += bucket.on_cpu
-    made = []
+    methods = []
     for (app, sql_id), plan in plans(scope).items():
         for cluster in plan.clusters:
             sizes = [source.max_method_bytes or 0 for source in cluster.sources]
@@ -291,7 +291,7 @@ def too_large_to_compile(scope: Scope) -> list[HugeMethod]:
             hits = sum(samples[(app, sql_id, node.node_id)] for node in nodes)
             if not hits or not sizes or min(sizes) <= LIMIT_BYTES:
                 continue
-            made.append(
+            methods.append(
                 HugeMethod(
                     app_index=app,
                     sql_id=sql_id,
@@ -304,4 +304,4 @@ def too_large_to_compile(scope: Scope) -> list[HugeMethod]:
                     samples_count=hits,
                 )
             )
-    return sorted(made, key=lambda h: (-h.samples_count, h.sql_id or 0, h.node_id))
+    return sorted(methods, key=lambda h: (-h.samples_count, h.sql_id or 0, h.node_id))

@@ -179,7 +179,7 @@ def _renamed(expression: str, names: Sequence[str], shift: int) -> str:
 
 
 def _held(expression: str, text: str) -> str | None:
-    """Give the expression if a node's text holds it, made whole where its comment was cut."""
+    """Give the expression if a node's text holds it; complete it where its comment was cut."""
     if not expression.endswith(CUT):
         return expression if expression in text else None
     start = text.find(expression.removesuffix(CUT))

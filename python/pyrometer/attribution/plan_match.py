@@ -1,6 +1,6 @@
-"""From what a stack tells to the node of the plan it worked for. Pure: no tables here.
+"""Find the node of the plan that a stack's frames show it worked for. Pure: no tables here.
 
-Generated code fuses the operators of a pipeline: the method that a pipeline's last operator owns
+Generated code fuses the operators of a pipeline: the method of a pipeline's last operator
 (``hashAgg_doAggregateWithKeys``, ``sort_addToSorter``, ``processNext``) also holds the code of
 those below it, and its name says nothing of them. Such samples belong to the code generation
 cluster, unless what they do can only have been written for one of its operators.
@@ -22,7 +22,7 @@ NUMBERS = frozenset(
 _PIPELINE = re.compile(
     r"^processNext$|_doAggregateWith(out)?Keys?_\d|_doAggregate_\d|_addToSorter_\d"
 )
-# What tells columns of one plan apart: ``id#13L``.
+# What distinguishes columns of one plan: ``id#13L``.
 NUMBER = re.compile(r"#\d+L?")
 # Words in frames whose operators have other names in a plan.
 _ALIASES = {
@@ -57,7 +57,7 @@ class PlanNode:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a group of samples has in common; ``None`` where its stacks do not tell."""
+    """What a group of samples has in common; ``None`` where its stacks do not show it."""
 
     operator: str | None = None
     stage_id: int | None = None
@@ -67,7 +67,7 @@ class Evidence:
 
     @property
     def is_generated(self) -> bool:
-        """Whether no frame below the generated code names an operator of its own."""
+        """Whether no frame below the generated code names another operator."""
         named = method_operator(self.method) if self.method else None
         return self.codegen_stage_id is not None and self.operator in (None, CLUSTER, named)
 
@@ -98,7 +98,7 @@ def plain(name: str) -> str:
 
 
 def unnumbered(expression: str) -> str:
-    """Leave out the numbers that tell columns of one plan apart.
+    """Leave out the numbers that distinguish columns of one plan.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def is_pipeline(method: str | None) -> bool:
 
 @cache
 def method_operator(method: str) -> str | None:
-    """Operator that the name of a generated method tells, as the stacks' rules have it.
+    """Give the operator that the name of a generated method stands for, by the rules for stacks.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def attribute(
     nodes : sequence of PlanNode
         The final plan, in pre-order.
     evidence : Evidence
-        What the samples tell.
+        What the samples show.
     types : mapping of str to str
         Types of the columns that the plan reads.
 
@@ -177,7 +177,7 @@ def match(
     nodes : iterable of PlanNode
         Nodes of the final plan, in pre-order.
     operator, stage, codegen
-        ``None`` where frames and task do not tell.
+        ``None`` where frames and task do not show it.
     """
     if operator is None and codegen is None:
         return None
@@ -186,7 +186,7 @@ def match(
     plan = {n.node_id: n for n in nodes}
     fits = [n for n in plan.values() if plain(n.name) in wanted]
     if name == "projection":
-        # Within a cluster there is no class of its own that projects.
+        # Within a cluster no class stands for a projection.
         fits = [n for n in fits if n.codegen_stage_id is None]
     if name == plain(CLUSTER) and codegen is not None:
         fits = [n for n in fits if n.codegen_stage_id == codegen]

@@ -17,7 +17,7 @@ from pyrometer.window.scope import Scope
 
 CATEGORY = "python"
 OWN = "function"
-"""Work in the application's own functions, and in what they call."""
+"""Work in functions of the application, and in what they call."""
 MAX_FUNCTIONS = 20
 _NOT_ASKED = "Python stacks were not requested (--profile full, or python in its list)"
 _NONE = "no Python worker was sampled in this window"
@@ -65,7 +65,7 @@ def python(scope: Scope) -> Python:
 
 
 def asked(scope: Scope) -> bool:
-    """Whether the run was to sample Python."""
+    """Whether the run was asked to sample Python."""
     manifest = scope.run.manifest
     return manifest is not None and "python" in manifest.probes_requested
 
@@ -110,12 +110,12 @@ def with_workers(categories: Sequence[Category], in_tasks_ns: int | None) -> lis
     if not in_tasks_ns:
         return list(categories)
     whole = jvm + in_tasks_ns
-    made = [
+    rows = [
         c.model_copy(update={"share": c.on_cpu_ns / whole}) if c.on_cpu_ns is not None else c
         for c in categories
     ]
-    made.append(Category(category=CATEGORY, on_cpu_ns=in_tasks_ns, share=in_tasks_ns / whole))
-    return sorted(made, key=lambda c: -(c.on_cpu_ns or 0))
+    rows.append(Category(category=CATEGORY, on_cpu_ns=in_tasks_ns, share=in_tasks_ns / whole))
+    return sorted(rows, key=lambda c: -(c.on_cpu_ns or 0))
 
 
 def _counted(scope: Scope) -> int | None:

@@ -1,20 +1,20 @@
-"""Every sample of task threads to the node of the plan that it ran for, and how that was told.
+"""Attribute every sample of task threads to the node of the plan that it ran for.
 
-``line``: the line of generated code, whose source says what it is for. ``method``: a generated
-method's name (source or line are missing, or several sources fit). ``frames``: a class that only
-one operator calls.
+The evidence is of three kinds. ``line``: the line of generated code, whose source says what it is
+for. ``method``: a generated method's name (source or line are missing, or several sources fit).
+``frames``: a class that only one operator calls.
 
 What task samples outside SQL operators, or between two stages, worked for.
 
-Frames tell that code is an RDD's, that an exchange is read or written, that a Python node ran. The
-event log tells the rest: what the stage's RDDs are called, and which node of the plan moved data
-in that stage. What neither tells stays unmapped.
+Frames show that code is an RDD's, that an exchange is read or written, that a Python node ran. The
+event log shows the rest: what the stage's RDDs are called, and which node of the plan moved data
+in that stage. What neither shows stays unmapped.
 
 Code of RDDs is named ``RDD <operation>`` after the innermost operation in the stack, with its call
-site where the stage bears the same name (Spark names a stage after one of its operations); where
+site where the stage has the same name (Spark names a stage after one of its operations); where
 no frame names an operation, after the stage. MLlib and GraphX go by class.
 
-What stacks worked for, as a table that whatever folds stacks can join.
+What stacks worked for, as a table to join wherever stacks are folded.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _LIBRARIES = ("MLlib", "GraphX")
 _OUTSIDE = ("RDD", *_LIBRARIES)
 _SHARED = {"Exchange write": "shuffle write", "Python": "Python"}
 # Outside SQL: what the operation is called where the RDDs do not say, and the RDDs that say it
-# (a shuffle is read, sorted and combined for the operation that made its RDD).
-_MADE_BY = {
+# (a shuffle is read, sorted and combined for the operation that created its RDD).
+_RDD_OPERATIONS = {
     "Exchange read": ("shuffle read", ("ShuffledRDD", "CoGroupedRDD")),
     "Scan": ("input", ("HadoopRDD", "NewHadoopRDD", "/", "file:", "hdfs:")),
 }
@@ -55,7 +55,7 @@ _ROLES = {
 
 
 def kind(operator: str) -> Kind:
-    """Tell an operator of SQL, code of an RDD and a task's own work apart.
+    """Classify an operator: of SQL, code of an RDD, or a task's work outside operators.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def name_of(
     Parameters
     ----------
     operator : str
-        What the frames tell: ``RDD``, ``MLlib``, ``GraphX``, or a role of data that has no plan.
+        What the frames show: ``RDD``, ``MLlib``, ``GraphX``, or a role of data that has no plan.
     frames : iterable of (str, str)
         Class and method of frames that may name an operation, leaf first.
     stage, rdds : str, optional
@@ -114,8 +114,8 @@ def name_of(
     >>> name_of("MLlib", [("org.apache.spark.mllib.clustering.KMeans$", "x")], None, None)
     'MLlib KMeans'
     """
-    if operator in _MADE_BY:
-        other, names = _MADE_BY[operator]
+    if operator in _RDD_OPERATIONS:
+        other, names = _RDD_OPERATIONS[operator]
         return f"RDD {_sited(_scope(rdds, names) or other, stage)}"
     if operator in _SHARED:
         return f"RDD {_SHARED[operator]}"
@@ -135,7 +135,7 @@ def _sited(operation: str, stage: str | None) -> str:
 
 
 def _scope(rdds: str | None, names: tuple[str, ...]) -> str | None:
-    """Operation that made the stage's RDDs of these names, where it is one."""
+    """Operation that created the stage's RDDs of these names, where it is one."""
     found = {
         (rdd.get("scope") or {}).get("name")
         for rdd in parse_json(rdds or "[]")
@@ -153,7 +153,7 @@ def _names(scope: Scope) -> str:
         "  LEFT JOIN (SELECT DISTINCT app_index, sql_id FROM plan_nodes) p"
         "   USING (app_index, sql_id)"
         "  WHERE w.role = 'task' AND w.java_stack IS NOT NULL"
-        f"  AND w.operator IN {(*_OUTSIDE, *_SHARED, *_MADE_BY)}) x"
+        f"  AND w.operator IN {(*_OUTSIDE, *_SHARED, *_RDD_OPERATIONS)}) x"
         " LEFT JOIN stages s ON s.app_index = x.app_index AND s.stage_id = x.stage_id"
         " GROUP BY ALL"
     )
@@ -215,7 +215,7 @@ def _text(value: str | None) -> str:
 
 CONVERSION = "cast"
 UNCLASSIFIED = "unclassified"
-# What no rule of schema/categories.toml names is not a kind of work of its own.
+# What no rule of schema/categories.toml names is not a kind of work.
 CATEGORY = f"coalesce(nullif(category, 'other'), '{UNCLASSIFIED}')"
 
 
@@ -231,7 +231,7 @@ class Owner:
 
 @dataclass
 class Bucket:
-    """Samples of one owner; ``by_expression`` holds those whose line tells the expression."""
+    """Samples of one owner; ``by_expression`` holds those whose line names the expression."""
 
     on_cpu: int = 0
     off_cpu: int = 0
@@ -264,7 +264,7 @@ class Attribution:
 
 
 def attribution(scope: Scope) -> Attribution:
-    """Give every sample of task threads its operator; made once for a scope."""
+    """Attribute every sample of task threads to an operator; computed once per scope."""
     if "attribution" not in scope.kept:
         scope.kept["attribution"] = _attribution(scope)
     found: Attribution = scope.kept["attribution"]
@@ -294,18 +294,18 @@ def _attribution(scope: Scope) -> Attribution:
             continue
         plan = known.get((app, sql_id), NO_PLAN)
         evidence = Evidence(operator, stage, codegen, method, category == CONVERSION)
-        told = plan.told(evidence, line, node_id)
-        node = told.node
-        bucket = buckets[Owner(app, sql_id, told.operator, node.node_id if node else None)]
+        found = plan.attribute(evidence, line, node_id)
+        node = found.node
+        bucket = buckets[Owner(app, sql_id, found.operator, node.node_id if node else None)]
         bucket.on_cpu += on_cpu
         bucket.off_cpu += off_cpu
         bucket.by_category[category] += on_cpu
-        bucket.by_source[told.by] += on_cpu
+        bucket.by_source[found.by] += on_cpu
         bucket.types = plan.types
-        if told.expression is not None:
-            bucket.by_expression[told.expression] += on_cpu
+        if found.expression is not None:
+            bucket.by_expression[found.expression] += on_cpu
             if evidence.converts:
-                bucket.converting[told.expression] += on_cpu
+                bucket.converting[found.expression] += on_cpu
         if node is not None:
             bucket.nodes = plan.of(node)
         if stage is not None:
@@ -361,7 +361,7 @@ def define_stack_labels(scope: Scope) -> None:
         sql_id, stage, converts, app, operator, node_id, codegen, method, line = row
         name, expression = operator, None
         if operator is not None or codegen is not None or node_id is not None:
-            found = known.get((app, sql_id), NO_PLAN).told(
+            found = known.get((app, sql_id), NO_PLAN).attribute(
                 Evidence(operator, stage, codegen, method, converts), line, node_id
             )
             name = found.operator

@@ -30,8 +30,8 @@ class Expression(BaseModel):
     converting_share : float
         Of the operator's CPU: converting values in this expression.
     by : str
-        ``line``: told by the line of generated code; ``plan``: the operator's conversions as the
-        plan has them, where lines do not tell which of them.
+        ``line``: from the line of generated code; ``plan``: the operator's conversions as the
+        plan has them, where lines do not show which of them ran.
     """
 
     expression: str
@@ -53,14 +53,14 @@ class Operator(BaseModel):
         same query.
     fused : list of str
         For a code generation cluster: the operators whose code it holds, which samples in the
-        pipeline's own method do not tell apart.
+        pipeline's method do not distinguish.
     samples_by : dict of str to int
-        Samples by how the operator was told: ``line`` of generated code, name of a generated
+        Samples by how they were attributed: ``line`` of generated code, name of a generated
         ``method``, ``frames`` of a class that works for it alone.
     kind : str
-        ``sql``; ``rdd`` for code outside SQL; ``task`` for what a task does besides.
+        ``sql``; ``rdd`` for code outside SQL; ``task`` for a task's work outside operators.
     python_cpu_ns : int or None
-        CPU of the Python workers that it drove, beside ``on_cpu_ns`` of the JVM's threads;
+        CPU of the Python workers that it drove, in addition to ``on_cpu_ns`` of the JVM's threads;
         ``None`` where none was sampled.
     """
 
@@ -89,7 +89,7 @@ class Helper(BaseModel):
     Attributes
     ----------
     serves : str
-        A ``stage``, an ``sql`` execution, or ``application`` where nothing tells which.
+        A ``stage``, an ``sql`` execution, or ``application`` where nothing shows which.
     """
 
     thread: str
@@ -101,8 +101,8 @@ class Helper(BaseModel):
     samples_count: int
 
 
-class Told(BaseModel):
-    """Shares of task CPU by how its operator was told; ``none_ratio``: not at all."""
+class AttributionShares(BaseModel):
+    """Shares of task CPU by how it was attributed to operators; ``none_ratio``: not at all."""
 
     line_ratio: float | None = None
     method_ratio: float | None = None
@@ -202,7 +202,7 @@ class SourceLine(BaseModel):
     share : float
         Of the window's task CPU.
     operator, node_id, expression : optional
-        What the line is for; ``None`` where the source does not tell.
+        What the line is for; ``None`` where the source does not say.
     """
 
     line: int

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pyrometer.attribution.generated import Place, Source, Sources, load, renumbering, tell
+from pyrometer.attribution.generated import Place, Source, Sources, agreed_line, load, renumbering
 from pyrometer.attribution.plan_columns import PlanColumns
 from pyrometer.attribution.plan_match import (
     CLUSTER,
@@ -27,7 +27,7 @@ Places = set[tuple[int, int | None, str | None, int]]
 
 
 @dataclass(frozen=True)
-class Told:
+class Attributed:
     """Where a sample belongs."""
 
     node: PlanNode | None
@@ -59,7 +59,7 @@ class Plan:
         self._by_id = {n.node_id: n for n in nodes}
         self._clusters: dict[int, list[Cluster]] = defaultdict(list)
         self._columns = PlanColumns(nodes, {})
-        self._known: dict[tuple[object, ...], Told] = {}
+        self._known: dict[tuple[object, ...], Attributed] = {}
 
     def sourced(self, sources: Sources, places: Places) -> None:
         """Find the sources of all clusters, given where their code was sampled."""
@@ -78,8 +78,8 @@ class Plan:
                 found = sources.of(number, each.members, seen[each.node.node_id])
                 clusters[at] = replace(each, sources=found)
                 if found and not found[0].borrowed:
-                    to_own = renumbering(found[0].nodes, each.members)
-                    fuller = (to_own(text) for text in found[0].nodes)
+                    to_plan = renumbering(found[0].nodes, each.members)
+                    fuller = (to_plan(text) for text in found[0].nodes)
                     texts.update(zip((n.node_id for n in each.members), fuller, strict=True))
         self._columns = PlanColumns(self.nodes, texts)
 
@@ -95,23 +95,23 @@ class Plan:
         """All clusters of the plan."""
         return [each for same in self._clusters.values() for each in same]
 
-    def told(self, evidence: Evidence, line: int | None, node_id: int | None) -> Told:
-        """Tell where samples with the same evidence belong."""
+    def attribute(self, evidence: Evidence, line: int | None, node_id: int | None) -> Attributed:
+        """Find where samples with the same evidence belong."""
         key = (evidence, line, node_id)
         if key not in self._known:
             node = self._by_id.get(node_id) if node_id is not None else None
             self._known[key] = (
-                Told(node, node.operator, "frames")
+                Attributed(node, node.operator, "frames")
                 if node
                 else self._by_line(evidence, line) or self._by_rules(evidence)
             )
         return self._known[key]
 
-    def _by_line(self, evidence: Evidence, line: int | None) -> Told | None:
+    def _by_line(self, evidence: Evidence, line: int | None) -> Attributed | None:
         if evidence.codegen_stage_id is None or line is None:
             return None
         cluster = self.cluster(evidence.codegen_stage_id, evidence.stage_id)
-        found = tell(cluster.sources, (evidence.method, line)) if cluster else None
+        found = agreed_line(cluster.sources, (evidence.method, line)) if cluster else None
         if cluster is None or found is None:
             return None
         if not evidence.is_generated and plain(evidence.operator or "") != plain(found.operator):
@@ -119,32 +119,32 @@ class Plan:
         if found.position is not None:
             node = cluster.members[found.position]
             text = (evidence.converts and found.conversion) or found.expression
-            return Told(node, node.operator, "line", self._said(cluster, node, text))
-        # The loop and the output row are the cluster's, what it takes in an InputAdapter's.
-        own = {n.node_id for n in cluster.members}
-        around = [n for n in self.nodes if n.node_id in own or n.parent_node_id in own]
+            return Attributed(node, node.operator, "line", self._in_plan(cluster, node, text))
+        # The loop and the output row belong to the cluster, its input to an InputAdapter.
+        members = {n.node_id for n in cluster.members}
+        around = [n for n in self.nodes if n.node_id in members or n.parent_node_id in members]
         other = (
             cluster.node
             if found.operator == CLUSTER
             else match(around, found.operator, evidence.stage_id, None)
         )
-        return Told(other, other.operator if other else found.operator, "line")
+        return Attributed(other, other.operator if other else found.operator, "line")
 
-    def _said(self, cluster: Cluster, node: PlanNode, expression: str | None) -> str | None:
-        """Say an expression of a source in the words of this plan."""
+    def _in_plan(self, cluster: Cluster, node: PlanNode, expression: str | None) -> str | None:
+        """Rewrite an expression of a source with the columns of this plan."""
         if expression is None:
             return None
-        to_own = renumbering(cluster.sources[0].nodes, cluster.members)
-        return self._columns.named(to_own(expression), node)
+        to_plan = renumbering(cluster.sources[0].nodes, cluster.members)
+        return self._columns.named(to_plan(expression), node)
 
-    def _by_rules(self, evidence: Evidence) -> Told:
+    def _by_rules(self, evidence: Evidence) -> Attributed:
         node = attribute(self.nodes, evidence, self.types)
         if node is not None and cluster_id(node.name) is not None:
-            # A cluster of one operator holds no other's code.
-            own = fused(self.nodes, node)
-            node = own[0] if len(own) == 1 else node
+            # A cluster of one operator holds no code of others.
+            operators = fused(self.nodes, node)
+            node = operators[0] if len(operators) == 1 else node
         by: By = "method" if evidence.is_generated else "frames"
-        return Told(node, node.operator if node else evidence.operator or CLUSTER, by)
+        return Attributed(node, node.operator if node else evidence.operator or CLUSTER, by)
 
     def of(self, node: PlanNode) -> list[PlanNode]:
         """Give a node, or the operators of a cluster."""
@@ -155,7 +155,7 @@ NO_PLAN = Plan(())
 
 
 def plans(scope: Scope) -> dict[tuple[int | None, int | None], Plan]:
-    """Give the final plans of the sampled executions; made once for a scope."""
+    """Give the final plans of the sampled executions; computed once per scope."""
     if "plans" not in scope.kept:
         scope.kept["plans"] = _plans(scope)
     found: dict[tuple[int | None, int | None], Plan] = scope.kept["plans"]
@@ -195,10 +195,10 @@ def _plans(scope: Scope) -> dict[tuple[int | None, int | None], Plan]:
             " WHERE role = 'task' AND codegen_stage_id IS NOT NULL AND line IS NOT NULL"
         ):
             places[(app, sql_id)].add((place[0], place[1], place[2], place[3]))
-    made = {key: Plan(_without_reused(plan)) for key, plan in nodes.items()}
-    for key, plan in made.items():
+    by_execution = {key: Plan(_without_reused(plan)) for key, plan in nodes.items()}
+    for key, plan in by_execution.items():
         plan.sourced(sources, places[key])
-    return made
+    return by_execution
 
 
 def _members(

@@ -1,4 +1,4 @@
-"""Lines of a summary about operators: their CPU, expressions, and how they were told.
+"""Lines of a summary about operators: their CPU, expressions, and how samples were attributed.
 
 Lines of a summary about Python workers.
 """
@@ -14,12 +14,12 @@ from rich.text import Text
 from pyrometer.attribution.operators import across_executions
 from pyrometer.attribution.plan_match import unnumbered
 from pyrometer.attribution.schema import (
+    AttributionShares,
     Category,
     Expression,
     HugeMethod,
     Operator,
     Python,
-    Told,
     Unmapped,
 )
 from pyrometer.core import units
@@ -41,7 +41,7 @@ _WORTH_A_LINE = 0.001
 def operator_lines(
     operators: Sequence[Operator],
     unmapped: Unmapped,
-    attributed: Told,
+    attributed: AttributionShares,
     too_large_to_compile: Sequence[HugeMethod],
     look: Look,
 ) -> Iterator[RenderableType]:
@@ -110,12 +110,12 @@ def _expression(rows: Table, e: Expression, whole: float) -> None:
     )
 
 
-def _attribution_lines(told: Told) -> Iterator[RenderableType]:
+def _attribution_lines(shares: AttributionShares) -> Iterator[RenderableType]:
     ways = (
-        ("the line of generated code", told.line_ratio),
-        ("a generated method's name", told.method_ratio),
-        ("frames of a class", told.frames_ratio),
-        ("nothing", told.none_ratio),
+        ("the line of generated code", shares.line_ratio),
+        ("a generated method's name", shares.method_ratio),
+        ("frames of a class", shares.frames_ratio),
+        ("nothing", shares.none_ratio),
     )
     said = [f"{name} {units.percent(ratio)}" for name, ratio in ways if ratio]
     if said:

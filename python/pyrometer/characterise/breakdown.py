@@ -1,11 +1,9 @@
-"""What CPU was spent in, whatever thread used it: the program, codecs, collector, JIT, VM, kernel.
+"""CPU of all threads by the code that ran: the program, codecs, collector, JIT, VM, kernel.
 
-The split of samples by the code that ran, after the method profiles of Chiba and Onodera
+The split follows the method profiles of Chiba and Onodera
 ("Workload characterization and optimization of TPC-H queries on Apache Spark", ISPASS 2016, Figures
 10 and 11): first by the program image of the frame that ran, then what ran in Java by what it
 worked for.
-
-Values about what CPU was spent in, whatever thread used it.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ LAYERS = {
 OTHER = "other"
 
 _JAVA = "('interpreted', 'c1', 'c2', 'inlined')"
-# The image of the frame that ran; where that is the JVM's own library, the thread tells which part
+# The image of the frame that ran; where that is the JVM's library, the thread shows which part
 # of the JVM. Code that the JVM generates for Java (copying of arrays) has no library.
 _COMPONENT = f"""
     CASE WHEN f.kind = 'python' THEN 'python'
@@ -91,7 +89,7 @@ def breakdowns(run: Run, executions: Times) -> tuple[dict[str, Breakdown], str |
     ----------
     executions : list of (str, int, int)
         Queries with start and end by Spark's clock (Unix ns), for runs whose workload does not
-        time its queries itself; of others the measured iterations are taken.
+        time its queries itself; for the others, the measured iterations count.
 
     Returns
     -------

@@ -1,12 +1,10 @@
-"""What a final plan does, counted: the operators that make a query cheap or dear.
+"""Counts of the operators of a final plan that make a query cheap or dear.
 
 The columns follow Table I of Chiba and Onodera, "Workload Characterization and Optimization of
 TPC-H Queries on Apache Spark" (IBM Research Report RT0968, 2015), with the joins of today's Spark.
 
-What the text of a query asks for, counted on its syntax tree (DuckDB's ``json_serialize_sql``).
-
-The columns follow Table I of Chiba and Onodera, "Workload Characterization and Optimization of
-TPC-H Queries on Apache Spark" (IBM Research Report RT0968, 2015).
+What the text of a query asks for is counted on its syntax tree (DuckDB's ``json_serialize_sql``),
+with columns from the same table.
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ def _finishes(node: PlanNode, by_id: dict[int, PlanNode]) -> bool:
     while above is not None and above in by_id:
         parent = by_id[above]
         if parent["name"].strip() in _AGGREGATES:
-            # Without functions (distinct) both halves look the same but for what is between.
+            # Without functions (distinct) both halves look alike: the nodes between them decide.
             return bool(functions) or _parts(parent)[0] != keys
         if parent["name"].strip() in {"Project", "Filter"} or "Join" in parent["name"]:
             return True
@@ -118,12 +116,12 @@ def sql_features(tree: Mapping[str, Any]) -> dict[str, int]:
     """Count group-bys, joins, outer joins, tables, unions and subqueries of a query.
 
     A comma between tables is a join, as in the study. Tables are different names, without those
-    that ``WITH`` makes. A subquery is one in an expression or in ``FROM``.
+    that ``WITH`` defines. A subquery is one in an expression or in ``FROM``.
     """
     nodes = list(_walk(tree))
     types = [node.get("type") for node in nodes]
     joins = [node for node in nodes if node.get("type") == "JOIN"]
-    made = {
+    defined = {
         entry.get("key") for node in nodes for entry in (node.get("cte_map") or {}).get("map", [])
     }
     tables = {node.get("table_name") for node in nodes if node.get("type") == "BASE_TABLE"}
@@ -131,7 +129,7 @@ def sql_features(tree: Mapping[str, Any]) -> dict[str, int]:
         "group_bys": sum(bool(node.get("group_expressions")) for node in nodes),
         "joins": len(joins),
         "outer_joins": sum(one.get("join_type") in ("LEFT", "RIGHT", "OUTER") for one in joins),
-        "tables": len(tables - made),
+        "tables": len(tables - defined),
         "unions": sum(
             node.get("type") == "SET_OPERATION_NODE" and node.get("setop_type") == "UNION"
             for node in nodes
@@ -143,7 +141,7 @@ def sql_features(tree: Mapping[str, Any]) -> dict[str, int]:
 def features_by_query(run: Run) -> dict[str, dict[str, int]]:
     """Count the features of each query of the run of a suite or a SQL file, by its name.
 
-    The texts of a suite lie beside its data; those of a SQL file went to the runner. Left out is
+    The texts of a suite are next to its data; those of a SQL file went to the runner. Left out is
     what DuckDB cannot read: a text of another dialect, a statement that is no query.
     """
     found = {}

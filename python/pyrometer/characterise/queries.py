@@ -100,10 +100,10 @@ class Characterisation(BaseModel):
 
 
 def characterise(run: Run) -> Characterisation:
-    """Tell the queries of a run apart and account for each.
+    """Separate the queries of a run and account for each.
 
-    A query is what carries one description in each iteration; an execution that has none but
-    Spark's call site is named ``sql/<n>`` by its place in the iteration.
+    A query is what has one description in each iteration; an execution that has only Spark's call
+    site as its description is named ``sql/<n>`` by its position in the iteration.
 
     Raises
     ------
@@ -133,17 +133,17 @@ def characterise(run: Run) -> Characterisation:
     workload = run.manifest.workload if run.manifest else None
     texts = features_by_query(run)
     missed = _undercounted(run)
-    told, untold = breakdowns(run, _executed(parts))
+    by_query, reason = breakdowns(run, _executed(parts))
     return Characterisation(
         run_dir=str(run.paths.root),
         workload=workload.name if workload else None,
         scale=workload.scale if workload else None,
         iterations_count=len({key for found in parts.values() for key in found}),
         input_reason=missed,
-        breakdown_reason=untold,
+        breakdown_reason=reason,
         parts=[
             _part(name, texts.get(name), found, nodes, _exact_times(run, name), missed).model_copy(
-                update={"breakdown": told.get(name)}
+                update={"breakdown": by_query.get(name)}
             )
             for name, found in parts.items()
         ],
@@ -167,7 +167,7 @@ def _executed(
 
 
 def _undercounted(run: Run) -> str | None:
-    """Say what Spark missed of the input, as `io` tells; it cannot tell by query."""
+    """Say what Spark missed of the input, as `io` reports it; by query it is not known."""
     scope = open_scope(run, None)
     _, doubts = io(scope, *window_totals(scope))
     return "; ".join(f"{one.message}. {one.remedy}" for one in doubts) or None
@@ -204,7 +204,7 @@ def _part(
         )
         for rows in ended
     ]
-    # Spark stamps executions by the millisecond: a shorter one is taken as one.
+    # Spark's times of executions are whole milliseconds: a shorter one counts as one.
     found = detect([max(time, 1_000_000) for time in times])
     if found.steady_from is None:
         reason = "too few iterations to say" if found.shape == "too short" else "not steady"

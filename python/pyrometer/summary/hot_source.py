@@ -17,7 +17,7 @@ from pyrometer.accounts.window import facts, open_scope
 from pyrometer.attribution.plan_match import Evidence, unnumbered
 from pyrometer.attribution.samples import CONVERSION, attribution
 from pyrometer.attribution.schema import HotSource, SourceLine, SourceReport
-from pyrometer.attribution.sourced_plan import NO_PLAN, Cluster, Told, plans
+from pyrometer.attribution.sourced_plan import NO_PLAN, Attributed, Cluster, plans
 from pyrometer.core import units
 from pyrometer.statistics.shares import part_of
 from pyrometer.store import Run
@@ -51,7 +51,7 @@ class _Seen:
     app_index: int | None
     sql_ids: set[int] = field(default_factory=set)
     hits: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    told: dict[int, Told] = field(default_factory=dict)
+    attributed: dict[int, Attributed] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -97,9 +97,9 @@ def _seen(scope: Scope) -> dict[int, _Seen]:
         one.sql_ids.add(sql_id)
         one.hits[line] += hits
         evidence = Evidence(None, stage, number, method, converts=2 * converting > hits)
-        told = plan.told(evidence, line, None)
-        if told.by == "line":
-            one.told.setdefault(line, told)
+        attributed = plan.attribute(evidence, line, None)
+        if attributed.by == "line":
+            one.attributed.setdefault(line, attributed)
     return found
 
 
@@ -117,7 +117,7 @@ def _source(scope: Scope, source_id: int, seen: _Seen, total: int) -> HotSource:
 
     def line(number: int) -> SourceLine:
         hits = seen.hits.get(number, 0)
-        told = seen.told.get(number)
+        found = seen.attributed.get(number)
         spent = part_of(parent, hits, total) if parent is not None and hits else None
         return SourceLine(
             line=number,
@@ -126,9 +126,9 @@ def _source(scope: Scope, source_id: int, seen: _Seen, total: int) -> HotSource:
             on_cpu_ns=None if spent is None else round(spent.value or 0),
             on_cpu=spent,
             share=hits / total if hits else None,
-            operator=told.operator if told else None,
-            node_id=told.node.node_id if told and told.node else None,
-            expression=shown(told.expression) if told and told.expression else None,
+            operator=found.operator if found else None,
+            node_id=found.node.node_id if found and found.node else None,
+            expression=shown(found.expression) if found and found.expression else None,
         )
 
     excerpts = list(_excerpts(_hot(seen), len(texts)))

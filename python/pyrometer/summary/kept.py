@@ -1,4 +1,4 @@
-"""A summary that is kept beside the tables: `show` of a run that was summarised reads it again."""
+"""A summary stored next to the tables, so that `show` need not compute it again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyrometer.summary.schema import Summary
 
 
 def summary_of(path: str | Path, window: str | None = None) -> Summary:
-    """Give the summary of a run: as it was kept, or else made, and kept.
+    """Give the summary of a run: as stored, or else computed, and stored.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ def summary_of(path: str | Path, window: str | None = None) -> Summary:
     from pyrometer.summary.summary import summary
 
     with Run.opened(found) as run:
-        made = summary(run, window)
-    keep(found, made, window)
-    return made
+        computed = summary(run, window)
+    keep(found, computed, window)
+    return computed
 
 
-def keep(found: Located, made: Summary, window: str | None = None) -> None:
-    """Keep a summary beside the tables that it was made of; where that fails, it is made again."""
+def keep(found: Located, summary: Summary, window: str | None = None) -> None:
+    """Store a summary next to the tables it came from; if that fails, it is computed each time."""
     target = summary_file(found.paths.tables, window)
     temporary = target.with_name(f"{target.name}.{os.getpid()}")
     try:
-        summary = made.model_dump(mode="json", by_alias=True)
-        data = json.dumps({"of": _mark(found), "summary": summary})
+        content = summary.model_dump(mode="json", by_alias=True)
+        data = json.dumps({"of": _mark(found), "summary": content})
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(handle, "w", encoding="utf-8") as file:
             file.write(redacted(data))
@@ -72,7 +72,7 @@ def _read(found: Located, window: str | None) -> Summary | None:
 
 
 def _mark(found: Located) -> str:
-    """Tell what a summary was made of: tables, manifest, and the analysis itself."""
+    """Hash what a summary depends on: tables, manifest, and the code of the analysis."""
     manifest = found.manifest.model_dump_json() if found.manifest else ""
     doubts = [doubt.model_dump_json() for doubt in found.doubts]
     tables = [*sorted(found.paths.tables.glob("*.parquet")), found.paths.tables / STAMP]
@@ -85,7 +85,7 @@ def _mark(found: Located) -> str:
 
 @cache
 def _analysis() -> str:
-    """Give the version, and the state of every module: who changes one sees what follows."""
+    """Give the version and the state of every module: stored summaries of other code are stale."""
     folder = Path(pyrometer.__file__).parent
     states = []
     for where, _, names in os.walk(folder):

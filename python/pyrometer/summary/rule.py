@@ -1,6 +1,6 @@
 """A rule: when a window's summary is to be doubted, why, and what to do about it.
 
-Each module of :mod:`pyrometer.summary.rules` is one rule, found by being there.
+Each module of :mod:`pyrometer.summary.rules` is one rule; no list names them.
 """
 
 from __future__ import annotations

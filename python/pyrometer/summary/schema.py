@@ -23,12 +23,12 @@ from pyrometer.accounts.schema import (
 )
 from pyrometer.accounts.waits.schema import ExtendedStacks, IoLatency, Waits
 from pyrometer.attribution.schema import (
+    AttributionShares,
     Category,
     Helper,
     HugeMethod,
     Operator,
     Python,
-    Told,
     Unmapped,
 )
 from pyrometer.core.doubt import Doubt
@@ -52,7 +52,7 @@ class Summary(BaseModel):
     operators: list[Operator] = Field(default_factory=list)
     unmapped: Unmapped = Field(default_factory=Unmapped)
     helpers: list[Helper] = Field(default_factory=list)
-    told: Told = Field(default_factory=Told)
+    told: AttributionShares = Field(default_factory=AttributionShares)
     too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
     categories: list[Category] = Field(default_factory=list)
     cpu: Cpu = Field(default_factory=Cpu)

@@ -1,8 +1,9 @@
 """Everything about one window of a run, as one value.
 
-The ledger as rows of tables ``ledger_slot`` and ``ledger_core``, for whoever reads by SQL.
+The ledger as rows of tables ``ledger_slot`` and ``ledger_core``, for reading by SQL.
 
-One sentence for a newcomer: where the time went, with numbers, and nothing without evidence.
+The verdict: one sentence for a newcomer that says where the time went, with numbers, and claims
+nothing without evidence.
 """
 
 from __future__ import annotations
@@ -50,17 +51,17 @@ from pyrometer.window.windows import windows
 _KEPT = {"path", "parent", "value_ns", "low_ns", "high_ns", "n", "method", "source"}
 
 
-def ledger_tables(made: Summary) -> dict[str, list[dict[str, Any]]]:
+def ledger_tables(summary: Summary) -> dict[str, list[dict[str, Any]]]:
     """Give both views of a summary's window as rows.
 
-    The slot view is per application: where a run has several, it is theirs together and has no row.
+    The slot view is per application: where a run has several, it is of all together and has no row.
     """
     found: dict[str, list[dict[str, Any]]] = {}
-    if len(made.apps) == 1:
-        found["ledger_slot"] = _rows(made.ledger.slot_view, app_index=made.apps[0].app_index)
-    host = made.run.host.get("hostname")
+    if len(summary.apps) == 1:
+        found["ledger_slot"] = _rows(summary.ledger.slot_view, app_index=summary.apps[0].app_index)
+    host = summary.run.host.get("hostname")
     if host is not None:
-        found["ledger_core"] = _rows(made.ledger.core_view, host=host)
+        found["ledger_core"] = _rows(summary.ledger.core_view, host=host)
     return {table: rows for table, rows in found.items() if rows}
 
 
@@ -228,7 +229,7 @@ def summarise(scope: Scope) -> Summary:
     workers = python(scope)
     bytes_read, io_doubts = io(scope, succeeded, failed)
     process = cpu(scope, succeeded, failed)
-    made = Summary(
+    result = Summary(
         run=facts(run),
         window=scope.window.facts(),
         windows=[w.name for w in windows(run)],
@@ -260,9 +261,9 @@ def summarise(scope: Scope) -> Summary:
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],
     )
-    made.doubts += analysis_doubts(scope, made)
-    made.verdict = verdict(made)
-    return made
+    result.doubts += analysis_doubts(scope, result)
+    result.verdict = verdict(result)
+    return result
 
 
 @cache
@@ -278,10 +279,10 @@ def every_rule() -> tuple[Rule, ...]:
     return tuple(importlib.import_module(f"{rules.__name__}.{name}").RULE for name in names)
 
 
-def analysis_doubts(scope: Scope, made: Summary) -> list[Doubt]:
+def analysis_doubts(scope: Scope, summary: Summary) -> list[Doubt]:
     """Doubts that only the analysis can raise."""
-    found = [doubt for rule in every_rule() for doubt in rule.doubts(scope, made)]
-    found += extended_stack_doubts(made.extended_stacks)
+    found = [doubt for rule in every_rule() for doubt in rule.doubts(scope, summary)]
+    found += extended_stack_doubts(summary.extended_stacks)
     if not scope.has("spans") and not scope.has("os_series"):
         found.append(schema.doubt("event_log_only", "no plugin and no probe ran"))
     elif not scope.has_mono:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def iteration_lines(iterations: Sequence[Iteration], look: Look) -> Iterator[RenderableType]:
-    """Draw all that is known of the iterations themselves."""
+    """Draw everything about the iterations themselves."""
     if len(iterations) > 1:
         yield heading("Iterations")
         yield _times(iterations, look)
@@ -146,10 +146,10 @@ def _header(s: Summary) -> Iterator[RenderableType]:
     extras = [f"{k}={v}" for k, v in s.run.variant.items()]
     for factor, level in s.run.treatment.items():
         if factor not in s.run.variant:
-            own = (
+            origin = (
                 " (the workload's own)" if s.run.treatment_origin.get(factor) == "workload" else ""
             )
-            extras.append(f"{factor}={level}{own}")
+            extras.append(f"{factor}={level}{origin}")
     if s.run.scale is not None:
         extras.append(f"scale {s.run.scale}")
     if s.run.spark_version:

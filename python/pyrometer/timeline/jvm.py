@@ -1,4 +1,4 @@
-"""Tracks of the timeline about the JVM's own work: heap at collections, compiling, code cache."""
+"""Tracks of the timeline about the JVM itself: heap at collections, compiling, code cache."""
 
 from __future__ import annotations
 
@@ -88,18 +88,18 @@ def _heap(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
 def _flows(
     axis: Axis, pack: Pack, found: dict[str, Any], start: Floats, pid: str, tail: str
 ) -> list[dict[str, Any]]:
-    made = []
+    columns = []
     grown = floats(found["grown"])
     if not np.isnan(grown).all():
         line = rate_line(axis, start, np.nancumsum(grown))
-        made.append(series_column(pack, f"heapflow.{pid}.allocated", f"allocated{tail}", line))
+        columns.append(series_column(pack, f"heapflow.{pid}.allocated", f"allocated{tail}", line))
     promoted = floats(found["old_after_bytes"]) - floats(found["old_before_bytes"])
     young = np.isin(np.array(texts(found["kind"])), YOUNG)
     promoted = np.where(young & ~np.isnan(promoted), np.maximum(promoted, 0), 0)
     if young.any() and not np.isnan(floats(found["old_after_bytes"])).all():
         line = rate_line(axis, start, np.cumsum(promoted))
-        made.append(series_column(pack, f"heapflow.{pid}.promoted", f"promoted{tail}", line))
-    return made
+        columns.append(series_column(pack, f"heapflow.{pid}.promoted", f"promoted{tail}", line))
+    return columns
 
 
 def _compilations(tables: Tables, axis: Axis, pack: Pack) -> Track:

@@ -1,4 +1,4 @@
-"""The heat map of I/O latencies: time from left to right, buckets upwards, colour is how many."""
+"""The heat map of I/O latencies: time to the right, buckets upwards, counts as colours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint
 from pyrometer.store.tables import Tables
 
-# Columns that can be told apart on half a screen; a period of the probe is a second.
+# Columns that can be distinguished on half a screen; a period of the probe is a second.
 MAX_COLUMNS = 200
 LEAST_MS = 1000.0
 MAX_SERIES = 24

@@ -32,7 +32,7 @@ MAX_NAME = 200
 
 
 def stage_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
-    """Stage attempts from submission to completion; none where the event log has none."""
+    """Stage attempts from submission to completion, as far as the event log has them."""
     found = tables.columns(
         f"""
         SELECT app_index, stage_id, stage_attempt, left(name, {MAX_NAME}) AS name, status,

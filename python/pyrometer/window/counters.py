@@ -1,6 +1,6 @@
 """Growth of cumulative counters inside a window.
 
-A reading says what was added since the one before. A thread that slept is not read, so its
+A reading shows what was added since the one before. A thread that slept is not read, so its
 addition belongs to the last sampling period before the reading, not to the whole gap; a process or
 host series is read before every change, so straight lines between its readings are right.
 """
@@ -25,7 +25,7 @@ def period_ns(scope: Scope) -> int:
 
 
 def define_threads(scope: Scope) -> None:
-    """Make ``w_threads``: what each thread used in the window, with its role.
+    """Define ``w_threads``: what each thread used in the window, with its role.
 
     Columns: pid, tid, comm, role, run_ns, run_delay_ns, readings_count. A thread is a task's where
     the plugin's spans say so; else its name decides (``schema/roles.toml``).
@@ -35,7 +35,7 @@ def define_threads(scope: Scope) -> None:
 
 
 def define_steps(scope: Scope) -> None:
-    """Make ``thread_steps``: what each thread's counters grew by from one reading to the next.
+    """Define ``thread_steps``: what each thread's counters grew by from one reading to the next.
 
     Columns: pid, tid, comm, since, t, run, delay. The growth lies between ``since`` and ``t``.
     """
@@ -78,12 +78,12 @@ def _threads_sql() -> str:
 
 
 def define_series(scope: Scope) -> None:
-    """Make ``w_series``: growth of cumulative host and process series in the window."""
+    """Define ``w_series``: growth of cumulative host and process series in the window."""
     _define_growth(scope, "w_series", "w")
 
 
 def define_busy_series(scope: Scope) -> None:
-    """Make ``b_series``: the same over those times of the window in which a stage was running."""
+    """Define ``b_series``: the same over those times of the window in which a stage was running."""
     offset = scope.offset_ns or 0
     scope.tables.define(
         "b",

@@ -93,7 +93,7 @@ def _define(tables: Tables, window: Window) -> None:
 
 
 def _touching(window: Window, start: str, end: str) -> str:
-    """Keep what touches the window; what has no end runs on."""
+    """Keep what touches the window; what has no end counts as still running."""
     first, last = window.intervals[0].start_wall_ns, window.intervals[-1].end_wall_ns
     return f"WHERE {start} < {last} AND coalesce({end}, {last}) > {first}"
 

@@ -1,6 +1,6 @@
-"""Windows: what a number is about. Each iteration, all measured ones, or the application.
+"""Windows, the part of a run that a number is about: one iteration, all measured ones, or all.
 
-What was run, and which window of it numbers are about.
+Values that say what was run, and which window of it the numbers of a report are about.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class WindowFacts(BaseModel):
 
 APPLICATION = "application"
 MEASURED = "measured"
-BESIDE = ("attach", "probe")
+OBSERVING = ("attach", "probe")
 """Profiles of runs that observed what was running already."""
 
 
@@ -128,7 +128,7 @@ def windows(run: Run) -> list[Window]:
     each = {
         row["iteration"]: Interval(
             row["start_wall_ns"],
-            # Lengths come from the clock that is never set.
+            # Lengths come from the monotonic clock, as nobody sets it.
             row["start_wall_ns"] + row["end_mono_ns"] - row["start_mono_ns"],
             row["start_mono_ns"],
             row["end_mono_ns"],
@@ -166,7 +166,7 @@ def choose(run: Run, name: str | None) -> Window:
 
 def _outside(run: Run) -> bool:
     """Whether only a part of what ran was observed."""
-    return run.manifest is not None and run.manifest.profile in BESIDE
+    return run.manifest is not None and run.manifest.profile in OBSERVING
 
 
 def _application(run: Run) -> tuple[Interval, ...]:

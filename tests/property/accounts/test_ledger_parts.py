@@ -273,7 +273,7 @@ def test_the_slowest_task_is_told_by_what_it_waited_for() -> None:
 
 
 def test_a_stage_of_one_task_has_nothing_beside_it() -> None:
-    with pytest.raises(UsageError, match="others beside it"):
+    with pytest.raises(UsageError, match="others to compare with"):
         account(World([StageSpec([300])]).rows, Request(slowest=True))
 
 

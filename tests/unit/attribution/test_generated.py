@@ -30,10 +30,10 @@ from pyrometer.attribution.generated import (
     Line,
     Source,
     Sources,
+    agreed_line,
     cluster_nodes,
     comparable,
     conversion_of,
-    tell,
 )
 from pyrometer.attribution.operators import (
     across_executions,
@@ -44,7 +44,7 @@ from pyrometer.attribution.operators import (
 from pyrometer.attribution.plan_columns import PlanColumns
 from pyrometer.attribution.plan_match import PlanNode
 from pyrometer.attribution.samples import attribution
-from pyrometer.attribution.schema import HugeMethod, Operator, Told
+from pyrometer.attribution.schema import AttributionShares, HugeMethod, Operator
 from pyrometer.store import Run
 from pyrometer.summary.hot_source import show_source, source_report
 from pyrometer.summary.schema import Summary
@@ -77,7 +77,7 @@ class Shown:
     """The parts of a summary that this is about."""
 
     operators: list[Operator]
-    told: Told
+    told: AttributionShares
     too_large_to_compile: list[HugeMethod]
 
 
@@ -190,8 +190,8 @@ def test_a_source_whose_lines_lie_in_other_methods_is_not_that_of_the_samples() 
     assert sources.of(1, plan, [("processNext", 5)]) == (mine,)
     both = sources.of(1, plan, [("processNext", 6)])
     assert both == (mine, alike)
-    assert tell(both, ("processNext", 5)) is None
-    assert tell((), ("processNext", 5)) is None
+    assert agreed_line(both, ("processNext", 5)) is None
+    assert agreed_line((), ("processNext", 5)) is None
     # Constructors bear no name of their own.
     assert sources.of(1, plan, [("<init>", 5)]) == both
 
@@ -235,8 +235,8 @@ def test_one_line_in_another_method_is_not_told_and_does_not_undo_the_rest() -> 
     plan = [PlanNode(1, "Filter", 1, "Filter a#9", frozenset())]
     seen = [("processNext", 0), ("processNext", 1), ("other", 2)]
     assert Sources([source]).of(1, plan, seen) == (source,)
-    assert tell((source,), seen[0]) == lines[0]
-    assert tell((source,), seen[2]) is None
+    assert agreed_line((source,), seen[0]) == lines[0]
+    assert agreed_line((source,), seen[2]) is None
     assert Sources([source]).of(1, plan, [*seen[1:], ("other", 0)]) == ()
 
 

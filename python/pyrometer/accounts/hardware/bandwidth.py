@@ -1,4 +1,4 @@
-"""Memory traffic of the window, beside what the host card says that this machine can move."""
+"""Memory traffic of the window, against what this machine attains by its host card."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def bandwidth(scope: Scope, sums: Sums) -> Bandwidth:
     by = _by_scope(scope)
     names = {event for counted in by.values() for event in counted}
     if names & {"memory_read_bytes", "memory_written_bytes", "memory_bytes"}:
-        made = _of(by, "memory controllers", MACHINE)
+        result = _of(by, "memory controllers", MACHINE)
     elif "mbm_total_bytes" in names:
-        made = _of(by, "resctrl", FOLLOWED)
+        result = _of(by, "resctrl", FOLLOWED)
     elif "LLC-load-misses" in sums and (misses := scaled(*sums["LLC-load-misses"])) is not None:
-        made = Bandwidth(
+        result = Bandwidth(
             source="cache misses",
             of=FOLLOWED,
             lower_bound=True,
@@ -51,14 +51,14 @@ def bandwidth(scope: Scope, sums: Sums) -> Bandwidth:
             ),
         )
     else:
-        made = Bandwidth(reason=NO_SOURCE)
-    _local(made, by, sums)
-    made.links = [
+        result = Bandwidth(reason=NO_SOURCE)
+    _local(result, by, sums)
+    result.links = [
         _traffic(which, counted, seconds(scope), sent=True)
         for which, counted in sorted(by.items())
         if "link_sent_bytes" in counted
     ]
-    return _rates(made, scope, by)
+    return _rates(result, scope, by)
 
 
 def seconds(scope: Scope) -> float:
@@ -122,8 +122,8 @@ def _traffic(which: str, counted: Sums, length_s: float, sent: bool = False) -> 
     )
 
 
-def _local(made: Bandwidth, by: Scopes, sums: Sums) -> None:
-    """Tell how much was served by the node's own memory, by the best counter that there is."""
+def _local(result: Bandwidth, by: Scopes, sums: Sums) -> None:
+    """Set the part that was served by the local node's memory, by the best counter there is."""
 
     def total(event: str) -> int:
         return sum(_bytes(counted, event) or 0 for counted in by.values())
@@ -134,42 +134,42 @@ def _local(made: Bandwidth, by: Scopes, sums: Sums) -> None:
     remote = total("remote_read_bytes") + total("remote_written_bytes")
     here = total("memory_read_bytes") + total("memory_written_bytes")
     if total("mbm_total_bytes"):
-        made.local_ratio = total("mbm_local_bytes") / total("mbm_total_bytes")
-        made.local_by = "bytes, resctrl"
+        result.local_ratio = total("mbm_local_bytes") / total("mbm_total_bytes")
+        result.local_by = "bytes, resctrl"
     elif any("remote_read_bytes" in counted for counted in by.values()) and here + remote:
-        made.local_ratio = here / (here + remote)
-        made.local_by = "bytes, memory controllers"
+        result.local_ratio = here / (here + remote)
+        result.local_by = "bytes, memory controllers"
     elif loads and misses is not None:
-        made.local_ratio = max(0.0, 1 - misses / loads)
-        made.local_by = "reads that missed the cache, node-loads and node-load-misses"
+        result.local_ratio = max(0.0, 1 - misses / loads)
+        result.local_by = "reads that missed the cache, node-loads and node-load-misses"
 
 
-def _rates(made: Bandwidth, scope: Scope, by: Scopes) -> Bandwidth:
+def _rates(result: Bandwidth, scope: Scope, by: Scopes) -> Bandwidth:
     length = seconds(scope)
-    made.nodes = [
+    result.nodes = [
         _traffic(which, counted, length)
         for which, counted in sorted(by.items())
         if any(event in counted for event in _TRAFFIC)
     ]
-    if made.total_bytes is None or not length:
-        return made
-    made.bytes_per_s = made.total_bytes / length
+    if result.total_bytes is None or not length:
+        return result
+    result.bytes_per_s = result.total_bytes / length
     manifest = scope.run.manifest
-    made.attainable_bytes_per_s, made.attainable_by = attainable(
+    result.attainable_bytes_per_s, result.attainable_by = attainable(
         manifest.host.card if manifest else None
     )
-    best = made.attainable_bytes_per_s
+    best = result.attainable_bytes_per_s
     if best is None:
-        made.reason = made.reason or (
+        result.reason = result.reason or (
             "what this machine can move is not known: pyrometer doctor --card measures it once"
         )
     else:
-        made.share_of_attainable = share(made.bytes_per_s, best)
-    return made
+        result.share_of_attainable = share(result.bytes_per_s, best)
+    return result
 
 
 def attainable(card: Mapping[str, Any] | None) -> tuple[Estimate | None, str | None]:
-    """Give the most that the host card saw the machine move, and by which measurement.
+    """Give the highest rate that the host card measured on this machine, and how.
 
     Reads move each byte once; of a triad the lines that are fetched in order to be written are not
     in the card's figure, so it is second choice.
@@ -195,8 +195,8 @@ def share(value: float, of: Estimate) -> Estimate:
     Examples
     --------
     >>> best = Estimate(value=10.0, low=8.0, high=12.5, level=0.95, n=9, method="median")
-    >>> made = share(5.0, best)
-    >>> made.value, made.low, made.high
+    >>> part = share(5.0, best)
+    >>> part.value, part.low, part.high
     (0.5, 0.4, 0.625)
     """
     return Estimate(
@@ -211,14 +211,14 @@ def share(value: float, of: Estimate) -> Estimate:
 
 def energy(scope: Scope) -> list[Energy]:
     """Energy by domain and package."""
-    length, made = seconds(scope), []
+    length, rows = seconds(scope), []
     for which, counted in sorted(_by_scope(scope).items()):
         for event in sorted(counted):
             if not event.startswith("energy_"):
                 continue
             spent = _bytes(counted, event)
             still = not spent
-            made.append(
+            rows.append(
                 Energy(
                     measure=event,
                     scope=which,
@@ -227,4 +227,4 @@ def energy(scope: Scope) -> list[Energy]:
                     reason=STOOD_STILL if still else None,
                 )
             )
-    return made
+    return rows

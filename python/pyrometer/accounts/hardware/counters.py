@@ -3,7 +3,7 @@
 Growth of perf counters in a window and in spans of tasks: straight lines between readings.
 
 A counter that took turns with others on the hardware counted during ``running`` of ``enabled``
-nanoseconds. Sums here are as counted, with both times beside them; `scaled` is the one place where
+nanoseconds. Sums here are as counted, next to both times; `scaled` is the one place where
 a count is scaled up.
 """
 
@@ -32,10 +32,10 @@ NO_READINGS = "no perf counter was read in this window"
 
 
 def define_counts(scope: Scope) -> None:
-    """Make the tables that all accounts of counters read.
+    """Define the tables that all accounts of counters read.
 
     ``perf_steps``
-        Two readings of a counter in a row: times ``t0`` and ``t1``, and what the counter had
+        Two consecutive readings of a counter: times ``t0`` and ``t1``, and what the counter had
         counted by then since its first reading (``value0``, ``value1``, and so for its times). A
         counter that was opened again goes on from where it was.
     ``w_perf``
@@ -85,7 +85,7 @@ _IN_WINDOW = """
 
 
 def _at(step: str, moment: str, column: str) -> str:
-    """Make SQL for a counter at a moment: on the straight line of the step that began last."""
+    """Give the SQL for a counter at a moment: on the straight line of the step that began last."""
     return (
         f"coalesce({step}.{column}0 + ({step}.{column}1 - {step}.{column}0)::DOUBLE"
         f" * least(1, ({moment} - {step}.t0)::DOUBLE / ({step}.t1 - {step}.t0)), 0)"
@@ -163,7 +163,7 @@ def counters(scope: Scope, user_only: set[str]) -> list[Counter]:
     rows = scope.tables.query(
         f"SELECT event, {_SUMS} FROM w_perf WHERE scope = '{THREAD}' GROUP BY event ORDER BY event"
     )
-    made = [
+    totals = [
         Counter(
             event=event,
             kind="software" if event in SOFTWARE else "hardware",
@@ -174,7 +174,7 @@ def counters(scope: Scope, user_only: set[str]) -> list[Counter]:
         )
         for event, value, enabled, running in rows
     ]
-    return sorted(made, key=lambda counter: (counter.kind, counter.event))
+    return sorted(totals, key=lambda counter: (counter.kind, counter.event))
 
 
 def _ipc(sums: Sums, reason: str = NO_READINGS) -> dict[str, Any]:
@@ -193,8 +193,8 @@ def _ipc(sums: Sums, reason: str = NO_READINGS) -> dict[str, Any]:
 
 
 def _counts(sums: Sums) -> dict[str, float]:
-    made = {event: scaled(*of) for event, of in sorted(sums.items())}
-    return {event: value for event, value in made.items() if value is not None}
+    counts = {event: scaled(*of) for event, of in sorted(sums.items())}
+    return {event: value for event, value in counts.items() if value is not None}
 
 
 def whole(scope: Scope, reason: str) -> Ipc:
@@ -221,11 +221,11 @@ def roles(scope: Scope) -> list[RoleCounters]:
     for role, event, count, value, enabled, running in rows:
         by[role][event] = (value, enabled, running)
         threads[role] = max(threads[role], count)
-    made = [
+    by_role = [
         RoleCounters(role=role, threads_count=threads[role], counts=_counts(sums), **_ipc(sums))
         for role, sums in by.items()
     ]
-    return sorted(made, key=lambda one: (-one.counts.get("task-clock", 0), one.role))
+    return sorted(by_role, key=lambda one: (-one.counts.get("task-clock", 0), one.role))
 
 
 def stages(scope: Scope) -> list[StageCounters]:
@@ -329,8 +329,8 @@ def operators(scope: Scope) -> list[OperatorIpc]:
     """Instructions per cycle by operator, from the CPU samples between two readings of a thread.
 
     Cycles and instructions of such an interval are split between the operators sampled in it, by
-    the weight of their samples. An interval in which several ran gives all of them its own ratio:
-    differences between operators that alternate faster than readings are told too small.
+    the weight of their samples. An interval in which several ran gives all of them the same ratio:
+    differences between operators that alternate faster than readings come out too small.
     """
     if not scope.tables.scalar(f"SELECT count(*) FROM perf_steps WHERE event = '{CYCLES}'"):
         return []
@@ -361,7 +361,7 @@ _BY_OPERATOR = f"""
 
 
 def operator_ipc(rows: Iterable[tuple[Any, ...]]) -> list[OperatorIpc]:
-    """Make ratios with intervals from sums over intervals of readings.
+    """Compute ratios with confidence intervals from sums over intervals between readings.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def operator_ipc(rows: Iterable[tuple[Any, ...]]) -> list[OperatorIpc]:
     Ratio estimator over n intervals with linearised variance, Σ(i - Rc)² n / ((n - 1) (Σc)²):
     Cochran, Sampling Techniques, 3rd ed., §2.11 and 6.4.
     """
-    made = []
+    ratios = []
     for operator, n, samples, cycles, instructions, ii, ic, cc in rows:
         value = instructions / cycles
         rest = max(0.0, ii - 2 * value * ic + value * value * cc)
@@ -386,7 +386,7 @@ def operator_ipc(rows: Iterable[tuple[Any, ...]]) -> list[OperatorIpc]:
             n=n,
             method="ratio over intervals between readings, split by CPU samples",
         )
-        made.append(
+        ratios.append(
             OperatorIpc(operator=operator, ipc=ipc, cycles_count=cycles, samples_count=samples)
         )
-    return made
+    return ratios

@@ -1,6 +1,6 @@
-"""What perf counters tell of the window, as one value.
+"""What perf counters show of the window, as one value.
 
-Where cycles went: top-down level 1, by the events that the PMU itself names for it.
+Where cycles went: top-down level 1, by the events that the PMU provides for it.
 
 On which CPUs task threads ran, and how often they moved between them.
 """
@@ -195,7 +195,7 @@ def placement(scope: Scope) -> Placement:
         for pid, tid, cpus, moves, migrations in rows
     ]
     counted = [one.migrations_count for one in threads if one.migrations_count is not None]
-    # Of threads without the counter the kernel's sum would say less than it seems to.
+    # Where threads lack the counter, the kernel's sum would be too small.
     exact = sum(counted) if len(counted) == len(threads) else None
     moves = sum(one.moves_count for one in threads)
     length = seconds(scope)
@@ -243,25 +243,25 @@ def hardware(scope: Scope) -> Hardware:
     scope : Scope
         A run cut to a window, with ``w_threads``.
     """
-    told = _described(scope)
+    events = _described(scope)
     refused = [
         NotCounted(event=row["event"], reason=row.get("reason") or "", remedy=row.get("remedy"))
-        for row in told
+        for row in events
         if not row.get("counted")
     ]
     if not scope.has_mono:
         return Hardware(not_counted=refused, reason=NO_CLOCK)
     define_counts(scope)
     if not scope.has("perf_counts"):
-        made = Hardware(not_counted=refused, reason=_why(told))
-        made.placement = placement(scope)
-        made.cpi.reason = made.ipc.reason = made.reason
-        made.bandwidth = bandwidth.bandwidth(scope, {})
-        return made
+        result = Hardware(not_counted=refused, reason=_why(events))
+        result.placement = placement(scope)
+        result.cpi.reason = result.ipc.reason = result.reason
+        result.bandwidth = bandwidth.bandwidth(scope, {})
+        return result
     sums = counters.window_sums(scope)
-    no_pmu = None if counters.CYCLES in sums else _why(told)
+    no_pmu = None if counters.CYCLES in sums else _why(events)
     return Hardware(
-        counters=counters.counters(scope, {row["event"] for row in told if row.get("user_only")}),
+        counters=counters.counters(scope, {row["event"] for row in events if row.get("user_only")}),
         not_counted=refused,
         ipc=counters.whole(scope, no_pmu or NO_READINGS),
         cpi=breakdown(sums, no_pmu),
@@ -277,7 +277,7 @@ def hardware(scope: Scope) -> Hardware:
 
 
 def _described(scope: Scope) -> list[dict[str, Any]]:
-    """Give what the probe said of each event that it tried."""
+    """Give what the probe reported for each event that it tried to count."""
     manifest = scope.run.manifest
     entries = manifest.probes if manifest else []
     for entry in entries:
@@ -287,9 +287,9 @@ def _described(scope: Scope) -> list[dict[str, Any]]:
     return []
 
 
-def _why(told: list[dict[str, Any]]) -> str:
-    """Why there are no cycles: in the kernel's words, as the probe heard them."""
-    for row in told:
+def _why(events: list[dict[str, Any]]) -> str:
+    """Why there are no cycles, as the kernel reported it to the probe."""
+    for row in events:
         if row["event"] == counters.CYCLES and row.get("reason"):
             remedy = f" ({row['remedy']})" if row.get("remedy") else ""
             return f"cycles: {row['reason']}{remedy}"

@@ -21,7 +21,7 @@ class Counter(BaseModel):
         ``value`` over ``running_ratio``: what it would have counted all the time, if what it did
         not see was like what it saw. Equal to ``value`` where it never left the hardware.
     user_only : bool
-        The kernel's own work is not in it.
+        Time in the kernel is not in it.
     """
 
     event: str
@@ -33,7 +33,7 @@ class Counter(BaseModel):
 
 
 class NotCounted(BaseModel):
-    """A counter that could not be had, and the command that would give it."""
+    """A counter that is not available, and the command that would enable it."""
 
     event: str
     reason: str
@@ -48,7 +48,7 @@ class Ipc(BaseModel):
     ipc, cpi : float or None
         Instructions per cycle, cycles per instruction.
     counted_ratio : float or None
-        Of the thing's time, the part that lies between two readings of its counters.
+        The part of the time of what was counted that lies between two readings of its counters.
     """
 
     cycles_count: float | None = None
@@ -129,14 +129,14 @@ class Traffic(BaseModel):
 
 
 class Bandwidth(BaseModel):
-    """Memory traffic in the window, per second of the window, beside what the machine can move.
+    """Memory traffic in the window, per second of the window, and what the machine attains.
 
     Attributes
     ----------
     source : str or None
         ``memory controllers``, ``resctrl`` or ``cache misses``.
     of : str or None
-        Whose traffic it is: the whole machine's, or that of the followed processes.
+        Whose traffic it is: that of the whole machine, or of the followed processes.
     lower_bound : bool
         Part of the traffic is not seen.
     attainable_bytes_per_s : Estimate or None
@@ -144,7 +144,7 @@ class Bandwidth(BaseModel):
     share_of_attainable : Estimate or None
         Its interval is that of the card.
     local_ratio : float or None
-        Bytes, or reads, that were served by the node's own memory.
+        Share of bytes, or of reads, that the local node's memory served.
     """
 
     source: str | None = None
@@ -210,7 +210,7 @@ class Energy(BaseModel):
 
 
 class Hardware(BaseModel):
-    """What perf counters told of the window; ``reason`` where there is no hardware counter."""
+    """What perf counters show of the window; ``reason`` where there is no hardware counter."""
 
     counters: list[Counter] = Field(default_factory=list)
     not_counted: list[NotCounted] = Field(default_factory=list)

@@ -22,7 +22,7 @@ MAX_ROWS = 8
 
 
 def hardware_lines(hardware: Hardware, look: Look) -> Iterator[RenderableType]:
-    """Tell what counters say; nothing of a run in which the probe counted nothing."""
+    """Draw what counters show; nothing for a run in which the probe counted nothing."""
     places = list(_placement(hardware.placement))
     if not hardware.counters and not places and hardware.bandwidth.total_bytes is None:
         return
@@ -48,8 +48,8 @@ def _ipc(hardware: Hardware) -> Iterator[str]:
     ipc = hardware.ipc
     if ipc.ipc is None or ipc.cpi is None:
         return
-    told = f"instructions per cycle {ipc.ipc:.2f} (cycles per instruction {ipc.cpi:.2f})"
-    yield told + _turns(ipc.running_ratio)
+    line = f"instructions per cycle {ipc.ipc:.2f} (cycles per instruction {ipc.cpi:.2f})"
+    yield line + _turns(ipc.running_ratio)
 
 
 def _turns(running: float | None) -> str:

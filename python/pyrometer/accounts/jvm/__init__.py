@@ -1,1 +1,1 @@
-"""The JVM's own work: compiling, collecting, stopping."""
+"""Work of the JVM itself: compiling, collecting, stopping."""

@@ -59,7 +59,7 @@ def collections(scope: Scope) -> Collections:
 
 
 def define_heap_steps(scope: Scope) -> None:
-    """Make ``w_heap_steps``: :func:`heap_steps` that touch the window.
+    """Define ``w_heap_steps``: :func:`heap_steps` that touch the window.
 
     ``allocated`` is cut to the window by the share of the time since the pause before.
     """
@@ -81,7 +81,7 @@ def define_heap_steps(scope: Scope) -> None:
 
 
 def heap_steps(start: str) -> str:
-    """Make SQL that gives each pause with what was allocated since the one before.
+    """Give the SQL for each pause with what was allocated since the one before.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def heap_steps(start: str) -> str:
         A query with the columns of ``gc_pauses``, ``start_ns``, ``since_ns`` (end of the pause
         before), ``used_before``, ``used_after``, ``rounded_to`` and ``grown``: bytes that the heap
         grew by since then, null for the first pause of a JVM and for collectors that free
-        memory besides.
+        memory outside pauses, too.
     """
     names = ", ".join(f"'{name}'" for name in STOPPING)
     # The generations' own lines are finer than the pause's, but for G1.

@@ -1,6 +1,6 @@
-"""The JVM's own work in the window, as one value.
+"""Work of the JVM itself in the window, as one value.
 
-Compilations, code that was given up, and the code cache, in the window.
+Compilations, discarded code, and the code cache, in the window.
 
 Stops of all Java threads in the window: how long they took to stand still.
 
@@ -37,7 +37,7 @@ _COMPILERS = {"c1": "C1 Comp%", "c2": "C2 Comp%"}
 
 
 def jit(scope: Scope) -> Jit:
-    """Count compilations by tier, what they took, and code that was given up.
+    """Count compilations by tier, what they took, and discarded code.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def _counted(scope: Scope, sql: str) -> list[Reason]:
 
 
 def code_cache(scope: Scope) -> CodeCache:
-    """Tell how much of its code cache the JVM that used most of it used, at most."""
+    """Give the peak use of the code cache, of the JVM that used most of it."""
     if not scope.has("jvm_series"):
         return CodeCache(reason="no plugin: the JVM's memory pools were not read")
     if not scope.has_mono:
@@ -240,7 +240,7 @@ def jvm(scope: Scope) -> JvmWork:
 
 
 def define_pauses(scope: Scope) -> None:
-    """Make ``w_pauses``: pauses and other safepoints on the monotonic clock, cut to the window."""
+    """Define ``w_pauses``: pauses and other safepoints, on the monotonic clock, in the window."""
     offset = scope.offset_ns
     wall = "NULL" if offset is None else f"p.start_wall_ns - {offset}"
     scope.tables.define(

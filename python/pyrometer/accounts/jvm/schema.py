@@ -1,4 +1,4 @@
-"""Values about the JVM's own work: compiling, collecting, stopping. Part of ``show --json``."""
+"""Values of ``show --json`` about the work of the JVM itself: compiling, collecting, stopping."""
 
 from __future__ import annotations
 
@@ -49,25 +49,25 @@ class CompilerCpu(BaseModel):
 
 
 class Reason(BaseModel):
-    """How often something happened, by the JVM's word for why."""
+    """How often something happened, by the reason that the JVM names."""
 
     reason: str
     count: int
 
 
 class Deoptimisations(BaseModel):
-    """Code that was given up.
+    """Compiled code that was discarded.
 
     Attributes
     ----------
     invalidated_count : int or None
         Code of the last tier that was made not entrant: what the compiler had assumed was wrong.
     replaced_count : int or None
-        Code of lower tiers, mostly given up for that of the next.
+        Code of lower tiers, mostly discarded for that of the next.
     traps_count : int or None
         Times that a thread ran into an uncommon trap.
     methods : list of Reason
-        Methods whose code of the last tier was given up most often.
+        Methods whose code of the last tier was discarded most often.
     reason : str or None
         Why ``by_reason`` is empty.
     """
@@ -111,7 +111,7 @@ class CodeCache(BaseModel):
 
 
 class Cause(BaseModel):
-    """Pauses by what made the collector pause."""
+    """Pauses by what caused them."""
 
     cause: str
     kind: str
@@ -137,7 +137,7 @@ class Age(BaseModel):
 
 
 class Phase(BaseModel):
-    """Phases of the collector beside the running application."""
+    """Concurrent phases of the collector, while the application runs."""
 
     phase: str
     count: int
@@ -179,7 +179,7 @@ class Safepoints(BaseModel):
 
 
 class JvmWork(BaseModel):
-    """The JVM's own work in the window, all JVMs of the run together."""
+    """Work of the JVM itself in the window, all JVMs of the run together."""
 
     jit: Jit = Field(default_factory=Jit)
     code_cache: CodeCache = Field(default_factory=CodeCache)

@@ -1,4 +1,4 @@
-"""Lines of a summary about the JVM's own work: compiling, collecting, stopping."""
+"""Lines of a summary about the work of the JVM itself: compiling, collecting, stopping."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_CAUSES = 6
 
 
 def jvm_lines(jvm: JvmWork, look: Look) -> Iterator[RenderableType]:
-    """Tell causes of pauses, allocation and promotion, safepoints, compilations, code cache."""
+    """Draw causes of pauses, allocation and promotion, safepoints, compilations, code cache."""
     lines = [*_heap(jvm.gc), *_stops(jvm.safepoints), *_jit(jvm.jit)]
     cache = jvm.code_cache
     if cache.used_bytes is not None:

@@ -14,7 +14,7 @@ from pyrometer.window.scope import Scope
 MARKING = ("remark", "cleanup")
 """Pauses of G1's concurrent marking, in no bean of the collectors before JDK 20 (JDK-8297247)."""
 CONCURRENT_BEAN = '"G1 Concurrent GC"'
-"""The bean that counts them since then, as the names of beans stand in a process's facts."""
+"""The bean that counts them since then, by its name in the facts of a process."""
 
 
 def checks(scope: Scope) -> list[Check]:
@@ -93,7 +93,7 @@ def _span_checks(scope: Scope, event_log: dict[str, int | None]) -> list[Check]:
 
 
 def _pauses_check(scope: Scope, spark_ns: int | None, slack: int) -> Check:
-    """Hold the GC log beside Spark's time: both without what the collectors' beans leave out."""
+    """Compare the GC log with Spark's time, both without what the collectors' beans leave out."""
     concurrent = "FALSE"
     if scope.has("processes"):
         concurrent = (

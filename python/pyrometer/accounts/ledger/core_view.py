@@ -1,10 +1,10 @@
 """Core view: CPUs × wall of a host in a window, every core-second once.
 
-Threads are counted by the probe, the host by its own counters. CPU of threads that nobody saw alive
-is told by their exits where the kernel tells these; else by subtraction, labelled so, and left out
-of the closure that it would hide.
+Threads are counted by the probe, the host by its own counters. CPU of threads that no reading saw
+is known from their exits where the kernel reports these. Else it is obtained by subtraction,
+labelled so, and left out of closure, which would otherwise always be zero.
 
-Threads that ended before anybody saw them: by their exits, else by what processes used more.
+Threads that ended before a reading saw them: by their exits, else by what processes used more.
 
 Interrupt time: a row where the kernel takes it out of the threads' time, else inside them.
 """
@@ -33,11 +33,11 @@ UNSEEN = (
 
 
 def exited(scope: Scope) -> list[Row]:
-    """Tell the CPU of threads that lived between two readings.
+    """Account for the CPU of threads that lived between two readings.
 
-    Where the kernel told exits (taskstats, or the scheduler's events) they are exact, with the
-    roles that their names tell, and count in closure. Else the row is what the processes used more
-    than their threads as read, and does not count.
+    Where the kernel reported exits (taskstats, or the scheduler's events) they are exact, with
+    roles by their names, and count in closure. Else the row is what the processes used more than
+    their threads as read, and does not count.
     """
     if scope.tables.scalar(f"SELECT count(*) FROM ({UNSEEN})"):
         return _described(scope)
@@ -100,7 +100,7 @@ class Interrupts:
 
     @classmethod
     def of(cls, scope: Scope, host: dict[str, int]) -> Interrupts:
-        """Tell by the pressure of interrupts whether the kernel accounts them apart.
+        """Decide by the pressure of interrupts whether the kernel accounts for them separately.
 
         Linux has that pressure only where it was built with ``CONFIG_IRQ_TIME_ACCOUNTING``
         (kernel/sched/psi.c), which takes interrupts out of the time of threads
@@ -143,7 +143,7 @@ _ROLES = {
 
 
 def core_view(scope: Scope) -> View:
-    """Make the core view of the host that the probe watched."""
+    """Build the core view of the host that the probe watched."""
     name = scope.window.name
     if not scope.has("thread_counters") or not scope.has("os_series"):
         return View(window=name, reason=NO_PROBE)
@@ -220,7 +220,7 @@ def _python_in_tasks(scope: Scope, run_ns: int) -> list[Row]:
 
 
 def _kernel_threads(scope: Scope) -> list[Row]:
-    """Give the CPU of the kernel's own threads, and of those of each name."""
+    """Give the CPU of kernel threads, in all and by name."""
     used = scope.tables.query(
         "SELECT split_part(scope, '/', 2), growth FROM w_series"
         " WHERE scope LIKE 'kernel/%' AND name = 'cpu_ns' ORDER BY 2 DESC, 1"

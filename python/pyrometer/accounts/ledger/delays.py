@@ -1,18 +1,18 @@
-"""Delay accounting and pressure: totals of the kernel that overlap, so bounds and never addends.
+"""Delay accounting and pressure: totals of the kernel that overlap, so limits, never addends.
 
-Two sources for one quantity, side by side.
+Two sources for one quantity, compared.
 
 Time in the run queue during tasks, from counters of threads read between the ends of spans.
 
-A reading says what a thread's counters grew by since the one before (a *step*). Steps inside a span
-are its own exactly. Of a step that a span's end falls into, the span gets its part by time, and the
-interval says what the grid of readings leaves open: at most what the span's part of the step is
-long, at least what the rest of it cannot hold.
+A reading shows what a thread's counters grew by since the one before (a *step*). A step inside a
+span counts in full. Of a step that a span's end falls into, the span gets its part by time, and the
+interval says what the grid of readings leaves open: at most the length of the span's part of the
+step, at least what the rest of the step cannot hold.
 
 Stop-the-world pauses during tasks, and what slept in them.
 
 A pause stops threads that run Java; native code and blocked system calls run on through it, so
-only the part of a pause is a task's in which its thread was seen asleep.
+only the part of a pause in which a task's thread was seen asleep counts as the task's.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _READING_NS = 1_000_000_000
 
 
 def delay_memos(scope: Scope) -> list[Row]:
-    """Give the delays of task threads in the window, kind by kind: beside the ledger."""
+    """Give the delays of task threads in the window by kind, as memos of the ledger."""
     if not scope.has("delays") or not scope.has_mono:
         return []
     source = "taskstats, task threads between tasks too; kinds overlap: a bound, never added"
@@ -70,7 +70,7 @@ def delay_memos(scope: Scope) -> list[Row]:
 
 
 def delay_checks(scope: Scope) -> list[Check]:
-    """Hold schedstat against delay accounting and against pressure, where these were read."""
+    """Compare schedstat with delay accounting and with pressure, where these were read."""
     if not scope.has("thread_counters"):
         return []
     found = []
@@ -159,7 +159,7 @@ def define_run_queue(scope: Scope) -> None:
         " WINDOW th AS (PARTITION BY pid, tid ORDER BY t)",
     )
     for mark, moment in (("first", "start_ns"), ("last", "end_ns")):
-        # A step ends when it was read: what ends with it is still its own.
+        # A step ends when it was read: a span that ends at that moment still contains it.
         later = "<" if mark == "first" else "<="
         scope.tables.define(
             f"l_{mark}_steps",
@@ -194,7 +194,7 @@ FROM pairs WHERE b_delay > 0 AND last_step > first_step
 
 
 def run_queue(scope: Scope) -> dict[int, RunQueue]:
-    """Run-queue time of each group of ``l_groups``; tasks that share a step are held together."""
+    """Run-queue time of each group of ``l_groups``; tasks that share a step are taken together."""
     rows = scope.tables.query(
         "WITH cut AS (SELECT g.number, e.pid, e.tid, e.step, any_value(e.delay) AS delay,"
         "   any_value(e.length) AS length, least(sum(e.covered), any_value(e.length)) AS covered"

@@ -18,7 +18,7 @@ from pyrometer.accounts.ledger.rows import (
     SHARE_OF_PARENT,
     WALL_SAMPLES,
     Parts,
-    left_open,
+    apportioned,
     row,
     sampled,
     slug,
@@ -35,11 +35,11 @@ STATES = "sleeps that the probe saw in task threads; without a stack, split as w
 
 
 def waiting(found: Sums) -> list[Row]:
-    """Tell what tasks waited for, by the best source there is; empty where there is none."""
+    """Account for what tasks waited for, by the best source; empty where there is none."""
     if found.off_cpu is not None:
         off, paused = found.off_cpu, found.off_cpu.in_pauses
         whole = row(PATH, asleep_ns(found), off.n, f"probe: {EVENTS}, GC pauses left out")
-        left_open(whole, off.asleep_low - paused, off.asleep_high - paused, "sums over seconds")
+        apportioned(whole, off.asleep_low - paused, off.asleep_high - paused, "sums over seconds")
         return [whole, *classes(found, PATH)]
     found_rows = classes(found, PATH, with_whole=True)
     if found_rows:
@@ -49,7 +49,7 @@ def waiting(found: Sums) -> list[Row]:
 
 
 def asleep_ns(found: Sums) -> int:
-    """Give the time that shares of sleeping are shares of: exact, or that of the whole spans."""
+    """Give the time of which sleeping is a share: exact, or that of the whole spans."""
     off = found.off_cpu
     return found.wall if off is None else off.asleep - off.in_pauses
 
@@ -115,12 +115,12 @@ def _sum(parts: dict[str | None, Weighed]) -> Weighed:
     return whole
 
 
-# Samples below which a share says less than assuming the usual.
+# With fewer samples than this, a share is less reliable than assuming the usual case.
 ENOUGH = 10
 
 
 def from_spans(found: Sums) -> list[Row]:
-    """Rows of tasks that the plugin saw: every source by itself, none made to fill a gap."""
+    """Rows of tasks that the plugin saw: every source by itself, none derived to fill a gap."""
     wall, n = found.wall, found.spans
     rows = [Row(path="task", value_ns=wall, n=n, source="plugin: Σ task spans")]
     cpu, source = found.span_cpu, "plugin: Σ thread CPU time between start and end of tasks"
@@ -167,23 +167,23 @@ def from_event_log(found: Sums) -> list[Row]:
 
 
 def run_queue(found: Sums) -> Row:
-    """Tell waiting for a CPU: by scheduler events at T0, else by counters between readings."""
+    """Time that tasks waited for a CPU: by scheduler events at T0, else by counters."""
     path = "task/run_queue"
     if found.off_cpu is not None:
         off = found.off_cpu
-        made = row(path, off.run_queue, off.n, f"probe: {EVENTS} of task threads")
-        return left_open(made, off.run_queue_low, off.run_queue_high, "sums over seconds")
+        whole = row(path, off.run_queue, off.n, f"probe: {EVENTS} of task threads")
+        return apportioned(whole, off.run_queue_low, off.run_queue_high, "sums over seconds")
     if found.run_queue is None:
         return Row(path=path, parent="task", method="unavailable", source=NO_PROBE)
     queue = found.run_queue
-    made = row(
+    whole = row(
         path,
         queue.value_ns,
         queue.n,
         "probe: schedstat run delay of task threads; "
         "read from /proc on Linux 6.12 and later it may hold sleep",
     )
-    return left_open(made, queue.low_ns, queue.high_ns, "readings")
+    return apportioned(whole, queue.low_ns, queue.high_ns, "readings")
 
 
 def steal(found: Sums, cpu_ns: int | None) -> Row | None:
@@ -207,7 +207,7 @@ def steal(found: Sums, cpu_ns: int | None) -> Row | None:
 
 
 def gc_pause(found: Sums) -> Row | None:
-    """Tell stop-the-world pauses in which the task's thread slept; ``None`` without a GC log."""
+    """Stop-the-world pauses in which the task's thread slept; ``None`` without a GC log."""
     if found.paused is None:
         return None
     value, n = found.paused.value_ns, found.paused.n
@@ -218,14 +218,14 @@ def gc_pause(found: Sums) -> Row | None:
     asleep, seen = found.counts.asleep_in_pauses, found.counts.in_pauses
     if seen < ENOUGH:
         return row(path, value, n, f"{source}; a task counts as stopped for the whole pause")
-    # Native code and blocked calls run on through a pause: only what slept is the pause's.
-    made = sampled(path, value, asleep, seen, "")
-    made.source = f"{source} × {asleep} of {seen} wall samples in them asleep"
-    return made
+    # Native code and blocked calls run on through a pause: only what slept belongs to the pause.
+    paused = sampled(path, value, asleep, seen, "")
+    paused.source = f"{source} × {asleep} of {seen} wall samples in them asleep"
+    return paused
 
 
 def ended_by(found: Sums) -> list[Row]:
-    """Tell waits by who ended them: a second breakdown of time asleep, never added to the first."""
+    """Time asleep by who ended it: a second breakdown, never added to the first."""
     if found.off_cpu is None:
         return []
     ordered = sorted(found.off_cpu.ended_by.items(), key=lambda item: (-item[1][0], item[0]))

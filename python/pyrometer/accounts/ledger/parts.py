@@ -1,6 +1,6 @@
 """Slot views of the parts of a window: SQL executions, stages, tasks, operators.
 
-Ledgers to walk down through: stages of a window, their operators and tasks, the slowest ones.
+Ledgers to drill down into: stages of a window, their operators and tasks, the slowest ones.
 
 Ledgers of stages, operators and tasks as the page holds them: few rows, each a short list.
 """
@@ -31,7 +31,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.window.scope import Scope
 
 MOST = 20
-"""Parts that are told apart unless asked; the others are one row."""
+"""Parts shown one by one by default; the others are one row."""
 _NAMES = {
     "sql": "SELECT app_index, sql_id, coalesce(description, '') FROM sql_executions",
     "stage": "SELECT app_index, stage_id, stage_attempt, coalesce(name, '') FROM stages",
@@ -45,7 +45,7 @@ SHARES = (
 def parts(
     scope: Scope, by: By, only: Only | None = None, most: int = MOST, operators_most: int = 0
 ) -> tuple[list[LedgerGroup], int]:
-    """Account for each part of a window, those with most time by themselves.
+    """Account for the parts of a window: those with most time one by one, the rest together.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def parts(
     most : int
         How many parts to show; the rest is summed.
     operators_most : int
-        Operators told apart within each part; by default, none.
+        Operators shown within each part; by default, none.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def parts(
     groups, count = group_by(scope, by, only or Only(), most)
     found = sums(scope, groups)
     names = _names(scope, by, groups)
-    made = [
+    ledgers = [
         LedgerGroup(
             by=by,
             label=_label(by, group, names, count - most),
@@ -81,7 +81,7 @@ def parts(
         )
         for group in groups
     ]
-    return made, count
+    return ledgers, count
 
 
 def operators(
@@ -99,7 +99,7 @@ def _operators(scope: Scope, found: Sums, most: int) -> tuple[list[LedgerGroup],
     names = {o for seen in (found.counts.on_cpu, found.counts.asleep, asleep) for _, o in seen}
     views = {name: _operator(scope, found, {name}) for name in names}
     ordered = sorted(names, key=lambda o: (-(views[o].total_ns or 0), o or ""))
-    made = [
+    ledgers = [
         LedgerGroup(
             by="operator",
             label=name or NO_OPERATOR.replace("_", " "),
@@ -112,8 +112,8 @@ def _operators(scope: Scope, found: Sums, most: int) -> tuple[list[LedgerGroup],
         others = set(ordered[most:])
         view = _operator(scope, found, others)
         label = f"{len(others)} others"
-        made.append(LedgerGroup(by="operator", label=label, rest=True, view=view))
-    return made, len(ordered)
+        ledgers.append(LedgerGroup(by="operator", label=label, rest=True, view=view))
+    return ledgers, len(ordered)
 
 
 def _operator(scope: Scope, found: Sums, names: set[str | None]) -> View:
@@ -146,7 +146,7 @@ def _of(hits: Parts, names: set[str | None]) -> Parts:
 
 
 def _names(scope: Scope, by: By, groups: list[Group]) -> dict[tuple[int | None, ...], str]:
-    """Give names of the groups told apart."""
+    """Give names of the groups, without that of the rest."""
     wanted = [tuple(g.keys[key] for key in KEYS[by]) for g in groups if g.keys]
     if by not in _NAMES or not wanted:
         return {}
@@ -167,7 +167,7 @@ def _label(by: By, group: Group, names: dict[tuple[int | None, ...], str], other
     return f"{'SQL' if by == 'sql' else by} {number}{again}" + (f": {name}" if name else "")
 
 
-# What a person looks at, and what a page can hold: the rest is one part, and told.
+# As many as a person looks at and a page can hold; the rest is shown as one part.
 STAGES = 24
 DEEPER = 10
 OPERATORS = 12
@@ -177,7 +177,7 @@ TASKS = 10
 class WalkedStage(BaseModel):
     """What is below a stage.
 
-    ``slowest`` is ``None`` where its tasks have nothing beside them.
+    ``slowest`` is ``None`` where there is no other task to compare with.
     """
 
     app_index: int | None
@@ -226,7 +226,7 @@ METHODS = ("exact", "sampled", "apportioned", "by_complement", "unavailable")
 COLUMNS = ("path", "value_ns", "low_ns", "high_ns", "n", "method")
 # Rows of a part: categories and wait classes, not the operators below each of them.
 _LEVELS = 3
-# Of a part's time: what is less cannot be seen in a bar.
+# Share of a part's time below which a row cannot be seen in a bar.
 _LEAST = 1e-4
 
 

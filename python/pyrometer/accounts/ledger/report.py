@@ -1,4 +1,4 @@
-"""What ``pyrometer ledger`` tells: a window's views, its parts, a task beside others, two sides.
+"""What ``pyrometer ledger`` reports: a window's views, its parts, the slowest task, two sides.
 
 Both views of a window.
 """
@@ -47,13 +47,13 @@ class Request:
     Attributes
     ----------
     by : str or None
-        The parts to tell apart.
+        The kind of parts to account for.
     only : Only
         Task attempts to look at.
     slowest : bool
-        Hold the slowest task (or the one that ``only`` names) against the middle of its stage.
+        Compare the slowest task (or the one that ``only`` names) with the middle of its stage.
     most : int
-        Parts told apart.
+        Parts shown one by one.
     """
 
     by: Part | None = None
@@ -74,7 +74,7 @@ def ledger_report(
     """
     asked = asked or Request()
     scope = open_scope(run, window)
-    made = LedgerReport(
+    report = LedgerReport(
         run=facts(run),
         window=scope.window.facts(),
         by=asked.by,
@@ -84,22 +84,26 @@ def ledger_report(
     )
     if asked.slowest:
         only = asked.only
-        made.slowest_task = slowest_task(scope, only.stage_id, only.task_attempt_id)
-        made.slot_view = made.slowest_task.task.view
-        return made
+        report.slowest_task = slowest_task(scope, only.stage_id, only.task_attempt_id)
+        report.slot_view = report.slowest_task.task.view
+        return report
     if asked.only.everything:
         both = ledger(scope)
-        made.slot_view, made.core_view, made.checks = both.slot_view, both.core_view, both.checks
+        report.slot_view, report.core_view, report.checks = (
+            both.slot_view,
+            both.core_view,
+            both.checks,
+        )
     else:
-        made.slot_view = only_view(scope, asked.only)
-        if not made.slot_view.total_ns:
+        report.slot_view = only_view(scope, asked.only)
+        if not report.slot_view.total_ns:
             raise UsageError(
                 f"no task of window {scope.window.name} is of {_words(asked.only)}",
                 f"pyrometer ledger {run.paths.root} --by stage lists the stages",
             )
     if asked.by is not None:
-        made.groups, made.groups_count = _groups(run, scope, asked)
-    return made
+        report.groups, report.groups_count = _groups(run, scope, asked)
+    return report
 
 
 def _groups(run: Run, scope: Scope, asked: Request) -> tuple[list[LedgerGroup], int]:
@@ -112,13 +116,13 @@ def _groups(run: Run, scope: Scope, asked: Request) -> tuple[list[LedgerGroup], 
 
 
 def _iterations(run: Run, asked: Request) -> tuple[list[LedgerGroup], int]:
-    """Account for each iteration: a window of its own, idle slots too."""
+    """Account for each iteration as a separate window, idle slots included."""
     names = [w for w in windows(run) if w.name.startswith("iteration/")]
-    made = []
+    groups = []
     for window in names:
         scope = open_scope(run, window.name)
         whole = asked.only.everything
-        made.append(
+        groups.append(
             LedgerGroup(
                 by="iteration",
                 label=window.name.replace("/", " "),
@@ -126,7 +130,7 @@ def _iterations(run: Run, asked: Request) -> tuple[list[LedgerGroup], int]:
                 view=slot_view(scope) if whole else only_view(scope, asked.only),
             )
         )
-    return made, len(names)
+    return groups, len(names)
 
 
 def _words(only: Only) -> str:
@@ -150,9 +154,9 @@ def ledger_against(a: Sequence[Path], b: Sequence[Path], window: str | None = No
         side = []
         for path in paths:
             with Run.open(path) as run:
-                made = [ledger_report(run, name) for name in _units(run, window)]
-            first = first or made[-1]
-            side.append(made)
+                reports = [ledger_report(run, name) for name in _units(run, window)]
+            first = first or reports[-1]
+            side.append(reports)
         sides.append(side)
     assert first is not None
     one_each = len(a) == len(b) == 1
@@ -189,7 +193,7 @@ def _units(run: Run, window: str | None) -> list[str | None]:
 
 
 def _flat(side: list[list[LedgerReport]]) -> list[tuple[View, View]]:
-    return [(made.slot_view, made.core_view) for run in side for made in run]
+    return [(report.slot_view, report.core_view) for run in side for report in run]
 
 
 def _mean(run: list[LedgerReport]) -> tuple[View, View]:

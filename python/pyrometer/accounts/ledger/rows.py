@@ -1,8 +1,8 @@
-"""Pieces that rows of the ledger are made of.
+"""Building blocks of the ledger's rows.
 
 The three figures under a view of the ledger: closure, unclassified, sampling error.
 
-Samples of task threads, counted by task: what shares of CPU and of waiting are made of.
+Samples of task threads, counted by task: the basis of shares of CPU and of waiting.
 
 CPU samples count by category and operator. Wall-clock samples count as asleep by wait class and
 operator, as asleep in a pause (which is the pause's time), or as awake.
@@ -58,8 +58,8 @@ def close(
 def addends(rows: list[Row]) -> dict[str, int]:
     """Rows that closure adds up: the finest that were obtained independently.
 
-    A row counts through its children where these are not shares of it, made neither by sampling it
-    nor by subtraction from it; else it counts itself.
+    A row counts through its children where these are not shares of it, obtained neither by sampling
+    nor by subtraction; else it counts itself.
     """
     children: dict[str | None, list[Row]] = {}
     for row in rows:
@@ -172,7 +172,7 @@ WALL_SAMPLES = "wall samples of task threads"
 
 
 def row(path: str, value: int | None, n: int, source: str) -> Row:
-    """Make an exact row below its parent; one that says why where there is no value."""
+    """Build an exact row below its parent; without a value, one that says why."""
     parent = path.rsplit("/", 1)[0] if "/" in path else None
     if value is None:
         why = f"{source}: this log has none"
@@ -181,7 +181,7 @@ def row(path: str, value: int | None, n: int, source: str) -> Row:
 
 
 def sampled(path: str, whole_ns: int, hits: int, total: int, what: str) -> Row:
-    """Make a share of a time by counted samples, with its interval (Wilson)."""
+    """Compute a share of a time by counted samples, with its interval (Wilson)."""
     time = part_of(whole_ns, hits, total)
     return Row(
         path=path,
@@ -196,7 +196,7 @@ def sampled(path: str, whole_ns: int, hits: int, total: int, what: str) -> Row:
 
 
 def weighed(path: str, whole_ns: int, part: Weighed, total: Weighed, what: str) -> Row:
-    """Make a share of a time by weighed observations, with its interval."""
+    """Compute a share of a time by weighed observations, with its interval."""
     time = part_by_weight(whole_ns, part.ns, total.ns, total.effective, part.n)
     return Row(
         path=path,
@@ -211,7 +211,7 @@ def weighed(path: str, whole_ns: int, part: Weighed, total: Weighed, what: str) 
 
 
 def split(parent: str, whole_ns: int, parts: Parts, total: int, what: str) -> list[Row]:
-    """Split a time by name, and each name by operator where stacks tell any.
+    """Split a time by name, and each name by operator where stacks show any.
 
     Parameters
     ----------
@@ -243,13 +243,13 @@ def split(parent: str, whole_ns: int, parts: Parts, total: int, what: str) -> li
 
 
 def slug(name: str) -> str:
-    """Make a name fit to be a part of a path."""
+    """Turn a name into a part of a path."""
     return name.replace("/", "_").strip()
 
 
-def left_open(made: Row, low: int, high: int, grid: str) -> Row:
-    """Say what a coarse grid leaves open at the ends of tasks."""
+def apportioned(whole: Row, low: int, high: int, grid: str) -> Row:
+    """Give a row the interval that a coarse grid leaves open at the ends of tasks."""
     if high - low > 1:
-        made.low_ns, made.high_ns, made.method = low, high, "apportioned"
-        made.source += f"; the interval is what {grid} leave open at the ends of tasks"
-    return made
+        whole.low_ns, whole.high_ns, whole.method = low, high, "apportioned"
+        whole.source += f"; the interval is what {grid} leave open at the ends of tasks"
+    return whole

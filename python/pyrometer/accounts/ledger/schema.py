@@ -1,6 +1,6 @@
 """Rows, views and checks of the ledger.
 
-Ledgers of parts of a run, of one task beside others, and differences of two sides.
+Ledgers of parts of a run, of one task against others, and differences of two sides.
 
 The structure of ledger --json.
 """
@@ -52,8 +52,8 @@ class Row(BaseModel):
 class View(BaseModel):
     """One view of the ledger: every slot- or core-second of a window once.
 
-    ``ended_by`` is a second breakdown of time asleep, by who ended it: beside the rows, never added
-    to them.
+    ``ended_by`` is a second breakdown of time asleep, by who ended it; it is never added to the
+    rows.
     """
 
     window: str
@@ -69,7 +69,7 @@ class View(BaseModel):
 
 
 class Check(BaseModel):
-    """Two sources for the same quantity, side by side."""
+    """Two sources for the same quantity, compared."""
 
     name: str
     left_ns: int | None
@@ -100,7 +100,7 @@ class LedgerGroup(BaseModel):
     label : str
         What to call it.
     rest : bool
-        All parts that are not told apart, together.
+        All parts that are not shown one by one, together.
     app_index, iteration, sql_id, stage_id, stage_attempt, task_attempt_id : int or None
         Which part it is; ``operator`` is its name.
     tasks_count : int or None
@@ -127,7 +127,7 @@ class LedgerGroup(BaseModel):
 
 
 class RowDifference(BaseModel):
-    """One row of two ledgers: B beside A, per unit of the comparison.
+    """One row of two ledgers: B against A, per unit of the comparison.
 
     ``share`` is the difference over that of the totals; ``None`` where these do not differ.
     """
@@ -163,7 +163,7 @@ class LedgerDifference(BaseModel):
 
 
 class Fact(BaseModel):
-    """A quantity of the slowest task beside the same of the middle ones."""
+    """A quantity of the slowest task, and the same of the middle ones."""
 
     name: str
     unit: str
@@ -172,7 +172,7 @@ class Fact(BaseModel):
 
 
 class SlowestTask(BaseModel):
-    """The slowest task of a stage beside its median: mean of the tasks around it.
+    """The slowest task of a stage against the middle: the mean of tasks around the median.
 
     Attributes
     ----------

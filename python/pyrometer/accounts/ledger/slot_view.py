@@ -2,9 +2,9 @@
 
 Parents come from sources that do not know of each other: CPU and spans from the plugin, run queue
 from the probe, pauses from the GC log, the rest of an attempt and idle slots from the event log.
-What they miss or count twice together is the closure; no row is made to fill it.
+What they miss or count twice together is the closure; no row is added to fill it.
 
-Slots over time, from the event log: how many there were, and why those idle were idle.
+Slots over time, from the event log: how many there were, and why some were idle.
 
 One sweep over all starts and ends, in the database: nothing is held in Python.
 """
@@ -46,7 +46,7 @@ class Slots:
 
 
 def slots(scope: Scope) -> Slots | None:
-    """Sweep over the window; ``None`` where no executor tells its cores."""
+    """Sweep over the window; ``None`` where no executor reports its cores."""
     known = scope.tables.scalar("SELECT count(*) FROM executors WHERE cores_count > 0")
     if not known or not scope.window.intervals:
         return None
@@ -141,7 +141,7 @@ SCHEDULER_DELAY_SOURCE = (
     "attempt − run − deserialisation − result serialisation − getting result, as Spark's"
     " core/src/main/scala/org/apache/spark/status/AppStatusUtils.scala"
 )
-# Both ends of an attempt are stamped in whole milliseconds: half of one each.
+# Both ends of an attempt are rounded to milliseconds: each may be half of one off.
 EVENT_LOG_MS = 1_000_000
 _IDLE_SOURCE = {
     "driver": "no stage was running: the driver's time",
@@ -161,7 +161,7 @@ NO_WALL = (
 
 
 def slot_view(scope: Scope) -> View:
-    """Make the slot view of the window: slots × wall, idle ones too."""
+    """Build the slot view of the window: slots × wall, idle ones too."""
     found = slots(scope)
     if found is None:
         reason = "no executor's number of cores is known: slots × wall cannot be had"
@@ -175,13 +175,13 @@ def slot_view(scope: Scope) -> View:
 
 
 def part_view(scope: Scope, mine: Sums) -> View:
-    """Make the slot view of some task attempts: their time from launch to finish."""
+    """Build the slot view of some task attempts: their time from launch to finish."""
     rows, memos = _rows(mine, 0)
     return _closed(scope, mine, mine.total, rows, memos, "the attempts")
 
 
 def only_view(scope: Scope, only: Only) -> View:
-    """Make the slot view of the task attempts that a filter keeps, together."""
+    """Build the slot view of the task attempts that a filter keeps, together."""
     prepare(scope)
     return part_view(scope, sums(scope, group_all(scope, only))[0])
 

@@ -1,4 +1,4 @@
-"""The slowest task of a stage beside its median: why this one.
+"""The slowest task of a stage against its median: why this one is slow.
 
 Two sides of the ledger, row by row.
 """
@@ -31,7 +31,7 @@ def differences(a: Sequence[View], b: Sequence[View]) -> list[RowDifference]:
 
     The interval is Welch's over the units where both sides have two or more. Else it is that of the
     rows themselves, of samples and coarse grids, combined as independent errors; how much units
-    differ among themselves is not in it then.
+    differ from each other is then not in it.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ def differences(a: Sequence[View], b: Sequence[View]) -> list[RowDifference]:
                 paths.setdefault(path, row.parent)
     totals = [statistics.fmean(v.total_ns or 0 for v in side) if side else 0 for side in (a, b)]
     whole = totals[1] - totals[0]
-    made = []
+    changes = []
     for path, parent in paths.items():
         lists = [[float(_value(unit.get(path))) for unit in side] for side in sides]
         if not all(lists):
             continue
         rows = [[unit.get(path) for unit in side] for side in sides]
         found = _difference(lists[0], lists[1], rows)
-        made.append(
+        changes.append(
             RowDifference(
                 path=path,
                 parent=parent if parent in paths else None,
@@ -63,7 +63,7 @@ def differences(a: Sequence[View], b: Sequence[View]) -> list[RowDifference]:
                 share=(found.value or 0) / whole if whole else None,
             )
         )
-    return made
+    return changes
 
 
 def mean_view(views: Sequence[View]) -> View:
@@ -87,7 +87,7 @@ def _value(row: Row | None) -> int:
 
 
 def _difference(a: list[float], b: list[float], rows: list[list[Row | None]]) -> Estimate:
-    # Numerics take a third of the time of `show`, which compares nothing.
+    # Importing the numerics takes a third of the time of `show`, which compares nothing.
     from pyrometer.statistics.welch import welch
 
     tested = welch(a, b)
@@ -134,7 +134,7 @@ _FACTS = (
 def slowest_task(
     scope: Scope, stage_id: int | None = None, task_id: int | None = None
 ) -> SlowestTask:
-    """Hold a task against the middle of its stage: mean of the tasks around the median.
+    """Compare a task with the middle of its stage: the mean of the tasks around the median.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def slowest_task(
     Raises
     ------
     UsageError
-        If there is no such stage or task, or nothing beside it.
+        If there is no such stage or task, or no other task to compare with.
     """
     prepare(scope)
     keys = _choose(scope, stage_id, task_id)
@@ -158,7 +158,7 @@ def slowest_task(
     stage = f"stage {keys['stage_id']}"
     several = f"mean of {count} around the median of {stage}"
     middle_label = several if count > 1 else f"median task of {stage}"
-    made = SlowestTask(
+    slowest = SlowestTask(
         task=LedgerGroup(by="task", label=f"task {keys['task_attempt_id']} of {stage}",
                          tasks_count=1, view=view, **keys),
         middle=LedgerGroup(by="task", label=middle_label,
@@ -168,8 +168,8 @@ def slowest_task(
         ended_by=_largest(differences(woken[:1], woken[1:])),
         facts=_facts(scope),
     )  # fmt: skip
-    made.why = [*_words(made), *_sentence(made.facts)]
-    return made
+    slowest.why = [*_words(slowest), *_sentence(slowest.facts)]
+    return slowest
 
 
 def _largest(rows: list[RowDifference]) -> list[RowDifference]:
@@ -198,7 +198,7 @@ def _choose(scope: Scope, stage_id: int | None, task_id: int | None) -> dict[str
         what = "task" if task_id is None else f"task {task_id}"
         where = "" if stage_id is None else f" of stage {stage_id}"
         raise UsageError(
-            f"no {what}{where} in this window that ended and has others beside it",
+            f"no {what}{where} in this window that ended and has others to compare with",
             "pyrometer ledger RUN --by stage lists the stages; --window application looks at all",
         )
     task = int(row.pop("task"))
@@ -254,26 +254,26 @@ def _facts(scope: Scope) -> list[Fact]:
     return found
 
 
-def _words(made: SlowestTask) -> list[str]:
+def _words(slowest: SlowestTask) -> list[str]:
     """Say which rows make up the difference, largest first."""
-    took, usual = made.task.view.total_ns or 0, made.middle.view.total_ns or 0
+    took, usual = slowest.task.view.total_ns or 0, slowest.middle.view.total_ns or 0
     more = took - usual
     found = [
-        f"{made.task.label} took {units.duration(took)}, {units.duration(abs(more))}"
+        f"{slowest.task.label} took {units.duration(took)}, {units.duration(abs(more))}"
         f" {'more' if more >= 0 else 'less'} than tasks around the median"
         f" ({units.duration(usual)})"
     ]
-    inside = {r.path for r in made.differences if r.path == "task" or r.path.startswith("task/")}
+    inside = {r.path for r in slowest.differences if r.path == "task" or r.path.startswith("task/")}
     parts = [
         r
-        for r in made.differences
+        for r in slowest.differences
         if (r.parent == "task" and r.path in inside) or (r.parent is None and r.path != "task")
     ]
     for row in parts[:_MOST_WORDS]:
         value = row.difference.value or 0
         if not more or value / more < _WORTH_SHARE:
             continue
-        children = [r for r in made.differences if r.parent == row.path]
+        children = [r for r in slowest.differences if r.parent == row.path]
         deeper = next((r for r in children if (r.difference.value or 0) / more > 0), None)
         text = f"{_name(row)}: {_signed(row)}, {units.percent(value / more)} of the difference"
         if deeper is not None and (deeper.difference.value or 0) / value > 1 / 3:

@@ -1,4 +1,4 @@
-"""What the rules found for each group of task attempts, side by side: input of the rows.
+"""What the rules found for each group of task attempts: input of the ledger's rows.
 
 ``l_tasks``: each task attempt of the window, from the event log and from its span.
 
@@ -170,7 +170,7 @@ def group_all(scope: Scope, only: Only | None = None) -> list[Group]:
 
 
 def group_by(scope: Scope, by: By, only: Only, most: int) -> tuple[list[Group], int]:
-    """Group tasks; those with most time by themselves, all others together in a last group.
+    """Group tasks: those with most time one by one, all others together in a last group.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def group_by(scope: Scope, by: By, only: Only, most: int) -> tuple[list[Group], 
     only : Only
         Tasks to look at.
     most : int
-        Groups that are told apart.
+        Groups to keep apart.
 
     Returns
     -------
@@ -279,9 +279,9 @@ class Sums:
 
 
 def prepare(scope: Scope) -> Sources:
-    """Leave every rule's sums per task in the database; made once for a scope."""
+    """Store the sums per task of every rule in the database, once per scope."""
     kept: Sources | None = scope.kept.get("ledger_sources")
-    # Another window of the same run makes these tables again.
+    # Another window of the same run redefines these tables.
     if kept is not None and scope.tables.scalar("SELECT name FROM l_window") == scope.window.name:
         return kept
     found = Sources(

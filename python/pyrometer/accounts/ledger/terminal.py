@@ -1,6 +1,6 @@
 """The ledger as text: a tree with bars, and the three figures under it.
 
-Parts of a ledger as text: one line a part, a task beside others, the difference of two sides.
+Parts of a ledger as text: one line a part, a task against others, the difference of two sides.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ MOST_ROWS = 40
 
 
 def group_lines(report: LedgerReport, look: Look) -> Iterator[RenderableType]:
-    """List parts, each with the shares of its own time."""
+    """List parts, each with shares of the part's time."""
     what = {"sql": "SQL execution", "task": "task attempt"}.get(report.by or "", report.by)
-    told = sum(not group.rest for group in report.groups)
-    yield heading(f"By {what}: {told} of {report.groups_count}")
+    shown = sum(not group.rest for group in report.groups)
+    yield heading(f"By {what}: {shown} of {report.groups_count}")
     if not report.groups:
         yield note("no task of this window is of any")
         return
@@ -88,7 +88,7 @@ def _share(view: View, paths: Sequence[str]) -> float | None:
 
 
 def task_lines(report: LedgerReport, look: Look, depth: int | None) -> Iterator[RenderableType]:
-    """Print a task beside the middle of its stage: why in words, then row by row."""
+    """Print a task against the middle of its stage: why in words, then row by row."""
     found = report.slowest_task
     assert found is not None
     yield window_line(report.window.name, report.window.iterations, report.window.length_ns)
@@ -212,7 +212,7 @@ def ledger(
     Parameters
     ----------
     console : Console
-        Where to.
+        Where to print.
     report : LedgerReport
         What was accounted for.
     view : str, optional

@@ -79,12 +79,12 @@ _SKEW = """
         AND s.end_mono_ns < b.t_ns)
 """
 
-# A joined sleep is told by its place where all others there have one class.
+# The class of a joined sleep is predicted by its place where all others there have one class.
 _AGREEMENT = """
-    SELECT coalesce(sum(right_count), 0)::BIGINT, coalesce(sum(told_count), 0)::BIGINT FROM (
+    SELECT coalesce(sum(right_count), 0)::BIGINT, coalesce(sum(predicted_count), 0)::BIGINT FROM (
       SELECT CASE WHEN classes = 1 THEN n ELSE 0 END AS right_count,
         CASE WHEN classes = 1 THEN n WHEN classes = 2 AND least_n = 1 THEN
-          CASE WHEN n = 2 THEN 2 ELSE 1 END ELSE 0 END AS told_count
+          CASE WHEN n = 2 THEN 2 ELSE 1 END ELSE 0 END AS predicted_count
       FROM (SELECT pid, tid, user_sp, user_pc, kernel_stack, sum(n) AS n, count(*) AS classes,
             min(n) AS least_n
           FROM (SELECT pid, tid, user_sp, user_pc, kernel_stack, class, count(*) AS n
@@ -137,8 +137,8 @@ def extended_stacks(scope: Scope) -> ExtendedStacks:
 
 
 def doubts(found: ExtendedStacks) -> list[Doubt]:
-    """Doubt runs whose long sleeps lack stacks that they could have, or whose probe lost rows."""
-    made = []
+    """Raise doubts where long sleeps lack stacks that they could have, or the probe lost rows."""
+    raised = []
     long = [row for row in found.by_length if (row.low_ns or 0) >= _LONG_NS]
     asleep = sum(r.asleep_ns - r.uninterruptible_ns for r in long)
     joined = sum(r.joined_ns for r in long)
@@ -146,11 +146,11 @@ def doubts(found: ExtendedStacks) -> list[Doubt]:
         share = units.percent(joined / asleep)
         time = units.duration(asleep)
         message = f"{share} of the {time} in sleeps of 50 ms and more has a Java stack"
-        made.append(schema.doubt("stacks_unjoined", message))
+        raised.append(schema.doubt("stacks_unjoined", message))
     if (found.dropped_ratio or 0.0) > _DROPPED:
         share = units.percent(found.dropped_ratio or 0.0)
-        made.append(schema.doubt("states_dropped", f"{share} of its rows"))
-    return made
+        raised.append(schema.doubt("states_dropped", f"{share} of its rows"))
+    return raised
 
 
 def _ratio(part: float, whole: float, squares: float, n: int) -> Estimate:
@@ -184,11 +184,12 @@ def _by_length(scope: Scope) -> list[SleepLength]:
 
 
 def _agreement(scope: Scope) -> Estimate | None:
-    right, told = scope.tables.query(_AGREEMENT)[0]
-    if not told:
+    right, predicted = scope.tables.query(_AGREEMENT)[0]
+    if not predicted:
         return None
-    low, high = wilson(right, told)
-    return Estimate(value=right / told, low=low, high=high, level=LEVEL, n=told, method="wilson")
+    low, high = wilson(right, predicted)
+    ratio = right / predicted
+    return Estimate(value=ratio, low=low, high=high, level=LEVEL, n=predicted, method="wilson")
 
 
 def _skew(scope: Scope) -> Skew:
@@ -209,7 +210,7 @@ def _wake_ups(scope: Scope) -> WakeUps:
             " ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns"
             " WHERE x.event = 'wall' AND x.clock = 'mono' AND x.state = 'sleeping'"
             " AND x.task_attempt_id IS NOT NULL AND x.source IS DISTINCT FROM 'python'"
-            # What stands for several ticks was taken without waking anybody.
+            # A sample that stands for several ticks was taken without waking the thread.
             f" AND x.weight <= ({_TICK})"
         )
     )

@@ -1,11 +1,11 @@
 """Exact time off the CPU of every followed thread, and who ended it (tier T0 of the probe).
 
-Time off the CPU in tasks by the scheduler's own events (tier T0), and who ended each wait.
+Time off the CPU in tasks by the scheduler's events (tier T0), and who ended each wait.
 
-Every interval of a threshold and more is a row by itself; shorter ones are added up over a second.
-Where such a second is not a task's alone, the task has its part by the time that the thread did not
-spend in an interval of its own (short waits lie where it runs, not in the long sleep between two
-tasks), and an interval.
+Every interval that reaches a threshold is one row; shorter ones are added up over a second.
+Where a task shares such a second, it gets a part of the sum, with an interval: in proportion to the
+time that the thread did not spend in intervals with a row (short waits lie where it runs, not in
+the long sleep between two tasks).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OffCpu:
     run_queue, run_queue_low, run_queue_high : int
         Runnable, waiting for a CPU.
     in_pauses : int
-        Of ``asleep``: in intervals by themselves that a stop-the-world pause covers.
+        Of ``asleep``: in intervals with a row that a stop-the-world pause covers.
     n : int
         Intervals.
     ended_by : dict of str to (int, int)
@@ -58,8 +58,8 @@ class OffCpu:
 def define_off_cpu(scope: Scope) -> None:
     """Define ``l_off_cpu`` (sums by task and waker) and ``l_off_cpu_pauses``.
 
-    Spans are met by the second in which an interval began: one that is added up is a second long
-    at most, and one by itself begins in the span, whose first instant is on a CPU.
+    Intervals are joined to spans by the second in which they began: a sum covers one second at
+    most, and an interval with a row begins in the span, whose first instant is on a CPU.
     """
     scope.tables.define(
         "l_off_cpu_met",
@@ -111,7 +111,7 @@ def define_off_cpu(scope: Scope) -> None:
     )
 
 
-# How long a thread was in intervals by themselves before each moment at which a sum is cut.
+# How long a thread was in intervals with a row before each moment at which a sum is cut.
 _AWAY = """
 WITH moments AS (
   SELECT DISTINCT pid, tid, unnest([begin_ns, since, until, end_ns]) AS t
@@ -128,7 +128,7 @@ FROM moments m ASOF LEFT JOIN alone a
   ON a.pid = m.pid AND a.tid = m.tid AND a.begin_ns <= m.t
 """
 
-# An interval by itself is cut where its span is; of a sum over a second any part may be inside.
+# An interval with a row is cut where its span is; of a sum over a second any part may be inside.
 _WHOLE = "CASE WHEN single THEN inside WHEN inside > 0.999999 THEN 1 ELSE 0 END"
 _ANY = "CASE WHEN single THEN inside ELSE 1 END"
 
@@ -176,11 +176,11 @@ def off_cpu(scope: Scope) -> dict[int, OffCpu]:
 
 NO_EVENTS = "the scheduler's events were not recorded (tier T0 of the OS probe): pyrometer doctor"
 STACKS = 12
-"""Kernel stacks told."""
+"""Kernel stacks listed."""
 
 
 def waits(scope: Scope) -> Waits:
-    """Tell time off the CPU in the window, by role of the thread, kind, waker and kernel stack.
+    """Account for time off the CPU in the window, by role, kind, waker and kernel stack.
 
     An interval that the window's edge cuts counts by what lies inside; sums of short intervals
     over a second by the part of that second.
@@ -208,7 +208,7 @@ def waits(scope: Scope) -> Waits:
 
 
 def _define(scope: Scope) -> None:
-    """Make ``w_off_cpu``: sums by thread, kind, waker and stack."""
+    """Define ``w_off_cpu``: sums by thread, kind, waker and stack."""
     scope.tables.define(
         "w_off_cpu",
         f"""
@@ -293,7 +293,7 @@ def _stacks(scope: Scope) -> list[WaitStack]:
 
 
 def _lost(scope: Scope) -> int | None:
-    """Sum what the probes say found no room; ``None`` if none says it."""
+    """Sum the events that the probes report as lost; ``None`` if none reports them."""
     found = []
     for path in scope.run.paths.probe_reports():
         try:

@@ -1,6 +1,6 @@
 """Values about time off the CPU and latencies of I/O: parts of the structure of ``show --json``.
 
-Extended stacks: how well states of threads and their Java stacks were brought together.
+Extended stacks: how well states of threads were joined with their Java stacks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class WaitKind(BaseModel):
     kind : str
         ``sleeping``, ``disk`` (uninterruptible), ``preempted``, ``other`` (stopped, or new).
     off_ns, run_queue_ns : int
-        Time off the CPU; of it runnable, waiting for one.
+        Time off the CPU; the part of it in which the thread could run and waited for one.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class WaitStack(BaseModel):
 
 
 class Waits(BaseModel):
-    """Time off the CPU of all followed threads, by the scheduler's own events (tier T0).
+    """Time off the CPU of all followed threads, by the scheduler's events (tier T0).
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class SleepLength(BaseModel):
     Attributes
     ----------
     low_ns, high_ns : int or None
-        Bounds of the length; both ``None``: one pass saw them, and nothing says how long they were.
+        Limits of the length; both ``None``: one pass saw them, and their length is not known.
     asleep_ns, joined_ns : int
         Time that the passes stand for, and the part of it with a Java stack.
     uninterruptible_ns : int
@@ -197,13 +197,13 @@ class Skew(BaseModel):
 
 
 class WakeUps(BaseModel):
-    """Sleeps that the profiler's signals interrupted, beside all switches of the same threads.
+    """Sleeps that the profiler's signals interrupted, and all switches of the same threads.
 
     Attributes
     ----------
     caused_count : int
         Wall samples of task threads that were asleep: each woke one. An upper bound: one that
-        stands for a single further tick of a sleep cannot be told from a signal.
+        stands for a single further tick of a sleep cannot be distinguished from a signal.
     switches_count : int or None
         Context switches of task threads.
     ratio : float or None
@@ -229,14 +229,14 @@ class ExtendedStacks(BaseModel):
     lengths_by : str or None
         What lengths are known by: scheduler events, or passes (then they are lower bounds).
     same_place_agreement : Estimate or None
-        How often a class given by the place of a sleep is that of its own stack: each joined sleep
+        How often the class given by the place of a sleep is that of its stack: each joined sleep
         against the others at its place.
     skew, wake_ups : object
-        See there.
+        See these classes.
     dropped_ratio : float or None
         Rows of states that the probe lost, of all.
     unclassified : list
-        Where threads waited that no rule names: the ends of the heaviest kernel stacks.
+        Waits that no rule names: the ends of the heaviest kernel stacks.
     reason : str or None
         Why something is missing.
     """

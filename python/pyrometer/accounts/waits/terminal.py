@@ -44,11 +44,11 @@ WORDS = {
     "other_threads": "other threads of its processes",
     "other_processes": "other processes",
 }
-"""What is said for who ended a wait; for others their role."""
+"""Names of those who ended a wait; all others are shown by their role."""
 
 
 def wait_lines(waits: Waits, look: Look) -> Iterator[RenderableType]:
-    """Tell time off the CPU by role and kind, and who ended the sleep of tasks."""
+    """Draw time off the CPU by role and kind, and who ended the sleep of tasks."""
     if waits.off_ns is None:
         return
     yield heading("Time off the CPU, by the scheduler's events")
@@ -85,7 +85,7 @@ def wait_lines(waits: Waits, look: Look) -> Iterator[RenderableType]:
 
 
 def latency_lines(latencies: Sequence[IoLatency], look: Look) -> Iterator[RenderableType]:
-    """Tell latencies of block requests and of calls that read files."""
+    """Draw latencies of block requests and of calls that read files."""
     if not latencies:
         return
     yield heading("Latencies of I/O")
@@ -126,7 +126,7 @@ def _histogram(one: IoLatency, plain: bool) -> tuple[str, str, str]:
     most = max(counts.values())
     drawn, at = "", low
     while at <= high:
-        # Counts span orders of magnitude; what is there at all is seen.
+        # Counts span orders of magnitude; even a single one is to be visible.
         level = math.sqrt(counts.get(at, 0) / most) * (len(marks) - 1)
         drawn += marks[math.ceil(level)]
         at *= 2
@@ -165,9 +165,9 @@ def extended_stack_lines(stacks: ExtendedStacks, look: Look) -> Iterator[Rendera
     rows = bars(look)
     for wait in stacks.classes[:MAX_CLASSES]:
         share = wait.share.value or 0.0
-        told = f"{units.percent(share)}"
+        percent = f"{units.percent(share)}"
         rows.add_row(
-            words(wait.wait_class), bar(share, look.plain), told, units.duration(wait.asleep_ns)
+            words(wait.wait_class), bar(share, look.plain), percent, units.duration(wait.asleep_ns)
         )
     yield indented(rows)
     lengths = [f"{_length(row)} {units.percent(row.joined_ratio.value or 0)}"
@@ -187,11 +187,11 @@ def extended_stack_lines(stacks: ExtendedStacks, look: Look) -> Iterator[Rendera
         caused += f"; pass and sample at most {units.duration(stacks.skew.p95_ns)} apart (95 %)"
     yield note(caused)
     if stacks.unclassified:
-        told = ", ".join(
+        examples = ", ".join(
             f"{safe(row.symbols, 120)} {units.duration(row.asleep_ns)}"
             for row in stacks.unclassified[:2]
         )
-        yield note(f"unclassified: {told}")
+        yield note(f"unclassified: {examples}")
 
 
 def _length(row: SleepLength) -> str:

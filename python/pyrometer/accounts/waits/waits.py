@@ -4,7 +4,7 @@ Each pass of the probe stands for the time around it. A sleep that many passes s
 observation, so intervals count sleeps, weighed: Kish's effective number (Σw)² / Σw² of them
 (L. Kish, Survey Sampling, 1965, section 11.7), in a Wilson interval.
 
-A futex by itself says nothing, and short sleeps seldom have a Java stack of their own. Their time
+A futex alone says nothing of the cause, and short sleeps seldom have a Java stack. Their time
 is known, and the profiler's wall samples that lie in no joined sleep are a sample of just these
 sleeps: the time of a stage is split as they are (double sampling; W. Cochran, Sampling Techniques,
 1977, chapter 12).
@@ -23,7 +23,7 @@ UNCLASSIFIED = "unclassified"
 SOURCE = "extended stacks: states of task threads, pass by pass"
 _AWAKE = "('on_cpu', 'run_queue')"
 ON_FUTEX = ("lock", "timed_sleep", "helper", "shuffle_fetch", "memory_pool", "idle", UNCLASSIFIED)
-"""Wait classes that a kernel stack does not tell apart."""
+"""Wait classes that a kernel stack does not distinguish."""
 # A wall sample that joined a sleep lies at most about a pass from its rows.
 _NEAR_NS = 100_000_000
 
@@ -32,27 +32,27 @@ _NEAR_NS = 100_000_000
 class Weighed:
     """Time that passes stand for, the sum of its squares by sleep, and how many sleeps.
 
-    ``told_ns`` is the part whose Java stack was joined, ``split_ns`` the part whose class is that
+    ``joined_ns`` is the part whose Java stack was joined, ``split_ns`` the part whose class is that
     of wall samples of other sleeps.
     """
 
     ns: float = 0.0
     squares: float = 0.0
     n: int = 0
-    told_ns: float = 0.0
+    joined_ns: float = 0.0
     split_ns: float = 0.0
 
     @property
     def effective(self) -> float:
-        """Kish's number of equally long sleeps that would tell as much."""
+        """Kish's number of equally long sleeps that would carry as much information."""
         return self.ns * self.ns / self.squares if self.squares else 0.0
 
     def add(self, other: Weighed) -> None:
-        """Take in more."""
+        """Add the sums of another."""
         self.ns += other.ns
         self.squares += other.squares
         self.n += other.n
-        self.told_ns += other.told_ns
+        self.joined_ns += other.joined_ns
         self.split_ns += other.split_ns
 
 
@@ -106,11 +106,11 @@ class Wait:
     joined_ns : int
         The part of it whose Java stack is known.
     split_ns : int
-        The part of it that wall samples of sleeps without a stack of their own give it.
+        The part of it that wall samples assign, of sleeps that have no stack.
     episodes_count : int
         Sleeps seen.
     source : str
-        Where this is from.
+        Where the numbers are from.
     """
 
     wait_class: str
@@ -131,7 +131,7 @@ def define_states(scope: Scope) -> None:
     """Define ``w_states``: states of threads in tasks, by sleep, in the window.
 
     Columns: app_index, task_attempt_id, kind (``asleep``, ``paused``, ``awake``), name (the wait
-    class), operator, ns, squares, n, told_ns, split_ns.
+    class), operator, ns, squares, n, told_ns (joined with a Java stack), split_ns.
     """
     scope.tables.define("w_states_seen", _SEEN)
     scope.tables.define("w_walls_apart", _WALLS_APART)
@@ -146,8 +146,8 @@ _SEEN = f"""
           WHEN p.start_ns IS NOT NULL AND x.t_ns < p.end_ns THEN 'paused'
           ELSE 'asleep' END AS kind,
         coalesce(x.wait_class, '{UNCLASSIFIED}') AS name, x.operator, x.weight,
-        CASE WHEN x.java_stack IS NULL THEN 0 ELSE x.weight END AS told,
-        -- Wall samples know nothing of places: what these told is split with the rest.
+        CASE WHEN x.java_stack IS NULL THEN 0 ELSE x.weight END AS joined,
+        -- Wall samples do not know places: a class found by place is split with the rest.
         x.java_stack IS NULL AND x.episode_id IS NOT NULL AND (x.join_status = 'same_place'
           OR coalesce(x.wait_class, '{UNCLASSIFIED}') = '{UNCLASSIFIED}') AS without,
         -- A pass over a thread that is awake is an observation by itself.
@@ -159,10 +159,10 @@ _SEEN = f"""
       WHERE x.event = 'state' AND x.role = 'task' AND x.task_attempt_id IS NOT NULL)
     SELECT app_index, task_attempt_id, stage_id, kind, name, operator, unknown,
       sum(w)::DOUBLE AS ns, sum(w::DOUBLE * w) AS squares, count(*)::DOUBLE AS n,
-      sum(told)::DOUBLE AS told_ns
+      sum(joined)::DOUBLE AS told_ns
     FROM (SELECT app_index, task_attempt_id, stage_id, kind, name, operator, episode,
         without AND kind = 'asleep' AS unknown,
-        sum(weight) AS w, sum(told) AS told FROM inside GROUP BY ALL)
+        sum(weight) AS w, sum(joined) AS joined FROM inside GROUP BY ALL)
     GROUP BY ALL
 """
 
@@ -187,7 +187,7 @@ _WALLS_APART = f"""
     GROUP BY stage_id, name, operator WINDOW of_stage AS (PARTITION BY stage_id)
 """
 
-# The split is known no better than its wall samples: 1/n = 1/sleeps + 1/samples, a bound.
+# The split is known no better than its wall samples: at most n with 1/n = 1/sleeps + 1/samples.
 _SPLIT = """
     WITH whole AS (SELECT stage_id, sum(ns) AS all_ns FROM w_states_seen WHERE unknown GROUP BY 1)
     SELECT s.app_index, s.task_attempt_id, s.kind, coalesce(a.name, s.name) AS name,
@@ -212,7 +212,7 @@ def waits_of_groups(scope: Scope) -> dict[int, Waits]:
 
 
 def waits(scope: Scope) -> list[Wait]:
-    """Tell what the window's tasks waited for, largest first; empty without states."""
+    """Account for what the window's tasks waited for, largest first; empty without states."""
     if not has_states(scope):
         return []
     define_states(scope)
@@ -229,7 +229,7 @@ def waits(scope: Scope) -> list[Wait]:
             wait_class=name,
             share=part_by_weight(1.0, part.ns, whole.ns, whole.effective, part.n),
             asleep_ns=round(part.ns),
-            joined_ns=round(part.told_ns),
+            joined_ns=round(part.joined_ns),
             split_ns=round(part.split_ns),
             episodes_count=part.n,
             source=SOURCE,

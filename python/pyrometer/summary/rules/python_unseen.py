@@ -1,4 +1,4 @@
-"""Rule: CPU of Python processes that no stack of theirs shows."""
+"""Rule: CPU of Python processes that none of their stacks shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rule: how many task slots there were is not known, and so not how long they were idle."""
+"""Rule: the number of task slots is unknown, and with it how long they were idle."""
 
 from __future__ import annotations
 
