@@ -360,7 +360,7 @@ def _out(
         write_csv(read_plan(folder), read_journal(folder), table)
     if junit is not None:
         write_junit(report, rule, pairs, junit)
-    failed = {one.pair.b: one.told for one in pairs if one.failed}
+    failed = {one.pair.b: one.summary for one in pairs if one.failed}
     if rule is not None:
         failed |= {one.name: "did not finish" for one in report.treatments if not one.compared}
     for name, why in failed.items():

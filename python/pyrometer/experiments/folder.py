@@ -1,4 +1,4 @@
-"""The folder of an experiment: what was planned (written once) and what happened (a journal).
+"""The folder of an experiment: the plan (written once) and a journal of what happened.
 
 ```
 experiment.json      the plan: treatments and every trial in its order; never changed
@@ -39,16 +39,16 @@ class _Part(BaseModel):
 
 
 class Company(_Part):
-    """One of several workloads, alone or with others at once.
+    """One of several workloads of a co-run, alone or with others.
 
     Attributes
     ----------
     member, workload : str
-        What it is called among them, and what it runs.
+        Its name among them, and what it runs.
     beside : list of str
-        Members that run at once with it.
+        Members that run at the same time.
     neighbour : str or None
-        Level of ``co.run``: the neighbours that run at once with it.
+        Level of ``co.run``: the neighbours that run at the same time.
     own_cpus : bool
         Whether each has CPUs of its own; else all have the same.
     offset_s : float
@@ -64,7 +64,7 @@ class Company(_Part):
 
 
 class PlannedTreatment(_Part):
-    """One combination of levels, as they were written; whose, where workloads run together."""
+    """One combination of levels, as they were written; in a co-run, of which workload."""
 
     name: str
     levels: dict[str, str]
@@ -86,12 +86,12 @@ class PlannedTrial(_Part):
     Attributes
     ----------
     launch : int or None
-        Trials of the same launch are made together: in turn in one JVM, or side by side. ``None``:
-        a launch of its own.
+        Trials of the same launch run together: in turn in one JVM, or in parallel. ``None``: this
+        one runs alone.
     iterations : list of int
         Where treatments take turns in one JVM: which of its iterations are this treatment's.
     cpus : str or None
-        Where several run side by side: the CPUs of this one.
+        Where several run in parallel: the CPUs of this one.
     """
 
     number: int
@@ -174,7 +174,7 @@ class Ended(_Part):
     seconds : float or None
         Mean of its measured iterations; of a command its whole time. ``None`` if it did not finish.
     censored_s : float or None
-        How long it had run when time or memory ran out: it would have taken longer.
+        How long it had run when time or memory ran out: to finish, it would have taken longer.
     iterations_s : list of float
         Iterations that count.
     series_s : list of float
@@ -224,7 +224,7 @@ class Began(_Part):
 
 @dataclass(frozen=True)
 class ExperimentPaths:
-    """Where things lie in an experiment's folder."""
+    """Paths in an experiment's folder."""
 
     root: Path
 
@@ -283,7 +283,7 @@ def read_plan(root: Path) -> Plan:
 
 
 def sync_folder(root: Path) -> None:
-    """Have the names in a folder reach the disk."""
+    """Sync a folder, so that new names in it are on the disk."""
     descriptor = os.open(root, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -20,12 +20,12 @@ from pyrometer.store.private import FILE_MODE
 
 _KINDS: dict[str, type[Began] | type[Ended]] = {"begin": Began, "end": Ended}
 STRAGGLE_S = 3.0
-"""Longest time in which a child of a killed experiment becomes its program, or dies."""
+"""Longest time in which a child of a killed experiment calls exec, or dies."""
 
 
 @dataclass
 class Entries:
-    """What a journal tells.
+    """The entries of a journal.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Entries:
     attempts : dict of int to int
         Attempts at each trial so far.
     torn_bytes : int
-        Of a last line that was cut.
+        Length of a last line that was cut.
     """
 
     ended: dict[int, Ended] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Entries:
 
 
 def read_journal(root: Path) -> Entries:
-    """Read a journal; a last line that was cut is left out, and none that is missing is an error.
+    """Read a journal; a missing one is empty, and a last line that was cut does not count.
 
     Raises
     ------
@@ -57,40 +57,42 @@ def read_journal(root: Path) -> Entries:
         If another line is no record: somebody edited it.
     """
     path = ExperimentPaths(root).journal
-    made = Entries()
+    entries = Entries()
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        return made
+        return entries
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     with file:
         for number, line in enumerate(file, 1):
-            if line.endswith(b"\n") and _take(made, line):
+            if line.endswith(b"\n") and _take(entries, line):
                 continue
             if file.read(1):
                 raise UsageError(f"{path}:{number}: no record of an experiment", "it was edited")
-            # Only a kill in the middle of a write leaves one: what it says never counted.
-            made.torn_bytes = len(line)
-    return made
+            # Left by a kill in the middle of a write: append() never returned for it.
+            entries.torn_bytes = len(line)
+    return entries
 
 
-def _take(made: Entries, line: bytes) -> bool:
-    """Add one line; tell whether it is a record."""
+def _take(entries: Entries, line: bytes) -> bool:
+    """Add one line; return whether it is a record."""
     try:
         data = parse_json(line)
         record = _KINDS[data["k"]].model_validate(data)
     except (ValueError, KeyError, TypeError):
         return False
-    made.attempts[record.trial] = max(made.attempts.get(record.trial, 0), record.attempt)
+    entries.attempts[record.trial] = max(entries.attempts.get(record.trial, 0), record.attempt)
     if isinstance(record, Began):
-        made.open[record.trial] = record
+        entries.open[record.trial] = record
         return True
-    made.open.pop(record.trial, None)
+    entries.open.pop(record.trial, None)
     if record.status == "disturbed":
-        made.disturbed.append(record)
-    elif record.status == "finished" or made.ended.get(record.trial, record).status != "finished":
-        made.ended[record.trial] = record
+        entries.disturbed.append(record)
+    elif (
+        record.status == "finished" or entries.ended.get(record.trial, record).status != "finished"
+    ):
+        entries.ended[record.trial] = record
     return True
 
 
@@ -107,7 +109,7 @@ class Journal:
         Raises
         ------
         CapabilityError
-            If the disk does not take it; nothing of it is left then.
+            If it cannot be written; nothing of it remains then.
         """
         if reason := getattr(record, "reason", None):
             record = record.model_copy(update={"reason": redacted(reason)})
@@ -129,7 +131,7 @@ class Journal:
 
 @contextlib.contextmanager
 def opened_journal(root: Path) -> Iterator[Journal]:
-    """Open a journal; what a kill left of its last line is cut off.
+    """Open a journal; a last line that a kill cut short is removed.
 
     Raises
     ------
@@ -156,10 +158,10 @@ def opened_journal(root: Path) -> Iterator[Journal]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Take the lock, unless somebody holds on to it.
+    """Take the lock, unless another process holds it.
 
-    A child that was forked, but had not become its program yet when its experiment was killed, has
-    the lock for a moment longer (``flock(2)``: duplicates of a descriptor share a lock).
+    A child that was forked, but had not called exec yet when its experiment was killed, holds the
+    lock for a moment longer (``flock(2)``: duplicates of a descriptor share a lock).
     """
     deadline = time.monotonic() + STRAGGLE_S
     while True:

@@ -1,6 +1,6 @@
 """Treatments that ran in blocks: differences within blocks, and the noise that blocks removed.
 
-Two treatments of a block ran close to each other, so what the machine did slowly meets both. The
+Two treatments of a block ran close to each other, so slow drift of the machine affects both. The
 difference of logarithms within the block is the unit; its mean is the logarithm of the ratio.
 """
 
@@ -44,7 +44,7 @@ class Paired:
     sd : float or None
         Deviation of the logarithm of one trial within its block, as the interval has it.
     noise : PairNoise or None
-        Whose that is.
+        Where that comes from: the pair, or all treatments.
     """
 
     change: Estimate
@@ -76,7 +76,8 @@ def paired(
         1 or -1 by block, where the two swapped places: what the places differ by is taken out, for
         a degree of freedom.
     pooled : Pooled, optional
-        Noise of all treatments, used where their variances may be equal and places did not swap.
+        Noise of all treatments, used where their variances may be equal and places were not
+        swapped.
 
     Raises
     ------
@@ -172,8 +173,8 @@ def autocorrelation(values: Sequence[float]) -> float | None:
 def order_fixed(treatments: Sequence[str]) -> bool:
     """Whether treatments ran each in one piece, or in the same order in every round.
 
-    Then whatever the machine did meanwhile, or what one treatment left to the next, looks like an
-    effect (Abedi and Brecht 2017).
+    Then whatever the machine did meanwhile, or carry-over from one treatment to the next, looks
+    like an effect (Abedi and Brecht 2017).
 
     Examples
     --------

@@ -140,7 +140,7 @@ def best_cut(distances: Array, least: int = LEAST) -> tuple[int, float] | None:
 
 
 def place_interval(before: Sequence[float], after: Sequence[float]) -> tuple[int, int]:
-    """How many values earlier and later the change may lie, with 95 % (Bai 1997).
+    """By how many values the change may be earlier and later, with 95 % (Bai 1997).
 
     Examples
     --------

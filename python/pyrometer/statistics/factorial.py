@@ -50,8 +50,8 @@ class LevelEffect(BaseModel):
 class Effect(BaseModel):
     """A factor, or two that depend on each other.
 
-    ``share`` is partial eta squared: of the variance that nothing else explains, what this does.
-    ``adjusted_p`` is after Holm over all terms. ``error`` says whose noise it is tested against.
+    ``share`` is partial eta squared: its part of the variance that no other term explains.
+    ``adjusted_p`` is after Holm over all terms. ``error`` is the noise that it is tested against.
     """
 
     factors: list[str]
@@ -152,7 +152,7 @@ def factorial(
 
 
 def _corrected(strata: Sequence[Factorial]) -> Factorial:
-    """Join what was tested against different noise, and adjust for testing many terms."""
+    """Join effects tested against different noise, and adjust p for testing many terms."""
     effects = [one for stratum in strata for one in stratum.effects]
     for one, p in zip(effects, adjusted([one.p for one in effects]), strict=True):
         one.adjusted_p = p
@@ -170,7 +170,7 @@ def _stratum(
     levels: Mapping[str, Sequence[str]],
     level: float,
 ) -> Factorial:
-    """Test terms against the noise that is left within units: blocks, or whole plots."""
+    """Test terms against the residual noise within units: blocks, or whole plots."""
     y = np.log([one.value for one in cells])
     base = np.hstack([np.ones((len(cells), 1)), coded(units, list(dict.fromkeys(units)))])
     columns = {

@@ -1,12 +1,14 @@
 """Many treatments: all pairs, each against a control, and p adjusted for multiple testing.
 
-The studentized range, 15 to 50 times as fast as SciPy's: many pairs ask for many quantiles.
+The studentized range is computed 15 to 50 times as fast as by SciPy: many pairs need many
+quantiles.
 
 The distribution function is the double integral of Copenhaver and Holland ("Computation of the
 distribution of the maximum studentized range statistic", Journal of Statistical Computation and
 Simulation 30, 1988), by Gauss and Legendre.
 
-Which of several treatments is the best, and which others could be: multiple comparisons with it.
+Also which of several treatments is the best, and which others could be: multiple comparisons with
+the best.
 
 Hsu, "Constrained simultaneous confidence intervals for multiple comparisons with the best", Annals
 of Statistics 12 (1984): a treatment could be the best unless another one is better by more than

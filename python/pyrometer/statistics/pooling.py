@@ -1,9 +1,9 @@
-"""Noise that all treatments tell together, for pairs that have few trials of their own.
+"""Noise pooled over all treatments, for pairs that have few trials.
 
 The rule was fixed before it was simulated, and is: of three treatments or more, where the test of
 Brown and Forsythe ("Robust tests for the equality of variances", JASA 69, 1974) does not find that
-their residuals of log time differ in spread (blocks taken out), the noise of a pair is the larger
-of its own and the pooled one, with the degrees of freedom of the pooled one.
+their residuals of log time differ in spread (blocks taken out), a pair uses the larger of its noise
+and the pooled one, with the degrees of freedom of the pooled one.
 
 Taking the larger keeps the interval honest for a treatment that is noisier than the others, which
 so few trials cannot show by a test. Simulated, 6 000 experiments of 3, 4 and 6 treatments: with
@@ -31,11 +31,11 @@ EQUAL = 0.2
 """p of the test of equal variances from which noise is pooled."""
 
 FEWEST = 3
-"""Treatments from which there is more to pool than a pair has."""
+"""Fewest treatments whose noise is pooled: with two, the pair is all there is."""
 
 
 class PairNoise(BaseModel):
-    """Whose noise the interval of a pair rests on.
+    """The noise on which the interval of a pair rests.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class PairNoise(BaseModel):
     df : float
         Degrees of freedom.
     own_larger : bool
-        Whether the pair's own deviation was larger than the pooled one, and was taken.
+        Whether the pair's deviation was larger than the pooled one, and was used.
     equal_p : float or None
-        p of the test of equal variances, where one was made.
+        p of the test of equal variances, where there was one.
     """
 
     treatments: int
@@ -103,27 +103,29 @@ def pool(values: Mapping[str, Sequence[float]], *, blocked: bool) -> Pooled | No
     if len(values) < FEWEST or any(len(one) < 2 for one in values.values()):
         return None
     table = [np.asarray(logs(one)) for one in values.values()]
-    left = [one - one.mean() for one in table]
+    deviations = [one - one.mean() for one in table]
     df = sum(len(one) for one in table) - len(table)
     if blocked:
-        block = np.mean(left, axis=0)
-        left, df = [one - block for one in left], df - (len(block) - 1)
-    variance = float(sum((one**2).sum() for one in left)) / df
+        block = np.mean(deviations, axis=0)
+        deviations, df = [one - block for one in deviations], df - (len(block) - 1)
+    variance = float(sum((one**2).sum() for one in deviations)) / df
     if variance <= 1e-24:
         return None
-    return Pooled(variance, df, len(table), float(stats.levene(*left, center="median").pvalue))
+    return Pooled(
+        variance, df, len(table), float(stats.levene(*deviations, center="median").pvalue)
+    )
 
 
 def tested(
     difference: float, error: float, df: float, *, margin: float, level: float, n: int, method: str
 ) -> Tested:
-    """Give the interval of a difference of logarithms, and both tests, by Student's t."""
+    """Interval of a difference of logarithms, and both tests, by Student's t."""
     half = float(stats.t.ppf((1 + level) / 2, df)) * error
     low, high = math.log1p(-margin), math.log1p(margin)
     if error:
         p = float(2 * stats.t.sf(abs(difference) / error, df))
         bounds = [(difference - low) / error, (high - difference) / error]
-        same_p = float(max(stats.t.sf(bound, df) for bound in bounds))
+        same_p = float(max(stats.t.sf(one, df) for one in bounds))
     else:
         p, same_p = float(difference == 0), 0.0 if low < difference < high else 1.0
     change = Estimate(

@@ -1,4 +1,4 @@
-"""How many trials it takes, and what can be seen with those there are."""
+"""How many trials an effect needs, and which effects given trials can detect."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def power(
         Whether differences within `n` blocks are tested: `sd` is then that of one trial within its
         block.
     df : float, optional
-        Degrees of freedom of `sd`, where more than these trials tell it.
+        Degrees of freedom of `sd`, where it was estimated from more than these trials.
 
     Examples
     --------

@@ -2,20 +2,18 @@
 
 The model, for row f (a frame, an operator) in repetition u of a side: time = whole_u · share_fu.
 
-* Sampling noise is known: samples come like a Poisson process, so a sum of weights w has variance
+* Sampling noise is known: samples arrive as a Poisson process, so a sum of weights w has variance
   Σw², whatever the weights (compound Poisson). One more sample, at the row's usual weight, is
-  added to each side, so that nothing seen is not taken for nothing there.
+  added to each side, so that a row without samples is not taken for one without time.
 * The whole varies from one repetition to the next for all rows alike (a busy machine, a slow
   clock). Its relative variance comes from the few repetitions there are: Student's t.
 * Shares vary too. Their relative variance over and above sampling is common to all rows
-  (Robinson and Smyth, Biostatistics 9, 2008, for counts of few replicates), and a row's own
-  variance is moved towards it as far as rows are alike (Smyth, Stat. Appl. Genet. Mol. Biol. 3,
+  (Robinson and Smyth, Biostatistics 9, 2008, for counts of few replicates), and the variance of a
+  row is shrunk towards it as far as rows are alike (Smyth, Stat. Appl. Genet. Mol. Biol. 3,
   2004: moderated t). It is never taken for less than sampling noise.
 
-Both parts add up; degrees of freedom after Satterthwaite. With one repetition on each side nothing
-shows how repetitions vary: the interval then holds sampling noise alone.
-
-How repetitions of a profile vary: by sampling, each share by itself, and the whole. Pure.
+The parts add up; degrees of freedom after Satterthwaite. One repetition on each side does not show
+how repetitions vary: the interval then holds sampling noise alone.
 """
 
 from __future__ import annotations
@@ -96,7 +94,7 @@ class Spread:
     shares : float
         Relative variance of shares, over and above sampling noise.
     prior_scale, prior_degrees : float
-        What a row's own variance is moved towards, relative to the model, and how firmly.
+        Variance, relative to the model, to which that of rows is shrunk, and with what weight.
     """
 
     degrees: int
@@ -107,7 +105,7 @@ class Spread:
 
 
 def spread_of(a: Side, b: Side) -> Spread:
-    """Learn how repetitions vary, from rows that do not overlap (the self time of frames)."""
+    """Estimate how repetitions vary, from rows that do not overlap (the self time of frames)."""
     degrees = a.n + b.n - 2
     if degrees == 0:
         return Spread(0, 0.0, 0.0, 1.0, CERTAIN)
@@ -122,7 +120,7 @@ def spread_of(a: Side, b: Side) -> Spread:
 
 
 def share_variance(side: Side, spread: Spread, ratio: Floats) -> Floats:
-    """Variance of a mean share: by the model, moved towards the row's own, at least sampling's."""
+    """Variance of a mean share: the model's times `ratio`, but at least that of sampling."""
     least = side.sampling
     return np.asarray(np.maximum(ratio * _expected(side, spread.shares), least) / side.n)
 
@@ -227,8 +225,8 @@ def compare(a: Side, b: Side, spread: Spread) -> Changes:
     own_degrees, ratio = spread.degrees, np.full(a.time.shape[0], spread.prior_scale)
     if own_degrees:
         total = spread.prior_degrees + own_degrees
-        own = ratios(a, b, spread.shares, own_degrees)
-        ratio = (spread.prior_degrees * spread.prior_scale + own_degrees * own) / total
+        seen = ratios(a, b, spread.shares, own_degrees)
+        ratio = (spread.prior_degrees * spread.prior_scale + own_degrees * seen) / total
         row_degrees = min(total, CERTAIN)
     else:
         row_degrees = CERTAIN
@@ -237,8 +235,8 @@ def compare(a: Side, b: Side, spread: Spread) -> Changes:
     sampling, by_share, by_whole = parts[0] + parts[1]
     means = [side.time.mean(axis=1) for side in (a, b)]
     change = means[1] - means[0]
-    # Few samples on one side by chance would make themselves look certain: a test takes what both
-    # sides give the sampling noise under no change.
+    # Few samples on one side by chance would look too certain: the test uses the sampling noise of
+    # both sides together under no change.
     together = a.iterations + b.iterations
     pooled = (a.variance_of_one * a.iterations + b.variance_of_one * b.iterations) / together
     at_rest = pooled / a.iterations + pooled / b.iterations

@@ -1,6 +1,6 @@
 """Least squares on log time: coded columns, a fit with its noise, contrasts as relative changes.
 
-Covariates: what was measured of the machine before a trial, and the noise that this explains.
+Covariates are measured on the machine before a trial; they may explain part of the noise.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pyrometer.core.estimate import LEVEL, Estimate
 from pyrometer.statistics.two import sd_of
 
 FREEDOM = 3
-"""Fewest degrees of freedom that must be left for the noise."""
+"""Fewest degrees of freedom that must remain for the noise."""
 
 Matrix = NDArray[np.float64]
 
 
 class Fit:
-    """A model with all terms: coefficients, their errors, and the noise that is left."""
+    """A model with all terms: coefficients, their errors, and the residual noise."""
 
     def __init__(self, design: Matrix, y: Matrix) -> None:
         self.size = design.shape[1]
@@ -65,7 +65,7 @@ def products(a: Matrix, b: Matrix) -> Matrix:
 
 
 def fits(base: Matrix, terms: Iterable[Matrix]) -> bool:
-    """Whether the design has full rank, with enough trials left for the noise."""
+    """Whether the design has full rank, and enough degrees of freedom remain for the noise."""
     full = np.hstack([base, *terms])
     if len(full) - full.shape[1] < FREEDOM:
         return False
@@ -73,9 +73,9 @@ def fits(base: Matrix, terms: Iterable[Matrix]) -> bool:
 
 
 def squares(design: Matrix, y: Matrix) -> float:
-    """Sum the squares that a design leaves of `y`."""
-    left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    return float(left @ left)
+    """Residual sum of squares of `y` under a design."""
+    rest = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    return float(rest @ rest)
 
 
 MOVED = 0.01

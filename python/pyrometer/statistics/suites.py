@@ -1,6 +1,6 @@
 """Treatments compared across workloads: ratios by geometric mean, ranks within each.
 
-A suite of queries as one: the geometric mean of their ratios, with its interval.
+Also a suite of queries as a whole: the geometric mean of their ratios, with its interval.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def geometric_mean(
     Parameters
     ----------
     a, b : mapping of str to sequence of float
-        Times of each query, one a trial. Queries that one side lacks are left out.
+        Times of each query, one per trial. Queries that only one of the two has are left out.
 
     Raises
     ------
@@ -113,7 +113,7 @@ class Measured:
 class RankTest(BaseModel):
     """F test of ranks: whether any treatment differs from another, whatever the workload.
 
-    ``f`` is ``None`` where every workload ranks them alike: it has no bound there, and ``p`` is the
+    ``f`` is ``None`` where every workload ranks them alike: it is infinite there, and ``p`` is the
     exact chance of that (Conover 1999).
     """
 
@@ -188,11 +188,11 @@ def across(
             f"no treatment is called {control}" if len(names) > 1 else "two treatments are needed",
             f"there are: {', '.join(names) or 'none'}",
         )
-    all_of_them = list(dict.fromkeys(name for own in cells.values() for name in own))
-    common = [name for name in all_of_them if all(name in own for own in cells.values())]
+    all_of_them = list(dict.fromkeys(name for one in cells.values() for name in one))
+    common = [name for name in all_of_them if all(name in one for one in cells.values())]
     if not common:
         raise UsageError("no workload was run with every treatment", "leave treatments out")
-    cells = {name: {work: own[work] for work in common} for name, own in cells.items()}
+    cells = {name: {work: one[work] for work in common} for name, one in cells.items()}
     sides = (
         [(control, name) for name in names if name != control]
         if control is not None

@@ -33,7 +33,7 @@ class Trial:
 
 
 class TreatmentValues(BaseModel):
-    """What one treatment measured."""
+    """Values of one treatment, with their mean."""
 
     name: str
     mean: Estimate
@@ -43,7 +43,7 @@ class TreatmentValues(BaseModel):
 class PairReport(BaseModel):
     """B compared with A: a negative change is less time.
 
-    ``change`` is this pair's own interval; ``change_of_all`` one that holds for all pairs at once
+    ``change`` has an interval for this pair; that of ``change_of_all`` holds for all pairs at once
     (Games and Howell, or Dunnett against a control). The verdict uses ``adjusted_p`` (Holm).
     ``detectable`` is the smallest relative change that these trials find with a chance of 0.8.
     ``noise`` says whose noise ``change`` rests on: the pair's, or that of all treatments together.
@@ -71,7 +71,7 @@ class PairReport(BaseModel):
 
 
 class Order(BaseModel):
-    """What the order of the trials does to the comparison; ``None`` where there are too few."""
+    """Tests of the order of trials; ``None`` where there are too few."""
 
     fixed: bool
     drift_p: float | None = None
@@ -117,7 +117,8 @@ def analyse(
     sides : mapping, optional
         By block, 1 or -1: which of two places the first treatment had, where they swapped them.
     pooling : bool
-        Whether pairs may use the noise of all treatments: not where some ran closer together.
+        Whether pairs may use the noise of all treatments: not where some ran closer together than
+        others.
     drawn : bool
         Whether the order of trials was drawn at random: an order that looks fixed is then chance,
         for which p and intervals allow.
@@ -211,21 +212,21 @@ def _pair(
         )  # fmt: skip
     found = compare(x, y, margin=margin)
     sd = pooled_sd(logs(x), logs(y))
-    made = PairReport(
+    report = PairReport(
         a=a, b=b, change=found.change, p=found.p, second_p=found.permutation_p,
         second_test="permutation", same_p=found.same_p, margin=margin, verdict=found.verdict,
         trials_needed=found.trials_needed, detectable=detectable(min(len(x), len(y)), sd),
         g=found.g, delta=found.delta, welch=welch_as_given(x, y),
     )  # fmt: skip
-    return made if pooled is None or not pooled.usable else _pooled(made, x, y, pooled)
+    return report if pooled is None or not pooled.usable else _pooled(report, x, y, pooled)
 
 
 def _pooled(pair: PairReport, a: Sequence[float], b: Sequence[float], pooled: Pooled) -> PairReport:
-    """Judge a pair of independent lists by the noise of all treatments."""
+    """Judge a pair of independent lists again, by the noise of all treatments."""
     x, y = np.asarray(logs(a)), np.asarray(logs(b))
-    own = float(x.var(ddof=1)) / x.size + float(y.var(ddof=1)) / y.size
+    alone = float(x.var(ddof=1)) / x.size + float(y.var(ddof=1)) / y.size
     together = pooled.variance * (1 / x.size + 1 / y.size)
-    error = math.sqrt(max(own, together))
+    error = math.sqrt(max(alone, together))
     sd = error / math.sqrt(1 / x.size + 1 / y.size)
     n = min(x.size, y.size)
     found = tested(
@@ -244,7 +245,7 @@ def _pooled(pair: PairReport, a: Sequence[float], b: Sequence[float], pooled: Po
             else None,
             "detectable": detectable(n, sd, df=pooled.df),
             "noise": PairNoise(
-                treatments=pooled.treatments, df=pooled.df, own_larger=own > together,
+                treatments=pooled.treatments, df=pooled.df, own_larger=alone > together,
                 equal_p=pooled.equal_p,
             ),
         }
@@ -269,8 +270,8 @@ def _correct(
 
 
 def _order(trials: Sequence[Trial], values: Mapping[str, Sequence[float]], drawn: bool) -> Order:
-    left = {name: iter(one) for name, one in residuals(values).items()}
-    run_order = [next(left[trial.treatment]) for trial in trials]
+    deviations = {name: iter(one) for name, one in residuals(values).items()}
+    run_order = [next(deviations[trial.treatment]) for trial in trials]
     return Order(
         fixed=not drawn and order_fixed([trial.treatment for trial in trials]),
         drift_p=drift(run_order)[0],

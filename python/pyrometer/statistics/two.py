@@ -1,4 +1,4 @@
-"""Two treatments: how much B differs from A, and what may be said of it."""
+"""Two treatments: how much B differs from A, and the verdict."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Comparison:
     margin : float
         Relative difference that counts as none.
     same_p : float or None
-        Largest of the two one-sided tests against the margin (TOST): small where they are the same.
+        Larger p of the two one-sided tests against the margin (TOST): small means equivalent.
     verdict : str
         Of B compared with A.
     trials_needed : int or None

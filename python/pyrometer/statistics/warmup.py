@@ -32,7 +32,7 @@ SAME_LEVEL = 0.02
 
 PENALTY = 6.0
 """Price of a cut in units of noise variance times ln n (Barrett et al.: 15 ln n for PELT, with
-thousands of iterations and a variance of its own for each segment). Simulated with normal noise of
+thousands of iterations and a separate variance for each segment). Simulated with normal noise of
 5 %: of 6 (10, 20) iterations at one level 85 (91, 97) % are called flat; a first iteration that is
 1.5 times slower is found in 79 (90, 94) %."""
 
@@ -92,14 +92,14 @@ def detect(times: Sequence[float]) -> Warmup:
 
 
 def counting(times: Sequence[float], declared: int, detected: bool = True) -> tuple[Shape, int]:
-    """Tell the shape of a series, and from where its iterations count.
+    """Return the shape of a series, and from where its iterations count.
 
     Parameters
     ----------
     declared : int
         Iterations at the beginning that are warm-up whatever their times.
     detected : bool
-        Whether more are, up to where the times are steady.
+        Whether further ones are, up to where the times are steady.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class WelchAsGiven(BaseModel):
     interval : (float, float) or None
         Its interval at `level`.
     difference_percent_of_a, percent_of_a : float, (float, float) or None
-        The same two in per cent of the mean of A, whose own error is left out. A ratio with the
+        The same two in per cent of the mean of A, whose error is ignored. A ratio with the
         error of both is ``change`` of the pair.
     t, df, p : float or None
         Statistic, degrees of freedom (Welch and Satterthwaite), two-sided p.

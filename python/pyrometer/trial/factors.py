@@ -19,7 +19,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @dataclass(frozen=True)
 class Factor:
-    """One declaration of ``schema/conf.toml``; `doc`, `refused` and `needs` are for people."""
+    """One declaration of ``schema/conf.toml``; `doc`, `refused` and `needs` are text for users."""
 
     name: str
     type: str
@@ -45,7 +45,7 @@ class Factor:
 
 @cache
 def factors() -> tuple[Factor, ...]:
-    """Every declared factor; exact names stand before the families they belong to."""
+    """Every declared factor; exact names come before the families they belong to."""
     text = (schema_folder() / "conf.toml").read_text(encoding="utf-8")
     return tuple(
         Factor(
@@ -71,7 +71,7 @@ def _nearest(word: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), None)
 
 
-def find_factor(name: str, own: Mapping[str, Iterable[str]] | None = None) -> Factor:
+def find_factor(name: str, declared: Mapping[str, Iterable[str]] | None = None) -> Factor:
     """Find the declaration of a factor.
 
     Raises
@@ -82,8 +82,8 @@ def find_factor(name: str, own: Mapping[str, Iterable[str]] | None = None) -> Fa
     for factor in factors():
         if factor.matches(name):
             return factor
-    known = {f.name for f in factors() if not f.name.endswith("*")} | set(own or ())
-    remedy = did_you_mean(name, known | {word.rsplit(".", 1)[-1] for word in own or ()})
+    known = {f.name for f in factors() if not f.name.endswith("*")} | set(declared or ())
+    remedy = did_you_mean(name, known | {word.rsplit(".", 1)[-1] for word in declared or ()})
     raise UsageError(
         f"unknown factor {name!r}",
         remedy or "known factors: " + ", ".join(sorted(known)) + ", spark.<any Spark setting>",
@@ -91,7 +91,7 @@ def find_factor(name: str, own: Mapping[str, Iterable[str]] | None = None) -> Fa
 
 
 def parse_treatment(
-    settings: Iterable[str], own: Mapping[str, Iterable[str]] | None = None
+    settings: Iterable[str], declared: Mapping[str, Iterable[str]] | None = None
 ) -> dict[str, Level]:
     """Read ``factor=level`` settings into a treatment.
 
@@ -99,7 +99,7 @@ def parse_treatment(
     ----------
     settings : iterable of str
         As given with ``--set``.
-    own : mapping, optional
+    declared : mapping, optional
         Factors that a built-in workload declares, with their levels; the last word of such a
         factor (``variant`` for ``workload.variant``) is enough.
 
@@ -115,7 +115,7 @@ def parse_treatment(
     >>> parse_treatment(["jvm.heap=2g", "layout.tasks=2", "spark.sql.adaptive.enabled=false"])
     {'jvm.heap': 2147483648, 'layout.tasks': 2, 'spark.sql.adaptive.enabled': 'false'}
     """
-    levels = {name: list(known) for name, known in (own or {}).items()}
+    levels = {name: list(known) for name, known in (declared or {}).items()}
     short = {name.rsplit(".", 1)[-1]: name for name in levels}
     treatment: dict[str, Level] = {}
     for setting in settings:
@@ -132,16 +132,16 @@ def parse_treatment(
     return treatment
 
 
-def _level(name: str, text: str, own: Mapping[str, list[str]]) -> Level:
-    if name in own:
-        # The workload knows its levels, integers among them: it says what is wrong with one.
+def _level(name: str, text: str, declared: Mapping[str, list[str]]) -> Level:
+    if name in declared:
+        # Left to the workload, which knows its levels (integers among them) and reports wrong ones.
         return text
-    factor = find_factor(name, own)
+    factor = find_factor(name, declared)
     if factor.refused:
         _misspelt(factor, name)
         raise CapabilityError(f"factor {name!r} cannot be set: {factor.refused}")
     if factor.scope == "workload" and factor.name != "workload.scale":
-        known = f" (it has {', '.join(own)})" if own else ""
+        known = f" (it has {', '.join(declared)})" if declared else ""
         raise UsageError(
             f"factor {name!r} is for workloads that declare it{known}",
             "pyrometer workloads show NAME lists what a workload declares",
@@ -150,7 +150,7 @@ def _level(name: str, text: str, own: Mapping[str, list[str]]) -> Level:
 
 
 def _misspelt(family: Factor, name: str) -> None:
-    # A family (cgroup.*) takes in every name of that beginning, slips of the pen among them.
+    # A family (cgroup.*) matches every name with its prefix, misspelt ones included.
     if not family.name.endswith("*"):
         return
     front = family.name[:-1]
@@ -295,5 +295,5 @@ def write_cpus(cpus: int | frozenset[int]) -> str:
     if isinstance(cpus, int):
         return str(cpus)
     text = write_numbers(cpus)
-    # A lone number is how many.
+    # A lone number would mean how many CPUs.
     return f"{text}-{text}" if text.isdecimal() else text

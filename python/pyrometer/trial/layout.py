@@ -25,7 +25,7 @@ FACTORS = (
 
 MIB = 1 << 20
 DEFAULT_HEAP = 1024 * MIB
-"""Heap of an executor unless one is given: Spark's own default."""
+"""Heap of an executor unless one is given: Spark's default."""
 
 NumaMemory = Literal["none", "bind", "interleave"]
 Cluster = Literal["local-cluster", "standalone"]
@@ -38,7 +38,7 @@ class Binding:
     Attributes
     ----------
     cpus : int, frozenset of int or None
-        So many CPUs, or these; ``None``: all.
+        A number of CPUs, or a set of them; ``None``: all.
     own_cpus : bool
         Whether each executor has CPUs of its own.
     nodes : tuple of int or None
@@ -109,7 +109,7 @@ class Layout:
     cluster : {"local-cluster", "standalone"}
         How executors are started.
     binding : Binding
-        Where all of it runs.
+        CPUs and NUMA nodes that all JVMs may use.
     """
 
     executors: int | None = None
@@ -140,7 +140,7 @@ class Layout:
 
     @property
     def master(self) -> str | None:
-        """Spark's master; ``None`` if the application decides, or a cluster's address is due.
+        """Spark's master; ``None`` if the application decides, or a cluster must start first.
 
         Examples
         --------
@@ -185,8 +185,8 @@ def resolve_layout(treatment: Mapping[str, Level]) -> Layout:
     Parameters
     ----------
     treatment : mapping
-        Levels, as :func:`~pyrometer.trial.factors.parse_treatment` gives them; those that say
-        nothing of a layout are passed over.
+        Levels, as :func:`~pyrometer.trial.factors.parse_treatment` gives them; those that
+        are not about a layout are ignored.
 
     Raises
     ------
@@ -236,8 +236,8 @@ def _executors_and_slots(treatment: Mapping[str, Level]) -> tuple[int | None, in
 
 
 def _binding(treatment: Mapping[str, Level], executors: int | None) -> Binding:
-    own = treatment.get("cpu.bind") == "own"
-    if own and executors is None:
+    own_cpus = treatment.get("cpu.bind") == "own"
+    if own_cpus and executors is None:
         raise UsageError(f"cpu.bind=own needs {EXECUTORS}", "with one JVM: host.cpus")
     memory: NumaMemory = "none"
     if treatment.get("numa.bind") in ("bind", "interleave"):
@@ -245,7 +245,7 @@ def _binding(treatment: Mapping[str, Level], executors: int | None) -> Binding:
     nodes = treatment.get("numa.nodes")
     return Binding(
         cpus=parse_cpus(str(treatment["host.cpus"])) if "host.cpus" in treatment else None,
-        own_cpus=own,
+        own_cpus=own_cpus,
         nodes=None if nodes is None else tuple(parse_numbers(str(nodes))),
         memory=memory,
     )

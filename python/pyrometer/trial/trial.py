@@ -13,8 +13,8 @@ from pyrometer.trial.factors import Level
 PROBE_BUDGET = 0.02
 """Share of a CPU that passes of the OS probe may cost by default.
 
-Twice what is aimed at: 200 threads cost 1.3 % at tier T1 and 20 Hz, and an ordinary job is to be
-seen at the rate that was asked for.
+Twice the target: 200 threads cost 1.3 % at tier T1 and 20 Hz, and an ordinary job is to be observed
+at the rate that was asked for.
 """
 
 
@@ -35,7 +35,7 @@ class Trial:
     iterations : int
         Measured iterations (built-in workloads; a command is one).
     warmup : int or "auto"
-        Iterations before the measured ones; ``"auto"``: one, and then all until steady.
+        Iterations before the measured ones; ``"auto"``: one, and further ones until steady.
     scale : str
         ``test``, ``default``, ``seed`` or a number.
     run_dir : Path or None
@@ -54,12 +54,12 @@ class Trial:
         Treatments that take turns in one JVM: levels of each on top of `treatment`, and the
         positions of its iterations.
     barrier : (str, int, int) or None
-        Where it waits for trials that run in parallel: a folder, its position, how many they are.
+        Where it waits for trials that run in parallel: folder, its position, number of trials.
     overlap : (float, float) or None
-        How those that meet overlap: seconds after which this one, and the last one, begins what is
-        measured, all of it under load of the others. ``None``: their iterations are in step.
+        When measurement of this workload of a co-run begins, and that of the last one, in seconds;
+        all of it is under load of the others. ``None``: their iterations are in step.
     co_running : tuple of str
-        Workloads that run at once with it, for the record.
+        Workloads that run at the same time, for the manifest.
     """
 
     name: str | None = None

@@ -1,6 +1,6 @@
 """YAML that people write: plain values, each with its line and column for messages.
 
-What the models of files that users write in YAML have in common.
+Also what the models of such files have in common.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Path = tuple[str | int, ...]
 class _Loader(yaml.SafeLoader):
     """Every scalar is the text as written (`off`, `007`, `1:30`); nothing, or ~, is null.
 
-    What reads the value decides what is a number: YAML's own rules turn words into truth values.
+    The model that reads a value decides its type: YAML's rules turn words into truth values.
     """
 
     yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012
@@ -34,7 +34,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"~?\Z"), ["~
 
 @dataclass(frozen=True)
 class Document:
-    """A value and the places of its parts.
+    """A value, and where each of its parts was written.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Document:
     marks: Mapping[Path, tuple[int, int]]
 
     def where(self, path: Iterable[str | int]) -> str:
-        """Name a place as ``file:line:column``; that of the nearest part that is there."""
+        """Location of a part as ``file:line:column``; if it is missing, of the nearest one."""
         steps = tuple(path)
         while steps not in self.marks and steps:
             steps = steps[:-1]
@@ -92,7 +92,7 @@ def parse(text: str, name: str) -> Document:
 
 
 def validate(model: type[Model], document: Document) -> Model:
-    """Make `model` of a document.
+    """Parse a document into `model`.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _mark(
 
 
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
-"""Read as the text as written; editors that know YAML's own rules may see something else."""
+"""Read as the text as written; editors that apply YAML's rules may see another type."""
 
 
 def empty_is_default(cls: type, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Treatments that share a launch: in turn in one JVM, or side by side on halves of the CPUs."""
+"""Treatments that share a launch: in turn in one JVM, or in parallel on halves of the CPUs."""
 
 from __future__ import annotations
 
@@ -118,18 +118,18 @@ def test_halves_are_whole_cores(monkeypatch, cpus, allowed, level, sides):
             + "design: {kind: toggle}\nmatrix: {cache.state: [cold, warm]}\n",
             ":5:10: random-read has no iterations in a JVM",
         ),
-        (SCAN + "design: {kind: duet}\n" + CODECS, ":5:10: side by side run two treatments, the"),
+        (SCAN + "design: {kind: duet}\n" + CODECS, ":5:10: a duet has two treatments, the"),
         (
             SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {layout.tasks: [1, 2]}\n",
-            ":7:10: layout.tasks: side by side must have the same CPUs",
+            ":7:10: layout.tasks: in parallel, both need the same CPUs",
         ),
         (
             SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {spark.local.dir: [/a, /b]}\n",
-            ":7:10: spark.local.dir: side by side",
+            ":7:10: spark.local.dir: in parallel",
         ),
         (
             SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {cache.state: [cold, warm]}\n",
-            ":7:10: cache.state: side by side",
+            ":7:10: cache.state: in parallel",
         ),
         (
             SCAN + "design: {kind: duet}\nblocks: 2\nmatrix: {codec: [none, zstd]}\n"
@@ -320,7 +320,7 @@ def test_a_duet_is_planned_by_side(tmp_path, capsys):
     }  # fmt: skip
     assert run_verb(["experiment", "plan", str(path)]) == 0
     told = capsys.readouterr().out
-    assert "estimand: two ran side by side" in told
+    assert "estimand: two ran in parallel" in told
     assert "sides: CPUs 0-0 and 1-1, swapped from block to block" in told
 
 
@@ -357,7 +357,7 @@ def test_a_duet_naps_side_by_side_and_is_resumed(tmp_path, monkeypatch, capsys):
     work.write_text(work.read_text().replace('"0.02"', '"5"').replace('"0.04"', '"6"'))
     assert run_verb(["experiment", "run", str(path), "-o", str(root), "--json"]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert found["estimand"].startswith("two ran side by side")
+    assert found["estimand"].startswith("two ran in parallel")
     assert [one["ends"] for one in found["treatments"]] == [{"finished": 2}] * 2
     ended = read_journal(root).ended
     for block in (1, 2):

@@ -1,6 +1,6 @@
 """Runs of the same treatment over time: when its level changed, by how much, and what else did.
 
-A history for people and other programs: its page, and a row a run as CSV.
+Written as a page for people, and as CSV, a row a run, for other programs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyrometer.statistics.change_points import ALPHA, change_points, place_inter
 from pyrometer.statistics.two import MARGIN, Verdict, compare, geometric_mean_of, logs
 
 FEWEST = 8
-"""Runs below which no cut is looked for: six runs part into halves in 20 ways only."""
+"""Fewest runs in which cuts are looked for: six can be split into halves in only 20 ways."""
 
 MOST_RUNS = 200
 """Newest runs of a series that are looked at, unless asked otherwise."""
@@ -67,7 +67,7 @@ class HistoryPoint(BaseModel):
 
 
 class FactChange(BaseModel):
-    """Something that every run before a change had otherwise than every run behind it."""
+    """A fact in which every run before a change differs from every run after it."""
 
     name: str
     before: str
@@ -84,7 +84,7 @@ class ChangePoint(BaseModel):
     place : Estimate
         The same with the interval in which it may lie.
     p : float
-        Share of permutations that a cut as good was found in.
+        Share of permutations in which a cut as good was found.
     change : Estimate
         The new level over the one before, minus 1.
     now : Estimate
@@ -153,22 +153,22 @@ def history(
     by_subject: dict[Subject, list[StoredRun]] = {}
     for run in runs:
         by_subject.setdefault(run.subject, []).append(run)
-    made = HistoryReport(
+    report = HistoryReport(
         margin=margin,
         alpha=ALPHA,
-        series=[_series(subject, own, margin, most) for subject, own in by_subject.items()],
+        series=[_series(subject, members, margin, most) for subject, members in by_subject.items()],
         unread=dict(unread or {}),
     )
-    made.series.sort(key=lambda one: (-len(one.changes), -len(one.runs)))
-    alike = [one for one in made.series if (one.autocorrelation or 0.0) > ALIKE]
+    report.series.sort(key=lambda one: (-len(one.changes), -len(one.runs)))
+    alike = [one for one in report.series if (one.autocorrelation or 0.0) > ALIKE]
     if alike:
-        told = "; ".join(f"{_name(one)} {one.autocorrelation:+.2f}" for one in alike[:3])
-        made.doubts.append(doubt("runs_alike", f"correlation of neighbours: {told}"))
-    return made
+        correlations = "; ".join(f"{_name(one)} {one.autocorrelation:+.2f}" for one in alike[:3])
+        report.doubts.append(doubt("runs_alike", f"correlation of neighbours: {correlations}"))
+    return report
 
 
 def regressions(report: HistoryReport, rule: Rule) -> list[tuple[Series, ChangePoint]]:
-    """Give changes to a level that is surely slower by more than the limit, and not undone."""
+    """Return changes to a level that is surely slower by more than the limit, and not undone."""
     return [
         (series, change)
         for series in report.series
@@ -190,7 +190,7 @@ def _series(subject: Subject, found: Sequence[StoredRun], margin: float, most: i
     cuts = change_points(logs(values)) if len(runs) >= FEWEST else []
     bounds = [0, *(cut.index for cut in cuts), len(runs)]
     levels = [values[first:last] for first, last in pairwise(bounds)]
-    made = Series(
+    series = Series(
         subject=subject,
         runs=[
             HistoryPoint(wall_ns=run.wall_ns, seconds=run.seconds, folder=run.folder, level=level)
@@ -201,23 +201,25 @@ def _series(subject: Subject, found: Sequence[StoredRun], margin: float, most: i
         left_out_count=len(ordered) - len(runs),
         reason=None if len(runs) >= FEWEST else f"{len(runs)} runs: at least {FEWEST} are needed",
     )
-    left = residuals({str(number): level for number, level in enumerate(levels)})
-    made.autocorrelation = autocorrelation([one for level in left.values() for one in level])
+    deviations = residuals({str(number): level for number, level in enumerate(levels)})
+    series.autocorrelation = autocorrelation(
+        [one for level in deviations.values() for one in level]
+    )
     for number, cut in enumerate(cuts, 1):
         first, last = bounds[number - 1], bounds[number + 1]
         before, behind = levels[number - 1], levels[number]
-        beside = compare(before, behind, margin=margin, permutations=0)
+        difference = compare(before, behind, margin=margin, permutations=0)
         now = compare(before, levels[-1], margin=margin, permutations=0)
-        made.changes.append(
+        series.changes.append(
             ChangePoint(
                 index=cut.index, wall_ns=runs[cut.index].wall_ns, folder=runs[cut.index].folder,
                 place=_place(cut.index, before, behind), p=cut.p,
-                change=beside.change, verdict=beside.verdict,
+                change=difference.change, verdict=difference.verdict,
                 now=now.change, now_verdict=now.verdict,
                 facts=_facts(runs[first : cut.index], runs[cut.index : last]),
             )
         )  # fmt: skip
-    return made
+    return series
 
 
 def _place(index: int, before: Sequence[float], behind: Sequence[float]) -> Estimate:
@@ -229,9 +231,9 @@ def _place(index: int, before: Sequence[float], behind: Sequence[float]) -> Esti
 
 
 def _facts(before: Sequence[StoredRun], behind: Sequence[StoredRun]) -> list[FactChange]:
-    """Facts that no run of one side shares with a run of the other."""
+    """Return facts whose values before and after a change have none in common."""
     names = dict.fromkeys(name for run in (*before, *behind) for name in run.facts)
-    made = []
+    changes = []
     for name in names:
         sides = [
             dict.fromkeys(run.facts.get(name, "not known") for run in side)
@@ -240,8 +242,8 @@ def _facts(before: Sequence[StoredRun], behind: Sequence[StoredRun]) -> list[Fac
         if not sides[0].keys() & sides[1].keys():
             # The runs next to the change say it best.
             one, other = list(sides[0])[-1], next(iter(sides[1]))
-            made.append(FactChange(name=name, before=one, behind=other))
-    return made
+            changes.append(FactChange(name=name, before=one, behind=other))
+    return changes
 
 
 _SUBJECT = ("workload", "scale", "treatment", "profile", "host")

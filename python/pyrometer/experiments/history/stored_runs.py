@@ -1,6 +1,6 @@
 """Finished runs in folders, trials of experiments among them, for their history.
 
-What has run here before of the same workload: stored runs and experiments.
+Earlier trials of the same workload, in stored runs and experiments, for forecasts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_RUNS = 200
 
 
 def past_of(plan: Plan, pilots: Iterable[Path], folders: Iterable[Path] = (HOME,)) -> list[Past]:
-    """Give trials of the past: of the pilots, else of what lies in the folders of runs.
+    """Return earlier trials: of the pilots, else of whatever the folders of runs hold.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _newest(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _quietly(path: Path, plan: Plan) -> list[Past]:
-    # What lies about may be cut or of another version: it is no pilot then.
+    # Any folder may hold runs that are incomplete or of another version: skip those.
     try:
         return _of_experiment(path, plan) if is_experiment(path) else _of_run(path, plan)
     except PyrometerError:
@@ -99,13 +99,13 @@ def _length(manifest: Manifest) -> float | None:
     phases = [p for p in manifest.phases if p.end_mono_ns is not None]
     if not phases:
         return None
-    # Data are made once, and a report is not made of each trial.
+    # Data are generated once, and trials of an experiment write no report.
     spent = [p for p in phases if p.name not in ("prepare", "report")]
     return sum(((p.end_mono_ns or 0) - p.start_mono_ns) / 1e9 for p in spent)
 
 
 def iterations_of(path: Path) -> list[float]:
-    """Give the times of a run's measured iterations in s, by its log of iterations."""
+    """Return the times of a run's measured iterations in s, from its log of iterations."""
     starts: dict[int, int] = {}
     times = []
     lines = iteration_lines(RunPaths(path).iterations)
@@ -123,7 +123,7 @@ def iterations_of(path: Path) -> list[float]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which runs: of this workload, of this scale, begun since; ``None``: all."""
+    """Which runs to read: of this workload, of this scale, begun since; ``None``: all."""
 
     workload: str | None = None
     scale: str | None = None
@@ -132,7 +132,7 @@ class Wanted:
 
 @dataclass
 class Found:
-    """Runs, and folders that could not be read with the reason."""
+    """Runs, and the folders that could not be read, each with the reason."""
 
     runs: list[StoredRun] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
@@ -148,37 +148,37 @@ def stored_runs(
     folders : iterable of Path
         Runs, experiments, or folders that hold them.
     watch : callable
-        Goes through the list of runs, and may show how far it is.
+        Iterates over the list of runs, and may show progress.
 
     Raises
     ------
     UsageError
         If a folder is none.
     """
-    made = Found()
-    places = {place: None for folder in folders for place in _runs_in(folder, made)}
+    found = Found()
+    places = {place: None for folder in folders for place in _runs_in(folder, found)}
     for place in watch(list(places)):
         try:
             run = _read(place, wanted)
         except PyrometerError as error:
-            made.unread[str(place)] = error.message
+            found.unread[str(place)] = error.message
             continue
         if run is not None:
-            made.runs.append(run)
-    return made
+            found.runs.append(run)
+    return found
 
 
-def _runs_in(folder: Path, made: Found) -> Iterator[Path]:
+def _runs_in(folder: Path, found: Found) -> Iterator[Path]:
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", "give runs, experiments, or what holds them")
     if is_experiment(folder):
         try:
             plan, ended = read_plan(folder), read_journal(folder).ended.values()
         except PyrometerError as error:
-            made.unread[str(folder)] = error.message
+            found.unread[str(folder)] = error.message
             return
         if any(trial.launch is not None for trial in plan.trials):
-            made.unread[str(folder)] = "its treatments shared launches: such times are others"
+            found.unread[str(folder)] = "its treatments shared launches: such times are others"
             return
         trials = ExperimentPaths(folder).trials
         yield from (trials / one.folder for one in ended if one.status == "finished")
@@ -187,7 +187,7 @@ def _runs_in(folder: Path, made: Found) -> Iterator[Path]:
     else:
         for one in sorted(folder.iterdir()):
             if is_experiment(one) or (one / "manifest.json").is_file():
-                yield from _runs_in(one, made)
+                yield from _runs_in(one, found)
 
 
 def _read(place: Path, wanted: Wanted) -> StoredRun | None:
@@ -238,7 +238,7 @@ def _subject(manifest: Manifest) -> Subject:
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
-    """Give what may differ between runs of a series, and explain a change."""
+    """Return what may differ between runs of a series, and could explain a change."""
     result = manifest.results[-1] if manifest.results else None
     facts = {
         **manifest.versions,

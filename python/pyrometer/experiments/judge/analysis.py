@@ -1,6 +1,6 @@
-"""An experiment judged: its treatments compared within blocks, and what to doubt about that.
+"""Judging an experiment: its treatments compared within blocks, and doubts about the comparison.
 
-What to doubt about an experiment: trials that are missing, disturbed, unlike, or not warm.
+Doubts are about trials that are missing, disturbed, different in result or plan, or not warm.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ CENSORED = {
     "out_of_memory": "ran out of memory",
 }
 CARRIED_OVER = 0.01
-"""p below which treatments that take turns are doubted."""
+"""p below which a carry-over between treatments that take turns is reported."""
 
 
 def disturbances_of(one: Ended) -> list[str]:
-    """Give what was beyond the guard's limits before and during a trial."""
+    """Return what was beyond the guard's limits before and during a trial."""
     return [text for seen in (one.before, one.during) if seen for text in seen.disturbed]
 
 
 def doubts_of(
-    made: ExperimentReport, ended: Sequence[Ended], lacking: int, *, detected: bool
+    report: ExperimentReport, ended: Sequence[Ended], lacking: int, *, detected: bool
 ) -> list[Doubt]:
-    """Say what to doubt.
+    """Collect the doubts about a report.
 
     Parameters
     ----------
-    made : ExperimentReport
-        What came of it.
+    report : ExperimentReport
+        With its treatments and tests.
     ended : sequence of Ended
         All trials that ended.
     lacking : int
         Blocks that are not compared.
     detected : bool
-        Whether iterations count from where they are steady.
+        Whether iterations count from where their times are steady.
     """
     found = []
-    for one in made.treatments:
+    for one in report.treatments:
         ends = [f"{n} {CENSORED[how]}" for how, n in one.ends.items() if how in CENSORED]
         if ends:
             of = sum(one.ends.values())
@@ -68,39 +68,39 @@ def doubts_of(
             found.append(doubt("trials_censored", message))
     if lacking:
         found.append(
-            doubt("blocks_incomplete", f"{lacking} of {made.blocks} blocks are not compared")
+            doubt("blocks_incomplete", f"{lacking} of {report.blocks} blocks are not compared")
         )
     found += _differing(ended)
     if detected:
-        found += _unsettled(made)
-    if made.carry_over_p is not None and made.carry_over_p < CARRIED_OVER:
-        message = f"it matters which treatment came before (F test, p = {made.carry_over_p:.2g})"
+        found += _unsettled(report)
+    if report.carry_over_p is not None and report.carry_over_p < CARRIED_OVER:
+        message = f"it matters which treatment came before (F test, p = {report.carry_over_p:.2g})"
         found.append(doubt("carry_over", message))
-    told = [(one.trial, text) for one in ended for text in disturbances_of(one)]
-    if told:
-        number, text = told[-1]
-        message = f"{made.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
+    disturbed = [(one.trial, text) for one in ended for text in disturbances_of(one)]
+    if disturbed:
+        number, text = disturbed[-1]
+        message = f"{report.disturbed_count} of {len(ended)} trials; in trial {number} {text}"
         found.append(doubt("trials_disturbed", message))
     return found
 
 
 def _after(censored_s: Sequence[float]) -> str:
-    """Tell how long censored trials had run: what they would have taken is more than that."""
+    """Say how long censored trials had run: they would have taken longer."""
     if not censored_s:
         return ""
     ends = dict.fromkeys(f"{one:.4g}" for one in (min(censored_s), max(censored_s)))
     return f" after {' to '.join(ends)} s"
 
 
-def _unsettled(made: ExperimentReport) -> list[Doubt]:
-    """Doubt an experiment of whose series most never settle, or are too short to tell."""
-    told = []
-    for one in made.treatments:
+def _unsettled(report: ExperimentReport) -> list[Doubt]:
+    """Doubt treatments most of whose series never settle, or are too short to show it."""
+    unsettled = []
+    for one in report.treatments:
         for shape in ("not steady", "too short"):
             count = sum(series.shape == shape for series in one.series)
             if 2 * count > len(one.series):
-                told.append(f"{one.name}: {shape} in {count} of {len(one.series)} trials")
-    return [doubt("not_settled", "; ".join(told))] if told else []
+                unsettled.append(f"{one.name}: {shape} in {count} of {len(one.series)} trials")
+    return [doubt("not_settled", "; ".join(unsettled))] if unsettled else []
 
 
 def _differing(ended: Sequence[Ended]) -> list[Doubt]:
@@ -115,14 +115,16 @@ def _differing(ended: Sequence[Ended]) -> list[Doubt]:
             plans.setdefault(one.plan, []).append(one.treatment)
     found = []
     if len(results) > 1:
-        told = "; ".join(
+        message = "; ".join(
             f"{rows} rows, checksum {checksum}: {_names(names)}"
             for (rows, checksum), names in results.items()
         )
-        found.append(doubt("results_differ", told))
+        found.append(doubt("results_differ", message))
     if len(plans) > 1:
-        told = "; ".join(f"plan {digest[:8]}: {_names(names)}" for digest, names in plans.items())
-        found.append(doubt("plan_changed", told))
+        message = "; ".join(
+            f"plan {digest[:8]}: {_names(names)}" for digest, names in plans.items()
+        )
+        found.append(doubt("plan_changed", message))
     return found
 
 
@@ -163,7 +165,7 @@ def experiment_report(
     kept = {one.name for one in treatments if one.compared and one.values}
     control = _known(plan, control)
     whole, lacking = _whole_blocks(ended, kept)
-    made = ExperimentReport(
+    report = ExperimentReport(
         name=plan.name,
         workload=plan.workload,
         scale=plan.scale,
@@ -182,31 +184,31 @@ def experiment_report(
         left_out=plan.left_out,
     )
     if len(kept) < 2:
-        made.reason = "two treatments with a finished trial are needed to compare"
+        report.reason = "two treatments with a finished trial are needed to compare"
     elif control is not None and control not in kept:
-        made.reason = f"the baseline {control} has too few finished trials"
+        report.reason = f"the baseline {control} has too few finished trials"
     elif not whole:
-        made.reason = "no block has a finished trial of each treatment yet"
+        report.reason = "no block has a finished trial of each treatment yet"
     else:
-        made.comparison = analyse(
+        report.comparison = analyse(
             [Trial(one.treatment, _seconds(one), _block(plan, one)) for one in whole],
             what="time of an iteration, mean of a trial",
-            unit="s", margin=made.margin, control=control,
+            unit="s", margin=report.margin, control=control,
             names=[one.name for one in plan.treatments if one.name in kept],
             sides=_sides(plan) if plan.kind == "duet" else None, pooling=not _split(plan),
             drawn=plan.kind != "fixed-order",
         )  # fmt: skip
-        made.canaries = _canaries(plan, whole, made.comparison)
-        made.factors = _factors(plan, whole)
-    made.doubts = [
-        *doubts_of(made, ended, lacking, detected=plan.warmup == "auto"),
-        *(made.comparison.doubts if made.comparison else ()),
+        report.canaries = _canaries(plan, whole, report.comparison)
+        report.factors = _factors(plan, whole)
+    report.doubts = [
+        *doubts_of(report, ended, lacking, detected=plan.warmup == "auto"),
+        *(report.comparison.doubts if report.comparison else ()),
     ]
-    return made
+    return report
 
 
 def _sides(plan: Plan) -> dict[str, float]:
-    """Give the side of the first treatment in each block of a duet."""
+    """Side of the first treatment in each block of a duet."""
     first = plan.treatments[0].name
     cpus = sorted({one.cpus or "" for one in plan.trials})
     mine = [one for one in plan.trials if one.treatment == first]
@@ -216,7 +218,8 @@ def _sides(plan: Plan) -> dict[str, float]:
 def carry_over(plan: Plan, ended: Sequence[Ended]) -> float | None:
     """Test whether an iteration's time depends on which treatment came before it in the JVM.
 
-    By the F test of the treatment before, beside treatments and JVMs; ``None`` where too few tell.
+    By the F test of the previous treatment, in a model with treatments and JVMs; ``None`` where
+    there are too few iterations.
     """
     places = {one.number: one.iterations for one in plan.trials}
     cells = []
@@ -259,12 +262,12 @@ def _seconds(one: Ended) -> float:
 
 
 def _block(plan: Plan, one: Ended) -> str | None:
-    # In a fixed order trials of the same number lie far apart: nothing joins them.
+    # In a fixed order, trials of one block number are far apart in time: they are no block.
     return None if plan.kind == "fixed-order" else str(one.block)
 
 
 def treatment_report(name: str, levels: dict[str, str], ended: Sequence[Ended]) -> TreatmentReport:
-    """Tell how the trials of a treatment ended, out of all that did."""
+    """Report on a treatment: its times, and how its trials among `ended` ended."""
     mine = [one for one in ended if one.treatment == name]
     values = [_seconds(one) for one in mine if one.status == "finished"]
     return TreatmentReport(
@@ -290,7 +293,7 @@ def treatment_report(name: str, levels: dict[str, str], ended: Sequence[Ended]) 
 
 
 def _whole_blocks(ended: Sequence[Ended], kept: set[str]) -> tuple[list[Ended], int]:
-    """Trials of blocks in which every compared treatment finished; how many blocks are not so."""
+    """Trials of blocks in which every compared treatment finished; how many blocks are missing."""
     finished: dict[int, set[str]] = {}
     for one in ended:
         if one.status == "finished" and one.treatment in kept:
@@ -338,7 +341,7 @@ def _canaries(
 
 
 def _split(plan: Plan) -> list[str]:
-    """Give the factors of whole plots, where these are several and hold several trials each."""
+    """Factors of whole plots, where there are several plots of several trials each."""
     plots = {tuple(one.varied.get(name) for name in plan.split) for one in plan.treatments}
     return plan.split if 1 < len(plots) < len(plan.treatments) else []
 

@@ -1,8 +1,8 @@
 """An experiment for other programs: CSV of its trials, JUnit of its comparisons.
 
-Curve and layouts of an experiment in its folder, for its page: reading all trials takes long.
+Curve and layouts are kept in the experiment's folder for its page: reading all trials takes long.
 
-``--fail-if "regression(wall) > 3%"``: when a comparison is a failure, for machines.
+``--fail-if "regression(wall) > 3%"`` says when a comparison is a failure.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ _CURVE_SCHEMA = "pyrometer/scale/1"
 _LAYOUTS_SCHEMA = "pyrometer/layout/1"
 
 
-def keep_curve(folder: Path, made: BaseModel) -> Path:
-    """Keep what was told of a curve in the folder of its experiment.
+def keep_curve(folder: Path, report: BaseModel) -> Path:
+    """Keep the report on a curve in the folder of its experiment.
 
     Raises
     ------
     UsageError
         If it cannot be written.
     """
-    return write_text(folder / FILE, made.model_dump_json(by_alias=True) + "\n")
+    return write_text(folder / FILE, report.model_dump_json(by_alias=True) + "\n")
 
 
-def keep_layouts(folder: Path, made: BaseModel) -> Path:
-    """Keep what was told of layouts likewise."""
-    return write_text(folder / LAYOUTS, made.model_dump_json(by_alias=True) + "\n")
+def keep_layouts(folder: Path, report: BaseModel) -> Path:
+    """Keep the report on layouts likewise."""
+    return write_text(folder / LAYOUTS, report.model_dump_json(by_alias=True) + "\n")
 
 
 def kept_curve(folder: Path) -> dict[str, Any] | None:
-    """Give the curve that is kept; ``None`` where there is none that this version reads."""
+    """Return the curve that is kept; ``None`` where there is none that this version reads."""
     return _kept(folder / FILE, _CURVE_SCHEMA)
 
 
 def kept_layouts(folder: Path) -> dict[str, Any] | None:
-    """Give the layouts that are kept likewise."""
+    """Return the layouts that are kept likewise."""
     return _kept(folder / LAYOUTS, _LAYOUTS_SCHEMA)
 
 
@@ -67,13 +67,13 @@ def _kept(path: Path, schema: str) -> dict[str, Any] | None:
 
 
 def outdated(
-    told: Mapping[str, Any] | None, folder: Path, finished: int, verb: str = "scale"
+    kept: Mapping[str, Any] | None, folder: Path, finished: int, verb: str = "scale"
 ) -> str | None:
-    """Say where what is kept is not of the `finished` trials that there are now."""
-    if told is None or told["done_count"] == finished:
+    """Say so where a kept report does not cover the `finished` trials that there are now."""
+    if kept is None or kept["done_count"] == finished:
         return None
     return (
-        f"This is of {told['done_count']} finished trials, there are {finished} now:"
+        f"This is of {kept['done_count']} finished trials, there are {finished} now:"
         f" pyrometer {verb} {folder} reports it again."
     )
 
@@ -97,7 +97,7 @@ class Judged:
 
     pair: PairReport
     failed: bool | None
-    told: str
+    summary: str
 
 
 def parse_rule(text: str) -> Rule:
@@ -120,10 +120,10 @@ def parse_rule(text: str) -> Rule:
 
 
 def judged(report: ExperimentReport, rule: Rule) -> list[Judged]:
-    """Judge every treatment beside the baseline.
+    """Judge every treatment against the baseline.
 
-    A pair fails if the verdict is slower and the change above the limit; it passes if its interval
-    lies below the limit; anything else cannot be told.
+    A pair fails if the verdict is slower and the change above the limit; it passes if it is faster
+    or its interval lies below the limit; otherwise the trials cannot tell.
 
     Raises
     ------
@@ -135,20 +135,20 @@ def judged(report: ExperimentReport, rule: Rule) -> list[Judged]:
             "--fail-if needs to know what to compare with",
             "baseline: in the file, or --control TREATMENT",
         )
-    made = []
+    judgements = []
     for pair in report.comparison.pairs if report.comparison else []:
         change, high = pair.change.value or 0.0, pair.change.high
-        told = f"{100 * change:+.2f} %"
+        summary = f"{100 * change:+.2f} %"
         if pair.change.low is not None and high is not None:
-            told += f" [{100 * pair.change.low:+.2f} %, {100 * high:+.2f} %]"
-        told += f", {pair.verdict}"
+            summary += f" [{100 * pair.change.low:+.2f} %, {100 * high:+.2f} %]"
+        summary += f", {pair.verdict}"
         failed: bool | None = None
         if pair.verdict == "slower" and change > rule.limit:
             failed = True
         elif pair.verdict == "faster" or (high is not None and high <= rule.limit):
             failed = False
-        made.append(Judged(pair, failed, told))
-    return made
+        judgements.append(Judged(pair, failed, summary))
+    return judgements
 
 
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -156,7 +156,7 @@ _FIXED = ("trial", "block", "treatment", "status", "seconds", "censored_s", "fol
 
 
 def write_csv(plan: Plan, entries: Entries, path: Path) -> Path:
-    """Write a row a trial, in the order of time; `compare --csv` reads it."""
+    """Write a row per trial, in the order of time; `compare --csv` reads it."""
     factors = list(dict.fromkeys(name for one in plan.treatments for name in one.varied))
     levels = {one.name: one.varied for one in plan.treatments}
     text = io.StringIO()
@@ -174,7 +174,7 @@ def write_csv(plan: Plan, entries: Entries, path: Path) -> Path:
 def write_junit(
     report: ExperimentReport, rule: Rule | None, pairs: Sequence[Judged], path: Path
 ) -> Path:
-    """Write a test case a treatment beside the baseline: failed, passed, or skipped (cannot tell).
+    """Write a test case for each comparison: failed, passed, or skipped (cannot tell).
 
     A treatment whose trials did not finish is an error.
     """
@@ -183,12 +183,12 @@ def write_junit(
         case = Xml.Element("testcase", classname=report.name, name=one.pair.b)
         if one.failed:
             Xml.SubElement(
-                case, "failure", message=f"{one.told} beside {one.pair.a}"
-            ).text = f"{rule.text if rule else ''}: {one.pair.a} → {one.pair.b}: {one.told}"
+                case, "failure", message=f"{one.summary} compared with {one.pair.a}"
+            ).text = f"{rule.text if rule else ''}: {one.pair.a} → {one.pair.b}: {one.summary}"
         elif one.failed is None:
-            Xml.SubElement(case, "skipped", message=f"cannot tell: {one.told}")
+            Xml.SubElement(case, "skipped", message=f"cannot tell: {one.summary}")
         else:
-            Xml.SubElement(case, "system-out").text = one.told
+            Xml.SubElement(case, "system-out").text = one.summary
         cases.append(case)
     for treatment in report.treatments:
         if not treatment.compared:

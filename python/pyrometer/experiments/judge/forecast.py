@@ -1,4 +1,4 @@
-"""Before an experiment: how long it will take, and what it will be able to see."""
+"""Before an experiment: how long it will take, and which effects it can detect."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pyrometer.statistics.two import mean_of, sd_of
 
 @dataclass(frozen=True)
 class Past:
-    """A trial that was made: in what company, under which levels, its time and its whole cost.
+    """An earlier trial: its treatment, its time, and how long it took in all.
 
-    ``group`` names the block (or folder of runs) whose trials ran close to each other, if any;
-    ``kind`` how trials were ordered, where treatments shared a launch.
+    ``group`` names the block whose trials ran close to each other, if any;
+    ``kind`` says how trials were ordered, where treatments shared a launch.
     """
 
     treatment: str
@@ -34,7 +34,7 @@ class Past:
 
 
 def past_trials(plan: Plan, entries: Entries, place: str = "") -> list[Past]:
-    """Give the finished trials of an experiment; `place` tells its blocks from those of others."""
+    """Finished trials of an experiment; `place` distinguishes its blocks from those of others."""
     return [
         Past(
             treatment=one.treatment,
@@ -50,12 +50,12 @@ def past_trials(plan: Plan, entries: Entries, place: str = "") -> list[Past]:
 
 
 class Forecast(BaseModel):
-    """What is to be expected.
+    """Expected duration and power of an experiment.
 
     Attributes
     ----------
     trial_s : Estimate
-        Time of a trial, its launch and the making of tables included.
+        Time of a trial, launch and ingest included.
     total_s : float or None
         Of the whole experiment.
     noise_sd : Estimate
@@ -94,7 +94,7 @@ def forecast(
     margin: float,
     kind: str | None = None,
 ) -> Forecast:
-    """Forecast from trials of the past.
+    """Forecast from earlier trials.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def forecast(
     margin : float
         Relative difference that counts as none.
     kind : str, optional
-        How trials are ordered. Where treatments share a launch, only trials that did so tell how
-        long they take and how noisy they are.
+        How trials are ordered. Where treatments share a launch, only trials that did so
+        show how long they take and how noisy they are.
 
     Examples
     --------

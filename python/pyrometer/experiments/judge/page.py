@@ -1,4 +1,4 @@
-"""The page of an experiment: its plan, its verdicts, what is drawn of it, and ways to its runs."""
+"""The page of an experiment: its plan, its verdicts, its plots, and links to its runs."""
 
 from __future__ import annotations
 
@@ -88,17 +88,17 @@ def write_experiment(
     return target
 
 
-def _more_doubts(known: list[Any], told: dict[str, Any] | None) -> list[Any]:
-    """Give what a curve doubts that its experiment does not."""
-    if told is None:
+def _more_doubts(known: list[Any], curve: dict[str, Any] | None) -> list[Any]:
+    """Doubts about a curve that its experiment does not have."""
+    if curve is None:
         return []
     codes = {one["code"] for one in known}
-    every = [*((told.get("fit") or {}).get("doubts") or ()), *told["doubts"]]
+    every = [*((curve.get("fit") or {}).get("doubts") or ()), *curve["doubts"]]
     return [one for one in every if one["code"] not in codes]
 
 
 def verdict(report: ExperimentReport) -> str:
-    """Say in a sentence what came of an experiment."""
+    """Summarise the result of an experiment in a sentence."""
     if report.comparison is None:
         return f"Nothing can be compared: {report.reason}."
     pairs = report.comparison.pairs
@@ -124,7 +124,7 @@ def verdict(report: ExperimentReport) -> str:
 
 
 def figures(found: Forecast, cost: Cost) -> list[dict[str, Any]]:
-    """Give the key figures: noise of a trial, detectable effect, time per trial and in total."""
+    """Return the key figures: noise of a trial, detectable effect, time per trial and in total."""
     return [
         _figure("Noise of a trial", found.noise_sd, "ratio", found.noise_source, found.reason,
                 help="Standard deviation of the logarithm of a trial's time within its block."),
@@ -140,8 +140,8 @@ def figures(found: Forecast, cost: Cost) -> list[dict[str, Any]]:
 def _spent(cost: Cost) -> str:
     waited = units.duration(1e9 * cost.waited_s)
     waits = f" ({waited} of it waiting for a quiet machine)" if cost.waited_s >= 1 else ""
-    left = f", {units.duration(1e9 * cost.left_s)} to go" if cost.left_s else ""
-    return f"{units.duration(1e9 * cost.trials_s)} in trials{waits}{left}"
+    remaining = f", {units.duration(1e9 * cost.left_s)} to go" if cost.left_s else ""
+    return f"{units.duration(1e9 * cost.trials_s)} in trials{waits}{remaining}"
 
 
 def _figure(
@@ -163,29 +163,29 @@ def _figure(
 
 
 def cut_down(order: RunOrder, shown: dict[str, Any]) -> str | None:
-    """Keep the page bounded; say what was left out."""
-    told = []
+    """Limit the size of the page; say what was left out."""
+    notes = []
     if (count := len(order.points)) > MOST:
-        told.append(f"the last {MOST:,} of {count:,} attempts are shown; all of them: --csv")
+        notes.append(f"the last {MOST:,} of {count:,} attempts are shown; all of them: --csv")
         order.points = order.points[-MOST:]
         each = max(1, MOST // len(shown["treatments"]))
         for one in shown["treatments"]:
             del one["values"][:-each]
     pairs = shown["comparison"]["pairs"] if shown.get("comparison") else []
     if (count := len(pairs)) > MOST:
-        told.append(f"the first {MOST:,} of {count:,} pairs are shown; all of them: --json")
+        notes.append(f"the first {MOST:,} of {count:,} pairs are shown; all of them: --json")
         del pairs[MOST:]
-    return "; ".join(told) or None
+    return "; ".join(notes) or None
 
 
-def links(folder: Path, order: RunOrder, beside: Path) -> dict[str, str]:
-    """Give links to the reports of trials that have one, as seen from the page."""
-    made = {}
+def links(folder: Path, order: RunOrder, page_folder: Path) -> dict[str, str]:
+    """Links to the reports of trials that have one, relative to the page."""
+    hrefs = {}
     for one in order.points:
         report = RunPaths(ExperimentPaths(folder).trials / one.folder).report
         if report.is_file():
-            made[one.folder] = quote(Path(os.path.relpath(report, beside)).as_posix())
-    return made
+            hrefs[one.folder] = quote(Path(os.path.relpath(report, page_folder)).as_posix())
+    return hrefs
 
 
 def unreported(folder: Path) -> list[Path]:

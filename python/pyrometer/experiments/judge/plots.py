@@ -1,7 +1,4 @@
-"""What the plots of an experiment show: matrix, interactions, run order, and what it cost.
-
-What the plots of an experiment show: the structure that its page draws.
-"""
+"""What the plots of an experiment show: matrix, interactions, run order, and cost."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class MatrixCell(BaseModel):
 
 
 class Matrix(BaseModel):
-    """Treatments by the two factors with most levels; the others' levels make a grid of their own.
+    """Treatments by the two factors with most levels; the others' levels form a grid of them.
 
     ``reference`` says what ratios are of: the baseline, or the geometric mean of all treatments.
     """
@@ -61,7 +58,7 @@ class InteractionPoint(BaseModel):
 class Interaction(BaseModel):
     """Two factors: whether what one does depends on the other.
 
-    ``adjusted_p`` is of their common term in the factorial model, if it has one.
+    ``adjusted_p`` is that of their common term in the factorial model, if it has one.
     """
 
     factors: tuple[str, str]
@@ -102,7 +99,7 @@ class RunOrder(BaseModel):
 
 
 class TreatmentCost(BaseModel):
-    """What a treatment's attempts took, launches and making of tables included."""
+    """How long a treatment's attempts took, launch and ingest included."""
 
     treatment: str
     trials_count: int
@@ -111,7 +108,7 @@ class TreatmentCost(BaseModel):
 
 
 class Cost(BaseModel):
-    """What the experiment took, and what is left of it.
+    """How long the experiment took, and how long what remains will take.
 
     ``elapsed_s`` is from the first trial's beginning to the last one's end, pauses included;
     ``waited_s`` the part of ``trials_s`` in which the guard waited for calm; ``left_s`` what trials
@@ -126,7 +123,7 @@ class Cost(BaseModel):
 
 
 class ExperimentPlots(BaseModel):
-    """Everything that is drawn of an experiment."""
+    """All plots of an experiment."""
 
     matrix: Matrix
     interactions: list[Interaction]
@@ -139,14 +136,14 @@ CANARIES = ("alu_ns", "latency_ns", "copy_bytes_per_s")
 
 
 def experiment_plots(plan: Plan, entries: Entries, report: ExperimentReport) -> ExperimentPlots:
-    """Collect what is drawn of an experiment.
+    """Compute all plots of an experiment.
 
     Parameters
     ----------
     plan, entries : Plan, Entries
         As its folder holds them.
     report : ExperimentReport
-        What was judged of them.
+        The same experiment, judged.
     """
     pairs = len(report.comparison.pairs) if report.comparison else 1
     return ExperimentPlots(
@@ -175,7 +172,7 @@ def foreseen(plan: Plan, entries: Entries, comparisons: int, margin: float) -> F
 
 
 def _attempts(entries: Entries) -> list[Ended]:
-    """Give all attempts in the order of time."""
+    """All attempts in the order of time."""
     return sorted([*entries.ended.values(), *entries.disturbed], key=lambda one: one.wall_ns)
 
 
@@ -214,7 +211,7 @@ def _matrix(plan: Plan, report: ExperimentReport) -> Matrix:
 
 
 def _factors(levels: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Give the factors that vary, those with most levels first, each with its levels in order."""
+    """Factors that vary, those with most levels first, each with its levels in order."""
     names = dict.fromkeys(name for one in levels for name in one)
     found = {name: list(dict.fromkeys(o.get(name, UNSET) for o in levels)) for name in names}
     kept = [(name, one) for name, one in found.items() if len(one) > 1] or list(found.items())
@@ -228,10 +225,10 @@ def _interactions(plan: Plan, report: ExperimentReport) -> list[Interaction]:
     effects = report.factors.effects if report.factors else []
     p = {frozenset(one.factors): one.adjusted_p for one in effects}
     found, noise = report.factors, None
-    # In a split plot whole plots have a noise of their own: there each point speaks for itself.
+    # Whole plots of a split plot have different noise: each point then uses its values alone.
     if found and found.whole_noise_sd is None and found.noise_sd and found.freedom:
         noise = found.noise_sd, found.freedom
-    made = []
+    interactions = []
     for a, b in combinations([name for name, levels in factors.items() if len(levels) > 1], 2):
         lists: dict[tuple[str, str], list[float]] = {}
         for one in shown:
@@ -241,19 +238,21 @@ def _interactions(plan: Plan, report: ExperimentReport) -> list[Interaction]:
             InteractionPoint(a=at[0], b=at[1], time=geometric_mean_of(values, noise=noise))
             for at, values in lists.items()
         ]
-        made.append(Interaction(factors=(a, b), points=points, adjusted_p=p.get(frozenset((a, b)))))
-    return sorted(made, key=lambda one: 1.0 if one.adjusted_p is None else one.adjusted_p)
+        interactions.append(
+            Interaction(factors=(a, b), points=points, adjusted_p=p.get(frozenset((a, b))))
+        )
+    return sorted(interactions, key=lambda one: 1.0 if one.adjusted_p is None else one.adjusted_p)
 
 
 def run_order(entries: Entries) -> RunOrder:
-    """Give all attempts in the order of time, each beside its treatment."""
+    """All attempts in the order of time, each relative to its treatment."""
     attempts = _attempts(entries)
     finished = [one for one in attempts if one.status == "finished" and one.seconds]
     lists: dict[str, list[float]] = {}
     for one in finished:
         lists.setdefault(one.treatment, []).append(one.seconds or 0.0)
-    left = {name: iter(values) for name, values in residuals(lists).items()}
-    found = {id(one): next(left[one.treatment]) for one in finished}
+    deviations = {name: iter(values) for name, values in residuals(lists).items()}
+    found = {id(one): next(deviations[one.treatment]) for one in finished}
     middles = _canary_medians([one.canaries for one in attempts if one.canaries])
     return RunOrder(
         points=[_point(one, found.get(id(one)), middles) for one in attempts],
@@ -306,7 +305,7 @@ def trend(residuals: Sequence[float], level: float = LEVEL) -> Estimate:
 
 
 def cost_of(plan: Plan, entries: Entries) -> Cost:
-    """Give what an experiment took, and what is left of it."""
+    """How long an experiment took, and how long what remains will take."""
     attempts, treatments = _attempts(entries), []
     for one in plan.treatments:
         took = [e.duration_s for e in attempts if e.treatment == one.name and e.duration_s]
@@ -316,7 +315,7 @@ def cost_of(plan: Plan, entries: Entries) -> Cost:
             )
         )
     lengths = [e.duration_s for e in attempts if e.duration_s]
-    left = len(plan.trials) - len(entries.ended)
+    remaining = len(plan.trials) - len(entries.ended)
     launches = _launches(plan, attempts)
     first = [e.duration_s for e in launches[0] if e.duration_s is not None] if launches else []
     elapsed = None
@@ -327,7 +326,7 @@ def cost_of(plan: Plan, entries: Entries) -> Cost:
         trials_s=sum(lengths),
         waited_s=sum(one[0].before.waited_s for one in launches if one[0].before),
         elapsed_s=elapsed,
-        left_s=left * fmean(lengths) if lengths else None if left else 0.0,
+        left_s=remaining * fmean(lengths) if lengths else None if remaining else 0.0,
     )
 
 

@@ -1,6 +1,6 @@
-"""What is told of an experiment: the structure of ``experiment show --json``.
+"""The report on an experiment: the structure of ``experiment show --json``.
 
-What ``corun``, ``layout`` and ``scale`` all tell of the trials of their experiment.
+Also what ``corun``, ``layout`` and ``scale`` all report of the trials of their experiments.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pyrometer.statistics.treatments import CompareReport
 ESTIMANDS = {
     "toggle": "treatments took turns in one JVM, whose compiled code, heap and caches they share:"
     " not what each would take in a JVM of its own",
-    "duet": "two ran side by side, each on half of the CPUs: what they do to each other is in it",
+    "duet": "two ran in parallel, each on half of the CPUs: what they do to each other is in it",
     "corun": "workloads at once, each under load of the others for all of the time that counts",
 }
-"""What is estimated, where it is not a treatment that has the machine and a JVM for itself."""
+"""What is estimated, where treatments do not have the machine and a JVM to themselves."""
 
 
 class SeriesReport(BaseModel):
@@ -46,7 +46,7 @@ class SeriesReport(BaseModel):
 
 
 class TreatmentReport(BaseModel):
-    """What came of one treatment's trials.
+    """The trials of one treatment.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class ExperimentReport(BaseModel):
     Attributes
     ----------
     estimand : str or None
-        What is estimated, where it is another than a treatment alone in a JVM of its own.
+        What is estimated, where treatments do not run alone, each in a fresh JVM.
     carry_over_p : float or None
         Where treatments took turns: p of the F test of whether it matters which came before.
     """
@@ -147,7 +147,7 @@ class ExperimentReport(BaseModel):
 
 
 class TrialsReport(BaseModel):
-    """Which experiment is told, and of how many of its trials.
+    """Which experiment is reported, and how many of its trials.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class TrialsReport(BaseModel):
 
 @dataclass(frozen=True)
 class Measures:
-    """What of its measures one trial has.
+    """The measures of one trial.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Measures:
 
 
 def in_none(names: Iterable[str], trials: Sequence[Measures]) -> dict[str, str]:
-    """Find measures that no trial has; gives why the first lacks them.
+    """Find measures that no trial has; return why the first lacks them.
 
     Examples
     --------

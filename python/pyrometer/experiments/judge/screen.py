@@ -1,4 +1,4 @@
-"""An experiment as it goes on: one live screen on a terminal, a line a trial elsewhere."""
+"""Progress of an experiment: a live screen on a terminal, elsewhere a line per trial."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ExperimentScreen(LiveDisplay):
         self._last: deque[str] = deque(maxlen=LINES)
 
     def planned(self, plan: Plan, entries: Entries) -> None:
-        """Show what is to be done."""
+        """Show what will run."""
         self._plan = plan
         for one in entries.ended.values():
             self._take(one)
@@ -49,11 +49,13 @@ class ExperimentScreen(LiveDisplay):
         """Show how it ended."""
         total = len(self._plan.trials) if self._plan else 0
         how = f"{ended.seconds:.4g} s" if ended.seconds is not None else ended.status
-        told = [text for seen in (ended.before, ended.during) if seen for text in seen.disturbed]
+        disturbances = [
+            text for seen in (ended.before, ended.during) if seen for text in seen.disturbed
+        ]
         line = f"{ended.trial}/{total}  {ended.treatment}  {how}"
         if ended.status != "finished" and ended.reason:
             line += f"  {ended.reason}"
-        line += f"  ({told[0]})" if told else ""
+        line += f"  ({disturbances[0]})" if disturbances else ""
         if ended.status != "disturbed":
             self._take(ended)
         if not self.shows:
@@ -67,7 +69,7 @@ class ExperimentScreen(LiveDisplay):
         self._show(WORDS.get(name, name))
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Show how far the making of data is."""
+        """Show how far data generation is."""
         self._show(progress_line(what, done, total))
 
     def running(self, iteration: int | None, iterations: int, warmup: bool) -> None:
@@ -78,7 +80,7 @@ class ExperimentScreen(LiveDisplay):
     def exited(self, record: object, ending: object) -> None:
         """Show nothing: the end of a trial is shown when its run has been read."""
 
-    def summarised(self, record: object, made: object) -> None:
+    def summarised(self, record: object, summary: object) -> None:
         """Show nothing: the same."""
 
     def note(self, text: str) -> None:

@@ -24,7 +24,7 @@ ORDERS = {
     "randomized-blocks": "randomised blocks",
     "fixed-order": "in a fixed order, which confounds",
     "toggle": "taking turns in one JVM a block, each round in random order",
-    "duet": "side by side, two at once",
+    "duet": "two in parallel",
     "corun": "randomised blocks; workloads of a party run at once",
 }
 
@@ -32,67 +32,67 @@ MANY = 40
 """Trials that are listed one by one; of more, the first ones."""
 
 
-def plan(console: Any, made: Plan, found: Forecast, brief: bool = False) -> None:
-    """Print treatments, order, duration and what can be seen."""
+def plan(console: Any, planned: Plan, found: Forecast, brief: bool = False) -> None:
+    """Print treatments, order, duration and detectable effect."""
     from rich.table import Table
     from rich.text import Text
 
     console.print(
-        f"[bold]{escape(made.name)}[/]: {escape(made.workload)}, scale {made.scale},"
-        f" profile {escape(made.profile)}; {len(made.treatments)} treatments × {made.blocks} blocks"
-        f" = {len(made.trials)} trials; iterations of each: {made.iterations},"
-        f" and {made.warmup} to warm up",
+        f"[bold]{escape(planned.name)}[/]: {escape(planned.workload)}, scale {planned.scale},"
+        f" profile {escape(planned.profile)}; {len(planned.treatments)} treatments"
+        f" × {planned.blocks} blocks = {len(planned.trials)} trials;"
+        f" iterations of each: {planned.iterations}, and {planned.warmup} to warm up",
         soft_wrap=True,
     )
-    left_out(console, made.left_out)
+    left_out(console, planned.left_out)
     if not brief:
-        names = list(dict.fromkeys(name for one in made.treatments for name in one.varied))
+        names = list(dict.fromkeys(name for one in planned.treatments for name in one.varied))
         table = Table(box=None, pad_edge=False, header_style="bold")
         for name in ("treatment", *names):
             table.add_column(name)
-        for number, treatment in enumerate(made.treatments, 1):
-            mark = " (baseline)" if treatment.name == made.baseline else ""
+        for number, treatment in enumerate(planned.treatments, 1):
+            mark = " (baseline)" if treatment.name == planned.baseline else ""
             levels = (Text(treatment.varied.get(name, "–")) for name in names)
             table.add_row(f"{number}{mark}", *levels)
         console.print(table)
         console.print()
-        _order(console, made)
-    how = ORDERS[made.kind]
-    split = f", split by {', '.join(made.split)}" if made.split else ""
-    console.print(f"order: {how}{split}, seed {made.seed}", soft_wrap=True)
-    if made.kind in ESTIMANDS:
-        console.print(f"[bold]estimand:[/] {ESTIMANDS[made.kind]}", soft_wrap=True)
-    if made.kind == "duet":
-        sides = " and ".join(sorted({one.cpus or "" for one in made.trials}))
+        _order(console, planned)
+    how = ORDERS[planned.kind]
+    split = f", split by {', '.join(planned.split)}" if planned.split else ""
+    console.print(f"order: {how}{split}, seed {planned.seed}", soft_wrap=True)
+    if planned.kind in ESTIMANDS:
+        console.print(f"[bold]estimand:[/] {ESTIMANDS[planned.kind]}", soft_wrap=True)
+    if planned.kind == "duet":
+        sides = " and ".join(sorted({one.cpus or "" for one in planned.trials}))
         console.print(f"sides: CPUs {sides}, swapped from block to block")
-    for name, seconds in _offsets(made).items():
+    for name, seconds in _offsets(planned).items():
         console.print(f"{name} begins {seconds:g} s later", markup=False)
-    if made.canaries != "none":
-        console.print(f"canaries before each {made.canaries}")
+    if planned.canaries != "none":
+        console.print(f"canaries before each {planned.canaries}")
     if found.total_s is not None:
         console.print(
             f"about {duration(found.total_s)}: {found.trial_s.value:.1f} s a trial"
             f" ({found.trial_s.n} of the past)"
         )
-    console.print(_power(made, found), soft_wrap=True, markup=False)
+    console.print(_power(planned, found), soft_wrap=True, markup=False)
 
 
-def _offsets(made: Plan) -> dict[str, float]:
-    found = [one.company for one in made.treatments if one.company]
+def _offsets(planned: Plan) -> dict[str, float]:
+    found = [one.company for one in planned.treatments if one.company]
     return {one.member: one.offset_s for one in found if one.offset_s}
 
 
-def headline(console: Any, what: str, made: TrialsReport, more: str = "") -> None:
-    """Print what ran, and how much of it is told."""
+def headline(console: Any, what: str, trials: TrialsReport, more: str = "") -> None:
+    """Print what ran, and how many of its trials are reported."""
     console.print(
-        f"{what} at scale {_scale(what, made.scale)}{more}:"
-        f" {made.done_count} of {made.trials_count} trials ({made.folder})\n",
+        f"{what} at scale {_scale(what, trials.scale)}{more}:"
+        f" {trials.done_count} of {trials.trials_count} trials ({trials.folder})\n",
         markup=False, soft_wrap=True,
     )  # fmt: skip
 
 
 def _scale(workload: str, scale: str) -> str:
-    """Give a scale, with its unit where it is a number."""
+    """Write a scale, with its unit where it is a number."""
     from pyrometer.core.errors import PyrometerError
     from pyrometer.workloads import registry
 
@@ -117,7 +117,7 @@ def left_out(console: Any, those: Sequence[LeftOutTreatment]) -> None:
         )
 
 
-def _power(made: Plan, found: Forecast) -> str:
+def _power(planned: Plan, found: Forecast) -> str:
     sd = found.noise_sd
     if sd.value is None:
         return f"what it can see is not known: {found.reason}"
@@ -128,50 +128,53 @@ def _power(made: Plan, found: Forecast) -> str:
     many = found.comparisons_count
     each = f", each of {many} comparisons" if many > 1 else ""
     if found.detectable is None:
-        return f"with {made.blocks} blocks and {noise}{each} sees no effect of any likely size"
-    text = f"with {made.blocks} blocks and {noise}{each} can only see ≥ {effect(found.detectable)}"
+        return f"with {planned.blocks} blocks and {noise}{each} sees no effect of any likely size"
+    text = (
+        f"with {planned.blocks} blocks and {noise}{each} can only see ≥ {effect(found.detectable)}"
+    )
     if found.blocks_for_margin is not None:
-        text += f"; {100 * made.margin:g} % takes {found.blocks_for_margin} blocks"
+        text += f"; {100 * planned.margin:g} % takes {found.blocks_for_margin} blocks"
     return text
 
 
-def _order(console: Any, made: Plan) -> None:
-    numbers = {one.name: number for number, one in enumerate(made.treatments, 1)}
-    shown = made.trials[:MANY]
+def _order(console: Any, planned: Plan) -> None:
+    numbers = {one.name: number for number, one in enumerate(planned.treatments, 1)}
+    shown = planned.trials[:MANY]
     blocks: dict[int, list[str]] = {}
     for one in shown:
         blocks.setdefault(one.block, []).append(str(numbers[one.treatment]))
     for block, order in blocks.items():
         console.print(f"block {block}: treatments {' '.join(order)}")
-    if len(made.trials) > len(shown):
-        console.print(f"… and {len(made.trials) - len(shown)} trials more (all of them: --json)")
+    if len(planned.trials) > len(shown):
+        console.print(f"… and {len(planned.trials) - len(shown)} trials more (all of them: --json)")
 
 
-def report(console: Any, made: ExperimentReport, folder: Path) -> None:
-    """Print what came of an experiment."""
+def report(console: Any, experiment: ExperimentReport, folder: Path) -> None:
+    """Print the result of an experiment."""
     from rich.table import Table
     from rich.text import Text
 
-    repeated = f", {made.repeated_count} repeated" if made.repeated_count else ""
+    repeated = f", {experiment.repeated_count} repeated" if experiment.repeated_count else ""
     console.print(
-        f"[bold]{escape(made.name)}[/]: {escape(made.workload)}, scale {made.scale}:"
-        f" {made.done_count} of {made.trials_count} trials{repeated}, seed {made.seed}",
+        f"[bold]{escape(experiment.name)}[/]: {escape(experiment.workload)}, scale"
+        f" {experiment.scale}: {experiment.done_count} of {experiment.trials_count} trials"
+        f"{repeated}, seed {experiment.seed}",
         soft_wrap=True,
     )
-    left_out(console, made.left_out)
-    if made.estimand:
-        console.print(f"[bold]estimand:[/] {made.estimand}", soft_wrap=True)
-    if made.comparison is not None:
-        show_comparison(console, made.comparison, "time of an iteration, mean of a trial")
-        _settling(console, made)
-        _factors(console, made)
-        _canaries(console, made)
-        _order_test(console, made)
+    left_out(console, experiment.left_out)
+    if experiment.estimand:
+        console.print(f"[bold]estimand:[/] {experiment.estimand}", soft_wrap=True)
+    if experiment.comparison is not None:
+        show_comparison(console, experiment.comparison, "time of an iteration, mean of a trial")
+        _settling(console, experiment)
+        _factors(console, experiment)
+        _canaries(console, experiment)
+        _order_test(console, experiment)
     else:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for title in ("treatment", "trials", "mean", "95 %"):
             table.add_column(title)
-        for treatment in made.treatments:
+        for treatment in experiment.treatments:
             mean = treatment.mean
             table.add_row(
                 Text(treatment.name),
@@ -180,29 +183,29 @@ def report(console: Any, made: ExperimentReport, folder: Path) -> None:
                 _interval(mean),
             )
         console.print(table)
-        console.print(f"not compared: {made.reason}", markup=False, soft_wrap=True)
-    for doubt in made.doubts:
+        console.print(f"not compared: {experiment.reason}", markup=False, soft_wrap=True)
+    for doubt in experiment.doubts:
         console.print(
             f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})", soft_wrap=True
         )
         if doubt.remedy:
             console.print(f"  → {escape(doubt.remedy)}", soft_wrap=True)
-    if made.done_count < made.trials_count:
+    if experiment.done_count < experiment.trials_count:
         console.print(f"to go on: pyrometer experiment resume {folder}", markup=False)
 
 
-def _settling(console: Any, made: ExperimentReport) -> None:
-    """Print which iterations count, by treatment; once for those of which it is the same."""
+def _settling(console: Any, experiment: ExperimentReport) -> None:
+    """Print which iterations count; once for all treatments that have the same."""
     alike: dict[str, list[TreatmentReport]] = {}
-    for one in made.treatments:
+    for one in experiment.treatments:
         if any(series.shape for series in one.series):
             alike.setdefault(_counted(one), []).append(one)
-    for told, those in alike.items():
+    for counted, those in alike.items():
         counts = Counter(s.shape for one in those for s in one.series if s.shape)
         shapes = ", ".join(f"{n} {shape}" for shape, n in counts.most_common())
         names = "; ".join(one.name for one in those)
         who = f"all {len(those)} treatments" if len(alike) == 1 and len(those) > 1 else names
-        console.print(f"[dim]{escape(who)}: {told} ({shapes})[/]", soft_wrap=True)
+        console.print(f"[dim]{escape(who)}: {counted} ({shapes})[/]", soft_wrap=True)
 
 
 def _counted(one: TreatmentReport) -> str:
@@ -212,11 +215,11 @@ def _counted(one: TreatmentReport) -> str:
     return f"iterations count from number {first} of {longest} on"
 
 
-def _factors(console: Any, made: ExperimentReport) -> None:
+def _factors(console: Any, experiment: ExperimentReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    found = made.factors
+    found = experiment.factors
     if found is None or not found.effects:
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -243,15 +246,15 @@ def _factors(console: Any, made: ExperimentReport) -> None:
         console.print(f"[dim]{found.reason}[/]")
 
 
-def _canaries(console: Any, made: ExperimentReport) -> None:
-    found = made.canaries
+def _canaries(console: Any, experiment: ExperimentReport) -> None:
+    found = experiment.canaries
     if found is None:
         return
     if found.variance_ratio is None:
         console.print(f"[dim]canaries explain nothing known: {found.reason}[/]")
         return
-    assert made.comparison is not None
-    plain = {(pair.a, pair.b): pair.change for pair in listed(made.comparison.pairs)}
+    assert experiment.comparison is not None
+    plain = {(pair.a, pair.b): pair.change for pair in listed(experiment.comparison.pairs)}
     gone = 100 * (1 - found.variance_ratio)
     verb = f"explain {gone:.0f} % of" if gone > 0 else "explain nothing of"
     moved = f"; treatments move {', '.join(found.moved)}" if found.moved else ""
@@ -273,17 +276,17 @@ def _canaries(console: Any, made: ExperimentReport) -> None:
         )  # fmt: skip
 
 
-def _order_test(console: Any, made: ExperimentReport) -> None:
-    assert made.comparison is not None
-    order = made.comparison.order
+def _order_test(console: Any, experiment: ExperimentReport) -> None:
+    assert experiment.comparison is not None
+    order = experiment.comparison.order
     if order.drift_p is not None:
-        if made.carry_over_p is not None:
-            p = made.carry_over_p
+        if experiment.carry_over_p is not None:
+            p = experiment.carry_over_p
             console.print(f"[dim]carry-over from the treatment before: p = {p:.2g} (F test)[/]")
-        told = f"drift over the order of trials: p = {order.drift_p:.2g} (Mann and Kendall)"
+        line = f"drift over the order of trials: p = {order.drift_p:.2g} (Mann and Kendall)"
         if order.autocorrelation is not None:
-            told += f"; correlation of neighbours {order.autocorrelation:+.2f}"
-        console.print(f"[dim]{told}[/]")
+            line += f"; correlation of neighbours {order.autocorrelation:+.2f}"
+        console.print(f"[dim]{line}[/]")
 
 
 def _sd(one: Estimate | None) -> str:
@@ -300,7 +303,7 @@ def _interval(one: Estimate) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a time that is about so long.
+    """Write an approximate duration.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Constraints of an experiment: a small language of comparisons, never given to anything else.
+"""Constraints of an experiment: a small language of comparisons with its own parser, never `eval`.
 
 ``layout.executors * jvm.heap <= 0.9 * mem_total and jvm.gc != "z"``: factors, facts of the host,
 numbers (also sizes such as 2g), quoted words; ``+ - * /``, comparisons, ``and or not``, brackets.
@@ -50,7 +50,7 @@ class Constraint:
     text : str
         As it was written.
     names : frozenset of str
-        Factors and facts that it speaks of.
+        Factors and facts that it uses.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Constraint:
     _holds: Callable[[Mapping[str, Value]], Value]
 
     def holds(self, values: Mapping[str, Value]) -> bool:
-        """Tell whether it is fulfilled.
+        """Whether the values fulfil it.
 
         Raises
         ------
@@ -90,7 +90,7 @@ def parse_constraint(text: str) -> Constraint:
     Raises
     ------
     UsageError
-        With the column at which it stops making sense.
+        If it cannot be parsed: with the column.
 
     Examples
     --------
@@ -173,17 +173,17 @@ class _Parser:
     def _arithmetic(
         self, signs: Mapping[str, Callable[[float, float], float]], deeper: Callable[[], Part]
     ) -> Part:
-        made = [(operator.add, deeper())]
+        terms = [(operator.add, deeper())]
         while self._tokens[self._at][0] == "sign" and self._tokens[self._at][1] in signs:
             sign = self._tokens[self._at][1]
             self._at += 1
-            made.append((signs[sign], deeper()))
-        if len(made) == 1:
-            return made[0][1]
+            terms.append((signs[sign], deeper()))
+        if len(terms) == 1:
+            return terms[0][1]
 
         def total(values: Mapping[str, Value]) -> Value:
-            found = _number(made[0][1](values), self.text)
-            for how, part in made[1:]:
+            found = _number(terms[0][1](values), self.text)
+            for how, part in terms[1:]:
                 try:
                     found = how(found, _number(part(values), self.text))
                 except ZeroDivisionError:

@@ -1,4 +1,4 @@
-"""The order of trials: randomised complete blocks, the same wherever they are drawn."""
+"""The order of trials: randomised complete blocks, the same on every machine."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Slot:
     Attributes
     ----------
     iterations : tuple of int
-        Where treatments take turns in one JVM: the positions of this one's.
+        Where treatments take turns in one JVM: positions of this treatment's iterations.
     side : int or None
-        Where two run side by side: which side this one has.
+        Where two run in parallel: on which side this one runs.
     """
 
     number: int
@@ -34,19 +34,19 @@ class Slot:
 class Draw:
     """Random choices from a seed by PCG64.
 
-    Only the generator's raw output is used: NumPy keeps that the same for ever, unlike its methods.
+    Only the generator's raw output is used: NumPy guarantees that stream, but not its methods.
     """
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.PCG64(seed)
 
-    def below(self, bound: int) -> int:
-        """Draw a whole number from 0 to `bound` - 1, each as likely."""
-        limit = (1 << 64) - (1 << 64) % bound
+    def below(self, limit: int) -> int:
+        """Draw a whole number from 0 to `limit` - 1, uniformly."""
+        accepted = (1 << 64) - (1 << 64) % limit
         while True:
             found = int(self._bits.random_raw())
-            if found < limit:
-                return found % bound
+            if found < accepted:
+                return found % limit
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
         """Permute (Fisher and Yates).
@@ -56,11 +56,11 @@ class Draw:
         >>> Draw(1).shuffled("abcdef")
         ['a', 'c', 'd', 'e', 'f', 'b']
         """
-        made = list(items)
-        for at in range(len(made) - 1, 0, -1):
+        order = list(items)
+        for at in range(len(order) - 1, 0, -1):
             other = self.below(at + 1)
-            made[at], made[other] = made[other], made[at]
-        return made
+            order[at], order[other] = order[other], order[at]
+        return order
 
 
 def schedule(
@@ -89,8 +89,8 @@ def schedule(
 
     Examples
     --------
-    >>> made = schedule({"a": {}, "b": {}, "c": {}}, 2, seed=7)
-    >>> [(one.block, one.treatment) for one in made]
+    >>> slots = schedule({"a": {}, "b": {}, "c": {}}, 2, seed=7)
+    >>> [(one.block, one.treatment) for one in slots]
     [(1, 'c'), (1, 'b'), (1, 'a'), (2, 'b'), (2, 'a'), (2, 'c')]
     """
     if kind == "fixed-order":
@@ -109,7 +109,7 @@ def schedule(
 
 
 def in_turn(treatments: Sequence[str], blocks: int, seed: int, rounds: int) -> list[Slot]:
-    """Decide the order in which treatments take turns: a block is one JVM, a round all of them.
+    """Decide the order in which treatments take turns: a block is one JVM, a round runs all.
 
     Trials of a block stand in the order of their first iterations.
 
@@ -119,29 +119,29 @@ def in_turn(treatments: Sequence[str], blocks: int, seed: int, rounds: int) -> l
     [(1, 'a', (0, 2, 5)), (1, 'b', (1, 3, 4)), (2, 'b', (0, 3, 4)), (2, 'a', (1, 2, 5))]
     """
     draw = Draw(seed)
-    made: list[tuple[int, str, tuple[int, ...]]] = []
+    turns: list[tuple[int, str, tuple[int, ...]]] = []
     for block in range(1, blocks + 1):
         places: dict[str, list[int]] = {}
         for start in range(0, rounds * len(treatments), len(treatments)):
             for at, name in enumerate(draw.shuffled(treatments), start):
                 places.setdefault(name, []).append(at)
-        made += [(block, name, tuple(found)) for name, found in places.items()]
-    return [Slot(number, *one) for number, one in enumerate(made, 1)]
+        turns += [(block, name, tuple(found)) for name, found in places.items()]
+    return [Slot(number, *one) for number, one in enumerate(turns, 1)]
 
 
 def in_parallel(pair: tuple[str, str], blocks: int, seed: int) -> list[Slot]:
-    """Decide which of two has which side: drawn in every odd block, swapped in the next.
+    """Assign two treatments to sides: drawn in every odd block, swapped in the next.
 
     Examples
     --------
     >>> [(one.block, one.treatment, one.side) for one in in_parallel(("a", "b"), 2, seed=1)]
     [(1, 'a', 0), (1, 'b', 1), (2, 'b', 0), (2, 'a', 1)]
     """
-    draw, made = Draw(seed), []
+    draw, sides = Draw(seed), []
     order: list[str] = []
     for block in range(1, blocks + 1):
         order = draw.shuffled(pair) if block % 2 else order[::-1]
-        made += [(block, name, side) for side, name in enumerate(order)]
+        sides += [(block, name, side) for side, name in enumerate(order)]
     return [
-        Slot(number, block, name, side=side) for number, (block, name, side) in enumerate(made, 1)
+        Slot(number, block, name, side=side) for number, (block, name, side) in enumerate(sides, 1)
     ]

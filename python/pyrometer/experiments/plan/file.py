@@ -1,6 +1,6 @@
 """What an experiment file may say.
 
-The models are the published JSON Schema, too (``schema/experiment.schema.json``).
+The published JSON Schema is generated from these models (``schema/experiment.schema.json``).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Design(_Part):
         Field(
             description="randomized-blocks: each block is a random pass over all treatments;"
             " fixed-order: one treatment after another, to show what that does; toggle: treatments"
-            " take turns between iterations of one JVM, a block; duet: two run side by side, each"
+            " take turns between iterations of one JVM, a block; duet: two run in parallel, each"
             " on half of the CPUs, and swap sides from block to block."
         ),
     ] = "randomized-blocks"

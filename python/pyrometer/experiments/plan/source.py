@@ -1,8 +1,7 @@
 """Reading an experiment file, with the files that it extends.
 
-The skeleton of an experiment file: what there is, with what each key means.
-
-An experiment file that a verb writes for an experiment of its own.
+Writing one: the skeleton of `experiment new`, which explains each key, and the files that other
+commands write for their experiments.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True)
 class Merged(Document):
-    """A document made of several files; each part knows its own."""
+    """A document merged from several files; each part knows which one it comes from."""
 
     names: Mapping[yaml_file.Path, str]
 
@@ -52,7 +51,7 @@ class Source:
     document : Document
         Where they say it.
     files : tuple of Path
-        All of them, the furthest first.
+        All that were read, the most basic first.
     """
 
     path: Path
@@ -67,8 +66,7 @@ def read_source(path: Path) -> Source:
     Raises
     ------
     UsageError
-        If it, or one that it extends, cannot be read or says what has no meaning: with file, line
-        and column.
+        If it, or one that it extends, cannot be read or is not valid: with file, line and column.
     """
     files: list[Path] = []
     merged = _read(path, (), files)
@@ -111,32 +109,32 @@ def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:
             raise UsageError(f"{document.where(('extends', at))}: there is no file {other}")
         found = _over(found, _read(other, (*chain, real), files))
     files.append(path)
-    own = Merged(document.name, _absolute(document.value, path.parent), document.marks, {})
-    return _over(found, own)
+    top = Merged(document.name, _absolute(document.value, path.parent), document.marks, {})
+    return _over(found, top)
 
 
 def _absolute(value: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Have a workload's file be found from anywhere; drop what was followed."""
-    made = {key: one for key, one in value.items() if key != "extends"}
-    workload = made.get("workload")
+    """Make the path of a workload's file absolute; drop ``extends``, which has been followed."""
+    kept = {key: one for key, one in value.items() if key != "extends"}
+    workload = kept.get("workload")
     if isinstance(workload, str) and (folder / workload).exists():
         by_name = Path(workload).suffix in (*SUFFIXES, ".sql", ".py") or "/" in workload
         if by_name:
-            made["workload"] = str((folder / workload).absolute())
-    return made
+            kept["workload"] = str((folder / workload).absolute())
+    return kept
 
 
 def _over(base: Merged, top: Merged) -> Merged:
-    """Lay one document over another: mappings are merged, all else is replaced."""
+    """Merge one document into another: mappings are merged, all else is replaced."""
     marks = dict(base.marks)
     names = dict(base.names)
 
     def laid(below: Any, above: Any, path: yaml_file.Path) -> Any:
         if isinstance(below, dict) and isinstance(above, dict):
-            made = dict(below)
+            merged = dict(below)
             for key, one in above.items():
-                made[key] = laid(below[key], one, (*path, key)) if key in below else one
-            return made
+                merged[key] = laid(below[key], one, (*path, key)) if key in below else one
+            return merged
         for old in [one for one in marks if one[: len(path)] == path and one != path]:
             marks.pop(old)
             names.pop(old, None)
@@ -172,7 +170,7 @@ margin: 2%                       # differences below it count as none
 # seed: 1                        # without it one follows from this file
 # timeout: 20m
 # guard: {policy: repeat}        # wait, flag, or repeat what something else disturbed
-# design: {kind: toggle}         # take turns in one JVM; or duet: two side by side
+# design: {kind: toggle}         # take turns in one JVM; or duet: two in parallel
 # extends: base.yaml
 """)
 
@@ -209,7 +207,7 @@ def experiment_text(kind: str, workload: str, description: str, **keys: Any) -> 
     workload : str
         By name, or a file.
     description : str
-        With the workload's name where it says ``{}``.
+        ``{}`` in it stands for the workload's name.
     **keys
         Other keys of the file; those that are ``None`` are left out.
 
@@ -223,12 +221,12 @@ def experiment_text(kind: str, workload: str, description: str, **keys: Any) -> 
     """
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(workload).stem).strip("-.") or "workload"
     by_file = Path(workload).suffix and Path(workload).exists()
-    made: Mapping[str, Any] = {
+    fields: Mapping[str, Any] = {
         "name": f"{kind}-{name}",
         "description": description.format(name),
         "workload": str(Path(workload).absolute()) if by_file else workload,
         **keys,
     }
-    kept = {key: one for key, one in made.items() if one is not None}
+    kept = {key: one for key, one in fields.items() if one is not None}
     text: str = yaml.safe_dump(kept, sort_keys=False, allow_unicode=True)
     return text

@@ -1,4 +1,4 @@
-"""Treatments of a matrix: every combination of levels that the file and its constraints leave."""
+"""Treatments of a matrix: every combination of levels that the file and its constraints allow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pyrometer.trial.factors import Level, did_you_mean, parse_treatment
 
 MOST_TREATMENTS = 1_000
 
-Own = Mapping[str, Iterable[str]]
+Declared = Mapping[str, Iterable[str]]
+"""Factors that a workload declares, with their levels."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,11 @@ class Treatment:
     name : str
         The levels that vary, for people: ``data.codec=none, jvm.heap=1g``.
     levels : mapping
-        As they were written, shared ones among them.
+        As they were written, those that all treatments share included.
     parsed : mapping
-        As a trial takes them.
+        Parsed, as a trial takes them.
     varied : mapping
-        Those of the matrix alone.
+        Only those of the matrix.
     """
 
     name: str
@@ -49,20 +50,22 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Treatments:
-    """What a matrix comes to."""
+    """Treatments of a matrix: those that run, and those that do not."""
 
     run: dict[str, Treatment] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def combinations(source: Source, own: Own, facts: Mapping[str, float | None]) -> Treatments:
-    """Make the treatments of an experiment.
+def combinations(
+    source: Source, declared: Declared, facts: Mapping[str, float | None]
+) -> Treatments:
+    """Expand the matrix of an experiment into treatments.
 
     Parameters
     ----------
     source : Source
         The file.
-    own : mapping
+    declared : mapping
         Factors that the workload declares, with their levels.
     facts : mapping
         Of the host, for constraints: mem_total and the like; ``None`` where not known.
@@ -73,44 +76,46 @@ def combinations(source: Source, own: Own, facts: Mapping[str, float | None]) ->
         Unknown factor or level (with file, line, column), a constraint without meaning, none or
         too many treatments.
     """
-    _check_levels(source, own)
-    constraints = _constraints(source, own, facts)
+    _check_levels(source, declared)
+    constraints = _constraints(source, declared, facts)
     matrix = source.experiment.matrix
-    combined = _product(source, own)
-    excluded = [dict(short_names(one, own)) for one in matrix.exclude]
+    combined = _product(source, declared)
+    excluded = [dict(short_names(one, declared)) for one in matrix.exclude]
     kept = [one for one in combined if not any(one.items() >= out.items() for out in excluded)]
-    made = Treatments()
-    for varied in _included(kept, [short_names(one, own) for one in matrix.include]):
-        levels = {**short_names(source.experiment.set, own), **varied}
+    treatments = Treatments()
+    for varied in _included(kept, [short_names(one, declared) for one in matrix.include]):
+        levels = {**short_names(source.experiment.set, declared), **varied}
         name = ", ".join(f"{factor}={level}" for factor, level in varied.items())
-        if name in made.run:
+        if name in treatments.run:
             continue
         try:
-            parsed = parse_treatment([f"{k}={v}" for k, v in levels.items()], own)
+            parsed = parse_treatment([f"{k}={v}" for k, v in levels.items()], declared)
         except CapabilityError as error:
-            made.left_out.append(LeftOut(name, error.message, varied))
+            treatments.left_out.append(LeftOut(name, error.message, varied))
             continue
         broken = _broken(constraints, parsed, facts)
         if broken:
-            made.left_out.append(LeftOut(name, broken, varied))
+            treatments.left_out.append(LeftOut(name, broken, varied))
         else:
-            made.run[name] = Treatment(name, levels, parsed, varied)
-    if len(made.run) > MOST_TREATMENTS:
-        raise UsageError(f"{len(made.run)} treatments: at most {MOST_TREATMENTS}", "exclude some")
-    if not made.run and not made.left_out:
+            treatments.run[name] = Treatment(name, levels, parsed, varied)
+    if len(treatments.run) > MOST_TREATMENTS:
+        raise UsageError(
+            f"{len(treatments.run)} treatments: at most {MOST_TREATMENTS}", "exclude some"
+        )
+    if not treatments.run and not treatments.left_out:
         raise UsageError(f"{source.document.where(('matrix',))}: the matrix has no treatment")
-    return made
+    return treatments
 
 
-def short_names(levels: Mapping[str, str], own: Own) -> dict[str, str]:
-    """Write a workload's own factors in full: ``codec`` is ``data.codec``."""
-    full = {name.rsplit(".", 1)[-1]: name for name in own}
+def short_names(levels: Mapping[str, str], declared: Declared) -> dict[str, str]:
+    """Write the factors that a workload declares in full: ``codec`` is ``data.codec``."""
+    full = {name.rsplit(".", 1)[-1]: name for name in declared}
     return {full.get(name, name): level for name, level in levels.items()}
 
 
-def _product(source: Source, own: Own) -> list[dict[str, str]]:
+def _product(source: Source, declared: Declared) -> list[dict[str, str]]:
     factors = source.experiment.matrix.factors
-    full = list(short_names(dict.fromkeys(factors, ""), own))
+    full = list(short_names(dict.fromkeys(factors, ""), declared))
     if len(full) < len(factors):
         where = source.document.where(("matrix",))
         raise UsageError(
@@ -129,7 +134,7 @@ def _product(source: Source, own: Own) -> list[dict[str, str]]:
 def _included(
     combined: list[dict[str, str]], included: list[dict[str, str]]
 ) -> list[dict[str, str]]:
-    made = [dict(one) for one in combined]
+    extended = [dict(one) for one in combined]
     alone = []
     for extra in included:
         fits = [
@@ -138,14 +143,14 @@ def _included(
             if all(one.get(factor, level) == level for factor, level in extra.items())
         ]
         for at in fits:
-            made[at].update(extra)
+            extended[at].update(extra)
         if not fits:
             alone.append(extra)
-    return [*made, *alone]
+    return [*extended, *alone]
 
 
-def _check_levels(source: Source, own: Own) -> None:
-    """Read every level once where it stands, so that a mistake is told with its place."""
+def _check_levels(source: Source, declared: Declared) -> None:
+    """Parse every level where it is written, so that an error names its line and column."""
     experiment, document = source.experiment, source.document
     matrix = experiment.matrix
     places: list[tuple[tuple[str | int, ...], str, str]] = []
@@ -156,37 +161,39 @@ def _check_levels(source: Source, own: Own) -> None:
             places += [(("matrix", word, at, k), k, v) for k, v in one.items()]
     places += [(("set", k), k, v) for k, v in experiment.set.items()]
     places += [(("baseline", k), k, v) for k, v in (experiment.baseline or {}).items()]
-    full = {name.rsplit(".", 1)[-1]: name for name in own}
+    full = {name.rsplit(".", 1)[-1]: name for name in declared}
     for path, factor, level in places:
         try:
-            parse_treatment([f"{factor}={level}"], own)
+            parse_treatment([f"{factor}={level}"], declared)
         except CapabilityError:
-            continue  # Told with each treatment: it is left out.
+            continue  # Reported for each treatment with it, which is left out.
         except UsageError as error:
             unknown = error.message.startswith("unknown factor")
             where = document.where(path[:2] if unknown and path[0] == "matrix" else path)
             if unknown and path[1] in ("include", "exclude"):
                 where = document.where(path)
             raise UsageError(f"{where}: {error.message}", error.remedy) from error
-        known = list(own.get(full.get(factor, factor), ()))
+        known = list(declared.get(full.get(factor, factor), ()))
         if known and level not in known and not level.isdecimal():
             remedy = did_you_mean(level, known) or f"one of: {', '.join(known)}"
             raise UsageError(f"{document.where(path)}: {factor} has no level {level!r}", remedy)
-    _check_named(source, own)
+    _check_named(source, declared)
 
 
-def _check_named(source: Source, own: Own) -> None:
+def _check_named(source: Source, declared: Declared) -> None:
     experiment, document = source.experiment, source.document
     matrix = experiment.matrix
-    varied = set(short_names(dict.fromkeys(matrix.factors, ""), own))
+    varied = set(short_names(dict.fromkeys(matrix.factors, ""), declared))
     for one in matrix.include:
-        varied |= set(short_names(one, own))
-    for at, factor in enumerate(short_names(dict.fromkeys(experiment.design.split or (), ""), own)):
+        varied |= set(short_names(one, declared))
+    for at, factor in enumerate(
+        short_names(dict.fromkeys(experiment.design.split or (), ""), declared)
+    ):
         if factor not in varied:
             remedy = did_you_mean(factor, varied) or f"one of: {', '.join(sorted(varied))}"
             where = document.where(("design", "split", at))
             raise UsageError(f"{where}: {factor!r} is not a factor of the matrix", remedy)
-    for factor in short_names(experiment.baseline or {}, own):
+    for factor in short_names(experiment.baseline or {}, declared):
         if factor not in varied:
             remedy = did_you_mean(factor, varied) or f"one of: {', '.join(sorted(varied))}"
             where = document.where(("baseline", factor))
@@ -194,14 +201,14 @@ def _check_named(source: Source, own: Own) -> None:
 
 
 def _constraints(
-    source: Source, own: Own, facts: Mapping[str, float | None]
+    source: Source, declared: Declared, facts: Mapping[str, float | None]
 ) -> list[tuple[Constraint, str]]:
     matrix = source.experiment.matrix
     known = set(matrix.factors) | set(source.experiment.set) | set(facts)
     for one in matrix.include:
         known |= set(one)
-    known |= set(short_names(dict.fromkeys(known, ""), own))
-    made = []
+    known |= set(short_names(dict.fromkeys(known, ""), declared))
+    constraints = []
     for at, text in enumerate(source.experiment.constraints):
         where = source.document.where(("constraints", at))
         try:
@@ -212,8 +219,8 @@ def _constraints(
             if name not in known:
                 remedy = did_you_mean(name, known) or f"one of: {', '.join(sorted(known))}"
                 raise UsageError(f"{where}: unknown name {name!r} in {text!r}", remedy)
-        made.append((found, where))
-    return made
+        constraints.append((found, where))
+    return constraints
 
 
 def _broken(
@@ -226,7 +233,7 @@ def _broken(
     values |= {name.rsplit(".", 1)[-1]: v for name, v in parsed.items() if name not in values}
     for constraint, where in constraints:
         if not constraint.names <= values.keys():
-            continue  # It speaks of what this treatment does not set.
+            continue  # It uses a factor that this treatment does not set.
         try:
             if not constraint.holds(values):
                 return f"constraint {constraint.text}"
@@ -235,7 +242,7 @@ def _broken(
     return None
 
 
-def baseline_of(source: Source, own: Own, made: Treatments) -> str | None:
+def baseline_of(source: Source, declared: Declared, treatments: Treatments) -> str | None:
     """Name of the treatment that has all levels of ``baseline``; ``None`` where none is asked for.
 
     Raises
@@ -246,8 +253,8 @@ def baseline_of(source: Source, own: Own, made: Treatments) -> str | None:
     wanted = source.experiment.baseline
     if wanted is None:
         return None
-    levels = short_names(wanted, own)
-    found = [name for name, one in made.run.items() if one.varied.items() >= levels.items()]
+    levels = short_names(wanted, declared)
+    found = [name for name, one in treatments.run.items() if one.varied.items() >= levels.items()]
     if len(found) == 1:
         return found[0]
     where = source.document.where(("baseline",))
@@ -256,4 +263,6 @@ def baseline_of(source: Source, own: Own, made: Treatments) -> str | None:
             f"{where}: {len(found)} treatments have these levels: {'; '.join(found[:4])}",
             "give a level of each factor",
         )
-    raise UsageError(f"{where}: no treatment has these levels", f"there are: {'; '.join(made.run)}")
+    raise UsageError(
+        f"{where}: no treatment has these levels", f"there are: {'; '.join(treatments.run)}"
+    )

@@ -1,6 +1,6 @@
-"""One attempt at a trial: made, or read from a run that is there already.
+"""One attempt at a trial: run now, or read from a run directory.
 
-What an experiment keeps of one run: its time, its result, and the shape of its plans.
+Also what an experiment keeps of one run: its time, its result, and the shape of its plans.
 """
 
 from __future__ import annotations
@@ -149,12 +149,12 @@ _OUT_OF_MEMORY = (b"java.lang.OutOfMemoryError", b"Java heap space", b"GC overhe
 
 @dataclass(frozen=True)
 class Attempt:
-    """What an attempt came to.
+    """The outcome of an attempt.
 
     Parameters
     ----------
     status : str
-        As the journal has it, or ``interrupted``: somebody ended it, and it is to be made again.
+        As the journal has it, or ``interrupted``: the user stopped it, and it will be repeated.
     seconds : float or None
         Its value, where it finished.
     censored_s : float or None
@@ -173,13 +173,13 @@ class Attempt:
 
 
 RunTrial = Callable[[Trial, Watch], Attempt]
-"""Runs one trial. Another one than :func:`run_trial` simulates trials."""
+"""Runs one trial: :func:`run_trial`, or what simulates it."""
 
 RunTurns = Callable[[Trial, Watch], list[Attempt]]
-"""Makes a trial in which treatments take turns: what each came to."""
+"""Runs a trial in which treatments take turns; gives the outcome of each."""
 
 Place = tuple[Path, Collection[int]]
-"""A run, and which of its iterations are meant; none: all."""
+"""A run directory, and which of its iterations are meant; none: all."""
 
 
 def run_trial(trial: Trial, watch: Watch) -> Attempt:
@@ -203,7 +203,7 @@ def run_turns(trial: Trial, watch: Watch) -> list[Attempt]:
     if whole.status == "interrupted" or trial.run_dir is None:
         return [whole] * len(trial.turns)
     if whole.status != "finished":
-        # Whose turn it was has it; the others' trials ended for that, not by themselves.
+        # The failure belongs to the treatment whose turn it was; it ended the others' trials, too.
         at = last_begun(trial.run_dir)
         other = Attempt("failed", reason="the JVM ended in another treatment's turn")
         return [whole if at is None or at in turn else other for _, turn in trial.turns]
@@ -212,7 +212,7 @@ def run_turns(trial: Trial, watch: Watch) -> list[Attempt]:
 
 
 def last_begun(root: Path) -> int | None:
-    """Give the iteration that a run ended in; ``None`` where it ended between them."""
+    """Return the iteration in which a run ended; ``None`` where it ended between two."""
     try:
         results = read_manifest(root).results
     except PyrometerError:
@@ -221,7 +221,7 @@ def last_begun(root: Path) -> int | None:
 
 
 def read_together(places: Sequence[Place], *, detected: bool) -> list[Attempt]:
-    """Read runs that are set beside each other: in each as many iterations count."""
+    """Read runs that are compared with each other: in all, iterations count from the same one."""
     found = [read(root, detected=detected, only=only) for root, only in places]
     start = max((one.facts.counted_from or 0 for one in found if one.facts), default=0)
     return [read(root, detected=False, only=only, start=start) for root, only in places]
@@ -235,12 +235,12 @@ def read(
     only: Collection[int] = (),
     start: int = 0,
 ) -> Attempt:
-    """Read what became of a run.
+    """Read the outcome of a run.
 
     Parameters
     ----------
     kernel_killed : bool
-        Whether the kernel ended processes for want of memory meanwhile.
+        Whether the kernel killed processes meanwhile, out of memory.
     detected, only, start
         Which iterations count: see :func:`pyrometer.experiments.run.attempt.trial_facts`.
     """
@@ -289,7 +289,7 @@ def _tail(path: Path) -> bytes:
 
 
 def _kernel_kills() -> int | None:
-    """Count the processes that the kernel has killed for want of memory since boot."""
+    """Count the processes that the kernel has killed since boot, out of memory."""
     try:
         text = Path("/proc/vmstat").read_text()
     except OSError:

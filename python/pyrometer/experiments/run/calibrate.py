@@ -1,6 +1,6 @@
 """The knob of ``memory.condition``, found by trials of the baseline before an experiment.
 
-An experiment file that extends another by the knobs of ``memory.condition`` that were found.
+The knobs go to an experiment file that extends the other one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Watching = Callable[[Trial], AbstractContextManager[Watch]]
 FACTOR = "memory.condition"
 MOST_TRIALS = 8
 NEAR = 0.25
-"""How far from the share that is wanted a level may be, as a part of it."""
+"""How far from the wanted share a level may be, relative to it."""
 
 LEAST_BYTES = 2 * SPARE_BYTES
 _ALL = 0.8
@@ -80,7 +80,7 @@ class Knob:
     trials : list of Tried
         All of the search.
     why : str or None
-        Why it cannot be had, where that is known.
+        Why it cannot be reached, where that is known.
     """
 
     level: str
@@ -113,26 +113,26 @@ def calibrate(
     folder : Path
         For the runs of the search.
     watch : callable
-        Gives who is shown how a trial goes on.
+        Gives the screen that shows the progress of a trial.
     say : callable
-        Told what came of each.
-    make : callable
-        Makes a trial.
+        Prints the outcome of each trial, a line.
+    run_trial : callable
+        Runs a trial.
 
     Raises
     ------
     UsageError
         No condition in the file lacks its knob.
     CapabilityError
-        A condition cannot be brought about here.
+        A condition cannot be reached here.
     """
-    source, made = checked(file)
-    own = factors_of_workload(source.experiment.workload)
-    base = short_names(source.experiment.baseline or {}, own)
+    source, treatments = checked(file)
+    declared = factors_of_workload(source.experiment.workload)
+    base = short_names(source.experiment.baseline or {}, declared)
     base.pop(FACTOR, None)
     wanted: dict[str, Treatment] = {}
     for treatment in sorted(
-        made.run.values(), key=lambda one: not base.items() <= one.varied.items()
+        treatments.run.values(), key=lambda one: not base.items() <= one.varied.items()
     ):
         level = str(treatment.parsed.get(FACTOR, "@"))
         if "@" not in level and _how(wanted.setdefault(level, treatment)) != _how(treatment):
@@ -143,7 +143,7 @@ def calibrate(
     if not wanted:
         raise UsageError(f"{file}: no level of {FACTOR} lacks its knob", "under, over")
     for level, treatment in wanted.items():
-        # Found out before the first trial: no swap, levels that contradict each other.
+        # Fails before the first trial where there is no swap or levels contradict each other.
         condition({**treatment.parsed, FACTOR: f"{level}@{LEAST_BYTES}"})
     return [
         _search(level, treatment, source.experiment, folder, watch, say, run_trial)
@@ -152,7 +152,7 @@ def calibrate(
 
 
 def _how(treatment: Treatment) -> tuple[Level | None, ...]:
-    """Give what makes a knob another one."""
+    """Levels on which the knob depends."""
     return tuple(treatment.parsed.get(name) for name in ("memory.by", "memory.share"))
 
 
@@ -198,14 +198,14 @@ def _search(
     return Knob(level, f"{level}@{knob // _MIB}m", best.ratio, share, treatment.name, tried, why)
 
 
-def _tried(available: int, made: Attempt, trial: Trial) -> Tried:
+def _tried(available: int, outcome: Attempt, trial: Trial) -> Tried:
     assert trial.run_dir is not None
-    if made.status == "interrupted":
+    if outcome.status == "interrupted":
         raise KeyboardInterrupt
-    if made.status == "out_of_memory":
+    if outcome.status == "out_of_memory":
         return Tried(available, None)
-    if made.status != "finished":
-        raise CapabilityError(f"the pilot {trial.run_dir} {made.status}: {made.reason}")
+    if outcome.status != "finished":
+        raise CapabilityError(f"the pilot {trial.run_dir} {outcome.status}: {outcome.reason}")
     memory = read_manifest(trial.run_dir).memory
     assert memory is not None
     ratio = reached_ratio(memory)
@@ -217,32 +217,32 @@ def _tried(available: int, made: Attempt, trial: Trial) -> Tried:
 def next_available(level: str, tried: Sequence[Tried], share: float, room: int) -> int:
     """Decide how much memory the next trial has.
 
-    The first has all the room: it tells what the application takes. What is swapped out falls as
-    more is left. The list of inactive file pages falls, too, where all files fit beside the
-    application; where they do not, or make out more than the share of all there is, it grows.
+    The first has all the room: it shows how much the application takes. The more memory, the less
+    is swapped out. The share of inactive file pages falls, too, where all files fit into memory
+    with the application; where they do not, or are more than the share of all memory, it grows.
 
     Parameters
     ----------
     level : str
         ``under`` or ``over``.
     tried : sequence of Tried
-        So far.
+        Trials so far.
     share : float
-        What is wanted.
+        The share that is wanted.
     room : int
         The most that is possible, bytes.
     """
     if not tried:
         return room
     first = tried[0].memory or {}
-    own = int(first.get("anonymous_bytes") or room)
+    anonymous = int(first.get("anonymous_bytes") or room)
     ratio = float(first.get("inactive_file_ratio") or 0.0)
     files = int(ratio * int(first.get("of_bytes") or 0))
-    rising = level == "under" and (ratio > share or files / share < own + files)
+    rising = level == "under" and (ratio > share or files / share < anonymous + files)
     if len(tried) == 1:
         if level == "over":
-            return round(own / (1 + share))
-        return round(own / (1 - share)) if rising else round(files / share)
+            return round(anonymous / (1 + share))
+        return round(anonymous / (1 - share)) if rising else round(files / share)
     few = [one.available for one in tried[1:] if _too_little(one, share, rising)]
     many = [one.available for one in tried[1:] if not _too_little(one, share, rising)]
     if few and many:
@@ -267,16 +267,16 @@ def too_few_files(level: str, tried: Sequence[Tried], share: float) -> str | Non
     if level != "under" or len(tried) < 2:
         return None
     memory, last = tried[0].memory or {}, tried[-1]
-    own = int(memory.get("anonymous_bytes") or 0)
+    anonymous = int(memory.get("anonymous_bytes") or 0)
     files = float(memory.get("inactive_file_ratio") or 0.0) * int(memory.get("of_bytes") or 0)
-    if not own or last.ratio is None or last.ratio >= share * (1 - NEAR):
+    if not anonymous or last.ratio is None or last.ratio >= share * (1 - NEAR):
         return None
     if last.ratio * last.available < _ALL * files:
         return None
-    wanted = share * own / (1 - share)
+    wanted = share * anonymous / (1 - share)
     return (
         f"the files of the application that memory can drop are {files / _MIB:.0f} MiB, and it"
-        f" takes {own // _MIB} MiB itself: {percent(share)} of its memory would be"
+        f" takes {anonymous // _MIB} MiB itself: {percent(share)} of its memory would be"
         f" {wanted / _MIB:.0f} MiB. Give it more data (scale), or less heap (jvm.heap)"
     )
 
@@ -301,11 +301,11 @@ def calibrated(file: Path, experiment: Experiment, knobs: Sequence[Knob]) -> str
     Parameters
     ----------
     file : Path
-        The other.
+        The file to extend.
     experiment : Experiment
         What it says.
     knobs : sequence of Knob
-        Found.
+        As found.
     """
     found = {knob.level: knob.knobbed for knob in knobs}
 
@@ -313,7 +313,7 @@ def calibrated(file: Path, experiment: Experiment, knobs: Sequence[Knob]) -> str
         return {k: found.get(v, v) if k == FACTOR else v for k, v in levels.items()}
 
     matrix = experiment.matrix
-    own: dict[str, Any] = {"extends": file.name}
+    content: dict[str, Any] = {"extends": file.name}
     changed: dict[str, Any] = {}
     if FACTOR in matrix.factors:
         changed[FACTOR] = [found.get(level, level) for level in matrix.factors[FACTOR]]
@@ -321,14 +321,14 @@ def calibrated(file: Path, experiment: Experiment, knobs: Sequence[Knob]) -> str
         if any(FACTOR in one for one in given):
             changed[word] = [knobbed(one) for one in given]
     if changed:
-        own["matrix"] = changed
+        content["matrix"] = changed
     for word, one in (("set", experiment.set), ("baseline", experiment.baseline or {})):
         if FACTOR in one:
-            own[word] = knobbed(one)
+            content[word] = knobbed(one)
     comments = [
         f"# {knob.knobbed}: {percent(knob.ratio)} reached, {percent(knob.share)} wanted; tried"
         f" with {knob.baseline or 'the only treatment'}\n"
         for knob in knobs
     ]
-    text = yaml.safe_dump(own, sort_keys=False, allow_unicode=True)
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     return "".join(comments) + "# The same for all treatments.\n" + text

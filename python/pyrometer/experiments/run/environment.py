@@ -1,4 +1,4 @@
-"""What an experiment needs of the machine and of who looks on: actions on it, and a screen."""
+"""What an experiment needs from outside: actions on the machine, and a screen."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pyrometer.trial.trial import Trial
 
 
 class Screen(Watch, Protocol):
-    """Who is shown how an experiment goes on."""
+    """Shows the progress of an experiment."""
 
     def planned(self, plan: Plan, entries: Entries) -> None:
-        """Show what is to be done, and what is done already."""
+        """Show what will run, and what has run already."""
 
     def trial(self, planned: PlannedTrial, attempt: int) -> None:
         """Show that an attempt begins."""
@@ -46,7 +46,7 @@ class Quiet(Silent):
 
 
 def held_switches(levels: Mapping[str, str]) -> AbstractContextManager[list[Doubt]]:
-    """Keep the kernel's switches at the levels of a whole plot."""
+    """Hold the kernel's switches at the levels of a whole plot."""
     wanted = parse_treatment([f"{k}={v}" for k, v in levels.items() if k.startswith("os.")])
     return settings.applied(settings.switches(wanted))
 
@@ -64,14 +64,14 @@ class Actions:
     run_parallel : callable
         Runs several at the same time.
     hold_switches : callable
-        Keeps the host at the levels of a whole plot, from its first trial to its last; gives what
-        could not be put back then.
+        Holds the host at the levels of a whole plot, from its first trial to its last; gives doubts
+        about what could not be restored then.
     measure_canaries : callable
         Measures the machine before a trial.
     wait_for_calm : callable
-        Waits until others leave the machine alone, and gives what it saw.
+        Waits until other processes leave the machine idle, and gives what it saw.
     read_counters, judge_others : callable
-        Read counters, and judge what others did since.
+        Read counters, and judge what other processes did since.
     """
 
     run_trial: RunTrial = attempt.run_trial

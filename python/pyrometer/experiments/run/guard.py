@@ -42,7 +42,7 @@ class Look:
     own_s : float
         CPU seconds of this process and its children so far.
     processes : mapping
-        Ticks and name by pid, of others than ourselves and what we started.
+        Ticks and name by pid, without this process and what it started.
     """
 
     moment_s: float
@@ -77,10 +77,10 @@ def swapped_pages(vmstat: str) -> int:
 
 
 def between(first: Look, last: Look, load: float | None, free: float | None) -> Surroundings:
-    """Tell what others did between two looks.
+    """Report what other processes did between two readings of the counters.
 
-    CPU time of others is what all CPUs were busy, less our own and that of what we started and
-    waited for.
+    Their CPU time is the busy time of all CPUs, less that of this process and of the children that
+    it has waited for.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def disturbances(found: Surroundings, guard: Guard, during: bool) -> list[str]:
 
 
 def before_trial(guard: Guard, say: Callable[[str], None]) -> Surroundings:
-    """Look at the machine before a trial; unless asked only to flag, wait until it is calm."""
+    """Judge the machine before a trial; unless the policy is to flag, wait until it is calm."""
     since, said = time.monotonic(), False
     while True:
         first = look()
@@ -155,7 +155,7 @@ def before_trial(guard: Guard, say: Callable[[str], None]) -> Surroundings:
 
 
 def after_trial(first: Look, guard: Guard, expected_swap: bool) -> Surroundings:
-    """Judge what others did during a trial; swapping that was asked for is none."""
+    """Judge what others did during a trial; swapping that a factor asks for does not count."""
     found = between(first, look(), _load(), _free())
     limits = guard.model_copy(update={"swapped": None}) if expected_swap else guard
     found.disturbed = disturbances(found, limits, during=True)

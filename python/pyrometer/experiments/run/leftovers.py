@@ -1,4 +1,4 @@
-"""What a trial leaves when its Pyrometer is killed: processes, switches, folders of barriers."""
+"""Leftovers of a trial whose Pyrometer was killed: processes, switches, folders of barriers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def of_run(root: Path) -> list[int]:
 
 
 def end(root: Path) -> int:
-    """End what is left of trials below `root`: asked first, then killed; gives their number.
+    """End processes that remain of trials below `root`, and return their number.
 
-    An application goes on when its Pyrometer is killed: it would disturb the next trial.
-    Then switches are put back that the dead held.
+    They are asked first, then killed: an application that outlives its Pyrometer would disturb the
+    next trial. Then the switches that it had held are restored.
     """
     known = {pid: start_ticks(pid) for pid in of_run(root)}
     for number, seconds in ((signal.SIGTERM, POLITE_S), (signal.SIGKILL, POLITE_S)):

@@ -1,4 +1,4 @@
-"""Trials one after another: each is begun and ended in the journal, and none is made twice."""
+"""Trials one after another: the journal has the beginning and end of each, and none runs twice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SWAPPING = frozenset({"cgroup.swap", "memory.condition"})
 
 
 def begin(root: Path, plan: Plan) -> None:
-    """Make the folder of an experiment, with its plan.
+    """Create the folder of an experiment, with its plan.
 
     Raises
     ------
@@ -64,18 +64,18 @@ def _free(root: Path) -> bool:
 def carry_out(
     root: Path, *, screen: Screen | None = None, actions: Actions | None = None, retry: bool = False
 ) -> Entries:
-    """Make the trials of an experiment that are not made yet, in their order.
+    """Run the trials of an experiment that have not ended yet, in their order.
 
     Parameters
     ----------
     root : Path
         Folder with the plan.
     screen : Screen, optional
-        Who is shown how it goes on.
+        Shows its progress.
     actions : Actions, optional
-        What touches the machine; others than the default simulate.
+        What touches the machine; simulations pass others than the default.
     retry : bool
-        Whether trials that ended otherwise than finished are tried again.
+        Whether trials that failed or were censored are tried again.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def carry_out(
     CapabilityError
         If the journal cannot be written: what was finished is kept.
     KeyboardInterrupt
-        If somebody ended it; what was finished is kept.
+        If the user stopped it; what was finished is kept.
     """
     paths, plan = ExperimentPaths(root), read_plan(root)
     if plan.machine and plan.machine != (here := this_machine()):
@@ -117,7 +117,7 @@ def carry_out(
 
 
 def _redact(paths: ExperimentPaths, plan: Plan, screen: Screen) -> None:
-    """Strike secrets out of plan and journal: until all trials are made they are needed."""
+    """Remove secrets from plan and journal: they are needed until all trials have finished."""
     names = [one.name for one in plan.treatments]
     if len({redacted(one) for one in names}) == len(set(names)):
         try:
@@ -138,7 +138,7 @@ def _words(machine: Mapping[str, str | int | None]) -> str:
 def _settle(
     root: Path, plan: Plan, entries: Entries, journal: Journal, screen: Screen
 ) -> None:  # fmt: skip
-    """Take in what a kill left: processes are ended, a run that had finished counts."""
+    """Clean up after a kill: end its processes, and adopt a run that had finished."""
     if not entries.open:
         return
     if ended := leftovers.end(ExperimentPaths(root).trials):
@@ -153,15 +153,15 @@ def _settle(
             for one, is_at in zip(launch, known, strict=True)
             if is_at is not None and (trials / is_at.folder / "manifest.json").is_file()
         ]
-        # Those of a launch are taken in together, or made again together.
+        # Trials of a launch are adopted together, or repeated together.
         if len(places) < len(launch) or len({one.attempt for one in known if one}) > 1:
             continue
         found = attempt.read_together(places, detected=plan.warmup == "auto")
-        if any(made.status != "finished" for made in found):
+        if any(outcome.status != "finished" for outcome in found):
             continue
-        for one, made in zip(launch, found, strict=True):
+        for one, outcome in zip(launch, found, strict=True):
             if began := entries.open.pop(one.number, None):
-                record = _ended(one, began, made).model_copy(update={"adopted": True})
+                record = _ended(one, began, outcome).model_copy(update={"adopted": True})
                 journal.append(record)
                 entries.ended[one.number] = record
 
@@ -201,12 +201,12 @@ def _attempts(
         first = actions.read_counters()
         found = actions.run(trials, screen)
         during = actions.judge_others(first, limits, not SWAPPING.isdisjoint(trials[0].treatment))
-        if any(made.status == "interrupted" for made in found):
+        if any(outcome.status == "interrupted" for outcome in found):
             raise KeyboardInterrupt
         again = limits.policy == "repeat" and bool(during.disturbed) and repeated < limits.repeats
-        again = again and all(made.status == "finished" for made in found)
-        for one, beginning, made in zip(launch, began, found, strict=True):
-            record = _ended(one, beginning, made, during)
+        again = again and all(outcome.status == "finished" for outcome in found)
+        for one, beginning, outcome in zip(launch, began, found, strict=True):
+            record = _ended(one, beginning, outcome, during)
             record.duration_s = (time.monotonic() - since) / len(launch)
             if again:
                 record.status = "disturbed"
@@ -220,24 +220,24 @@ def _attempts(
 
 
 def _ended(
-    planned: PlannedTrial, began: Began, made: Attempt, during: Surroundings | None = None
+    planned: PlannedTrial, began: Began, outcome: Attempt, during: Surroundings | None = None
 ) -> Ended:
-    assert made.status != "interrupted"
-    facts = made.facts
+    assert outcome.status != "interrupted"
+    facts = outcome.facts
     return Ended(
         trial=planned.number,
         attempt=began.attempt,
         block=planned.block,
         treatment=planned.treatment,
-        status=made.status,
+        status=outcome.status,
         folder=began.folder,
-        seconds=made.seconds,
-        censored_s=made.censored_s,
+        seconds=outcome.seconds,
+        censored_s=outcome.censored_s,
         iterations_s=list(facts.iterations_s) if facts else [],
         series_s=list(facts.series_s) if facts else [],
         counted_from=facts.counted_from if facts else None,
         shape=facts.shape if facts else None,
-        reason=made.reason,
+        reason=outcome.reason,
         rows=facts.rows if facts else None,
         checksum=facts.checksum if facts else None,
         plan=facts.plan if facts else None,

@@ -1,7 +1,7 @@
-"""Trials in parallel, each in a process of its own, on its CPUs where it has some.
+"""Trials in parallel, each in a process of its own, on its CPUs if it has some.
 
-``python -m pyrometer.experiments.run.parallel PARENT`` makes one: its trial comes as JSON on stdin,
-what became of it goes to standard output. It ends with the process that started it.
+``python -m pyrometer.experiments.run.parallel PARENT`` runs one: the trial comes as JSON on stdin,
+its outcome goes to standard output. It ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _TRIAL = TypeAdapter(Trial)
 
 
 def run_parallel(trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
-    """Run several trials at the same time, and read what became of each.
+    """Run several trials at the same time, and read the outcome of each.
 
     Their iterations are in step, or overlap (``Trial.overlap``).
 
     Raises
     ------
     KeyboardInterrupt
-        If somebody ended it; all have ended then.
+        If the user stopped it; all have ended then.
     """
     folder = _barrier_folder(trials[0].run_dir)
     try:
@@ -61,7 +61,7 @@ def run_parallel(trials: Sequence[Trial], watch: Watch) -> list[Attempt]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if any(one.status != "finished" for one in attempts):
-        # Who ran alone in the end ran under other conditions.
+        # A trial that outlived the others ran alone in the end, under other conditions.
         alone = Attempt("failed", reason="the other side did not finish")
         return [alone if one.status == "finished" else one for one in attempts]
     places = [(one.run_dir, ()) for one in trials if one.run_dir is not None]
@@ -78,7 +78,7 @@ def _start(trial: Trial, folder: Path, position: int) -> subprocess.Popen[bytes]
     task = folder / f"task-{position}.json"
     task.write_bytes(_TRIAL.dump_json(trial))
     with task.open("rb") as given, _output(folder, position).open("wb") as out:
-        # In a session of its own: a key that is pressed reaches us, and we pass it on, once.
+        # In a new session: Ctrl-C reaches this process, which passes it on, once.
         return subprocess.Popen(
             [sys.executable, "-m", "pyrometer.experiments.run.parallel", str(os.getpid())],
             stdin=given,
@@ -97,7 +97,7 @@ def _wait(processes: Sequence[subprocess.Popen[bytes]], folder: Path) -> None:
     while any(one.poll() is None for one in processes):
         try:
             if any(one.poll() is not None for one in processes):
-                # Whatever ended one: the others need not wait for it any more.
+                # Whatever ended one, the others must not wait for it any more.
                 barrier.leave()
             time.sleep(LOOK_S)
         except KeyboardInterrupt:
@@ -125,7 +125,7 @@ def main(parent: str) -> int:
     trial = _TRIAL.validate_json(sys.stdin.buffer.read())
     cpus = parse_cpus(str(trial.treatment["host.cpus"])) if "host.cpus" in trial.treatment else 0
     if isinstance(cpus, frozenset):
-        # What measures it stays on its CPUs, too.
+        # Pyrometer's processes stay on the trial's CPUs, too.
         os.sched_setaffinity(0, cpus)
     ended = attempt.run_trial(trial, Silent())
     fields = {"status": ended.status, "censored_s": ended.censored_s, "reason": ended.reason}

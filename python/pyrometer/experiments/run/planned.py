@@ -1,6 +1,6 @@
 """From the file to the plan: treatments that can be run here, and every trial in its order.
 
-What this host can honour of a treatment; found out before the first trial.
+What this host cannot honour of a treatment is found out before the first trial.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pyrometer.experiments.folder import CanaryPlace, LeftOutTreatment, Plan, Pl
 from pyrometer.experiments.plan.file import Experiment
 from pyrometer.experiments.plan.source import Source, read_source
 from pyrometer.experiments.plan.treatments import (
+    Declared,
     LeftOut,
-    Own,
     Treatment,
     Treatments,
     baseline_of,
@@ -42,7 +42,7 @@ from pyrometer.workloads.launch import AUTO_WARMUP
 
 
 def host_facts() -> dict[str, float | None]:
-    """Give what constraints may speak of beside factors; ``None`` where it cannot be read."""
+    """Facts of the host for constraints; ``None`` where one cannot be read."""
     try:
         memory = parse_meminfo(Path("/proc/meminfo").read_text())
     except OSError:
@@ -56,20 +56,20 @@ def host_facts() -> dict[str, float | None]:
     }
 
 
-def honoured(made: Treatments, workload: str, folder: Path) -> Treatments:
-    """Leave out treatments that this host cannot bring about, each with the reason.
+def honoured(treatments: Treatments, workload: str, folder: Path) -> Treatments:
+    """Leave out treatments that this host cannot honour, each with the reason.
 
     Parameters
     ----------
-    made : Treatments
+    treatments : Treatments
         Those of the matrix.
     workload : str
         What runs.
     folder : Path
-        Where runs are written: it decides which disk a limit is about.
+        Where runs are written: limits of input and output are for its disk.
     """
-    kept, out = {}, list(made.left_out)
-    for name, treatment in made.run.items():
+    kept, out = {}, list(treatments.left_out)
+    for name, treatment in treatments.run.items():
         reason = _why_not(treatment, workload, folder)
         if reason is None:
             kept[name] = treatment
@@ -84,8 +84,8 @@ def _why_not(treatment: Treatment, workload: str, folder: Path) -> str | None:
         found = registry.get(workload)
         if found.engine == "process":
             without_spark(workload, levels)
-        own = {name: str(level) for name, level in levels.items() if name in found.variants}
-        spec = registry.resolve(workload, own)
+        variant = {name: str(level) for name, level in levels.items() if name in found.variants}
+        spec = registry.resolve(workload, variant)
         layout = resolve_layout(levels)
         whole = {**found.limits(spec), **levels}
         plan_host(whole, placed_here(layout, whole), _existing(folder))
@@ -117,12 +117,12 @@ MOST_TRIALS = 100_000
 
 
 def checked(path: Path) -> tuple[Source, Treatments]:
-    """Read a file and everything that it names; what only this host lacks is left out, told.
+    """Read a file and what it names; treatments that cannot be honoured are left out, with reasons.
 
     Raises
     ------
     UsageError
-        Whatever is wrong in the file, with its place.
+        If something in the file is wrong: with line and column.
     """
     source = read_source(path)
     experiment, where = source.experiment, source.document.where
@@ -161,17 +161,19 @@ def plan_of(
     """
     source, wanted = checked(path)
     experiment = source.experiment
-    made = honoured(wanted, experiment.workload, folder)
-    if not made.run:
-        reasons = "; ".join(f"{one.name or 'the treatment'}: {one.reason}" for one in made.left_out)
+    treatments = honoured(wanted, experiment.workload, folder)
+    if not treatments.run:
+        reasons = "; ".join(
+            f"{one.name or 'the treatment'}: {one.reason}" for one in treatments.left_out
+        )
         raise CapabilityError(f"{path}: no treatment can be run here: {reasons}")
-    own = factors_of_workload(experiment.workload)
+    declared = factors_of_workload(experiment.workload)
     times = experiment.blocks if blocks is None else blocks
-    if times * len(made.run) > MOST_TRIALS:
-        raise UsageError(f"{times * len(made.run)} trials: at most {MOST_TRIALS}")
+    if times * len(treatments.run) > MOST_TRIALS:
+        raise UsageError(f"{times * len(treatments.run)} trials: at most {MOST_TRIALS}")
     chosen = next(one for one in (seed, experiment.seed, seed_of(experiment)) if one is not None)
-    split = _split(source, made, own)
-    check_together(source, made, own, times)
+    split = _split(source, treatments, declared)
+    check_together(source, treatments, declared, times)
     once = is_workload_command(experiment.workload)
     iterations = 1 if once else experiment.iterations
     warmup: Any = 0 if once else "auto" if experiment.warmup == "auto" else int(experiment.warmup)
@@ -191,70 +193,70 @@ def plan_of(
         blocks=times,
         margin=experiment.margin,
         timeout_s=experiment.timeout,
-        canaries=canaries_of(source, made),
+        canaries=canaries_of(source, treatments),
         guard=experiment.guard.model_dump(),
-        baseline=baseline_of(source, own, made),
+        baseline=baseline_of(source, declared, treatments),
         treatments=[
             PlannedTreatment(name=one.name, levels=dict(one.levels), varied=dict(one.varied))
-            for one in made.run.values()
+            for one in treatments.run.values()
         ],
         left_out=[
             LeftOutTreatment(name=one.name, reason=one.reason, varied=dict(one.varied))
-            for one in made.left_out
+            for one in treatments.left_out
         ],
-        trials=ordered(source, made, times, chosen, split, rounds),
+        trials=ordered(source, treatments, times, chosen, split, rounds),
         machine=this_machine(),
         workload_sha256=digest_of(experiment.workload),
         pyrometer_version=__version__,
     )
 
 
-def _split(source: Source, made: Treatments, own: Own) -> list[str]:
+def _split(source: Source, treatments: Treatments, declared: Declared) -> list[str]:
     """Factors whose levels stay together within a block: those asked for, or known to be dear."""
     asked = source.experiment.design.split
     if source.experiment.design.kind != "randomized-blocks":
         return []
     if asked is not None:
-        return list(short_names(dict.fromkeys(asked, ""), own))
-    varied = dict.fromkeys(name for one in made.run.values() for name in one.varied)
-    return [name for name in varied if name not in own and find_factor(name).dear]
+        return list(short_names(dict.fromkeys(asked, ""), declared))
+    varied = dict.fromkeys(name for one in treatments.run.values() for name in one.varied)
+    return [name for name in varied if name not in declared and find_factor(name).dear]
 
 
-def canaries_of(source: Source, made: Treatments) -> CanaryPlace:
+def canaries_of(source: Source, treatments: Treatments) -> CanaryPlace:
     """Decide before what canaries are measured.
 
-    Before iterations they run where the workload does. What limits it would limit them: they would
-    see the treatment instead of the machine, and push pages of a limited memory out.
+    Before iterations they run where the workload runs. Under its limits they would measure the
+    treatment instead of the machine, and evict pages of a limited memory.
     """
     experiment = source.experiment
     if experiment.design.kind == "duet":
-        # Two at once would measure each other; what the machine does meets both anyway.
+        # Two at once would measure each other, and the machine affects both sides anyway.
         return "none"
     if experiment.canaries != "iteration":
         return experiment.canaries
     if is_workload_command(experiment.workload):
         return "trial"
     workload = registry.get(experiment.workload)
-    for one in made.run.values():
-        own = {name: level for name, level in one.levels.items() if name in workload.variants}
-        others = one.levels.keys() - own.keys()
+    for one in treatments.run.values():
+        variant = {name: level for name, level in one.levels.items() if name in workload.variants}
+        others = one.levels.keys() - variant.keys()
         limited = any(find_factor(name).scope == "os" for name in others) or any(
             find_factor(name).scope == "host" for name in others & one.varied.keys()
         )
-        spec = registry.resolve(experiment.workload, own, experiment.scale)
+        spec = registry.resolve(experiment.workload, variant, experiment.scale)
         if limited or workload.limits(spec):
             return "trial"
     return "iteration"
 
 
 def this_machine() -> dict[str, str | int | None]:
-    """Give what tells machines apart whose times must not be mixed."""
+    """Return what identifies a machine: times of different ones must not be mixed."""
     host = this_host(with_card=False)
     return {"cpu_model": host.cpu_model, "cpus_count": host.cpus_count}
 
 
 def digest_of(*workloads: str) -> str | None:
-    """Give the digest of workloads' files; ``None`` where all are workloads by name."""
+    """Digest of the workloads' files; ``None`` where none is a file."""
     named = [one for one in workloads if one not in registry.entries()]
     files = [path for one in named if (path := yaml_path(one) or Path(one)).is_file()]
     whole = hashlib.sha256(b"".join(path.read_bytes() for path in files))
@@ -262,7 +264,7 @@ def digest_of(*workloads: str) -> str | None:
 
 
 def seed_of(experiment: Experiment) -> int:
-    """Give the seed that follows from what an experiment says, wherever its files lie.
+    """Derive the seed from the content of an experiment, wherever its files are.
 
     A workload in a file counts by its content and the file's name.
     """

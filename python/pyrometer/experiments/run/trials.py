@@ -1,6 +1,6 @@
 """Trials of an experiment: their order, which share a launch, and what is launched.
 
-Treatments that share a launch: which may take turns in one JVM, or run side by side.
+Treatments that share a launch take turns in one JVM (toggle), or run in parallel (duet).
 
 Duet: Bulej et al., "Duet benchmarking: improving measurement accuracy in the cloud", ICPE 2020.
 """
@@ -20,19 +20,19 @@ from pyrometer.core.errors import UsageError
 from pyrometer.experiments.folder import Plan, PlannedTreatment, PlannedTrial
 from pyrometer.experiments.plan.design import in_parallel, in_turn, schedule
 from pyrometer.experiments.plan.source import Source
-from pyrometer.experiments.plan.treatments import Own, Treatment, Treatments
+from pyrometer.experiments.plan.treatments import Declared, Treatment, Treatments
 from pyrometer.trial.factors import find_factor, parse_cpus, parse_treatment, write_cpus
 from pyrometer.trial.trial import Trial
 from pyrometer.workloads import registry
 from pyrometer.workloads.launch import AUTO_WARMUP
 
 LIKE = ("workload", "spark", "jvm")
-"""Scopes of factors that two treatments side by side may differ in."""
+"""Scopes of factors in which two treatments of a duet may differ."""
 
 DISKS = ("spark.local.dir", "spark.master")
 
 
-def may_toggle(factor: str, own: Own) -> bool:
+def may_toggle(factor: str, declared: Declared) -> bool:
     """Whether a factor can change between the iterations of one JVM.
 
     Examples
@@ -40,18 +40,18 @@ def may_toggle(factor: str, own: Own) -> bool:
     >>> may_toggle("spark.sql.shuffle.partitions", {}), may_toggle("jvm.heap", {})
     (True, False)
     """
-    if factor in own:
+    if factor in declared:
         return True
     return factor != "workload.scale" and not find_factor(factor).restart
 
 
-def check_together(source: Source, made: Treatments, own: Own, blocks: int) -> None:
-    """Check that the treatments of an experiment can share a launch, where it is to be so.
+def check_together(source: Source, treatments: Treatments, declared: Declared, blocks: int) -> None:
+    """Check that the treatments of an experiment can share a launch, if its design wants it.
 
     Raises
     ------
     UsageError
-        If they cannot, with the place in the file.
+        If they cannot: with line and column.
     """
     kind = source.experiment.design.kind
     if kind == "randomized-blocks":
@@ -61,7 +61,7 @@ def check_together(source: Source, made: Treatments, own: Own, blocks: int) -> N
         raise UsageError(f"{where}: {kind} has nothing to keep together within a block", "leave it")
     if kind == "fixed-order":
         return
-    {"toggle": _check_toggle, "duet": _check_duet}[kind](source, made, own)
+    {"toggle": _check_toggle, "duet": _check_duet}[kind](source, treatments, declared)
     if kind == "duet" and blocks % 2:
         where = source.document.where(("blocks",))
         raise UsageError(
@@ -70,15 +70,18 @@ def check_together(source: Source, made: Treatments, own: Own, blocks: int) -> N
         )
 
 
-def _check_toggle(source: Source, made: Treatments, own: Own) -> None:
+def _check_toggle(source: Source, treatments: Treatments, declared: Declared) -> None:
     workload, where = source.experiment.workload, source.document.where(("design", "kind"))
     found = registry.get(workload)
     if is_workload_command(workload) or found.engine != "spark":
         raise UsageError(f"{where}: {workload} has no iterations in a JVM to take turns in")
     _each_factor(
-        source, made, lambda factor: may_toggle(factor, own), "needs a fresh JVM to change"
+        source,
+        treatments,
+        lambda factor: may_toggle(factor, declared),
+        "needs a fresh JVM to change",
     )
-    fixed = {name: _fixed(one, source) for name, one in made.run.items()}
+    fixed = {name: _fixed(one, source) for name, one in treatments.run.items()}
     first = next(iter(fixed))
     for name, one in fixed.items():
         if one != fixed[first]:
@@ -91,28 +94,30 @@ def _check_toggle(source: Source, made: Treatments, own: Own) -> None:
 
 
 def _fixed(one: Treatment, source: Source) -> Mapping[str, str]:
-    """Give settings and limits that a workload's levels bring and no running JVM takes."""
+    """Return settings and limits of a workload's levels that cannot change in a running JVM."""
     experiment = source.experiment
     workload = registry.get(experiment.workload)
     levels = {name: level for name, level in one.levels.items() if name in workload.variants}
     spec = registry.resolve(experiment.workload, levels, experiment.scale)
     settings = workload.spark_conf(spec)
-    made = {key: value for key, value in settings.items() if not key.startswith("spark.sql.")}
-    return made | {factor: str(level) for factor, level in workload.limits(spec).items()}
+    conf = {key: value for key, value in settings.items() if not key.startswith("spark.sql.")}
+    return conf | {factor: str(level) for factor, level in workload.limits(spec).items()}
 
 
-def _check_duet(source: Source, made: Treatments, own: Own) -> None:
+def _check_duet(source: Source, treatments: Treatments, declared: Declared) -> None:
     where = source.document.where(("design", "kind"))
-    if len(made.run) != 2:
+    if len(treatments.run) != 2:
         raise UsageError(
-            f"{where}: side by side run two treatments, the matrix has {len(made.run)}",
+            f"{where}: a duet has two treatments, the matrix has {len(treatments.run)}",
             "give one factor two levels, or kind: randomized-blocks",
         )
     _each_factor(
         source,
-        made,
-        lambda factor: factor in own or (find_factor(factor).scope in LIKE and factor not in DISKS),
-        "side by side must have the same CPUs, memory, disks and kernel",
+        treatments,
+        lambda factor: (
+            factor in declared or (find_factor(factor).scope in LIKE and factor not in DISKS)
+        ),
+        "in parallel, both need the same CPUs, memory, disks and kernel",
     )
     for factor, alone in (("co.run", "none"), ("memory.by", "cgroup")):
         if source.experiment.set.get(factor, alone) != alone:
@@ -123,21 +128,23 @@ def _check_duet(source: Source, made: Treatments, own: Own) -> None:
             )
 
 
-def _each_factor(source: Source, made: Treatments, fits: Callable[[str], bool], why: str) -> None:
+def _each_factor(
+    source: Source, treatments: Treatments, fits: Callable[[str], bool], why: str
+) -> None:
     kind = source.experiment.design.kind
-    for factor in dict.fromkeys(name for one in made.run.values() for name in one.varied):
+    for factor in dict.fromkeys(name for one in treatments.run.values() for name in one.varied):
         if not fits(factor):
             where = source.document.where(("matrix", factor))
             raise UsageError(f"{where}: {factor}: {why} ({kind})", "kind: randomized-blocks")
 
 
 def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) -> list[str]:
-    """Share CPUs between sides: whole cores, neighbours together; what is left over stays idle.
+    """Share CPUs between sides: whole cores, neighbours together; the remainder stays idle.
 
     Parameters
     ----------
     allowed : frozenset of int
-        CPUs that we may use.
+        CPUs that may be used.
     level : str, optional
         Of ``host.cpus``, where the file sets it.
     sides : int
@@ -157,12 +164,12 @@ def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) ->
     cores: dict[int, list[int]] = {}
     for cpu in machine:
         cores.setdefault(cpu.core, []).append(cpu.number)
-    # Of one core its hardware threads are all there is to share.
+    # One core has only its hardware threads to share.
     parts = list(cores.values()) if len(cores) > 1 else [[cpu.number] for cpu in machine]
     each = len(parts) // sides
     if each == 0:
         raise UsageError(
-            f"side by side: {sides} CPUs are needed, one for each side", "kind: randomized-blocks"
+            f"in parallel: {sides} CPUs are needed, one for each side", "kind: randomized-blocks"
         )
     return [
         write_cpus(frozenset(chain(*parts[at * each : (at + 1) * each]))) for at in range(sides)
@@ -170,10 +177,10 @@ def shares(allowed: frozenset[int], level: str | None = None, sides: int = 2) ->
 
 
 def ordered(
-    source: Source, made: Treatments, blocks: int, seed: int, split: list[str], rounds: int
+    source: Source, treatments: Treatments, blocks: int, seed: int, split: list[str], rounds: int
 ) -> list[PlannedTrial]:
-    """Put all trials in their order, with where and how each runs."""
-    kind, names = source.experiment.design.kind, list(made.run)
+    """All trials in their order, with where and how each runs."""
+    kind, names = source.experiment.design.kind, list(treatments.run)
     if kind == "toggle":
         return [
             PlannedTrial(
@@ -187,7 +194,7 @@ def ordered(
         sides = shares(frozenset(os.sched_getaffinity(0)), source.experiment.set.get("host.cpus"))
         slots = in_parallel((names[0], names[1]), blocks, seed)
     else:
-        levels = {name: one.levels for name, one in made.run.items()}
+        levels = {name: one.levels for name, one in treatments.run.items()}
         slots = schedule(levels, blocks, seed, kind=kind, split=split)
     return [
         PlannedTrial(
@@ -201,26 +208,26 @@ def ordered(
 
 
 def launches(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
-    """Join trials that are made together."""
+    """Group trials by launch."""
     by_launch = groupby(trials, lambda one: (one.launch, one.number if one.launch is None else 0))
     return [list(found) for _, found in by_launch]
 
 
 def whole_plot(plan: Plan, planned: PlannedTrial) -> tuple[int, dict[str, str]]:
-    """Give the block of a trial, and its levels of what stays for several."""
+    """Block of a trial, and its levels of the factors of whole plots."""
     levels = _treatment(plan, planned).levels
     return planned.block, {name: levels[name] for name in plan.split if name in levels}
 
 
 def trials_of(plan: Plan, launch: Sequence[PlannedTrial], run_dirs: Sequence[Path]) -> list[Trial]:
-    """Make what is launched: a trial for each that is planned, or one in which they take turns."""
+    """Return what is launched: each planned trial, or one trial in which they take turns."""
     treatments = [_treatment(plan, one) for one in launch]
     if plan.kind != "toggle":
-        made = [
+        trials = [
             _trial(plan, treatment, treatment.levels, run_dir, planned.cpus)
             for treatment, run_dir, planned in zip(treatments, run_dirs, launch, strict=True)
         ]
-        return _overlapping(made, treatments)
+        return _overlapping(trials, treatments)
     first = treatments[0]
     shared = {name: level for name, level in first.levels.items() if name not in first.varied}
     whole = _trial(plan, first, shared, run_dirs[0])
@@ -242,15 +249,15 @@ def _treatment(plan: Plan, planned: PlannedTrial) -> PlannedTreatment:
     return next(one for one in plan.treatments if one.name == planned.treatment)
 
 
-def _overlapping(made: list[Trial], treatments: Sequence[PlannedTreatment]) -> list[Trial]:
-    """Say when each begins, and beside whom, where workloads run together."""
+def _overlapping(trials: list[Trial], treatments: Sequence[PlannedTreatment]) -> list[Trial]:
+    """Set when each workload of a co-run begins, and which others run with it."""
     found = [one.company for one in treatments if one.company]
     if len(found) < 2:
-        return made
+        return trials
     first, last = (of(one.offset_s for one in found) for of in (min, max))
     return [
         replace(trial, overlap=(one.offset_s - first, last - first), co_running=tuple(one.beside))
-        for trial, one in zip(made, found, strict=True)
+        for trial, one in zip(trials, found, strict=True)
     ]
 
 

@@ -1,1 +1,1 @@
-"""Published studies: their values beside ours."""
+"""Published studies: their values compared with ours."""

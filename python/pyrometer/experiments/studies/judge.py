@@ -1,6 +1,6 @@
-"""Published values beside ours: which field of which run, and whether it agrees.
+"""Published values compared with ours: which field of which run, and whether they agree.
 
-Published changes from one treatment to another beside those of our experiments.
+Likewise published changes from one treatment to another, and those of our experiments.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from pyrometer.statistics.treatments import PairReport
 
 
 class EffectComparison(BaseModel):
-    """A published change beside ours; both are relative.
+    """A published change and ours; both are relative.
 
-    ``agrees`` is whether both go the same way: machines and scales differ, sizes are not compared.
-    ``None`` where ours cannot tell, or is missing: `reason` says why.
+    ``agrees`` is whether both have the same sign: machines and scales differ, so that sizes are not
+    compared. ``None`` where our verdict is neither ``faster`` nor ``slower``, or ours is missing;
+    `reason` says why it is missing.
     """
 
     what: str
@@ -47,29 +48,33 @@ class EffectComparison(BaseModel):
 
 
 def compare_effect(effect: Effect, judged: Mapping[str, ExperimentReport]) -> EffectComparison:
-    """Set the change between two of our treatments beside the published one.
+    """Compare the change between two of our treatments with the published one.
 
     Parameters
     ----------
     effect : Effect
         As the study has it.
     judged : mapping of str to ExperimentReport
-        Experiments that are there.
+        Reports of the experiments that ran.
     """
     report = judged.get(effect.experiment)
     names = [_treatment(report, levels) for levels in (effect.a, effect.b)] if report else []
-    made = EffectComparison(
+    comparison = EffectComparison(
         what=effect.what, place=effect.place, published=effect.published, derived=effect.derived,
         experiment=effect.experiment, a=in_levels(effect.a), b=in_levels(effect.b),
         note=effect.note,
     )  # fmt: skip
     if report is None:
-        return made.model_copy(update={"reason": f"experiment {effect.experiment} is missing"})
-    if told := [name for name in names if isinstance(name, Absent)]:
-        return made.model_copy(update={"reason": told[0].reason})
+        return comparison.model_copy(
+            update={"reason": f"experiment {effect.experiment} is missing"}
+        )
+    if absent := [name for name in names if isinstance(name, Absent)]:
+        return comparison.model_copy(update={"reason": absent[0].reason})
     pair, turned = _pair(report, str(names[0]), str(names[1]))
     if pair is None:
-        return made.model_copy(update={"reason": report.reason or "these two are not compared"})
+        return comparison.model_copy(
+            update={"reason": report.reason or "these two are not compared"}
+        )
     ours = _turned(pair.change) if turned else pair.change
     surely = pair.verdict in ("faster", "slower")
     agrees = None
@@ -78,11 +83,11 @@ def compare_effect(effect: Effect, judged: Mapping[str, ExperimentReport]) -> Ef
         agrees = all(end * ours.value > 0 for end in ends)
     opposite = {"faster": "slower", "slower": "faster"}
     verdict = opposite.get(pair.verdict, pair.verdict) if turned else pair.verdict
-    return made.model_copy(update={"ours": ours, "verdict": verdict, "agrees": agrees})
+    return comparison.model_copy(update={"ours": ours, "verdict": verdict, "agrees": agrees})
 
 
 class Absent(BaseModel):
-    """A treatment that is not there, and why."""
+    """Why there is no such treatment."""
 
     reason: str
 
@@ -116,7 +121,7 @@ def _pair(report: ExperimentReport, a: str, b: str) -> tuple[PairReport | None, 
 
 
 def _turned(change: Estimate) -> Estimate:
-    """Give the change of A beside B of that of B beside A."""
+    """Return the change from B to A, given that from A to B."""
     value, low, high = (
         None if end is None else 1 / (1 + end) - 1
         for end in (change.value, change.high, change.low)
@@ -125,13 +130,13 @@ def _turned(change: Estimate) -> Estimate:
 
 
 class Comparison(BaseModel):
-    """One published value beside ours, both in `unit`.
+    """One published value and ours, both in `unit`.
 
     Attributes
     ----------
     agrees : bool or None
         ``None`` where they are not to be compared, ours is missing, or its interval is too wide
-        to tell; `reason` says which of the last two.
+        to decide; `reason` says which of the last two.
     share, published_share : float or None
         Of their columns' sums, where these are what is compared.
     """
@@ -152,7 +157,7 @@ class Comparison(BaseModel):
 
 
 class StudyRunFacts(BaseModel):
-    """What became of one run."""
+    """One run of a study; `reason` says why it has no result."""
 
     name: str
     workload: str
@@ -167,7 +172,7 @@ class StudyRunFacts(BaseModel):
 
 
 class StudyExperimentFacts(BaseModel):
-    """What became of one experiment; what this host cannot honour is among ``left_out``."""
+    """One experiment of a study; what this host cannot honour is among ``left_out``."""
 
     name: str
     file: str
@@ -206,18 +211,18 @@ Documents = Mapping[str, Mapping[str, Any]]
 
 
 def compare_value(value: Value, documents: Documents) -> Comparison:
-    """Set one of our values beside the published one.
+    """Compare one of our values with the published one.
 
     Parameters
     ----------
     value : Value
         As the study has it.
     documents : mapping
-        For each run that is there: the fields of ``show --json``, and ``parts`` of
+        For each run that finished: the fields of ``show --json``, and ``parts`` of
         ``characterise --json``.
     """
     rest, over, under = operands(value.ours)
-    made = Comparison(
+    comparison = Comparison(
         what=value.what, place=value.place, unit=value.unit, published=value.published,
         derived=value.derived, note=value.note,
     )  # fmt: skip
@@ -227,10 +232,10 @@ def compare_value(value: Value, documents: Documents) -> Comparison:
             continue
         run, _, field = path.partition(".")
         if run not in documents:
-            return made.model_copy(update={"reason": f"run {run} is missing"})
+            return comparison.model_copy(update={"reason": f"run {run} is missing"})
         one = _undercounted(documents[run], field) or resolve(documents[run], field)
         if isinstance(one, str):
-            return made.model_copy(update={"reason": f"{path}: {one}"})
+            return comparison.model_copy(update={"reason": f"{path}: {one}"})
         found.append(one)
     if under is None:
         ours: Estimate | None = estimate(found[0], 1 / UNITS[value.unit])
@@ -238,14 +243,14 @@ def compare_value(value: Value, documents: Documents) -> Comparison:
         paired = over.split(".")[0] == under.split(".")[0]
         ours = ratio(found[0], found[1], paired=paired)
     if ours is None:
-        return made.model_copy(update={"reason": f"{under} is zero"})
+        return comparison.model_copy(update={"reason": f"{under} is zero"})
     if rest:
         ours = rest_to_one(ours)
     agreed = agrees(value, ours)
     compared = value.within is not None and value.published is not None
     wide = agreed is None and compared and ours.value is not None
     reason = "cannot tell: our interval is too wide; more iterations narrow it" if wide else None
-    return made.model_copy(update={"ours": ours, "agrees": agreed, "reason": reason})
+    return comparison.model_copy(update={"ours": ours, "agrees": agreed, "reason": reason})
 
 
 def _undercounted(document: Mapping[str, Any], field: str) -> str | None:
@@ -259,7 +264,7 @@ def _undercounted(document: Mapping[str, Any], field: str) -> str | None:
 def agrees(value: Value, ours: Estimate) -> bool | None:
     """Whether our interval (or value) lies in the published one, widened by `value.within`.
 
-    ``None`` where it lies partly in it: then nothing is shown, neither way.
+    ``None`` where it lies only partly in it: then neither is shown.
     """
     if value.within is None or ours.value is None or value.published is None:
         return None
@@ -279,10 +284,10 @@ def agrees(value: Value, ours: Estimate) -> bool | None:
 
 
 def compare_table(table: PublishedTable, documents: Documents) -> list[Comparison]:
-    """Set each query's characterisation beside its row of a published table."""
+    """Compare each query's characterisation with its row of a published table."""
     document = documents.get(table.run)
     parts = {part["name"]: part for part in (document or {}).get("parts", [])}
-    made = []
+    comparisons = []
     for index, column in enumerate(table.columns):
         cells = {row: values[index] for row, values in table.rows.items()}
         ours = {row: parts[row].get(column.ours) for row in cells if row in parts}
@@ -309,8 +314,8 @@ def compare_table(table: PublishedTable, documents: Documents) -> list[Compariso
                 one.published_share, one.share = shares[row]
                 low, high = sorted((one.published_share, one.share))
                 one.agrees = high <= max(low * column.within, NEGLIGIBLE)
-            made.append(one)
-    return made
+            comparisons.append(one)
+    return comparisons
 
 
 def in_words(counts: Any) -> str:
@@ -351,7 +356,7 @@ def report(
     experiments: Sequence[StudyExperimentFacts] = (),
     judged: Mapping[str, ExperimentReport] | None = None,
 ) -> StudyReport:
-    """Compare everything that a study publishes with the runs that are there."""
+    """Compare everything that a study publishes with the runs that finished."""
     return StudyReport(
         study=name,
         title=study.title,

@@ -9,7 +9,7 @@ from pyrometer.pages.page import ReportData, write_page
 
 
 def write_study(study: StudyReport, path: str | Path) -> Path:
-    """Write the page of a study: published values with ours beside.
+    """Write the page of a study: published values next to ours.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""A study: what somebody published, which of our runs stand beside it, and how they compare.
+"""A study: published values, the runs of ours that reproduce them, and how both compare.
 
-The models are the published JSON Schema, too (``schema/study.schema.json``).
+The published JSON Schema is generated from these models (``schema/study.schema.json``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNITS = {
     "count": 1.0,
     "ratio": 1.0,
 }
-"""What one of a published unit is in the unit that our field is in (``_ns``, ``_bytes``, …)."""
+"""Factor from a published unit to that of our field (``_ns``, ``_bytes``, …)."""
 
 Unit = Literal["ns", "ms", "s", "min", "bytes", "MB", "GB", "MB/s", "count", "ratio"]
 _PATH = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_:/-]+)+"
@@ -58,13 +58,13 @@ class StudyRun(_Part):
 
 
 class StudyExperiment(_Part):
-    """One of our experiments: a file beside the study, that runs by itself, too."""
+    """One of our experiments: a file next to the study, which can also run alone."""
 
     file: Annotated[str, Field(description="An experiment file, relative to the study.")]
 
 
 class Effect(_Part):
-    """A published change from one treatment to another, with ours beside."""
+    """A published change from one treatment to another, next to ours."""
 
     what: str
     place: Annotated[str, Field(description="Where it stands in the source.")]
@@ -77,12 +77,12 @@ class Effect(_Part):
     ] = None
     experiment: Annotated[str, Field(description="One of the experiments.")]
     a: Annotated[dict[str, Text], Field(description="Levels that one treatment has.")]
-    b: Annotated[dict[str, Text], Field(description="Levels of the one that is set beside it.")]
+    b: Annotated[dict[str, Text], Field(description="Levels of the one that is compared with it.")]
     note: str | None = None
 
 
 class Value(_Part):
-    """One published value with ours beside."""
+    """One published value next to ours."""
 
     what: str
     place: Annotated[str, Field(description="Where it stands in the source.")]
@@ -159,7 +159,7 @@ class Study(_Part):
 
 
 def operands(ours: str) -> tuple[bool, str, str | None]:
-    """Take ``1 - A / B`` apart: whether the rest to 1 is meant, A, and B if there is one.
+    """Parse ``1 - A / B``: whether the rest to 1 is meant, A, and B if there is one.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def known_studies() -> dict[str, Path]:
 
 
 def study_file(name: str) -> Path:
-    """Give the file of a study that comes along, or the file that the name is."""
+    """Return the file of a study that comes with Pyrometer, else the name as a path."""
     return known_studies().get(name, Path(name))
 
 
@@ -195,7 +195,7 @@ def read_study(name: str) -> Study:
     Raises
     ------
     UsageError
-        If there is none, or the file says what cannot be; with line and column.
+        If there is none, or the file is not valid: with line and column.
     """
     known = known_studies()
     path = study_file(name)

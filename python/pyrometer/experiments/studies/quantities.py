@@ -1,6 +1,7 @@
 """Quantities of a run by dotted paths, and their ratios with intervals.
 
-A quantity that every iteration has is the mean over the measured ones with Student's interval.
+A quantity that every iteration has becomes its mean over the measured ones, with Student's
+interval.
 A ratio within one run is that of each iteration; one between runs has the interval of the
 difference of log means (delta method, Welch's degrees of freedom).
 """
@@ -15,9 +16,9 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.warmup import LEVEL, mean_estimate
 
 NAMES = ("name", "category", "operator", "path", "event")
-"""Fields by which an item of a list is called."""
+"""Fields by which an item of a list is found."""
 Quantity = Estimate | list[float]
-"""An estimate that was made elsewhere, or a number for each iteration."""
+"""An estimate that a document holds, or a number for each iteration."""
 
 
 def resolve(document: Mapping[str, Any], path: str) -> Quantity | str:
@@ -113,18 +114,18 @@ def quantity(value: Any) -> Quantity | str:
 
 
 def estimate(found: Quantity, factor: float = 1.0) -> Estimate:
-    """Give the mean with its interval, all times `factor`."""
-    made = found if isinstance(found, Estimate) else mean_estimate(found)
-    return made.model_copy(
+    """Return the mean with its interval, multiplied by `factor`."""
+    mean = found if isinstance(found, Estimate) else mean_estimate(found)
+    return mean.model_copy(
         update={
             key: None if value is None else value * factor
-            for key, value in (("value", made.value), ("low", made.low), ("high", made.high))
+            for key, value in (("value", mean.value), ("low", mean.low), ("high", mean.high))
         }
     )
 
 
 def rest_to_one(found: Estimate) -> Estimate:
-    """Give 1 minus it."""
+    """Return 1 minus an estimate."""
     return found.model_copy(
         update={
             "value": None if found.value is None else 1 - found.value,

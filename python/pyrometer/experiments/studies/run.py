@@ -80,11 +80,11 @@ def run_experiments(
     only : tuple of str
         Runs and experiments to run; empty: all.
     scale, blocks
-        Instead of the experiments' own.
+        Instead of those of the experiments.
     stopped : bool
-        Somebody has ended the study: only what there is is judged.
+        The user has stopped the study: nothing more runs, what there is is judged.
     screen : callable
-        Gives what shows how far an experiment is.
+        Gives the screen that shows the progress of an experiment.
     """
     facts: list[StudyExperimentFacts] = []
     judged: dict[str, ExperimentReport] = {}
@@ -119,7 +119,7 @@ def _wanted(study: Study, only: tuple[str, ...]) -> Iterator[tuple[str, StudyExp
 
 
 def _keep_plan(file: Path, root: Path, scale: str | None, blocks: int | None) -> None:
-    """Keep a new plan, unless there is one of what is asked for."""
+    """Write the plan, unless the folder has one that fits what is asked for."""
     if is_experiment(root):
         kept = read_plan(root)
         for name, asked, has in (("scale", scale, kept.scale), ("blocks", blocks, kept.blocks)):
@@ -175,9 +175,9 @@ def plan_runs(
     study : Study
         What is to be run.
     folder : Path
-        Where; each run has a folder of its run's name.
+        Each run has a folder of its name in it.
     scale : str, optional
-        Instead of each run's own.
+        Instead of that of each run.
     only : tuple of str
         Runs to launch or read; empty: all.
     levels : mapping, optional
@@ -204,8 +204,8 @@ def plan_runs(
             runs.append(PlannedRun(name, run, None, reason))
             continue
         try:
-            own = factors_of_workload(run.workload)
-            treatment = parse_treatment([f"{k}={v}" for k, v in given.items()], own)
+            factors = factors_of_workload(run.workload)
+            treatment = parse_treatment([f"{k}={v}" for k, v in given.items()], factors)
             trial = Trial(
                 name=run.workload,
                 treatment=treatment,
@@ -215,7 +215,7 @@ def plan_runs(
                 scale=run.scale,
                 run_dir=folder / name,
             )
-            chosen = {k: str(v) for k, v in treatment.items() if k in own}
+            chosen = {k: str(v) for k, v in treatment.items() if k in factors}
             registry.resolve(run.workload, chosen, run.scale)
         except PyrometerError as error:
             raise type(error)(f"run {name}: {error.message}", error.remedy) from error
@@ -233,12 +233,12 @@ def run_study(
     watch: Callable[[Trial], AbstractContextManager[Watch]],
     experiments: Callable[[bool], Experiments] = lambda stopped: ([], {}),
 ) -> StudyReport:
-    """Launch the runs that are missing, then compare; one that fails is reported and stops nothing.
+    """Launch missing runs, then compare; one that fails is reported, and the others go on.
 
     Parameters
     ----------
     experiments : callable
-        Runs the study's experiments, after its runs; is given whether somebody has stopped it.
+        Runs the study's experiments, after its runs; is given whether the user has stopped it.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def run_study(
     for planned in wanted:
         finished = there.get(planned.name)
         if finished is None and stopped:
-            # Who stops a run stops the study; what is finished is still read.
+            # Stopping a run stops the study; what is finished is still read.
             planned = replace(planned, trial=None, reason="not run: the study was interrupted")
         fact, document = _run_or_read(planned, finished, watch)
         stopped = stopped or (fact.reason or "").startswith("interrupted")
@@ -317,7 +317,7 @@ def _machine(host: Mapping[str, Any]) -> str:
 
 
 def read_run(root: Path) -> dict[str, Any]:
-    """Give the fields of ``show --json``, measured iterations alone, and characterise's parts."""
+    """Return the fields of ``show --json``, measured iterations only, and characterise's parts."""
     from pyrometer.characterise.queries import characterise
     from pyrometer.summary.summary import summary
 
@@ -347,12 +347,12 @@ def _free(first: Path | None) -> Path:
 
 
 def _finished(planned: PlannedRun) -> Path | None:
-    """Folder of a finished run of this planned.
+    """Folder of a finished run of this plan.
 
     Raises
     ------
     UsageError
-        If a finished run of another plan stands in its place.
+        If there is a finished run of another plan in its place.
     """
     assert planned.trial is not None
     assert planned.trial.run_dir is not None

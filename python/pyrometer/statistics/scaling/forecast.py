@@ -1,4 +1,4 @@
-"""Predictions: of each law, of all together, and how wrong laws were about what was measured."""
+"""Predictions of each law and of all together, and how far off laws were at measured levels."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ FAR = 2.0
 """Times the largest fitted level beyond which no single law can be relied on."""
 
 FEWEST = 4
-"""Levels that laws are fitted to, at least, to see how far off they are at the next ones."""
+"""Fewest levels that laws are fitted to, to see how far off they are at the next ones."""
 
 MOST_ORIGINS = 16
-"""Times that this is tried."""
+"""Most fits for that."""
 
 POOLED = "draws of all laws, with their error beyond what they were fitted to"
 
@@ -106,7 +106,7 @@ def roofline(levels: Sequence[Level], limit: float, limit_sd: float = 0.0) -> Mo
     mean = statistics.fmean(moved)
     spread = statistics.stdev(moved) / mean if len(moved) > 1 else 0.0
     ceiling = Ceiling(mean / limit, mean / limit * float(np.hypot(spread, limit_sd / limit)))
-    # Levels that the ceiling holds back say nothing of the slope.
+    # Levels near the ceiling say nothing about the slope.
     below = [one for one in levels if one.unit_time > 2 * ceiling.unit_time]
     found = fit(PROPORTIONAL, below or levels[:1])
     return found if isinstance(found, str) else Model(found, ceiling)
@@ -160,7 +160,7 @@ def error_beyond(levels: Sequence[Level]) -> float | None:
     """How far off the laws' median was beyond what they were fitted to, for e times the workers.
 
     Laws are fitted to the first levels only and held against the next ones, up to twice as many
-    workers, again and again with one level more (rolling origin, Tashman 2000): the root of the
+    workers, each time with one level more (rolling origin, Tashman 2000): the root of the
     mean square error of log time over log workers. ``None`` where there are too few levels.
     """
     tries = np.linspace(FEWEST, len(levels) - 1, min(MOST_ORIGINS, max(0, len(levels) - FEWEST)))

@@ -118,8 +118,8 @@ def flat_from(points: Sequence[tuple[float, float]], margin: float = MARGIN) -> 
 def _squares(design: Array, y: Array) -> Array:
     """Residual squares; of each column, where there are several."""
     basis, _ = np.linalg.qr(design)
-    left = y - basis @ (basis.T @ y)
-    sums: Array = (left**2).sum(axis=0)
+    rest = y - basis @ (basis.T @ y)
+    sums: Array = (rest**2).sum(axis=0)
     return sums
 
 

@@ -18,11 +18,10 @@ Sources: Amdahl 1967; Gustafson 1988; Gunther, Guerrilla Capacity Planning, 2007
 al., Ernest, NSDI 2016; Williams et al., Roofline, CACM 2009. Each is fitted as its source fits it:
 Ernest by least squares in time, the others in throughput.
 
-Fitting a law to levels: constrained least squares, parameters, and draws for predictions.
-
-The observations are the means of levels: runs of one level share whatever the law misses there, so
-that counting each run would make intervals too narrow. Degrees of freedom are levels less
-coefficients, and the residual variance holds misfit as well as noise.
+A law is fitted to levels by constrained least squares; draws of its coefficients give intervals
+of predictions. The observations are the means of levels: runs of one level share whatever the law
+misses there, so that counting each run would make intervals too narrow. Degrees of freedom are
+levels less coefficients, and the residual variance holds misfit as well as noise.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Law:
     signed : tuple of bool
         By coefficient: whether it may be negative.
     parameters : callable
-        The law's own parameters, of coefficients along the last axis.
+        The parameters of the law, from coefficients along the last axis.
     """
 
     name: str
@@ -69,7 +68,7 @@ class Law:
 
     @property
     def size(self) -> int:
-        """Coefficients: it takes as many levels to fit them."""
+        """Number of coefficients; as many levels are needed to fit them."""
         return len(self.signed)
 
 
@@ -204,7 +203,7 @@ class Fitted:
     def parameters(self) -> dict[str, Estimate]:
         """Return the law's parameters with intervals.
 
-        Student's by the delta method; quantiles of draws where a coefficient is at its bound of 0.
+        Student's by the delta method; quantiles of draws where a coefficient is at its limit of 0.
         """
         parameters = {}
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -283,8 +282,8 @@ def fit(law: Law, levels: Sequence[Level]) -> Fitted | str:
     q, root = np.linalg.qr(rows * scale)
     free = np.linalg.solve(root, q.T @ (wanted * scale[:, 0]))
     freedom = len(levels) - law.size
-    left = (wanted - rows @ free) * scale[:, 0]
-    sd = math.sqrt(float(left @ left) / freedom) if freedom else None
+    rest = (wanted - rows @ free) * scale[:, 0]
+    sd = math.sqrt(float(rest @ rest) / freedom) if freedom else None
     return Fitted(law, coefficients, free, root, sd, freedom, unit)
 
 
@@ -299,7 +298,7 @@ def _root(weights: Array) -> Array:
 
 
 def _least_squares(rows: Array, wanted: Array, signed: Sequence[bool]) -> Array:
-    """Solve with coefficients that are not negative, but where they may be."""
+    """Solve with coefficients that are not negative, except the signed ones."""
     # A coefficient of either sign is the difference of two that are not negative.
     both = np.flatnonzero(signed)
     found, _ = optimize.nnls(np.hstack([rows, -rows[:, both]]), wanted)

@@ -1,6 +1,6 @@
 """Observations grouped by level: one level is one number of workers (and amount of work).
 
-What workers' time turned into: workers times elapsed time, divided without a remainder.
+Worker time is workers times elapsed time; its parts add up to it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class WorkerTime(BaseModel):
     cpu : float or None
         On a CPU, in tasks.
     gc : float or None
-        Column with the time of garbage collection during tasks.
+        Garbage collection during tasks.
     wait : float or None
         Rest of tasks' run time: waiting for a CPU, input, output, locks.
     idle : float or None
