@@ -181,7 +181,7 @@ def _sized(
         law, doubts = _contention(opened, measured, chosen.name, fit, None)
         sized = Sized(measured, law, (*opened.doubts, *doubts))
     try:
-        _ = sized.made  # what cannot be scheduled at its own size has no part
+        _ = sized.calibrated  # raises for a run that cannot be scheduled at its own size
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.remedy) from error
     return sized
