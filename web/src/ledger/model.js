@@ -1,5 +1,5 @@
 // The ledgers of stages, operators and tasks as objects, and the position of the drill-down as the
-// part of an address after "#". No element is made here.
+// part of an address after "#". No element is created here.
 
 const START = "#ledger?";
 

@@ -29,7 +29,7 @@ public final class Bounded {
    *
    * @param name of the thread
    * @param work what is done
-   * @param failed told of what went wrong, a {@link TimeoutException} if it takes too long
+   * @param failed called with what went wrong, a {@link TimeoutException} if it takes too long
    * @return whether it was done
    */
   public static boolean run(String name, Work work, Consumer<Throwable> failed) {

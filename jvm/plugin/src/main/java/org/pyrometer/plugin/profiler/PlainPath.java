@@ -17,7 +17,7 @@ final class PlainPath {
   /**
    * The file's path, or one by way of a link to its folder that lasts as long as this JVM.
    *
-   * @throws IOException if the link cannot be made
+   * @throws IOException if the link cannot be created
    */
   static Path of(Path file) throws IOException {
     if (PLAIN.matcher(file.toString()).matches()) {
