@@ -57,7 +57,7 @@ export function toLink(at) {
   return START + words;
 }
 
-// Null for an address that is none; what does not fit the data is left out.
+// Null for an address without a position; what does not fit the data is left out.
 export function fromLink(hash, walk) {
   if (!hash.startsWith(START)) return null;
   const words = new URLSearchParams(hash.slice(START.length));
