@@ -198,15 +198,15 @@ def _encounter(
     means = {one.name: one.mean for one in judged.treatments}
     change = pair.change
     ends = [None if one is None else 1 + one for one in (change.value, change.low, change.high)]
-    alone, beside = lost[pair.a], lost[pair.b]
-    blocks = [block for block in alone if block in beside]
+    alone, together = lost[pair.a], lost[pair.b]
+    blocks = [block for block in alone if block in together]
     return Encounter(
         member=company.member, beside=company.beside, neighbour=company.neighbour,
         own_cpus=company.own_cpus, alone_s=means[pair.a], beside_s=means[pair.b],
         slowdown=change.model_copy(update=dict(zip(("value", "low", "high"), ends, strict=True))),
         p=pair.adjusted_p, verdict=pair.verdict, blocks_needed=pair.trials_needed,
         contention=contention(
-            [alone[one] for one in blocks], [beside[one] for one in blocks],
+            [alone[one] for one in blocks], [together[one] for one in blocks],
             pair.verdict == "slower",
         ),
     )  # fmt: skip

@@ -141,17 +141,17 @@ Pairs = Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
 """Alone and with others, by block."""
 
 
-def contention(alone: Sequence[Spent], beside: Sequence[Spent], slower: bool) -> Contention:
+def contention(alone: Sequence[Spent], together: Sequence[Spent], slower: bool) -> Contention:
     """Say what grew in a co-run.
 
     Parameters
     ----------
-    alone, beside : sequence of Spent
+    alone, together : sequence of Spent
         By block, the same blocks.
     slower : bool
         Whether the workload is significantly slower with the others.
     """
-    pairs = list(zip(alone, beside, strict=True))
+    pairs = list(zip(alone, together, strict=True))
     reason = next((one.reason for pair in pairs for one in pair if one.reason), None)
     if reason is not None or not pairs:
         return Contention(reason=reason or "no block has both")

@@ -153,7 +153,7 @@ def _treatment(party: Party, member: Member, cpus: str | None, folder: Path) -> 
     company = Company(
         member=member.name,
         workload=member.workload,
-        beside=party.beside(member),
+        beside=party.others(member),
         neighbour=party.neighbour,
         own_cpus=party.own_cpus,
         offset_s=member.offset_s,

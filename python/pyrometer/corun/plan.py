@@ -55,7 +55,7 @@ class Party:
     neighbour: str | None = None
     own_cpus: bool = False
 
-    def beside(self, member: Member) -> list[str]:
+    def others(self, member: Member) -> list[str]:
         """Name the others."""
         return [one.name for one in self.members if one is not member]
 
@@ -69,10 +69,10 @@ class Party:
         ('scan alone', 'rank beside scan, own CPUs')
         """
         company = " and ".join(
-            [*self.beside(member), *([self.neighbour] if self.neighbour else [])]
+            [*self.others(member), *([self.neighbour] if self.neighbour else [])]
         )
-        beside = f"beside {company}" if company else "alone"
-        return f"{member.name} {beside}{', own CPUs' if self.own_cpus else ''}"
+        how = f"beside {company}" if company else "alone"
+        return f"{member.name} {how}{', own CPUs' if self.own_cpus else ''}"
 
 
 def members_of(
@@ -160,14 +160,14 @@ def parties(
             "name another workload, or --neighbour cpu",
         )
     alone = [Party((one,)) for one in members]
-    beside = [Party((one,), neighbour) for one in members for neighbour in neighbours]
+    with_neighbour = [Party((one,), neighbour) for one in members for neighbour in neighbours]
     together = [
         Party(group, own_cpus=its)
         for group in groups
         for its in (False, True)
         if (shared, own)[its]
     ]
-    return [*alone, *beside, *together]
+    return [*alone, *with_neighbour, *together]
 
 
 def experiment_name(members: Sequence[Member], neighbours: Sequence[str] = ()) -> str:

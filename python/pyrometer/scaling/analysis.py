@@ -57,13 +57,13 @@ def analyse(
     source: str,
     workers: str = "workers",
     what: str = "value",
-    beside: Mapping[str, Predictor | str] | None = None,
+    others: Mapping[str, Predictor | str] | None = None,
 ) -> FitReport:
     """Fit all laws to a curve, predict, and judge.
 
     Parameters
     ----------
-    beside : mapping, optional
+    others : mapping, optional
         Other predictors by name, or why one is missing.
 
     Raises
@@ -81,7 +81,7 @@ def analyse(
             f"measured: {_numbers(levels)}",
         )
     curve = Curve(levels, fitted, _targets(levels, fitted, ask), kind)
-    models = {**_models(fitted, ask), **(beside or {})}
+    models = {**_models(fitted, ask), **(others or {})}
     laws = [law_report(name, one, curve) for name, one in models.items()]
     # Knee and verdict are of one amount of work: the largest.
     whole = [one for one in levels if one.work == max(other.work for other in levels)]

@@ -263,7 +263,7 @@ def curve_report(
         report.fit = analyse(
             rows, "elapsed", _question(plan, trials, predict, cores),
             source=plan.name, workers=factor, what="s",
-            beside={"simulator": simulator},
+            others={"simulator": simulator},
         )  # fmt: skip
         if not isinstance(simulator, str):
             report.doubts += of_runs(

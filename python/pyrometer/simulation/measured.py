@@ -84,11 +84,11 @@ def settings_of(spark_conf: str | None, master: str | None, spark_version: str |
     heap = _size(values.get(f"spark.{side}.memory"), _MEMORY)
     overhead = values.get(f"spark.{side}.memoryOverhead")
     # A memory overhead without a unit is in MiB.
-    beside = _size(f"{overhead}m" if overhead and overhead.isdigit() else overhead, "0")
-    if side == "executor" and not beside:
-        beside = max(_LEAST_OVERHEAD_BYTES, int(heap * _OVERHEAD_RATIO))
+    outside_heap = _size(f"{overhead}m" if overhead and overhead.isdigit() else overhead, "0")
+    if side == "executor" and not outside_heap:
+        outside_heap = max(_LEAST_OVERHEAD_BYTES, int(heap * _OVERHEAD_RATIO))
     if _is_true(values.get("spark.memory.offHeap.enabled")):
-        beside += _size(values.get("spark.memory.offHeap.size"), "0")
+        outside_heap += _size(values.get("spark.memory.offHeap.size"), "0")
     return Settings(
         values=values,
         locality_wait_ns=_time(values.get("spark.locality.wait"), _LOCALITY_WAIT),
@@ -96,7 +96,7 @@ def settings_of(spark_conf: str | None, master: str | None, spark_version: str |
         or _is_true(values.get("spark.locality.wait.legacyResetOnTaskLaunch")),
         dynamic=_is_true(values.get("spark.dynamicAllocation.enabled")),
         fair=values.get("spark.scheduler.mode", "").strip().upper() == "FAIR",
-        memory_bytes=heap + beside,
+        memory_bytes=heap + outside_heap,
     )
 
 

@@ -313,7 +313,7 @@ def doubts_of(calibrated: Calibrated, kept_executors_count: int) -> list[Doubt]:
 
 def no_contention(reason: str) -> Doubt:
     """Doubt that tasks take as long, whatever else runs."""
-    return schema.doubt("simulation_contention", f"tasks take as long beside any: {reason}")
+    return schema.doubt("simulation_contention", f"tasks take as long whatever else runs: {reason}")
 
 
 def of_runs(runs: Sequence[Sequence[Doubt]]) -> list[Doubt]:

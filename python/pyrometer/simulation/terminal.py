@@ -122,7 +122,7 @@ def _error(report: SimulationReport) -> Iterator[RenderableType]:
     yield note(
         f"contention: {report.contention}"
         if report.contention
-        else "contention: none, tasks take as long whatever runs beside them"
+        else "contention: none, tasks take as long whatever else runs"
     )
 
 
