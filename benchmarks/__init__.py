@@ -1,1 +1,1 @@
-"""Figures beside peers, and the cost of measuring. Times are compared here, never in tests."""
+"""Comparisons with peers, and the cost of measuring. Times are compared here, never in tests."""

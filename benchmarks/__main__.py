@@ -22,7 +22,7 @@ def main() -> int:
         arguments = ["--spark", "3.5", "--python", str(spark35)]
         codes.append(overhead.main([*arguments, "-o", str(folder / "overhead-spark35.json")]))
     else:
-        print(f"left out: Spark 3.5 beside sparkMeasure ({spark35} is missing). make setup-test")
+        print(f"left out: Spark 3.5 with sparkMeasure ({spark35} is missing). make setup-test")
     print(f"raw samples: {folder}")
     return max(codes)
 

@@ -1,4 +1,4 @@
-r"""Time and memory of analysis for three sizes, beside an older build of the native core.
+r"""Time and memory of analysis for three sizes, compared with an older build of the native core.
 
 ::
 
@@ -45,7 +45,7 @@ _VERB = "import sys; from pyrometer.cli.main import main; main(sys.argv[1:])"
 
 
 def readers(kind: str, file: Path, cores: dict[str, Path]) -> list[Arm]:
-    """Make an arm of each core that reads a file of this kind."""
+    """Build an arm of each core that reads a file of this kind."""
     code = _LOAD + _READ[kind]
     arms = [
         arm(name, sys.executable, "-c", code, str(core), str(file), "{folder}")
@@ -56,7 +56,7 @@ def readers(kind: str, file: Path, cores: dict[str, Path]) -> list[Arm]:
 
 
 def verbs(run: Path) -> list[Arm]:
-    """Make an arm of each verb that a stored run is shown by."""
+    """Build an arm of each verb that shows a stored run."""
     command = (sys.executable, "-c", _VERB)
     given = {"report": ("-o", "{folder}/page.html")}
     return [arm(verb, *command, verb, str(run), *given.get(verb, ())) for verb in VERBS]
@@ -100,21 +100,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cores["now"] = Path(str(_core.__file__))
     results = []
     with tempfile.TemporaryDirectory(prefix="pyrometer-bench-") as folder:
-        made = Path(folder) / "input"
+        source = Path(folder) / "input"
         for tasks in TASKS:
-            with made.open("wb") as out:
+            with source.open("wb") as out:
                 count = widen(given.log, tasks, out)
-            size = made.stat().st_size
+            size = source.stat().st_size
             name = f"event log, {count:,} tasks, {size / _MIB:.0f} MiB"
-            results.append(compare(name, readers("event log", made, cores), size, given))
+            results.append(compare(name, readers("event log", source, cores), size, given))
             run = Path(folder) / f"run-{tasks}"
-            ingest_eventlogs([made], run)
+            ingest_eventlogs([source], run)
             results.append(compare(f"views, {count:,} tasks", verbs(run), size, given))
         for mib in RECORDING_MIB:
-            repeat([given.recording], made, mib * _MIB)
-            size = made.stat().st_size
+            repeat([given.recording], source, mib * _MIB)
+            size = source.stat().st_size
             name = f"recording, {size / _MIB:.0f} MiB"
-            results.append(compare(name, readers("recording", made, cores), size, given))
+            results.append(compare(name, readers("recording", source, cores), size, given))
             if given.output:
                 replace(given.output, {"comparisons": results})
     failed = [s for result in results for s in result["samples"] if s["exit_code"] != 0]

@@ -36,13 +36,13 @@ def measure(
     sets = [word for setting in settings for word in ("--set", setting)]
     load = os.getloadavg()[0]
     try:
-        made = run_and_read([name, *how, *sets], ["ledger"])
+        measured = run_and_read([name, *how, *sets], ["ledger"])
     except subprocess.CalledProcessError as error:
         return {"workload": name, "error": f"exit code {error.returncode}"}
-    ledger = made.told[0]
+    ledger = measured.shown[0]
     return {
         "workload": name,
-        "tier": made.tier,
+        "tier": measured.tier,
         "load_before": load,
         "length_ns": ledger["window"]["length_ns"],
         **{view: ledger[view] for view in VIEWS},

@@ -76,7 +76,7 @@ class Plan:
     warmup_blocks : int
         Blocks before, whose samples are kept but not compared (block numbers below 0).
     canary : callable, optional
-        Runs before every sample and says how the machine is; kept beside the sample.
+        Runs before every sample and says how the machine is; kept with the sample.
     timeout_s : float, optional
         Limit of one run.
     """
@@ -106,7 +106,7 @@ def order(plan: Plan, block: int) -> list[Arm]:
 def alternate(
     plan: Plan,
     output: Path | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
     run: Callable[[Arm, float | None], tuple[Any, Metrics]] = execute,
 ) -> dict[str, Any]:
     """Run the plan and compare every arm with the first.
@@ -117,8 +117,8 @@ def alternate(
         What to run.
     output : Path, optional
         JSON file, replaced after every block.
-    tell : callable
-        Takes progress, a line at a time.
+    report : callable
+        Called with each line of progress.
     run : callable
         Runs an arm once; replaced in tests.
 
@@ -148,7 +148,7 @@ def alternate(
             )
             samples.append(sample)
             state = "" if sample.exit_code == 0 else f" exit code {sample.exit_code}"
-            tell(f"block {block} {arm.name}: {sample.wall_ns / 1e9:.2f} s{state}")
+            report(f"block {block} {arm.name}: {sample.wall_ns / 1e9:.2f} s{state}")
         result = as_data(plan, samples, started)
         if output is not None:
             replace(output, result)

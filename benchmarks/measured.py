@@ -1,4 +1,4 @@
-"""One measured run, and what Pyrometer's reading verbs tell of it."""
+"""One measured run, and what Pyrometer's reading verbs show of it."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Measured:
-    """A run that is over, and whose folder is gone.
+    """A run that has ended; its folder is removed.
 
     Attributes
     ----------
     said : str
         Standard output of the program.
     tier : str or None
-        Of the OS probe.
-    told : tuple of dict
+        Tier of the OS probe.
+    shown : tuple of dict
         What each verb printed with ``--json``.
     """
 
     said: str
     tier: str | None
-    told: tuple[dict[str, Any], ...]
+    shown: tuple[dict[str, Any], ...]
 
 
 def run_and_read(words: Sequence[str], verbs: Sequence[str] = ("show",)) -> Measured:
-    """Run ``pyrometer run`` into a folder that is removed again, and read it.
+    """Run ``pyrometer run`` into a temporary folder, and read it.
 
     Parameters
     ----------
     words : sequence of str
-        What is run, with its options.
+        The workload or command, with options.
     verbs : sequence of str
         Verbs that read the run.
 
@@ -54,7 +54,7 @@ def run_and_read(words: Sequence[str], verbs: Sequence[str] = ("show",)) -> Meas
     with tempfile.TemporaryDirectory(prefix="pyrometer-bench-") as folder:
         run = Path(folder) / "run"
         said = ours("run", "--no-report", "-o", str(run), *words)
-        told = tuple(json.loads(ours(verb, str(run), "--json").splitlines()[-1]) for verb in verbs)
+        shown = tuple(json.loads(ours(verb, str(run), "--json").splitlines()[-1]) for verb in verbs)
         probes = json.loads((run / "manifest.json").read_bytes())["probes"]
     tier = next((probe["tier"] for probe in probes if probe["name"] == "os"), None)
-    return Measured(said, tier, told)
+    return Measured(said, tier, shown)

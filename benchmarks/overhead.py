@@ -44,14 +44,14 @@ def pyrometer_metrics(finished: Finished) -> Metrics:
     summary = json.loads(shown.splitlines()[-1])
     parts = {row["name"]: row["cpu_ns"] for row in summary["instruments"]}
     known = [cpu_ns for cpu_ns in parts.values() if cpu_ns is not None]
-    # The whole application on both sides: a command of one's own has no iterations.
+    # The whole application on both sides: a command has no iterations.
     metrics[INSTRUMENT] = sum(known) if known else None
     metrics[TOTAL] = summary["cpu"]["process_cpu_ns"]
     return {**metrics, **{f"instrument/{name}_ns": cpu for name, cpu in parts.items()}}
 
 
 def sparkmeasure_metrics(finished: Finished) -> Metrics:
-    """Metrics of the program; what a listener costs cannot be told from Spark's own listeners."""
+    """Metrics of the program; the cost of a listener is not separable from that of Spark's."""
     return {**last_line_json(finished), INSTRUMENT: None}
 
 
@@ -80,7 +80,7 @@ def sparkmeasure_jar() -> Path:
 
 
 def arms(spark: str, program: tuple[str, ...], cores: int) -> list[Arm]:
-    """Make the arms; the bare program comes first."""
+    """Build the arms; the bare program comes first."""
     base = f"--master local[{cores}] --driver-memory 1g --conf spark.ui.enabled=false"
     jfr = "-XX:StartFlightRecording=settings=profile,filename={folder}/recording.jfr"
 
@@ -93,7 +93,7 @@ def arms(spark: str, program: tuple[str, ...], cores: int) -> list[Arm]:
         command = (*run, *at, "-o", "{folder}/run", "--", *program)
         return Arm(f"{profile} {tier}".strip(), command, submit(), pyrometer_metrics)
 
-    # What tells lines of generated code, without anything that samples them.
+    # Makes lines of generated code known, without sampling them.
     lines = f"--conf spark.sql.codegen.comments=true --driver-java-options '{DEBUG}'"
     found = [
         Arm("bare", program, submit()),
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument(
-        "--arm", action="append", help="beside bare; all unless given; may be repeated"
+        "--arm", action="append", help="compared with bare; default: all; may be repeated"
     )
     parser.add_argument("-o", "--output", type=Path)
     chosen = parser.parse_args(arguments)

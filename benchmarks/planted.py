@@ -1,13 +1,13 @@
 """Do experiments find what was planted? A program that sleeps for a declared share, on and off.
 
 ``python -m benchmarks.planted`` makes an experiment for each effect: `truth-sleep`'s useful work
-alone, and with so many per cent of sleep beside it, in turns in one JVM; and one whose treatments
-differ in nothing. Beside the change that was planted stand the estimate with its interval, the
-verdict, the smallest effect that so many blocks see, and the verdict on the null (*the same* is
-right, *cannot tell* is honest, a difference is wrong).
+alone, and with a percentage of sleep, in turns in one JVM; and one whose treatments do not differ.
+The table has the planted change, the estimate with its interval, the verdict, the smallest effect
+that the blocks detect, and the verdict on the null (*the same* is right, *cannot tell* is honest, a
+difference is wrong).
 
-Below stands power: how often some of the blocks would have found the effect (all choices of so
-many), beside what Student's noncentral distribution promises for their noise. Choices overlap: the
+Below is power: how often a number of the blocks would have found the effect (all choices of that
+size), and the power by Student's noncentral distribution for their noise. Choices overlap: the
 first figure is itself uncertain, the more so the closer the choice is to all blocks.
 """
 
@@ -67,7 +67,7 @@ def experiment(
 
 
 def measure(share: int, rows: int, blocks: int, iterations: int, slots: int = 1) -> dict[str, Any]:
-    """Run the experiment and keep what it found beside what was planted."""
+    """Run the experiment and return the planted effect and what it found."""
     with tempfile.TemporaryDirectory(prefix="pyrometer-planted-") as folder:
         file = Path(folder, "experiment.yaml")
         file.write_text(yaml.safe_dump(experiment(share, rows, blocks, iterations, slots)))
@@ -79,14 +79,14 @@ def measure(share: int, rows: int, blocks: int, iterations: int, slots: int = 1)
             check=True,
         )
     report = json.loads(done.stdout.splitlines()[-1])
-    without, beside = report["comparison"]["treatments"]
+    without, with_sleep = report["comparison"]["treatments"]
     planted = rows * ROW_S * share / 100 / slots / without["mean"]["value"]
     return {
         "share_percent": share,
         "slots_count": slots,
         "planted_ratio": planted,
         **report["comparison"]["pairs"][0],
-        "log_ratios": log_ratios(without["values"], beside["values"]),
+        "log_ratios": log_ratios(without["values"], with_sleep["values"]),
         "doubts": [doubt["code"] for doubt in report["doubts"]],
     }
 

@@ -1,11 +1,11 @@
-"""Cost of the OS probe per reading of a thread at each tier, beside other readers.
+"""Cost of the OS probe per reading of a thread at each tier, compared with other readers.
 
 Every arm is a fresh process with 50, 200, 1000 or 5000 threads, of which some run in every period
-and the others sleep, as in a Spark executor. ``--before`` puts another binary beside. What the
-probe used between its second report and its last one is divided by the threads that it read
+and the others sleep, as in a Spark executor. ``--before`` adds another binary. What the probe
+used between its second report and its last one is divided by the threads that it read
 meanwhile: start and end are not in it, processes and the host's series are. At T0 the time of each
 of the kernel's events is that of the program on it, by the kernel's own statistics, which are part
-of it. Where ``--threads`` names one number, peers stand beside: ``open-read-close`` is the same
+of it. With one number of ``--threads``, peers are added: ``open-read-close`` is the same
 binary at tier T2 that may keep nothing open. py-spy, where it is installed, samples the stacks of
 the same threads at the same rate; its start is in its figure, and it reads Python frames, not the
 scheduler's.
@@ -142,7 +142,7 @@ def py_spy(program: str, threads: int, running: int, seconds: float, hz: float) 
 
 
 def arms(given: argparse.Namespace) -> list[Arm]:
-    """Make an arm for each tier that can be had here and each number of threads."""
+    """Build an arm for each available tier and each number of threads."""
     # Run as a program this module is called __main__; a fresh process must import it by its name.
     from benchmarks import probe
 
@@ -172,7 +172,7 @@ def arms(given: argparse.Namespace) -> list[Arm]:
 
 
 def peers(given: argparse.Namespace) -> list[Arm]:
-    """Make the arms that other readers are; what is absent is said."""
+    """Build the arms of other readers; print those that are missing."""
     from benchmarks import probe
 
     shape = (given.threads[0], given.running, given.seconds, given.hz)
@@ -191,7 +191,7 @@ def numbers(text: str) -> list[int]:
 
 
 def grid(result: dict[str, Any]) -> str:
-    """Make the table of tiers and numbers of threads: medians, the binary before in parentheses.
+    """Format the table of tiers and numbers of threads: medians, the binary before in parentheses.
 
     Examples
     --------

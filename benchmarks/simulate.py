@@ -80,17 +80,17 @@ def application(tasks_count: int, seed: int) -> Plan:
 
 
 def timed(kind: str, tasks_count: int, seed: int) -> Metrics:
-    """Make one schedule; how long that took, and what came out."""
+    """Compute one schedule; return the time it took, and its length."""
     plan = application(tasks_count, seed)
     cluster = [{"slots": 4, "host": 0, "add": (plan.graph.start, 0)} for _ in range(SLOTS // 4)]
     law = universal(1e-4, 1e-7)
     contention = Contention(law, law, "universal") if kind == "contention" else None
     begun, cpu = time.perf_counter(), time.process_time()
-    made = schedules(plan, [cluster], [{"nodes": True}], contention)[0]
+    schedule = schedules(plan, [cluster], [{"nodes": True}], contention)[0]
     return {
         "seconds": time.perf_counter() - begun,
         "cpu_seconds": time.process_time() - cpu,
-        "elapsed_ns": made.elapsed_ns,
+        "elapsed_ns": schedule.elapsed_ns,
     }
 
 
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
     plan = Comparison(
         f"simulate {asked.tasks} tasks", arms, asked.blocks, values=("seconds",), seed=asked.seed
     )
-    result = alternate(plan, asked.output, tell=lambda text: print(text, file=sys.stderr))
+    result = alternate(plan, asked.output, report=lambda text: print(text, file=sys.stderr))
     if asked.output:
         replace(asked.output, result)
     for name in ("schedule", "contention"):

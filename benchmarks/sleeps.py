@@ -1,7 +1,7 @@
 """Do sleeping threads get their Java stacks? Tasks that sleep for known times, by length.
 
 A Spark program sleeps from 10 ms to 2 s, as much time in each range of lengths
-(`benchmarks/apps/spark_sleeps.py`). Beside what it asked for stand the sleeps that were seen, the
+(`benchmarks/apps/spark_sleeps.py`). The table has the sleeps asked for, those that were seen, the
 share of their time that was joined with a Java stack (95 % interval by sleeps), why the rest was
 not, how far apart in time the halves of a sample are, what was lost, and how often our signals woke
 somebody. Goal: 98 % of the time in sleeps of 50 ms and more; under 0.1 % of rows lost.
@@ -34,33 +34,33 @@ def run(slots: int, seconds: float, profile: str, tier: str) -> dict[str, Any]:
         ``tier``: of the OS probe.
     """
     how = ["--profile", profile, "--tier", tier, "--"]
-    made = run_and_read([*how, sys.executable, str(APP), str(slots), str(seconds)])
-    asked = next(line for line in reversed(made.said.splitlines()) if line.startswith("{"))
+    measured = run_and_read([*how, sys.executable, str(APP), str(slots), str(seconds)])
+    asked = next(line for line in reversed(measured.said.splitlines()) if line.startswith("{"))
     return {
         "asked": json.loads(asked),
-        "told": made.told[0]["extended_stacks"],
-        "tier": made.tier,
+        "told": measured.shown[0]["extended_stacks"],
+        "tier": measured.tier,
     }
 
 
-def long_sleeps(told: Mapping[str, Any]) -> tuple[float, float]:
+def long_sleeps(stacks: Mapping[str, Any]) -> tuple[float, float]:
     """Time in sleeps of 50 ms and more that could take a signal, and the joined part of it (ns)."""
-    rows = [row for row in told["by_length"] if (row["low_ns"] or 0) >= GOAL_NS]
+    rows = [row for row in stacks["by_length"] if (row["low_ns"] or 0) >= GOAL_NS]
     asleep = sum(row["asleep_ns"] - row["uninterruptible_ns"] for row in rows)
     return asleep, sum(row["joined_ns"] for row in rows)
 
 
 def table(found: Mapping[str, Any]) -> str:
     """Lines of text: a row for each range of lengths, then the other figures."""
-    told = found["told"]
-    if told["asleep_ns"] is None:
-        return f"nothing was joined: {told['reason']}"
+    stacks = found["told"]
+    if stacks["asleep_ns"] is None:
+        return f"nothing was joined: {stacks['reason']}"
     lines = [
-        f"tier {found['tier']}; lengths by {told['lengths_by']}",
+        f"tier {found['tier']}; lengths by {stacks['lengths_by']}",
         f"{'length':>16} {'asked':>9} {'n':>6} {'seen':>9} {'n':>6} {'joined':>9}  95 % interval",
     ]
     asked = {int(name.split("-")[0]) * 1_000_000: row for name, row in found["asked"].items()}
-    for row in told["by_length"]:
+    for row in stacks["by_length"]:
         ratio, known = row["joined_ratio"], asked.get(row["low_ns"])
         lines.append(
             f"{_length(row):>16} {_seconds(known and known['ms'] * 1e6):>9}"
@@ -68,15 +68,15 @@ def table(found: Mapping[str, Any]) -> str:
             f" {row['episodes_count']:>6} {100 * ratio['value']:>7.2f} %"
             f"  {100 * ratio['low']:.2f} … {100 * ratio['high']:.2f} %"
         )
-    asleep, joined = long_sleeps(told)
+    asleep, joined = long_sleeps(stacks)
     lines.append(
         f"50 ms and more: {100 * joined / asleep:.2f} % of {_seconds(asleep)} (goal {GOAL:.0%})"
         if asleep
         else "no sleep of 50 ms or more was seen"
     )
-    by_status = [f"{row['status']} {_seconds(row['asleep_ns'])}" for row in told["by_status"]]
+    by_status = [f"{row['status']} {_seconds(row['asleep_ns'])}" for row in stacks["by_status"]]
     lines.append(f"outcomes: {', '.join(by_status)}")
-    skew, woken, lost = told["skew"], told["wake_ups"], told["dropped_ratio"]
+    skew, woken, lost = stacks["skew"], stacks["wake_ups"], stacks["dropped_ratio"]
     if skew["n"]:
         times = ", ".join(
             f"{name} {skew[f'{name}_ns'] / 1e6:.1f} ms" for name in ("p50", "p95", "max")

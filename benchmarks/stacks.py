@@ -1,4 +1,4 @@
-r"""Read, fold and draw stacks beside other tools, on the same input in one run.
+r"""Read, fold and draw stacks, compared with other tools on the same input in one run.
 
 Three comparisons of alternating blocks; the first arm of each is Pyrometer's::
 
@@ -35,7 +35,7 @@ MIB = 1 << 20
 VALUES = ("wall_ns", "cpu_ns", "peak_bytes")
 _CORE = "import sys; from pyrometer import _core; "
 _OUT = "{folder}/out"
-# The kernel counts to a process what its parent held when it was made: a small one in between
+# The kernel counts memory of the parent at the fork as the child's: a small process in between
 # makes peaks comparable, for some 10 ms of CPU in every arm.
 _LAUNCH = (
     "import os, resource, sys\n"
@@ -47,7 +47,7 @@ _LAUNCH = (
 
 
 def arm(name: str, *command: str) -> Arm:
-    """Make an arm whose peak of memory is its own."""
+    """Build an arm whose peak of memory excludes that of this process."""
     launch = (sys.executable, "-I", "-S", "-c", _LAUNCH, "{folder}/peak")
     return Arm(name, (*launch, *command), metrics=figures)
 
@@ -101,7 +101,7 @@ class Peers:
 
 
 def parse_arms(jfr: Path, peers: Peers) -> list[Arm]:
-    """Make arms from a recording to tables, to folded text, and by jfr-converter."""
+    """Build arms from a recording to tables, to folded text, and by jfr-converter."""
     ingest = "_core.ingest_jfr([sys.argv[1]], [], sys.argv[2], 'host')"
     fold = f"{ingest}; _core.fold(sys.argv[2], sys.argv[2] + '/out')"
     arms = [
@@ -115,7 +115,7 @@ def parse_arms(jfr: Path, peers: Peers) -> list[Arm]:
 
 
 def fold_arms(text: Path, peers: Peers) -> list[Arm]:
-    """Make arms from the text of perf script to folded text."""
+    """Build arms from the text of perf script to folded text."""
     call = '_core.fold(sys.argv[1], sys.argv[2], \'{"format": "perf-script"}\')'
     arms = [pyrometer("pyrometer", call, str(text), _OUT)]
     if peers.fold_perl:
@@ -126,7 +126,7 @@ def fold_arms(text: Path, peers: Peers) -> list[Arm]:
 
 
 def render_arms(folded: Path, peers: Peers) -> list[Arm]:
-    """Make arms from folded text to a picture."""
+    """Build arms from folded text to a picture."""
     options = '{\\"source\\": {\\"format\\": \\"folded\\"}}'
     call = f'_core.render_svg(sys.argv[1], sys.argv[2], "{options}")'
     arms = [pyrometer("pyrometer", call, str(folded), _OUT)]
@@ -155,8 +155,8 @@ def rates(result: dict[str, Any], size_bytes: int) -> list[str]:
         cpu_s = statistics.median(s["cpu_ns"] for s in samples) / 1e9
         wall_s = statistics.median(s["wall_ns"] for s in samples) / 1e9
         peak = max(s["metrics"]["peak_bytes"] for s in samples) / MIB
-        told = {k: v for k, v in samples[0]["metrics"].items() if k != "peak_bytes"}
-        out = ", ".join(f"{key} {value:.10g}" for key, value in told.items())
+        metrics = {k: v for k, v in samples[0]["metrics"].items() if k != "peak_bytes"}
+        out = ", ".join(f"{key} {value:.10g}" for key, value in metrics.items())
         lines.append(
             f"{name}: {size_bytes / MIB / cpu_s:.1f} MiB per CPU second, {wall_s:.2f} s elapsed, "
             f"peak {peak:.0f} MiB" + (f"; {out}" if out else "")
@@ -213,12 +213,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for text in peers.absent:
         print(f"left out: {text}")
     with tempfile.TemporaryDirectory(prefix="pyrometer-bench-") as folder:
-        made = stacks_input.make(given.run, Path(folder), given.mib * MIB, given.perf_mib * MIB)
-        size = {path: path.stat().st_size for path in (made.jfr, made.perf, made.folded)}
+        inputs = stacks_input.make(given.run, Path(folder), given.mib * MIB, given.perf_mib * MIB)
+        size = {path: path.stat().st_size for path in (inputs.jfr, inputs.perf, inputs.folded)}
         results = [
-            compare("parse JFR", parse_arms(made.jfr, peers), size[made.jfr], given),
-            compare("fold perf script", fold_arms(made.perf, peers), size[made.perf], given),
-            compare("render", render_arms(made.folded, peers), size[made.folded], given),
+            compare("parse JFR", parse_arms(inputs.jfr, peers), size[inputs.jfr], given),
+            compare("fold perf script", fold_arms(inputs.perf, peers), size[inputs.perf], given),
+            compare("render", render_arms(inputs.folded, peers), size[inputs.folded], given),
         ]
     done = [result for result in results if result]
     if given.output:

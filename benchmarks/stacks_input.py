@@ -16,7 +16,7 @@ from pyrometer import _core
 _BATCH = 2000
 
 
-class Made(NamedTuple):
+class Inputs(NamedTuple):
     """Files of the same run: a recording, text as of perf script, and folded text."""
 
     jfr: Path
@@ -24,7 +24,7 @@ class Made(NamedTuple):
     folded: Path
 
 
-def make(run: Path, folder: Path, jfr_bytes: int, perf_bytes: int) -> Made:
+def make(run: Path, folder: Path, jfr_bytes: int, perf_bytes: int) -> Inputs:
     """Write the three files.
 
     Parameters
@@ -41,15 +41,15 @@ def make(run: Path, folder: Path, jfr_bytes: int, perf_bytes: int) -> Made:
     recordings = sorted((run / "raw").glob("profile-*.jfr"))
     if not recordings:
         raise SystemExit(f"{run / 'raw'}: no recording (profile-*.jfr); run with --profile full")
-    made = Made(folder / "large.jfr", folder / "perf.txt", folder / "stacks.folded")
-    repeat(recordings, made.jfr, jfr_bytes)
+    inputs = Inputs(folder / "large.jfr", folder / "perf.txt", folder / "stacks.folded")
+    repeat(recordings, inputs.jfr, jfr_bytes)
     tables = folder / "tables"
     tables.mkdir()
     _core.ingest_jfr([str(path) for path in recordings], [], str(tables), "host")
-    with made.perf.open("w") as out:
+    with inputs.perf.open("w") as out:
         write_perf_script(tables, out, perf_bytes)
-    _core.fold(str(made.perf), str(made.folded), json.dumps({"format": "perf-script"}))
-    return made
+    _core.fold(str(inputs.perf), str(inputs.folded), json.dumps({"format": "perf-script"}))
+    return inputs
 
 
 def repeat(recordings: list[Path], out: Path, size_bytes: int) -> None:

@@ -30,8 +30,8 @@ VALUES = ("wall_ns", "cpu_ns")
 
 
 def arms(java: str, folder: Path) -> list[Arm]:
-    """Make the arms, each with a raw folder of its own below `folder`; the JVM alone is first."""
-    made = [Arm("alone", (java, "-version"))]
+    """Build the arms, each with its own raw folder below `folder`; the JVM alone is first."""
+    arms = [Arm("alone", (java, "-version"))]
     chosen: dict[str, tuple[Probe, ...]] = {"agent": (PluginProbe(),)}
     chosen["agent, logs"] = (*chosen["agent"], GcProbe(), JitProbe())
     chosen["agent, logs, profiler"] = (
@@ -43,8 +43,8 @@ def arms(java: str, folder: Path) -> list[Arm]:
         paths.raw.mkdir(parents=True)
         needs = merge_needs(probes, paths)
         paths.agent_properties.write_text(properties_text(needs.agent), encoding="utf-8")
-        made.append(Arm(name, (java, *needs.jvm_options, "-version")))
-    return made
+        arms.append(Arm(name, (java, *needs.jvm_options, "-version")))
+    return arms
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "life of a JVM", arms(asked.java, Path(folder)), asked.blocks, VALUES, asked.seed,
             warmup_blocks=2,
         )  # fmt: skip
-        result = alternate(plan, asked.output, tell=lambda text: print(text, file=sys.stderr))
+        result = alternate(plan, asked.output, report=lambda text: print(text, file=sys.stderr))
     for arm in result["arms"]:
         samples = [
             one for one in result["samples"]

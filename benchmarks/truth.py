@@ -1,10 +1,11 @@
-"""Do figures mean what they say? Programs with a declared share, beside the share measured.
+"""Do figures mean what they say? Declared shares of programs against the measured ones.
 
 ``python -m benchmarks.truth --shares 10,30,50,70,90`` runs every workload of group ``truth`` that
 has a variant ``workload.share`` and a truth that some instrument measures, once for each share, and
 fits a line: measured = intercept + slope × declared. A right instrument has slope 1 and intercept
 0; the 95 % interval of the slope is Student's t with n − 2 degrees of freedom. Where one operator
-of the plan has all the work, the least share of the tasks' CPU that a run gave to it stands beside.
+of the plan has all the work, the last column has the least share of the tasks' CPU that a run
+attributed to it.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ def sweep(name: str, shares: Sequence[int], scale: str, show: Show) -> list[Poin
             points.append(Point(truth.value, None, f"the run failed: exit code {error.returncode}"))
             continue
         found = measured(truth, shown)
-        told = operator_share(shown, truth.operator) if truth.operator else None
-        points.append(Point(truth.value, found.value, found.reason, told))
+        share_of_operator = operator_share(shown, truth.operator) if truth.operator else None
+        points.append(Point(truth.value, found.value, found.reason, share_of_operator))
     return points
 
 
@@ -128,20 +129,20 @@ def table(fits: Iterable[tuple[str, Fit, Sequence[Point]]]) -> str:
             lines.append(f"{name:28} {'–':>7} {line.reason}")
             continue
         interval = f"[{line.low:.3f}, {line.high:.3f}]"
-        told = [point.operator_share for point in points if point.operator_share is not None]
-        least = f"{100 * min(told):7.1f} %" if told else ""
+        shares = [point.operator_share for point in points if point.operator_share is not None]
+        least = f"{100 * min(shares):7.1f} %" if shares else ""
         figures = f"{line.slope:7.3f} {interval:>18} {line.intercept:10.3f} {least:>9}"
         lines.append(f"{name:28} {figures}".rstrip())
     return "\n".join(lines)
 
 
 def run_and_show(scale: str, iterations: int) -> Show:
-    """Make what measures: `pyrometer run` into a folder that is removed again, then `show`."""
+    """Give the function that measures: `pyrometer run` into a temporary folder, then `show`."""
 
     def show(name: str, levels: dict[str, str]) -> dict[str, Any]:
         settings = [word for k, v in levels.items() for word in ("--set", f"{k}={v}")]
         how = ["--scale", scale, "--iterations", str(iterations), "--profile", "full"]
-        return run_and_read([name, *settings, *how]).told[0]
+        return run_and_read([name, *settings, *how]).shown[0]
 
     return show
 

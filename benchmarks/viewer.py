@@ -1,10 +1,10 @@
-"""How fast the flame graph of a million distinct stacks opens, and follows the hand.
+"""How fast the flame graph of a million distinct stacks opens, and responds to the user.
 
 Random stacks of depth 40 become a run directory, ``pyrometer flame`` makes its page, and headless
 Chromium opens it with the network off, each time in a fresh process: from navigation to the second
-frame after the picture stands, and the time between frames while boxes are zoomed into and left
-again, one action a frame. ``independent`` stacks share nothing but chance, ``calls`` are walks on
-a call graph.
+frame after the picture is complete, and the time between frames while boxes are zoomed into and
+out again, one action per frame. ``independent`` stacks share only what chance gives, ``calls`` are
+walks on a call graph.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from benchmarks.statistics import t_interval
 VALUES = ("open_ms", "frame_p95_ms", "frame_p50_ms", "action_p95_ms", "memory_bytes")
 GOALS = {"open_ms": 2_000.0, "frame_p95_ms": 33.0}
 ACTIONS = 120
-# From navigation to the second frame after the page says that it stands.
+# From navigation to the second frame after the page says that it is complete.
 _WATCH = """
     const watch = new MutationObserver(() => {
       if (!document.documentElement.dataset.ready || window.opened) return;
@@ -80,8 +80,8 @@ def make_page(kind: str, stacks: int, depth: int, seed: int, folder: str) -> dic
     run = Path(folder) / kind
     write_run(run, kind, stacks, depth, seed)
     started = time.perf_counter()
-    made = write_flame(run, Path(folder) / f"{kind}.html")
-    return {"page_s": time.perf_counter() - started, "page_bytes": float(made.size_bytes or 0)}
+    view = write_flame(run, Path(folder) / f"{kind}.html")
+    return {"page_s": time.perf_counter() - started, "page_bytes": float(view.size_bytes or 0)}
 
 
 def open_page(page: str) -> dict[str, float]:
@@ -111,18 +111,20 @@ def open_page(page: str) -> dict[str, float]:
             status = driver.execute_script(
                 "return document.getElementById('flame-status')?.textContent ?? ''"
             )
-            time.sleep(1)  # the table below the picture has followed
-            told: dict[str, Any] = driver.execute_async_script(_ZOOM, ACTIONS)
+            time.sleep(1)  # until the table below the picture is updated
+            zooming: dict[str, Any] = driver.execute_async_script(_ZOOM, ACTIONS)
             memory = driver.execute_script("return performance.memory.usedJSHeapSize")
         finally:
             driver.quit()
-    if "samples" not in status or told["zoomed"] < ACTIONS / 2:
-        raise AssertionError(f"the page did not open or zoom: {status!r}, {told['zoomed']} zooms")
+    if "samples" not in status or zooming["zoomed"] < ACTIONS / 2:
+        raise AssertionError(
+            f"the page did not open or zoom: {status!r}, {zooming['zoomed']} zooms"
+        )
     return {
         "open_ms": float(opened),
-        "frame_p50_ms": float(np.percentile(told["frames"], 50)),
-        "frame_p95_ms": float(np.percentile(told["frames"], 95)),
-        "action_p95_ms": float(np.percentile(told["actions"], 95)),
+        "frame_p50_ms": float(np.percentile(zooming["frames"], 50)),
+        "frame_p95_ms": float(np.percentile(zooming["frames"], 95)),
+        "action_p95_ms": float(np.percentile(zooming["actions"], 95)),
         "memory_bytes": float(memory),
     }
 
@@ -152,7 +154,7 @@ def figures(result: Mapping[str, Any]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the pages, open them in turns, and print."""
+    """Write the pages, open them in turns, and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.viewer", description=__doc__)
     parser.add_argument("--stacks", type=int, default=1_000_000)
     parser.add_argument("--depth", type=int, default=40)
@@ -171,15 +173,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pages = {}
         for kind in KINDS:
             asked = (kind, chosen.stacks, chosen.depth, chosen.seed, folder)
-            made, metrics = execute(Arm.of_function("make", viewer.make_page, *asked))
-            if made.exit_code != 0:
-                print(made.stderr_tail, file=sys.stderr)
+            ended, metrics = execute(Arm.of_function("make", viewer.make_page, *asked))
+            if ended.exit_code != 0:
+                print(ended.stderr_tail, file=sys.stderr)
                 return 1
-            pages[kind] = metrics | {"peak_rss_bytes": made.peak_rss_bytes}
+            pages[kind] = metrics | {"peak_rss_bytes": ended.peak_rss_bytes}
             print(
                 f"{kind}: {chosen.stacks:,} stacks of depth {chosen.depth}, page made in"
                 f" {metrics['page_s']:.1f} s, {(metrics['page_bytes'] or 0) / 1e6:.1f} MB,"
-                f" peak {made.peak_rss_bytes / 1e6:,.0f} MB (with the stacks' generation)"
+                f" peak {ended.peak_rss_bytes / 1e6:,.0f} MB (with the stacks' generation)"
             )
         plan = Plan(
             name=f"flame graph of {chosen.stacks:,} stacks in Chromium",

@@ -22,7 +22,7 @@ CRATE = Path(__file__).resolve().parents[1] / "crates" / "pyro-probe"
 SOURCES = CRATE / "src" / "bpf"
 OBJECTS = CRATE / "bpf"
 MANIFEST = OBJECTS / "manifest.txt"
-# Another one makes other instructions, which the oldest kernels' verifiers have not seen.
+# Another version emits other instructions, which are untested with the oldest kernels' verifiers.
 CLANG_MAJOR = 14
 ARCHITECTURES = {"x86_64": "x86", "aarch64": "arm64"}
 FLAGS = (
@@ -52,14 +52,14 @@ def tool(variable: str, name: str) -> str:
 
 
 def clang_version(clang: str) -> str:
-    """Give the version of clang; refuse another major version than the objects are made with."""
+    """Give the version of clang; refuse another major version than that of the objects."""
     text = subprocess.run([clang, "--version"], capture_output=True, text=True, check=True).stdout
     match = re.search(r"clang version (\d+)\.(\d+\.\d+)", text)
     if not match:
         raise SystemExit(f"{clang} is no clang: {text.splitlines()[:1]}")
     if int(match[1]) != CLANG_MAJOR:
         raise SystemExit(
-            f"{clang} is version {match[1]}.{match[2]}; the committed objects are made with clang "
+            f"{clang} is version {match[1]}.{match[2]}; the committed objects are built with clang "
             f"{CLANG_MAJOR}, and another version makes other bytes. "
             "Install: apt-get install clang-14 llvm-14, or set CLANG and LLVM_STRIP"
         )
@@ -97,7 +97,7 @@ def check() -> list[str]:
 
 
 def stale() -> list[str]:
-    """Without clang: whether the sources are those that the objects were made of."""
+    """Without clang: whether the sources are those that the objects were compiled from."""
     written = dict(line.split() for line in MANIFEST.read_text().splitlines())
     return [] if written["sources"] == sources_hash() else ["src/bpf changed since"]
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Check that Rust modules and Java packages import one another in one direction only.
 
-A Rust module must not import from a module above it either: what both need lies beside them. Tests
-are left out. Prints every circle and every such import; the exit code is 1 if there is any.
+A Rust module must not import from a module above it either: what both need belongs in a sibling.
+Tests are left out. Prints every circle and every such import; the exit code is 1 if there is any.
 """
 
 from __future__ import annotations

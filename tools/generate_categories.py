@@ -131,17 +131,17 @@ def page(categories: dict[str, Any], operators: dict[str, Any], roles: dict[str,
 
 def conditions(rule: dict[str, Any]) -> str:
     """Write what a rule asks for in a table cell."""
-    told = []
+    parts = []
     for name in ("state", "role", "frames"):
         if name in rule:
-            told.append(f"{name}: " + ", ".join(f"`{word}`" for word in rule[name]))
+            parts.append(f"{name}: " + ", ".join(f"`{word}`" for word in rule[name]))
     for name in ("io_wait", "task", "paused"):
         if name in rule:
-            told.append(f"{name}: {'yes' if rule[name] else 'no'}")
+            parts.append(f"{name}: {'yes' if rule[name] else 'no'}")
     for name in ("syscall", "kernel"):
         if name in rule:
-            told.append(f"{name}: {code([rule[name]])}")
-    return "<br>".join(told)
+            parts.append(f"{name}: {code([rule[name]])}")
+    return "<br>".join(parts)
 
 
 def waits_page(waits: dict[str, Any]) -> str:
@@ -154,8 +154,8 @@ def waits_page(waits: dict[str, Any]) -> str:
         "Every moment in which a thread was off its CPU has exactly one *wait class*. The rules "
         "are data: `schema/wait_classes.toml`.",
         "",
-        "A profiler tells a thread's state by the instruction at which it met it, so one that was "
-        "just woken looks like one that runs. Whatever its state was called, a wall-clock sample "
+        "A profiler infers a thread's state from its current instruction, so a thread that was "
+        "just woken looks like one that runs. Whatever its reported state, a wall-clock sample "
         "counts as asleep where its leaf frame is one in which a thread is only while it waits:",
         "",
         *(f"- `{pattern}`" for pattern in waits["blocked"]),

@@ -24,7 +24,7 @@ MODELS: dict[str, type[BaseModel]] = {
 
 
 def main() -> int:
-    """Write the files, or tell which are out of date."""
+    """Write the files, or list those that are out of date."""
     stale = 0
     for name, model in MODELS.items():
         path = ROOT / "schema" / f"{name}.schema.json"

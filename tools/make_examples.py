@@ -1,8 +1,8 @@
-"""Makes the runs and pages of ``examples/`` again: ``make examples`` (as root, some ten minutes).
+"""Rebuilds the runs and pages of ``examples/``: ``make examples`` (as root, some ten minutes).
 
-Everything runs in a mount and UTS namespace of its own, where this checkout lies in
+Everything runs in a separate mount and UTS namespace, where this checkout lies in
 /opt/pyrometer, the applications in /srv/examples and the host is called ``example``: so nothing
-of the machine that made them gets into the examples, and no recorded file is edited. What a reader
+of this machine gets into the examples, and no recorded file is edited. What a reader
 does not need is left out: raw streams, and of the nights all but manifest and times.
 """
 

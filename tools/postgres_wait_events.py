@@ -1,4 +1,4 @@
-"""Write the names of a PostgreSQL server's wait events, as the server itself tells them.
+"""Write the names of a PostgreSQL server's wait events, as the server itself reports them.
 
 ``python tools/postgres_wait_events.py /usr/lib/postgresql/15/bin/postgres`` makes
 ``crates/pyro-probe/src/annotate/postgres-15.txt``. A library that is loaded into ``postgres
@@ -21,7 +21,7 @@ ASK = r"""
 #include <stdlib.h>
 extern const char *pgstat_get_wait_event(unsigned int);
 extern const char *pgstat_get_wait_event_type(unsigned int);
-__attribute__((constructor)) static void tell(void) {
+__attribute__((constructor)) static void print_names(void) {
   for (unsigned kind = 1; kind < 16; kind++)
     for (unsigned id = 0; id < 256; id++) {
       unsigned value = kind << 24 | id;
@@ -35,7 +35,7 @@ __attribute__((constructor)) static void tell(void) {
   quick_exit(0);
 }
 """
-# What stands for a number without a name, and classes that have one event, whatever the number.
+# Names of numbers without a name, and classes that have one event, whatever the number.
 UNNAMED = re.compile(r"unknown|\?\?\?|<unassigned|:extension$")
 SINGLE = ("BufferPin", "Extension")
 
@@ -47,11 +47,11 @@ def names(server: Path) -> list[str]:
         source.write_text(ASK, encoding="ascii")
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
         environment = {**os.environ, "LD_PRELOAD": str(library)}
-        told = subprocess.run(
+        output = subprocess.run(
             [server, "--version"], env=environment, capture_output=True, text=True, check=True
         ).stdout
     kept = []
-    for line in told.splitlines():
+    for line in output.splitlines():
         number, name = line.split(" ", 1)
         if UNNAMED.search(name) or (name.startswith(SINGLE) and int(number, 16) & 0xFFFF):
             continue
@@ -61,11 +61,13 @@ def names(server: Path) -> list[str]:
 
 def main(server: str) -> None:
     """Write the file of a server's version."""
-    told = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
-    version = told.split()[2]
+    output = subprocess.run(
+        [server, "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    version = output.split()[2]
     major = version.split(".")[0]
     found = names(Path(server))
-    head = f"# Wait events of PostgreSQL {version}, told by its own pgstat_get_wait_event"
+    head = f"# Wait events of PostgreSQL {version}, as reported by its pgstat_get_wait_event"
     head += " (tools/postgres_wait_events.py).\n"
     target = FOLDER / f"postgres-{major}.txt"
     target.write_text(head + "\n".join(found) + "\n", encoding="ascii")

@@ -49,13 +49,13 @@ def main() -> None:
     """
     work = "aggregate(sequence(1, 3000), double(id), (sum, x) -> sum + sqrt(x))"
     asked.selectExpr(sleeps, work).write.format("noop").mode("overwrite").save()
-    told = {}
+    by_range = {}
     for low, high in RANGES_MS:
         of = asked.where(col("ms").between(low, high - 1))
         found = of.agg(count("*"), total("ms")).first()
-        told[f"{low}-{high}"] = {"count": found[0], "ms": found[1]}
+        by_range[f"{low}-{high}"] = {"count": found[0], "ms": found[1]}
     spark.stop()
-    print(json.dumps(told))
+    print(json.dumps(by_range))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is compared when an event log is read; each function runs in a process of its own."""
+"""What is compared when an event log is read; each function runs in a separate process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyrometer import _core
 
 
 def pyrometer(log: str) -> dict[str, float]:
-    """Make finished Parquet tables; ``core_cpu_ns`` leaves the start of Python out."""
+    """Write finished Parquet tables; ``core_cpu_ns`` excludes the start of Python."""
     with tempfile.TemporaryDirectory() as out:
         start = time.process_time_ns()
         report = json.loads(_core.ingest_eventlogs([log], out))
@@ -26,7 +26,7 @@ def pyrometer(log: str) -> dict[str, float]:
 
 
 def orjson_lines(log: str) -> dict[str, float]:
-    """Parse every line and make nothing of it but the number of tasks."""
+    """Parse every line and only count tasks."""
     start = time.process_time_ns()
     tasks = size = 0
     with open(log, "rb") as file:

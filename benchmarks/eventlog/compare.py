@@ -1,7 +1,7 @@
 r"""Compare reading an event log with peers, in one run of alternating blocks.
 
-Ours makes finished Parquet tables. Beside it: ``orjson`` on the same lines, which makes nothing
-of them; and, where its jar is given, the profiling tool of NVIDIA's spark-rapids-tools::
+Ours writes finished Parquet tables. Compared with it: ``orjson`` on the same lines, without using
+them; and, where its jar is given, the profiling tool of NVIDIA's spark-rapids-tools::
 
     python -m benchmarks.eventlog.compare LOG --blocks 5 -o out.json \
         --rapids-jar rapids-4-spark-tools.jar --spark-home SPARK_3_5_HOME

@@ -1,4 +1,4 @@
-"""Make a large event log of a small one.
+"""Write a large event log from a small one.
 
 The log is written ``k`` times over with ids of jobs, stages, tasks, RDDs, SQL executions and
 accumulators shifted, and with times shifted, so that it is one long application: it has ``k``

@@ -1,7 +1,7 @@
-r"""Make an event log of any number of tasks of a small one.
+r"""Write an event log with any number of tasks from a small one.
 
-Every task becomes a hundred, one behind the other in the time of the one; the whole is written as
-often as needed, with ids and times shifted (:mod:`benchmarks.eventlog.multiply`)::
+Every task becomes a hundred, one after another within its time; the whole is written as often as
+needed, with ids and times shifted (:mod:`benchmarks.eventlog.multiply`)::
 
     python -m benchmarks.eventlog.widen LOG 100000 out.log
 """
@@ -17,7 +17,7 @@ from typing import IO
 from benchmarks.eventlog.multiply import END, ONCE, bounds, lines, shifted
 
 WIDTH = 100
-"""Tasks that one becomes."""
+"""Tasks that replace one."""
 
 _TASK = re.compile(
     rb'^\{"Event":"SparkListenerTask(?:Start|End)".*?"Task ID":(?P<id>\d+),"Index":(?P<index>\d+),'
@@ -28,14 +28,14 @@ _COUNT = re.compile(rb'("Number of Tasks":)(\d+)')
 
 
 def widen(log: Path, tasks: int, out: IO[bytes]) -> int:
-    """Write a log of at least so many tasks; returns how many it has.
+    """Write a log of at least a number of tasks; returns how many it has.
 
     Parameters
     ----------
     log : Path
         A small log, plain or zstd, whose tasks all succeeded.
     tasks : int
-        How many are wanted.
+        Least number of tasks.
     out : file
         Where to write.
     """
@@ -53,13 +53,13 @@ def widen(log: Path, tasks: int, out: IO[bytes]) -> int:
             if (copy > 0 and ONCE.match(line)) or (copy < copies - 1 and END.match(line)):
                 continue
             shift = copy * (length_ms + 1000)
-            told = shifted(line, copy * (highest + 1), shift)
-            task = _TASK.match(told)
+            copied = shifted(line, copy * (highest + 1), shift)
+            task = _TASK.match(copied)
             if task is None:
-                out.write(_COUNT.sub(lambda m: b"%b%d" % (m[1], int(m[2]) * WIDTH), told))
+                out.write(_COUNT.sub(lambda m: b"%b%d" % (m[1], int(m[2]) * WIDTH), copied))
                 continue
             end = finished[int(task["id"]) - copy * (highest + 1)] + shift
-            out.writelines(_tasks(told, task, end))
+            out.writelines(_tasks(copied, task, end))
     return copies * WIDTH * len(finished)
 
 
@@ -92,8 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("out", type=Path, help="file to write, plain")
     given = parser.parse_args(arguments)
     with given.out.open("wb") as out:
-        made = widen(given.log, given.tasks, out)
-    print(f"{given.out}: {made:,} tasks, {given.out.stat().st_size / 1e6:.0f} MB")
+        count = widen(given.log, given.tasks, out)
+    print(f"{given.out}: {count:,} tasks, {given.out.stat().st_size / 1e6:.0f} MB")
     return 0
 
 

@@ -18,7 +18,7 @@ Iteration = Callable[[bool], None]
 
 
 def job(name: str, spark: SparkSession, data: Path | None) -> Iteration:
-    """Make a workload's iteration.
+    """Build a workload's iteration.
 
     Parameters
     ----------
@@ -74,8 +74,10 @@ def _new_plans(spark: SparkSession, data: Path | None) -> Iteration:
 
 def _shuffle(spark: SparkSession, data: Path | None) -> Iteration:
     rows = spark.range(0, 400_000, 1, 8).withColumn("key", col("id") * 2654435761 % 100_003)
-    text = "SELECT max(n) FROM (SELECT key, count(*) AS n FROM made GROUP BY key)"
-    rows.repartition(8, "key").sortWithinPartitions("key", "id").createOrReplaceTempView("made")
+    text = "SELECT max(n) FROM (SELECT key, count(*) AS n FROM rows_by_key GROUP BY key)"
+    rows.repartition(8, "key").sortWithinPartitions("key", "id").createOrReplaceTempView(
+        "rows_by_key"
+    )
     return lambda sampled: _collect(spark, [text])
 
 

@@ -59,7 +59,7 @@ def event_log(spark: SparkSession) -> Switch:
 
 
 def vm_logs(spark: SparkSession, folder: Path) -> Switch:
-    """Collector and compiler log: the files are closed, and opened anew in `folder`."""
+    """Collector and compiler log: the files are closed, and opened again in `folder`."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark.sparkContext._jvm
     server = jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
@@ -69,10 +69,10 @@ def vm_logs(spark: SparkSession, folder: Path) -> Switch:
     name = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
 
     def array(kind: str, *values: Any) -> Any:
-        made = gateway.new_array(getattr(jvm.java.lang, kind), len(values))
+        filled = gateway.new_array(getattr(jvm.java.lang, kind), len(values))
         for place, value in enumerate(values):
-            made[place] = value
-        return made
+            filled[place] = value
+        return filled
 
     def ask(*words: str) -> None:
         arguments = array("Object", array("String", *words))

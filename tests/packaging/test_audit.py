@@ -98,7 +98,7 @@ def test_what_cargo_deny_finds_is_told_with_its_remedy() -> None:
 def test_without_a_summary_cargo_deny_judged_nothing(said: str) -> None:
     outcome = audit.of_cargo_deny("crates", said, 7)
     assert (outcome.found, outcome.asked) == ((), 0)
-    assert outcome.unasked.partition(";")[0] in (
+    assert outcome.not_audited.partition(";")[0] in (
         "fatal: no route to it",
         "no such option",
         "it said nothing",
@@ -123,8 +123,8 @@ def test_nothing_found_is_said_with_how_many_were_asked_about() -> None:
 
 
 def test_npm_that_could_not_ask_is_not_clean() -> None:
-    assert "lockfile" in audit.of_npm_audit("web", NPM_UNREACHED).unasked
-    assert not audit.of_npm_audit("web", NPM_CLEAN).unasked
+    assert "lockfile" in audit.of_npm_audit("web", NPM_UNREACHED).not_audited
+    assert not audit.of_npm_audit("web", NPM_CLEAN).not_audited
     assert audit.of_npm_audit("web", NPM_WEAK).found == ("minimist: critical",)
 
 

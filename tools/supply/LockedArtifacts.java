@@ -87,7 +87,7 @@ public final class LockedArtifacts implements ArtifactResolver {
         if (doubt != null) {
           wrong.append(wrong.length() > 0 ? "\n" : "").append(doubt);
           result.addException(new IOException(doubt));
-          // Maven 3.9 tells the causes of those alone that have no file.
+          // Maven 3.9 reports causes only of artifacts without a file.
           result.setArtifact(artifact.setFile(null));
         }
       } catch (IOException unreadable) {

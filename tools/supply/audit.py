@@ -27,36 +27,36 @@ ELSEWHERE = "run `make audit` where the network is open"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one question came to.
+    """The result of one query.
 
     Parameters
     ----------
     about : str
-        What was asked about.
+        What was audited.
     found : tuple of str
         A line for each weakness.
-    unasked : str
-        Why it could not be asked, or in part; empty if it was.
+    not_audited : str
+        Why it was not audited, or only in part; empty if it was.
     asked : int
         How many packages were looked up.
     advisories : bool
-        Whether a list of advisories was asked, and not our own policy alone.
+        Whether a list of advisories was used, not only our policy.
     """
 
     about: str
     found: tuple[str, ...] = ()
-    unasked: str = ""
+    not_audited: str = ""
     asked: int = 0
     advisories: bool = True
 
     def lines(self) -> Iterator[str]:
-        """As printed."""
+        """Format for the terminal."""
         if self.asked:
             clean = "" if self.found else "; nothing found"
             yield f"{self.about}: packages asked about: {self.asked}{clean}"
-        if self.unasked:
-            yield f"{self.about}: NOT AUDITED: {self.unasked}"
-        if not self.asked and not self.unasked:
+        if self.not_audited:
+            yield f"{self.about}: NOT AUDITED: {self.not_audited}"
+        if not self.asked and not self.not_audited:
             yield self.about
         yield from (f"  {line}" for line in self.found)
 
@@ -78,18 +78,18 @@ def of_pip_audit(about: str, report: Mapping[str, Any]) -> Outcome:
         for each in packages
         for weak in each.get("vulns", ())
     ]
-    unasked = ""
+    not_audited = ""
     if skipped:
         counts = f"{len(skipped)} of {len(packages)} packages"
-        unasked = f"{counts}: {skipped[0]['skip_reason']}; {ELSEWHERE}"
-    return Outcome(about, tuple(found), unasked, len(packages) - len(skipped))
+        not_audited = f"{counts}: {skipped[0]['skip_reason']}; {ELSEWHERE}"
+    return Outcome(about, tuple(found), not_audited, len(packages) - len(skipped))
 
 
 def of_npm_audit(about: str, report: Mapping[str, Any]) -> Outcome:
     """Read npm's JSON: an error, or weaknesses by package."""
     if "error" in report or "vulnerabilities" not in report:
         said = report.get("error") or report
-        return Outcome(about, unasked=f"{said.get('summary') or said}; {ELSEWHERE}")
+        return Outcome(about, not_audited=f"{said.get('summary') or said}; {ELSEWHERE}")
     found = [f"{name}: {each['severity']}" for name, each in report["vulnerabilities"].items()]
     counts = report["metadata"]["dependencies"]
     return Outcome(about, tuple(found), asked=counts.get("total") or sum(counts.values()))
@@ -99,8 +99,10 @@ def of_cargo_deny(about: str, said: str, count: int) -> Outcome:
     """Read cargo-deny's lines of JSON; without a summary at the end nothing was judged."""
     lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     if not any(line["type"] == "summary" for line in lines):
-        told = [line["fields"]["message"] for line in lines if line["type"] == "log"]
-        return Outcome(about, unasked=f"{last_line(told[-1] if told else said)}; {ELSEWHERE}")
+        logged = [line["fields"]["message"] for line in lines if line["type"] == "log"]
+        return Outcome(
+            about, not_audited=f"{last_line(logged[-1] if logged else said)}; {ELSEWHERE}"
+        )
     found = []
     for line in lines:
         what = line["fields"]
@@ -124,7 +126,7 @@ def python_packages() -> Iterator[Outcome]:
     """Ask about every lock file of Python packages, the smallest first: it shows who answers."""
     program = TOOLS / "bin" / "pip-audit"
     if not program.exists():
-        yield Outcome("Python packages", unasked="pip-audit is not there. Run: make audit")
+        yield Outcome("Python packages", not_audited="pip-audit is not there. Run: make audit")
         return
     for lock in sorted((ROOT / "requirements").glob("*.txt"), key=lambda path: path.stat().st_size):
         about = f"requirements/{lock.name}"
@@ -134,12 +136,14 @@ def python_packages() -> Iterator[Outcome]:
             command += ["-r", str(lock), "-f", "json", "-o", str(report)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if not report.exists():
-                yield Outcome(about, unasked=f"{last_line(done.stderr)}; {ELSEWHERE}")
+                yield Outcome(about, not_audited=f"{last_line(done.stderr)}; {ELSEWHERE}")
                 return
             outcome = of_pip_audit(about, json.loads(report.read_text()))
         yield outcome
         if not outcome.asked:
-            yield Outcome("all larger lock files of Python packages", unasked="see the one above")
+            yield Outcome(
+                "all larger lock files of Python packages", not_audited="see the one above"
+            )
             return
 
 
@@ -150,7 +154,7 @@ def web_packages() -> Outcome:
     if not said.get("dependencies") and not said.get("devDependencies"):
         return Outcome(f"{about}: names no package, there is nothing to ask about")
     if shutil.which("npm") is None:
-        return Outcome(about, unasked="npm is not there. Install: apt-get install npm")
+        return Outcome(about, not_audited="npm is not there. Install: apt-get install npm")
     command = ["npm", "audit", "--json"]
     done = subprocess.run(command, cwd=ROOT / "web", capture_output=True, text=True, check=False)
     return of_npm_audit(about, json.loads(done.stdout))
@@ -173,7 +177,7 @@ def crates() -> Iterator[Outcome]:
     """Ask about crates, and let cargo-deny judge by the rest of `deny.toml` too."""
     program = cargo_deny()
     if program is None:
-        yield Outcome("crates", unasked=f"cargo-deny could not be compiled; {ELSEWHERE}")
+        yield Outcome("crates", not_audited=f"cargo-deny could not be compiled; {ELSEWHERE}")
         return
 
     count = (ROOT / "Cargo.lock").read_text().count("\n[[package]]")
@@ -186,10 +190,10 @@ def crates() -> Iterator[Outcome]:
     judged = deny("crates: bans, licences, sources", "check", "bans", "licenses", "sources")
     yield replace(judged, advisories=False)
     asked = deny("crates: advisories", "check", "advisories")
-    if asked.unasked:
+    if asked.not_audited:
         # A list that was loaded earlier; cargo-deny itself refuses one older than 90 days.
         kept = deny("crates: advisories as last loaded", "--offline", "check", "advisories")
-        asked = asked if kept.unasked else kept
+        asked = asked if kept.not_audited else kept
     yield asked
 
 
@@ -207,7 +211,7 @@ def main() -> int:
     say(web_packages())
     for outcome in crates():
         say(outcome)
-    say(Outcome("jars", unasked=f"none of these tools knows Maven; {SCANNERS}"))
+    say(Outcome("jars", not_audited=f"none of these tools knows Maven; {SCANNERS}"))
     if any(outcome.found for outcome in outcomes):
         return 1
     return 0 if any(outcome.asked and outcome.advisories for outcome in outcomes) else 2

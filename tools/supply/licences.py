@@ -1,4 +1,4 @@
-"""Hold what others wrote to the policy in `deny.toml`, and find the texts that go with it.
+"""Check what others wrote against the policy in `deny.toml`, and find the texts that go with it.
 
 As a program: licences, sources and banned crates of everything that is compiled or packed, without
 a network; exit 1 and a line for each thing that is not allowed.
@@ -158,7 +158,7 @@ def _read(path: Path) -> str:
 
 
 def refused(found: dict[str, Any]) -> Iterator[str]:
-    """Tell what of all crates, those of the build and of tests too, is not allowed."""
+    """List what is not allowed in all crates, also those of the build and of tests."""
     banned = {each["crate"]: each["reason"] for each in policy()["bans"]["deny"]}
     allowed = policy()["licenses"]["allow"]
     for package in found["packages"]:

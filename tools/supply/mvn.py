@@ -4,9 +4,9 @@
     python3 tools/supply/mvn.py --lock
 
 Maven from 3.9 on can do that itself (trusted checksums); Debian 12 has 3.8. `LockedArtifacts.java`
-beside this file is loaded into any of them; the lines of the lock file are those that Maven 3.9
-reads and `sha256sum` checks. `--lock` writes the file anew from an empty local repository, by
-doing all that `make` asks Maven for.
+next to this file is loaded into any of them; the lines of the lock file are those that Maven 3.9
+reads and `sha256sum` checks. `--lock` rewrites the file from an empty local repository, by
+running everything that `make` asks of Maven.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def maven_home() -> Path:
     said = subprocess.run(["mvn", "-v"], capture_output=True, text=True, check=True).stdout
     home = re.search(r"^Maven home: (.+)$", said, re.M)
     if home is None:
-        raise SystemExit(f"mvn -v does not tell its home: {said}")
+        raise SystemExit(f"mvn -v does not report its home: {said}")
     return Path(re.sub(r"\x1b\[[0-9;]*m", "", home[1]).strip())
 
 

@@ -218,7 +218,7 @@ def wheel_parts(*, ask: bool = False) -> dict[str, list[Part]]:
 
 
 def python_packages(lock: Path = ROOT / "requirements" / "package.txt") -> list[Part]:
-    """Read which packages pip installs beside the wheel."""
+    """Read which packages pip installs with the wheel."""
     found = []
     for entry in re.split(r"\n(?=\S)", lock.read_text().strip()):
         name, version = re.match(r"(\S+)==(\S+)", entry).groups()  # type: ignore[union-attr]

@@ -1,6 +1,6 @@
 """Write the wheel's bill of materials (CycloneDX, JSON): whatever is in it, and what pip adds.
 
-Hashes are those that the lock files hold; nothing is looked up. The graph tells which file of the
+Hashes are those that the lock files hold; nothing is looked up. The graph says which file of the
 wheel contains what. `tools/build_backend.py` puts it into the wheel (PEP 770).
 """
 
@@ -30,7 +30,7 @@ NOTE = "Linked in by the compiler; the version is the one of the machine that bu
 def component(part: Part) -> Component:
     """One part as CycloneDX has it; what pip adds is required, but not in the wheel."""
     group, _, name = part.name.rpartition(":")
-    made = Component(
+    described = Component(
         name=name,
         group=group or None,
         version=part.version or None,
@@ -47,8 +47,8 @@ def component(part: Part) -> Component:
         expression = part.licence.replace("/", " OR ")
         declared = LicenseAcknowledgement.DECLARED
         licence = LicenseFactory().make_from_string(expression, license_acknowledgement=declared)
-        made.licenses.add(licence)
-    return made
+        described.licenses.add(licence)
+    return described
 
 
 def _purl(part: Part) -> PackageURL:
@@ -57,7 +57,7 @@ def _purl(part: Part) -> PackageURL:
 
 
 def bill(inside: dict[str, list[Part]], packages: Iterable[Part]) -> Bom:
-    """Join the parts, by the file of the wheel that each is in, with the packages beside it."""
+    """Join the parts, by the file of the wheel that each is in, with the packages that pip adds."""
     version = parts.project_version()
     wheel = Component(
         name="pyrometer",
@@ -79,7 +79,7 @@ def bill(inside: dict[str, list[Part]], packages: Iterable[Part]) -> Bom:
             bom.components.add(known[part.label])
         return known[part.label]
 
-    beside = [add(package) for package in packages]
+    added = [add(package) for package in packages]
     files = []
     for name, held in inside.items():
         file = Component(name=name, type=ComponentType.FILE, bom_ref=f"file:{name}")
@@ -88,7 +88,7 @@ def bill(inside: dict[str, list[Part]], packages: Iterable[Part]) -> Bom:
         bom.register_dependency(file, [add(part) for part in held])
     for part in {part.label: part for held in inside.values() for part in held}.values():
         bom.register_dependency(known[part.label], [known[need] for need in part.needs])
-    bom.register_dependency(wheel, [*files, *beside])
+    bom.register_dependency(wheel, [*files, *added])
     return bom
 
 

@@ -181,7 +181,7 @@ def _sized(
         law, doubts = _contention(opened, measured, chosen.name, fit, None)
         sized = Sized(measured, law, (*opened.doubts, *doubts))
     try:
-        _ = sized.made  # raises if it cannot be scheduled at its measured size
+        _ = sized.calibrated  # raises if it cannot be scheduled at its measured size
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.remedy) from error
     return sized

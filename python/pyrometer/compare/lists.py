@@ -1,6 +1,6 @@
-"""Times of runs: one value a run, or of each iteration where there is one run on each side.
+"""Times of runs: one value per run, or per iteration where there is one run on each side.
 
-Trials out of a CSV file that somebody has: one row a trial, columns by name.
+Trials from a CSV file: one row per trial, columns by name.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def times_of(run: Run) -> list[int]:
 
 
 def trials_of(a: Sequence[list[int]], b: Sequence[list[int]]) -> tuple[list[Trial], list[Doubt]]:
-    """Make trials of sides A and B from the times of their runs.
+    """Build trials of sides A and B from the times of their runs.
 
-    A run is a trial: its value is the mean of its iterations, which share one JVM. Only where each
-    side has one run its iterations count as trials, with a doubt.
+    A run is a trial: its value is the mean of its iterations, which share one JVM. Only if each
+    side has one run do its iterations count as trials, with a doubt.
     """
     if len(a) == len(b) == 1:
         trials = [Trial(name, ns / 1e9) for name, one in (("A", a), ("B", b)) for ns in one[0]]
@@ -86,7 +86,8 @@ def read_trials(
     Raises
     ------
     UsageError
-        If the file cannot be read, a column is missing, or a value is no number: with its line.
+        If the file cannot be read, a column is missing, or a value is not a number; the message
+        has the line.
     """
     wanted = [value, *treatment, *([block] if block else [])]
     for where, row in _rows(path, wanted):
@@ -106,17 +107,17 @@ def read_numbers(
     Parameters
     ----------
     columns : mapping of str to str
-        Columns by what they are called here.
+        Columns of the file, by name in the result.
     needed : sequence of str
-        Those that no row may leave empty, nor be zero; others are left out where a cell is empty.
+        Columns that must be above zero in every row; others are omitted where a cell is empty.
     unique : sequence of str
-        Those whose cells together identify a row.
+        Columns whose cells together identify a row.
 
     Raises
     ------
     UsageError
-        If the file cannot be read, a column is missing, a cell is no such number, or two rows are
-        the same: with the line.
+        If the file cannot be read, a column is missing, a cell is not such a number, or two rows
+        are the same; the message has the line.
     """
     seen: dict[tuple[str, ...], str] = {}
     for where, row in _rows(path, list(columns.values())):
@@ -153,7 +154,7 @@ def _number(what: str, text: str, *, zero: bool) -> float:
 
 
 def _rows(path: Path, wanted: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Read rows that have the columns wanted, each with its place."""
+    """Read rows with the wanted columns, each with its line."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 MANY_PAIRS = 20
-"""Pairs that are listed whatever their verdict."""
+"""Up to this number, all pairs are listed, whatever their verdict."""
 
 
 LONG_NAME = 24
-"""Characters; treatments of longer names have numbers where they are compared."""
+"""Characters; treatments with longer names are numbered in the table of pairs."""
 
 
 def show(console: Any, report: CompareReport) -> None:
@@ -105,7 +105,7 @@ def _show_welch(console: Any, report: CompareReport) -> None:
 
 
 def listed(pairs: Sequence[PairReport]) -> list[PairReport]:
-    """Return the pairs that are listed: of many only those with a verdict, the surest first."""
+    """Return the pairs to list: of many only those with a verdict, by p."""
     if len(pairs) <= MANY_PAIRS:
         return list(pairs)
     decided = [pair for pair in pairs if pair.verdict != "cannot tell"]
@@ -113,7 +113,7 @@ def listed(pairs: Sequence[PairReport]) -> list[PairReport]:
 
 
 def _numbers(names: Sequence[str]) -> dict[str, int]:
-    """Return numbers for pairs of names that are too long for a table; none where names do."""
+    """Return numbers for names that are too long for a table; none if all fit."""
     long = max(map(len, names), default=0) > LONG_NAME
     return {name: number for number, name in enumerate(names, 1)} if long else {}
 
@@ -126,7 +126,7 @@ def _design(report: CompareReport) -> str:
 
 
 def _noise(pairs: Sequence[PairReport]) -> str:
-    """Tell over how many treatments noise is pooled; nothing where each pair has its own."""
+    """Say over how many treatments noise is pooled; nothing where each pair has its own."""
     pooled = [one.noise for one in pairs if one.noise and one.noise.treatments > 2]
     if not pooled:
         return ""
@@ -149,7 +149,7 @@ def _verdict(pair: PairReport) -> str:
 
 
 def effect(size: float) -> str:
-    """Write the size of an effect; beyond the double as a factor.
+    """Format the size of an effect; from 100 % on as a factor.
 
     Examples
     --------

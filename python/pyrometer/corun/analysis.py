@@ -1,6 +1,6 @@
-"""The whole account of workloads that ran together, from the trials of their experiment.
+"""The report of a co-run, from the trials of its experiment.
 
-Several workloads at once as a whole: throughput and fairness, from slowdowns by block.
+A party as a whole: throughput and fairness, from slow-downs by block.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyrometer.store import Run
 
 
 def party_report(slowdowns: Mapping[str, Sequence[float]], own_cpus: bool) -> PartyReport:
-    """Tell how much gets done, and how evenly.
+    """Compute throughput and fairness of a party.
 
     Parameters
     ----------
@@ -52,9 +52,10 @@ def party_report(slowdowns: Mapping[str, Sequence[float]], own_cpus: bool) -> Pa
 def fairness(slowdowns: Sequence[Sequence[float]]) -> Estimate:
     """Smallest over largest slowdown, of the geometric means over blocks.
 
-    A ratio of the extremes of each block would never be 1, however fair: noise alone makes one the
-    smaller. So each two are compared, and the interval of the logarithm of their ratio is folded at
-    0; with more than two, intervals hold for all (Bonferroni), and the least fair two decide.
+    The ratio of the extremes within a block would never be 1, however fair: noise alone makes one
+    the smaller. So every two are compared, and the interval of the logarithm of their ratio is
+    folded at 0; with more than two, intervals hold for all (Bonferroni), and the least fair two
+    decide.
 
     Examples
     --------
@@ -104,19 +105,19 @@ def corun_report(
     reading: Callable[[int, int], None] = lambda done, of: None,
     read: Callable[[Ended], Spent] | None = None,
 ) -> CorunReport:
-    """Tell of workloads that ran together, finished or not.
+    """Report on a co-run, finished or not.
 
     Parameters
     ----------
     reading : callable
-        Told how many trials have been read, of how many.
+        Called with the number of trials that have been read, and of all.
     read : callable, optional
-        Reads what a trial spent, instead of from its run.
+        Gives what a trial spent, in place of reading its run.
 
     Raises
     ------
     UsageError
-        If it is another experiment.
+        If it is an experiment of another kind.
     """
     companies = {one.name: one.company for one in plan.treatments if one.company}
     if plan.kind != "corun" or not companies:
@@ -151,7 +152,7 @@ def corun_report(
 
 
 def _spent(root: Path, one: Ended) -> Spent:
-    # Times stand in the journal: what cannot be read of a run leaves its losses untold, not them.
+    # Times come from the journal: where a run cannot be read, only its losses are missing.
     try:
         with Run.open(ExperimentPaths(root).trials / one.folder) as run:
             return spent(run, one.seconds or 0.0)
@@ -160,7 +161,7 @@ def _spent(root: Path, one: Ended) -> Spent:
 
 
 def _of_member(plan: Plan, member: str) -> Plan:
-    """Give the part of the plan that one workload is in, beside it alone."""
+    """Give the part of the plan with one workload; its baseline is the workload alone."""
     mine = [one for one in plan.treatments if one.company and one.company.member == member]
     names = {one.name for one in mine}
     return plan.model_copy(
@@ -197,15 +198,15 @@ def _encounter(
     means = {one.name: one.mean for one in judged.treatments}
     change = pair.change
     ends = [None if one is None else 1 + one for one in (change.value, change.low, change.high)]
-    alone, beside = lost[pair.a], lost[pair.b]
-    blocks = [block for block in alone if block in beside]
+    alone, together = lost[pair.a], lost[pair.b]
+    blocks = [block for block in alone if block in together]
     return Encounter(
         member=company.member, beside=company.beside, neighbour=company.neighbour,
         own_cpus=company.own_cpus, alone_s=means[pair.a], beside_s=means[pair.b],
         slowdown=change.model_copy(update=dict(zip(("value", "low", "high"), ends, strict=True))),
         p=pair.adjusted_p, verdict=pair.verdict, blocks_needed=pair.trials_needed,
         contention=contention(
-            [alone[one] for one in blocks], [beside[one] for one in blocks],
+            [alone[one] for one in blocks], [together[one] for one in blocks],
             pair.verdict == "slower",
         ),
     )  # fmt: skip
@@ -213,17 +214,17 @@ def _encounter(
 
 def _groups(companies: Mapping[str, Company]) -> dict[tuple[Members, bool], list[str]]:
     """Give the treatments of each party, in the order of its members."""
-    made: dict[tuple[Members, bool], list[str]] = {}
+    groups: dict[tuple[Members, bool], list[str]] = {}
     order = list(dict.fromkeys(one.member for one in companies.values()))
     for name, one in companies.items():
         if one.beside:
             members = tuple(sorted([one.member, *one.beside], key=order.index))
-            made.setdefault((members, one.own_cpus), []).append(name)
-    return made
+            groups.setdefault((members, one.own_cpus), []).append(name)
+    return groups
 
 
 def _parties(companies: Mapping[str, Company], seconds: ByBlock[float]) -> list[PartyReport]:
-    made = []
+    reports = []
     for (members, own_cpus), names in _groups(companies).items():
         alone = [_alone(companies, member) for member in members]
         blocks = _blocks(seconds, [*alone, *names])
@@ -232,8 +233,8 @@ def _parties(companies: Mapping[str, Company], seconds: ByBlock[float]) -> list[
                 member: [seconds[two][block] / seconds[one][block] for block in blocks]
                 for member, one, two in zip(members, alone, names, strict=True)
             }
-            made.append(party_report(slowdowns, own_cpus))
-    return made
+            reports.append(party_report(slowdowns, own_cpus))
+    return reports
 
 
 def _advice(
@@ -244,7 +245,7 @@ def _advice(
         alone = [_alone(companies, member) for member in members]
         way: Way = "own CPUs" if own_cpus else "together"
         ways.setdefault(members, {"in turn": alone})[way] = treatments
-    made = []
+    found = []
     for members, parties in ways.items():
         blocks = _blocks(seconds, [name for names in parties.values() for name in names])
         if blocks:
@@ -252,8 +253,8 @@ def _advice(
                 way: [[seconds[name][block] for name in names] for block in blocks]
                 for way, names in parties.items()
             }
-            made.append(advice(members, times, margin))
-    return made
+            found.append(advice(members, times, margin))
+    return found
 
 
 def _blocks(seconds: ByBlock[float], names: list[str]) -> list[int]:

@@ -1,8 +1,8 @@
-"""What a workload loses beside others: by the ledger, and as far as its rows can be told apart.
+"""What a workload loses in a co-run, by the ledger, as far as its rows distinguish causes.
 
-What a trial spent: seconds of slots in one iteration, by what they were spent on.
+What a trial spent: slot-seconds of one iteration, by resource.
 
-Together, each on its own CPUs, or one after the other: which has each iteration done first.
+Together, each on its own CPUs, or one after the other: which way finishes all iterations first.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ RESOURCES = {
     "idle": ("other slots without a task", ("idle",)),
     "around": ("launch, deserialisation and results of tasks", ("",)),
 }
-"""What slots spend time on: words, and beginnings of the ledger's rows; the first that fits counts.
-Together they are slots × time."""
+"""What slots spend time on: a description, and prefixes of the ledger's rows; the first match
+counts. Together they are slots × time."""
 
 TAKEN_APART = ("task", "idle", "task/waiting")
-"""Rows whose parts are looked at."""
+"""Rows that are split into their parts."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,13 @@ def by_resource(view: View, each: float) -> dict[str, float]:
     Parameters
     ----------
     each : float
-        Iterations in one window: what is summed over it is brought to one.
+        One iteration as a share of the window: sums over the window are scaled to one iteration.
     """
     parts: dict[str | None, list[Row]] = {}
     for row in view.rows:
         if row.value_ns is not None:
             parts.setdefault(row.parent, []).append(row)
-    made: dict[str, float] = {}
+    seconds: dict[str, float] = {}
 
     def add(path: str, value_ns: float) -> None:
         below = parts.get(path, []) if path in TAKEN_APART else []
@@ -112,11 +112,11 @@ def by_resource(view: View, each: float) -> dict[str, float]:
         rest = value_ns - sum(one.value_ns or 0 for one in below)
         if not below or rest:
             name = resource_of(path)
-            made[name] = made.get(name, 0.0) + rest * each / 1e9
+            seconds[name] = seconds.get(name, 0.0) + rest * each / 1e9
 
     for row in parts.get(None, []):
         add(row.path, row.value_ns or 0)
-    return made
+    return seconds
 
 
 def resource_of(path: str) -> str:
@@ -135,63 +135,65 @@ def resource_of(path: str) -> str:
 
 
 NAMED = 0.05
-"""Share of all growth from which on a row is named in the verdict."""
+"""Least share of all growth for which the verdict names a row."""
 
 Pairs = Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
-"""Alone and beside others, by block."""
+"""Alone and with others, by block."""
 
 
-def contention(alone: Sequence[Spent], beside: Sequence[Spent], slower: bool) -> Contention:
-    """Say what grew beside others.
+def contention(alone: Sequence[Spent], together: Sequence[Spent], slower: bool) -> Contention:
+    """Say what grew in a co-run.
 
     Parameters
     ----------
-    alone, beside : sequence of Spent
+    alone, together : sequence of Spent
         By block, the same blocks.
     slower : bool
-        Whether it surely is slower beside them.
+        Whether the workload is significantly slower with the others.
     """
-    pairs = list(zip(alone, beside, strict=True))
+    pairs = list(zip(alone, together, strict=True))
     reason = next((one.reason for pair in pairs for one in pair if one.reason), None)
     if reason is not None or not pairs:
         return Contention(reason=reason or "no block has both")
     ratios = [two.ipc / one.ipc for one, two in pairs if one.ipc and two.ipc]
-    made = Contention(
+    result = Contention(
         grown=_grown([(one.seconds, two.seconds) for one, two in pairs]),
         roles=_roles([(one.queues, two.queues) for one, two in pairs]),
         ipc=geometric_mean_of(ratios) if len(ratios) == len(pairs) else None,
         ipc_reason=next((one.ipc_reason for pair in pairs for one in pair if not one.ipc), None),
     )
-    made.told = _sentence(made) if slower else "not surely slower: there is nothing to explain"
-    return made
+    result.told = _sentence(result) if slower else "not surely slower: there is nothing to explain"
+    return result
 
 
 def _grown(pairs: Pairs) -> list[Growth]:
     names = [one for one in RESOURCES if any(one in side for pair in pairs for side in pair)]
-    made = []
+    growths = []
     for name in names:
         alone, more, sure = _more(pairs, name, len(names))
         what = RESOURCES[name][0]
-        made.append(Growth(name=name, what=what, alone_s=alone, more_s=more, share=None, sure=sure))
-    all_grown = sum(max(one.more_s.value or 0.0, 0.0) for one in made)
-    for growth in made:
+        growths.append(
+            Growth(name=name, what=what, alone_s=alone, more_s=more, share=None, sure=sure)
+        )
+    all_grown = sum(max(one.more_s.value or 0.0, 0.0) for one in growths)
+    for growth in growths:
         growth.share = (growth.more_s.value or 0.0) / all_grown if all_grown else None
-    return made
+    return growths
 
 
 def _roles(pairs: Pairs) -> list[RoleGrowth]:
     names = list(dict.fromkeys(name for pair in pairs for side in pair for name in side))
-    made = []
+    roles = []
     for name in names:
         alone, more, sure = _more(pairs, name, len(names))
-        made.append(RoleGrowth(role=name, queue_alone_s=alone, queue_more_s=more, sure=sure))
-    return made
+        roles.append(RoleGrowth(role=name, queue_alone_s=alone, queue_more_s=more, sure=sure))
+    return roles
 
 
 def _more(pairs: Pairs, name: str, asked: int) -> tuple[float, Estimate, bool]:
-    """Give what there was alone, how much more beside, and whether that is sure."""
+    """Give the value alone, the growth with others, and whether that is significant."""
     more = [two.get(name, 0.0) - one.get(name, 0.0) for one, two in pairs]
-    # Whether it grew is asked of one side only, of all names together (Bonferroni).
+    # One-sided test for growth, corrected for the number of names (Bonferroni).
     careful = student(more, 1 - 2 * ALPHA / asked)
     alone = sum(one.get(name, 0.0) for one, _ in pairs) / len(pairs)
     return alone, student(more), careful.low is not None and careful.low > 0
@@ -201,16 +203,16 @@ def _sentence(found: Contention) -> str:
     sure = {one.name: one for one in found.grown if one.sure and (one.share or 0) >= NAMED}
     if not sure:
         return "what they contend for is unknown: no row of the ledger certainly grew"
-    told = [
+    causes = [
         f"{one.what} ({one.share:.0%} of what grew)"
         for one in sorted(sure.values(), key=lambda one: -(one.share or 0))
     ]
     if "cpu_time" in sure:
-        told.append(_stalls(found))
+        causes.append(_stalls(found))
     for name in ("gc", "driver"):
         if name in sure:
-            told.append(_waited(found, name))
-    return "; ".join(told)
+            causes.append(_waited(found, name))
+    return "; ".join(causes)
 
 
 def _waited(found: Contention, role: str) -> str:
@@ -250,10 +252,10 @@ def makespan(way: Way, alone: Sequence[float], times: Sequence[float]) -> float:
     """Time until all are done that begin at once, each with one iteration to do.
 
     In turn that is the sum. Together, the longer of two has done ``shorter / longer`` of its work
-    when the shorter ends, and goes on as if alone: what is left takes that part of its time alone
+    when the shorter ends, and goes on as if alone: the rest takes that part of its time alone
     (progress at a constant rate, as in Jiang, Shen, Chen and Tripathi, "Analysis and approximation
     of optimal co-scheduling on chip multiprocessors", PACT 2008). Three and more, and those with
-    CPUs of their own, are taken to be under load to their end: an upper bound.
+    CPUs of their own, are assumed to run under load to their end: an upper bound.
 
     Examples
     --------
@@ -309,8 +311,8 @@ def _sure(pair: PairReport) -> bool:
 def _described(best: Sequence[Way], pairs: Sequence[PairReport]) -> str:
     if len(best) == 1:
         (way,) = best
-        beside = [pair for pair in pairs if way in (pair.a, pair.b)]
-        return f"{WORDS[way]}: {'; '.join(_longer(pair, way) for pair in beside)}"
+        with_best = [pair for pair in pairs if way in (pair.a, pair.b)]
+        return f"{WORDS[way]}: {'; '.join(_longer(pair, way) for pair in with_best)}"
     either = " or ".join(WORDS[one] for one in best)
     among = [pair for pair in pairs if pair.a in best and pair.b in best]
     if all(pair.verdict == "same" for pair in among):

@@ -1,4 +1,4 @@
-"""Workloads together as an experiment: blocks of every party, in random order."""
+"""A co-run as an experiment: blocks of every party, in random order."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -
     UsageError
         Unknown workload, scale, factor or level; a workload without iterations; CPUs in two places.
     CapabilityError
-        This host can bring no two together.
+        No two of them can run together on this host.
     """
     workloads = list(dict.fromkeys(one.workload for party in parties for one in party.members))
     _check(workloads, experiment)
-    made: dict[str, list[tuple[PlannedTreatment, str | None]]] = {}
+    by_party: dict[str, list[tuple[PlannedTreatment, str | None]]] = {}
     left_out = []
     for party in parties:
         name = party.treatment(party.members[0])
         try:
-            made[name] = _treatments(party, folder)
+            by_party[name] = _treatments(party, folder)
         except CapabilityError as error:
             left_out.append(LeftOutTreatment(name=name, reason=error.message))
-    treatments = [treatment for found in made.values() for treatment, _ in found]
+    treatments = [treatment for found in by_party.values() for treatment, _ in found]
     if not any(its.beside or its.neighbour for one in treatments if (its := one.company)):
         reasons = "; ".join(f"{one.name}: {one.reason}" for one in left_out)
         raise CapabilityError(f"nothing can run together here: {reasons}")
@@ -86,13 +86,13 @@ def corun_plan(parties: Sequence[Party], experiment: Experiment, folder: Path) -
         blocks=experiment.blocks,
         margin=experiment.margin,
         timeout_s=experiment.timeout,
-        # They would measure the others at work.
+        # Canaries would measure the load of the other members.
         canaries="none",
         guard=experiment.guard.model_dump(),
         baseline=None,
         treatments=treatments,
         left_out=left_out,
-        trials=list(_trials(made, experiment.blocks, seed)),
+        trials=list(_trials(by_party, experiment.blocks, seed)),
         machine=this_machine(),
         workload_sha256=digest_of(*workloads),
         pyrometer_version=__version__,
@@ -108,7 +108,7 @@ def _check(workloads: Sequence[str], experiment: Experiment) -> None:
 
 
 def _treatments(party: Party, folder: Path) -> list[tuple[PlannedTreatment, str | None]]:
-    """Make what each member of a party goes through, and on which CPUs of its own."""
+    """Give the treatment of each member of a party, and its CPUs."""
     return [
         (_treatment(party, member, cpus, folder), cpus)
         for member, cpus in zip(party.members, _cpu_sets(party), strict=True)
@@ -116,7 +116,7 @@ def _treatments(party: Party, folder: Path) -> list[tuple[PlannedTreatment, str 
 
 
 def _cpu_sets(party: Party) -> list[str | None]:
-    """Give each member its CPUs, where they have their own."""
+    """Give the CPUs of each member; `None` where they share all."""
     if not party.own_cpus:
         return [None] * len(party.members)
     allowed = frozenset(os.sched_getaffinity(0))
@@ -142,7 +142,7 @@ def _cpu_sets(party: Party) -> list[str | None]:
 
 
 def _treatment(party: Party, member: Member, cpus: str | None, folder: Path) -> PlannedTreatment:
-    """Make what a member goes through; raise where this host cannot bring it about."""
+    """Give the treatment of a member; raise where this host cannot provide it."""
     levels = dict(member.levels)
     if party.neighbour:
         levels["co.run"] = party.neighbour
@@ -153,7 +153,7 @@ def _treatment(party: Party, member: Member, cpus: str | None, folder: Path) -> 
     company = Company(
         member=member.name,
         workload=member.workload,
-        beside=party.beside(member),
+        beside=party.others(member),
         neighbour=party.neighbour,
         own_cpus=party.own_cpus,
         offset_s=member.offset_s,
@@ -174,12 +174,12 @@ def _treatment(party: Party, member: Member, cpus: str | None, folder: Path) -> 
 
 
 def _trials(
-    made: Mapping[str, Sequence[tuple[PlannedTreatment, str | None]]], blocks: int, seed: int
+    by_party: Mapping[str, Sequence[tuple[PlannedTreatment, str | None]]], blocks: int, seed: int
 ) -> Iterator[PlannedTrial]:
-    """Put all trials in their order; those of a party are made together."""
+    """Put all trials in their order; those of a party run together."""
     number = 0
-    for slot in schedule({name: {} for name in made}, blocks, seed):
-        party = made[slot.treatment]
+    for slot in schedule({name: {} for name in by_party}, blocks, seed):
+        party = by_party[slot.treatment]
         for treatment, cpus in party:
             number += 1
             word = re.sub(r"[^A-Za-z0-9._-]+", "-", treatment.name).strip("-.")[:60]

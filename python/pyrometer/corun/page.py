@@ -1,4 +1,4 @@
-"""The page of workloads that ran together: slowdowns, the whole, where to put them, what they lose.
+"""The page of a co-run: slow-downs, throughput and fairness, placement, losses.
 
 It shares run order, trials, cost and plan with the page of any experiment.
 """
@@ -23,13 +23,13 @@ from pyrometer.pages.page import ReportData, write_page
 
 SCHEMA = "pyrometer/corun-page/1"
 IN_WORDS = 2
-"""So many pieces of advice stand in the verdict; more are counted there."""
+"""The verdict quotes up to this many pieces of advice, and counts them where there are more."""
 
 
 def write_corun(
     folder: Path, path: Path | None = None, *, report: CorunReport | None = None
 ) -> Path:
-    """Write the page of workloads that ran together, finished or not.
+    """Write the page of a co-run, finished or not.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def write_corun(
     path : Path, optional
         The file to write. Default: ``report.html`` in the folder.
     report : CorunReport, optional
-        What is told of them; by default all runs are read for it.
+        Its report; by default it is computed from the runs.
 
     Raises
     ------
     UsageError
-        If it is no experiment, one of a single workload, or the file cannot be written.
+        If the folder holds no co-run, or the file cannot be written.
     """
     plan, entries = read_plan(folder), read_journal(folder)
     target = path or folder / PAGE
@@ -78,7 +78,7 @@ def write_corun(
 
 
 def verdict(report: CorunReport) -> str:
-    """Say in words where to put them, and who loses most."""
+    """Say which placement is best, and which workload loses most."""
     if not report.encounters:
         why = "; ".join(f"{member}: {reason}" for member, reason in report.reasons.items())
         return f"Nothing can be compared: {why or 'no trial has finished'}."
@@ -89,8 +89,8 @@ def _placed(found: Sequence[Advice]) -> list[str]:
     if len(found) <= IN_WORDS:
         return [f"{' and '.join(one.members)}: {one.told}." for one in found]
     best = Counter(WORDS[one.best[0]] if len(one.best) == 1 else "no one way" for one in found)
-    told = ", ".join(f"{count} × {way}" for way, count in best.most_common())
-    return [f"Finished first, of {len(found)} combinations: {told}."]
+    ways = ", ".join(f"{count} × {way}" for way, count in best.most_common())
+    return [f"Finished first, of {len(found)} combinations: {ways}."]
 
 
 def _slowed(found: Sequence[Encounter]) -> str:
@@ -111,7 +111,7 @@ def _slowed(found: Sequence[Encounter]) -> str:
 
 
 def matrix(plan: Plan, report: CorunReport, reasons: dict[str, list[str]]) -> dict[str, Any]:
-    """Arrange slowdowns: workload by company, in one grid where CPUs are the same, one where not.
+    """Arrange slow-downs, workload by the others: one grid for shared CPUs, one for own CPUs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Workloads that run together: who they are, and every party of them that is measured."""
+"""Members of a co-run, and every party of them that is measured."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _OFFSET = re.compile(r"(?P<seconds>[0-9]+(?:\.[0-9]+)?)s?")
 
 @dataclass(frozen=True)
 class Member:
-    """One of the workloads.
+    """One of the workloads of a co-run.
 
     Attributes
     ----------
     name : str
-        What it is called among them: the workload, and a number where it is there twice.
+        The workload, and a number where it occurs twice.
     workload : str
-        By name, or a file.
+        Its name, or a file.
     cpus : str or None
         Its own CPUs, as a level of ``host.cpus``.
     levels : dict of str to str
-        Of its factors.
+        Levels of its factors.
     offset_s : float
-        When it begins, after the first.
+        Start, in seconds after the first.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Party:
-    """What runs at once: one member, with a neighbour or without, or several.
+    """Workloads that run at once: several, or one with a neighbour or alone.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class Party:
     neighbour: str | None = None
     own_cpus: bool = False
 
-    def beside(self, member: Member) -> list[str]:
+    def others(self, member: Member) -> list[str]:
         """Name the others."""
         return [one.name for one in self.members if one is not member]
 
     def treatment(self, member: Member) -> str:
-        """Name what a member goes through in it.
+        """Name the treatment of a member of the party.
 
         Examples
         --------
@@ -69,16 +69,16 @@ class Party:
         ('scan alone', 'rank beside scan, own CPUs')
         """
         company = " and ".join(
-            [*self.beside(member), *([self.neighbour] if self.neighbour else [])]
+            [*self.others(member), *([self.neighbour] if self.neighbour else [])]
         )
-        beside = f"beside {company}" if company else "alone"
-        return f"{member.name} {beside}{', own CPUs' if self.own_cpus else ''}"
+        how = f"beside {company}" if company else "alone"
+        return f"{member.name} {how}{', own CPUs' if self.own_cpus else ''}"
 
 
 def members_of(
     workloads: Sequence[str], settings: Iterable[str] = (), offsets: Iterable[str] = ()
 ) -> tuple[Member, ...]:
-    """Read who runs together.
+    """Parse the members of a co-run.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ def members_of(
     Raises
     ------
     UsageError
-        If CPUs are given to some only, or to two at once; a setting or an offset has no meaning.
+        If CPUs are given for some only; if a setting or an offset is malformed or names nobody.
 
     Examples
     --------
     >>> [(one.name, one.cpus, one.offset_s) for one in members_of(["a@0", "a@1-2"], (), ["a#2:3"])]
     [('a', '0-0', 0.0), ('a#2', '1-2', 3.0)]
     """
-    made: list[Member] = []
+    members: list[Member] = []
     seen: Counter[str] = Counter()
     for text in workloads:
         match = _MEMBER.fullmatch(text)
@@ -110,18 +110,18 @@ def members_of(
         label = Trial(name=match["workload"]).label
         seen[label] += 1
         name = label if seen[label] == 1 else f"{label}#{seen[label]}"
-        made.append(Member(name, _where(match["workload"]), _cpus(match["cpus"])))
-    _check_cpus(made)
+        members.append(Member(name, _where(match["workload"]), _cpus(match["cpus"])))
+    _check_cpus(members)
     for text in settings:
-        whose, name, level = _setting(text, made)
-        made = [
+        whose, name, level = _setting(text, members)
+        members = [
             replace(one, levels={**one.levels, name: level}) if whose in (None, one.name) else one
-            for one in made
+            for one in members
         ]
     for text in offsets:
-        whose, seconds = _offset(text, made)
-        made = [replace(one, offset_s=seconds) if one.name == whose else one for one in made]
-    return tuple(made)
+        whose, seconds = _offset(text, members)
+        members = [replace(one, offset_s=seconds) if one.name == whose else one for one in members]
+    return tuple(members)
 
 
 def parties(
@@ -132,7 +132,7 @@ def parties(
     shared: bool = True,
     own: bool = True,
 ) -> list[Party]:
-    """Give every party: each alone, each with each neighbour, each pair.
+    """List every party: each alone, each with each neighbour, each pair.
 
     Parameters
     ----------
@@ -144,12 +144,12 @@ def parties(
     Raises
     ------
     UsageError
-        If nothing runs together.
+        If there is one workload and no neighbour.
 
     Examples
     --------
-    >>> made = parties(members_of(["a", "b", "c"]), ["cpu"], own=False)
-    >>> len(made), made[-1].treatment(made[-1].members[0])
+    >>> found = parties(members_of(["a", "b", "c"]), ["cpu"], own=False)
+    >>> len(found), found[-1].treatment(found[-1].members[0])
     (9, 'b beside c')
     """
     groups = [tuple(members)] if at_once else list(combinations(members, 2))
@@ -160,14 +160,14 @@ def parties(
             "name another workload, or --neighbour cpu",
         )
     alone = [Party((one,)) for one in members]
-    beside = [Party((one,), neighbour) for one in members for neighbour in neighbours]
+    with_neighbour = [Party((one,), neighbour) for one in members for neighbour in neighbours]
     together = [
         Party(group, own_cpus=its)
         for group in groups
         for its in (False, True)
         if (shared, own)[its]
     ]
-    return [*alone, *beside, *together]
+    return [*alone, *with_neighbour, *together]
 
 
 def experiment_name(members: Sequence[Member], neighbours: Sequence[str] = ()) -> str:
@@ -183,7 +183,7 @@ def experiment_name(members: Sequence[Member], neighbours: Sequence[str] = ()) -
 
 
 def _where(workload: str) -> str:
-    # Whoever goes on with the experiment may do so elsewhere.
+    # The experiment may be continued from another folder.
     path = Path(workload)
     return str(path.absolute()) if path.suffix and path.exists() else workload
 

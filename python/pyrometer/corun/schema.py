@@ -1,4 +1,4 @@
-"""What is told of workloads that ran together: the structure of ``corun --json``."""
+"""The report of a co-run: the structure of ``corun --json``."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PLACES = {False: "shared", True: "own"}
 
 
 class Growth(BaseModel):
-    """What slots spent on one thing in an iteration, beside others and alone.
+    """What slots spent on one resource in an iteration, with others and alone.
 
     Attributes
     ----------
     name, what : str
-        Key of :data:`pyrometer.corun.contention.RESOURCES`, and its words.
+        Key of :data:`pyrometer.corun.contention.RESOURCES`, and its description.
     more_s : Estimate
-        Seconds beside others less those alone, mean over blocks.
+        Seconds with others less those alone, mean over blocks.
     share : float or None
         Of all that grew.
     sure : bool
-        Whether it grew for sure: one-sided, among all that are asked (Bonferroni).
+        Whether it grew significantly: one-sided, corrected for the number of rows (Bonferroni).
     """
 
     name: str
@@ -44,14 +44,14 @@ class Growth(BaseModel):
 
 
 class RoleGrowth(BaseModel):
-    """What threads of a role were ready for a CPU and waited, beside others and alone.
+    """How long threads of a role were ready and waited for a CPU, with others and alone.
 
     Attributes
     ----------
     queue_more_s : Estimate
-        Seconds of all its threads in an iteration, beside others less those alone.
+        Seconds of all its threads in an iteration, with others less those alone.
     sure : bool
-        Whether they waited more for sure, as of :class:`Growth`.
+        Whether they waited significantly longer, as of :class:`Growth`.
     """
 
     role: str
@@ -61,14 +61,14 @@ class RoleGrowth(BaseModel):
 
 
 class Contention(BaseModel):
-    """What a workload loses beside others.
+    """What a workload loses in a co-run.
 
     Attributes
     ----------
     roles : list of RoleGrowth
-        How long its threads waited for a CPU, outside of tasks, too.
+        How long its threads waited for a CPU, including those that run no tasks.
     ipc : Estimate or None
-        Instructions per cycle beside others, over those alone; `ipc_reason` says why not.
+        Instructions per cycle with others, over those alone; `ipc_reason` says why it is missing.
     reason : str or None
         Why nothing is known.
     """
@@ -82,18 +82,18 @@ class Contention(BaseModel):
 
 
 class Encounter(BaseModel):
-    """One entry of the matrix: a workload beside others.
+    """One entry of the matrix: a workload with others.
 
     Attributes
     ----------
     slowdown : Estimate
-        Time beside them over time alone, within blocks; n is the number of blocks.
+        Time with them over time alone, within blocks; n is the number of blocks.
     p : float or None
         Of no difference, adjusted for all entries of the workload (Holm).
     verdict : str
         ``slower``, ``same``, ``faster`` or ``cannot tell``.
     blocks_needed : int or None
-        Blocks that would tell a difference of the margin, where it cannot be told.
+        Blocks that would resolve a difference of the margin, where the verdict is ``cannot tell``.
     """
 
     member: str
@@ -121,7 +121,7 @@ def company(one: Company | Encounter) -> str:
 
 
 class PartyReport(BaseModel):
-    """Several at once, as a whole.
+    """A party as a whole.
 
     Attributes
     ----------
@@ -151,16 +151,17 @@ class WayReport(BaseModel):
 
 
 class Advice(BaseModel):
-    """How to place several: the ways compared by the time until all are done.
+    """How to run several workloads: the ways compared by the time until all are done.
 
     Attributes
     ----------
     pairs : list of PairReport
         Each two ways compared within blocks.
     best : list of str
-        Ways than which none is surely faster: several, where they are the same or cannot be told.
+        Ways that no other is significantly faster than: several, where they are the same or the
+        trials cannot distinguish them.
     told : str
-        In words.
+        The result in a sentence.
     """
 
     members: list[str]
@@ -176,7 +177,7 @@ class CorunReport(TrialsReport):
     Attributes
     ----------
     reasons : dict of str to str
-        Why nothing is told of a workload.
+        Why nothing is reported of a workload.
     """
 
     schema_name: Literal["pyrometer/corun/1"] = Field("pyrometer/corun/1", alias="schema")

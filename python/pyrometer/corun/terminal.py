@@ -1,4 +1,4 @@
-"""Workloads that ran together in the terminal: slowdowns, the whole, losses, where to put them."""
+"""Co-runs in the terminal: slow-downs, throughput and fairness, losses, placement."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 MARKS = {"same": " =", "cannot tell": " ?"}
 
 
-def show(console: Any, made: CorunReport) -> None:
-    """Print what came of it."""
-    headline(console, ", ".join(made.members), made)
-    if made.encounters:
-        _matrix(console, made)
-        _whole(console, made)
-        _losses(console, made)
-        _advice(console, made)
-    for member, reason in made.reasons.items():
+def show(console: Any, report: CorunReport) -> None:
+    """Print slow-downs, speed-ups, losses and advice."""
+    headline(console, ", ".join(report.members), report)
+    if report.encounters:
+        _matrix(console, report)
+        _whole(console, report)
+        _losses(console, report)
+        _advice(console, report)
+    for member, reason in report.reasons.items():
         console.print(f"{member}: {reason}", markup=False, soft_wrap=True)
-    left_out(console, made.left_out)
-    doubts(console, made.doubts)
+    left_out(console, report.left_out)
+    doubts(console, report.doubts)
 
 
-def _matrix(console: Any, made: CorunReport) -> None:
-    companies = list(dict.fromkeys(company(one) for one in made.encounters))
-    cells = {(one.member, one.own_cpus, company(one)): one for one in made.encounters}
+def _matrix(console: Any, report: CorunReport) -> None:
+    companies = list(dict.fromkeys(company(one) for one in report.encounters))
+    cells = {(one.member, one.own_cpus, company(one)): one for one in report.encounters}
     grid = table("slowdown of", "CPUs", "alone, s", *(f"beside {one}" for one in companies))
-    for member, own_cpus in dict.fromkeys((one.member, one.own_cpus) for one in made.encounters):
+    for member, own_cpus in dict.fromkeys((one.member, one.own_cpus) for one in report.encounters):
         found = [cells.get((member, own_cpus, one)) for one in companies]
         alone = next(one.alone_s for one in found if one)
         grid.add_row(
@@ -52,11 +52,11 @@ def _slowdown(one: Encounter) -> str:
     return ratio(one.slowdown) + MARKS.get(one.verdict, "")
 
 
-def _whole(console: Any, made: CorunReport) -> None:
-    if not made.parties:
+def _whole(console: Any, report: CorunReport) -> None:
+    if not report.parties:
         return
     grid = table("together", "CPUs", "weighted speed-up", "harmonic mean", "fairness")
-    for one in made.parties:
+    for one in report.parties:
         grid.add_row(
             ", ".join(one.members), PLACES[one.own_cpus], ratio(one.weighted_speedup),
             ratio(one.harmonic_speedup), ratio(one.fairness),
@@ -68,9 +68,9 @@ def _whole(console: Any, made: CorunReport) -> None:
     )
 
 
-def _losses(console: Any, made: CorunReport) -> None:
+def _losses(console: Any, report: CorunReport) -> None:
     grid = table("slots spend more", "beside", "CPUs", "s an iteration", "of growth", "on")
-    slower = [one for one in made.encounters if one.verdict == "slower"]
+    slower = [one for one in report.encounters if one.verdict == "slower"]
     for one in slower:
         for growth in one.contention.grown:
             if (growth.share or 0) >= NAMED:
@@ -83,9 +83,9 @@ def _losses(console: Any, made: CorunReport) -> None:
         console.print(grid)
         console.print("[dim]than alone; ? it did not grow for sure[/]")
     for one in slower:
-        told = one.contention.told or f"not known ({one.contention.reason})"
-        console.print(f"{_where(one)}: {told}", markup=False, soft_wrap=True)
-    others = ", ".join(_where(one) for one in made.encounters if one.verdict != "slower")
+        cause = one.contention.told or f"not known ({one.contention.reason})"
+        console.print(f"{_where(one)}: {cause}", markup=False, soft_wrap=True)
+    others = ", ".join(_where(one) for one in report.encounters if one.verdict != "slower")
     if others:
         line = f"not surely slower, so there is nothing to explain: {others}"
         console.print(line, markup=False, soft_wrap=True)
@@ -96,8 +96,8 @@ def _where(one: Encounter) -> str:
     return f"{one.member} beside {company(one)}{', own CPUs' if one.own_cpus else ''}"
 
 
-def _advice(console: Any, made: CorunReport) -> None:
-    for one in made.advice:
+def _advice(console: Any, report: CorunReport) -> None:
+    for one in report.advice:
         ways = "; ".join(f"{way.way} {ratio(way.makespan_s, ' s')}" for way in one.ways)
         line = f"an iteration of {' and '.join(one.members)}: {ways}"
         console.print(line, markup=False, soft_wrap=True)

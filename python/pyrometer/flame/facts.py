@@ -1,13 +1,13 @@
 """Samples of a run, summed by stack and dimension.
 
-When the weight of each fact of the flame graph was spent: what a selection of time needs.
+Times of the facts of a flame graph: what a selection of time needs.
 
-One entry per fact and time bucket, ordered by fact. The sum of a fact's entries is the fact, so
-that the weights of any selection of whole buckets are exact. A sample of the CPU or of an
-allocation stands in the bucket of its moment. A wall sample and a wait for a lock last from their
-moment for their weight, which async-profiler joins into one sample while a thread sleeps; where
-that reaches over several buckets, the entry's ``span`` says how many further ones, and its weight
-lies evenly over them.
+One entry per fact and time bucket, ordered by fact. A fact is the sum of its entries, so the
+weights of any selection of whole buckets are exact. A sample of the CPU or of an allocation belongs
+to the bucket of its time. A wall sample and a wait for a lock begin at their time and last for
+their weight (async-profiler joins the samples of a sleeping thread into one); where that reaches
+over several buckets, the entry's ``span`` says how many further ones, and its weight is spread
+evenly over them.
 
 The buckets are the narrowest of `WIDTHS_MS` that need no more than `MAX_ENTRIES` entries (or one
 per fact, where there are more facts) and no more than `MAX_BUCKETS` buckets. Samples without a
@@ -29,7 +29,7 @@ from pyrometer.store.tables import Tables
 MAX_FACTS = 150_000
 STATE = "state"
 EVENTS = ("cpu", "wall", STATE, "alloc", "live", "nativemem", "lock")
-# Events whose samples tell what elapsed time was spent on.
+# Events whose samples show what elapsed time was spent on.
 CRITICAL = ("cpu", "wall", STATE)
 # Dimension in the viewer -> expression over table samples. `what` is what an on-CPU sample was
 # doing, or what an off-CPU one waited for; Spark names a task's thread after the task.
@@ -50,13 +50,13 @@ DIMENSIONS = {
     "thread": r"regexp_replace(thread_name, ' for task .*| ?\(TID \d+\)', '')",
 }
 NUMBERS = ("stage", "iteration", "sql", "job", "task")
-# What is given up first where dimensions make too many facts: the finest.
+# The finest dimensions: dropped in this order where there are too many facts.
 FINEST = ("task", "thread", "job", "process", "executor")
-# Temporary tables that `facts_of` leaves: samples with their dimensions, and which fact (place in
-# its result) each combination of stack and dimensions became.
+# Temporary tables that `facts_of` defines: samples with their dimensions, and the fact (place in
+# its result) of each combination of stack and dimensions.
 SAMPLES, FOLDED = "flame_samples", "flame_folded"
 
-# Tasks that run from a point of time on, by the spans of the only host there is.
+# Number of running tasks from a time on, by the spans; right for a single host.
 _RUNNING = """
     SELECT 'mono' AS clock, t_ns, sum(sum(change)) OVER (ORDER BY t_ns) AS tasks FROM (
         SELECT start_mono_ns AS t_ns, 1 AS change FROM spans
@@ -76,23 +76,23 @@ def facts_of(tables: Tables, most: int | None = None) -> dict[str, Any]:
     """Sum samples by stack and dimension.
 
     Operators and expressions are those of ``attributed_stacks`` where defined, else of the frames.
-    Threads that serve no task (GC, JIT, driver) take the iteration that went on when they ran.
+    Threads that serve no task (GC, JIT, driver) get the iteration during which they ran.
 
     Parameters
     ----------
     tables : Tables
         Of the run.
     most : int, optional
-        Bound of the facts of an event (`MAX_FACTS`). Where there would be more, the finest
-        dimensions are given up; where there still are, the lightest facts lose their stack.
+        Most facts of an event (`MAX_FACTS`). Where there would be more, the finest dimensions are
+        dropped; where there still are, the lightest facts lose their stack.
 
     Returns
     -------
     dict
-        Columns, one entry per fact: ``stack`` (-1: none; -2: given up), ``weight``, ``critical``,
+        Columns, one entry per fact: ``stack`` (-1: none; -2: dropped), ``weight``, ``critical``,
         ``n``, and indices into ``values[name]`` for ``event``, ``top_class`` and each dimension;
-        ``units`` per event; ``steps``, what a tick of the sampler weighs, of cpu and wall;
-        ``given_up``, the dimensions that were; ``bound``.
+        ``units`` per event; ``steps``, the weight of one tick of the sampler, of cpu and wall;
+        ``given_up``, the dimensions that were dropped; ``bound``, the limit.
     """
     bound = MAX_FACTS if most is None else most
     define_samples(tables)
@@ -144,14 +144,14 @@ def _placed(attributed: str) -> str:
                CASE WHEN event IN ('alloc', 'live', 'lock') THEN top_class END AS top_class,
                weight, critical, host, clock, t_ns
         FROM placed
-        -- Time on a CPU is known by its samples; who is idle outside tasks does nothing.
+        -- Time on a CPU is known by its samples; threads that idle outside tasks do not count.
         WHERE event <> '{STATE}' OR (state <> 'on_cpu'
             AND (task_attempt_id IS NOT NULL OR wait_class IS DISTINCT FROM 'idle'))
     """
 
 
 def _give_up(tables: Tables, bound: int) -> list[str]:
-    """Empty dimensions, the finest first, until every event has at most ``bound`` facts."""
+    """Drop dimensions, the finest first, until every event has at most ``bound`` facts."""
     given_up: list[str] = []
     for name in FINEST:
         most = tables.scalar(
@@ -192,10 +192,10 @@ def _columns(tables: Tables) -> dict[str, Any]:
                                               f" ORDER BY {name} NULLS FIRST")]
         for name in coded
     }  # fmt: skip
-    # A thread that sleeps on is one sample of many steps; steps of other events tell nothing.
+    # A sleeping thread is one sample of many steps; other events have no steps.
     found["steps"] = dict(
         tables.query(
-            # Passes of the probe are jittered: no two weigh quite the same.
+            # Passes of the probe are jittered, so their weights differ slightly.
             f"SELECT event, CASE event WHEN '{STATE}' THEN median(weight)::BIGINT"
             f" ELSE mode(weight) END FROM {SAMPLES}"
             f" WHERE event IN {CRITICAL} AND weight > 0 GROUP BY 1"
@@ -209,9 +209,9 @@ MAX_ENTRIES = 1_000_000
 MAX_BUCKETS = 500_000
 # Each divides the next. The first is the row height of FlameScope's heat maps, 50 to the second.
 WIDTHS_MS = (20, 100, 200, 1_000, 5_000, 10_000, 60_000, 600_000, 3_600_000)
-# Events that last from their moment on for their weight.
+# Events that begin at their time and last for their weight.
 LASTING = ("wall", "state", "lock")
-# Clocks are joined to about a millisecond; what lies further outside the run has no place on it.
+# Clocks agree to about a millisecond; samples further outside the run have no time.
 SLACK_NS = 1_000_000_000
 _MOMENTS = "flame_moments"
 
@@ -226,9 +226,9 @@ def build_times(
     tables : Tables
         The run's tables, with the temporary ones of `facts_of`.
     axis : Axis or None
-        The run's time axis; times are buckets from its start.
+        The run's time axis; times are numbers of buckets from its start.
     fact_rows : numpy.ndarray
-        Row in the packed facts of each row of `facts_of`: rows may have been summed since.
+        Row in the packed facts of each row of `facts_of`, as rows may have been summed.
     pack : Pack
         Gets columns ``times.entries`` (entries of each packed fact), and for each entry ``bucket``,
         ``span``, ``weight``, ``critical`` and ``n``.
@@ -302,7 +302,7 @@ def _pack(
 ) -> dict[str, Any]:
     bucket = integers(found["bucket"], missing=count)
     span = integers(found["span"], missing=0)
-    # Facts that fell together in the tree have one row; their entries of a bucket fall together.
+    # Facts with the same leaf of the tree have one row; their entries of a bucket are summed.
     shape = (int(fact_rows.max()) + 1, count + 1, int(span.max()) + 1)
     key = np.ravel_multi_index((fact_rows[integers(found["fact"])], bucket, span), shape)
     unique, inverse = np.unique(key, return_inverse=True)

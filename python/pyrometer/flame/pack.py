@@ -2,8 +2,8 @@
 
 The tree is of runs: frames without a branch between them. ``frame`` (index into a string table) and
 ``kind`` hold the frames of all runs end to end, ``run`` how many each has, ``depth`` where it
-begins. Runs stand in pre-order and siblings by name, so a parent precedes its children, a subtree
-is a contiguous range and sums are one pass over typed arrays. Every distinct stack is there once;
+begins. Runs are in pre-order and siblings by name, so a parent precedes its children, a subtree is
+a contiguous range and sums are one pass over typed arrays. Every distinct stack occurs once;
 facts carry the weights: one row per (run, event, stage, iteration, role, category, ...), ordered by
 run, so that filters, grouping and colours are chosen in the viewer without folding again.
 """
@@ -26,7 +26,7 @@ REST = "[lightest stacks, left out]"
 NO_STACK = "[no stack]"
 MISSING = "[frame missing]"
 # Above this number of frames, those of runs with less than this share of every event's samples,
-# too light to be drawn at first, are packed apart.
+# too light to be drawn at first, are packed separately.
 MANY_FRAMES = 2_000_000
 LIGHT = 1 / 20_000
 # Stacks whose frames are fetched at a time.
@@ -45,9 +45,9 @@ def build_flame(
     pack : Pack
         Gets the columns.
     axis : Axis, optional
-        The run's time axis, where a time shall be selected on it.
+        The run's time axis, if a time can be selected on it.
     most : int, optional
-        Bound of the facts of an event (see `pyrometer.flame.facts.facts_of`).
+        Most facts of an event (see `pyrometer.flame.facts.facts_of`).
 
     Returns
     -------
@@ -70,13 +70,13 @@ class Folded:
     Attributes
     ----------
     facts : dict
-        As of `pyrometer.flame.facts.facts_of`.
+        The result of `pyrometer.flame.facts.facts_of`.
     tree : Tree
-        Of the stacks.
+        Tree of the stacks.
     leaf : int64 array
         The run of the tree that each fact ends with.
     strings : list of str
-        Names that the frames of the tree are places in.
+        Names; the frames of the tree are indices into them.
     """
 
     facts: dict[str, Any]
@@ -93,7 +93,7 @@ def fold(tables: Tables, most: int | None = None) -> Folded | None:
     tables : Tables
         The run's tables.
     most : int, optional
-        Bound of the facts of an event (see `pyrometer.flame.facts.facts_of`).
+        Most facts of an event (see `pyrometer.flame.facts.facts_of`).
     """
     facts = facts_of(tables, most)
     if not facts["stack"].size:
@@ -126,7 +126,7 @@ def pack_flame(
 def _paths(tables: Tables, facts: dict[str, Any]) -> tuple[Paths, Ints, list[str]]:
     """Distinct paths of the facts, the path of each fact, and the names that paths hold.
 
-    Class names of allocations and locks are the last frame of theirs.
+    The class name of an allocation or a lock is the last frame of its path.
     """
     names, rank_of, kind_of = _frames(tables)
     frames = _Frames(tables, rank_of, kind_of)
@@ -135,9 +135,9 @@ def _paths(tables: Tables, facts: dict[str, Any]) -> tuple[Paths, Ints, list[str
     rank_of_extra = {name: len(names) + i for i, name in enumerate(extra)}
     rank_of_top = np.array([rank_of_extra.get(top, 0) for top in tops], np.uint32)
     key = (facts["stack"] + 2) * len(tops) + facts["top_class"]
-    paths, path_of_fact = np.unique(key, return_inverse=True)
+    keys, path_of_fact = np.unique(key, return_inverse=True)
     path_of_fact = path_of_fact.reshape(-1)
-    stack, top = paths // len(tops) - 2, paths % len(tops)
+    stack, top = keys // len(tops) - 2, keys % len(tops)
     ranks, kinds, lengths = [], [], []
     no_kind = np.zeros(1, np.uint8)
     for one, of_top in zip(stack.tolist(), top.tolist(), strict=True):
@@ -152,13 +152,13 @@ def _paths(tables: Tables, facts: dict[str, Any]) -> tuple[Paths, Ints, list[str
             ranks.append(rank_of_top[of_top : of_top + 1])
             kinds.append(no_kind)
             lengths[-1] += 1
-    made = Paths(
+    paths = Paths(
         np.concatenate(ranks),
         np.concatenate(kinds),
         np.array(lengths, np.int64),
         np.bincount(path_of_fact, weights=facts["n"]).astype(np.float64),
     )
-    return made, path_of_fact, names + extra
+    return paths, path_of_fact, names + extra
 
 
 def _frames(tables: Tables) -> tuple[list[str], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
@@ -175,7 +175,7 @@ def _frames(tables: Tables) -> tuple[list[str], npt.NDArray[np.uint32], npt.NDAr
     names = sorted({MISSING, *named})
     rank = {name: place for place, name in enumerate(names)}
     size = int(ids.max(initial=-1)) + 1
-    # One place more, for a frame that the table lacks.
+    # One entry more, for frames that the table lacks.
     rank_of = np.full(size + 1, rank[MISSING], np.uint32)
     kind_of = np.zeros(size + 1, np.uint8)
     rank_of[ids] = [rank[name] for name in named]
@@ -219,7 +219,7 @@ class _Frames:
         self._end[all_ids], self._size[all_ids] = np.cumsum(all_sizes), all_sizes
 
     def of(self, stack: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-        """Ranks and kinds of a stack; empty where it is not there."""
+        """Ranks and kinds of a stack; empty if it is missing."""
         if not 0 <= stack < self._end.size:
             return self.rank[:0], self.kind[:0]
         end = int(self._end[stack])
@@ -228,7 +228,7 @@ class _Frames:
 
 
 def _in_order(stack: Ints, frame: Ints, place: Ints) -> tuple[Ints, Ints, Ints]:
-    """Keep frames of a stack together and in order, which the database does but never promised."""
+    """Keep frames of a stack together and in order, which the database does not guarantee."""
     goes_on = (stack[1:] == stack[:-1]) & (place[1:] == place[:-1] + 1)
     if not (goes_on | (place[1:] == 1)).all():
         order = np.lexsort((place, stack))
@@ -257,7 +257,7 @@ def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict
     pack.add("flame.n", smallest_uint(summed("n").astype(np.int64)))
     for name in DIMENSIONS:
         pack.add(f"flame.{name}", smallest_uint(facts[name][order]))
-    made = {
+    flame = {
         "nodes_count": int(tree.frame.size),
         "stacks_count": int(np.unique(facts["stack"]).size),
         "samples_count": int(facts["n"].sum()),
@@ -270,7 +270,7 @@ def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict
         "dimensions": {name: values[name] for name in DIMENSIONS},
         "note": _note(facts),
     }
-    return made | {"times": build_times(tables, axis, rows, pack)}
+    return flame | {"times": build_times(tables, axis, rows, pack)}
 
 
 def _pack_frames(folded: Folded, pack: Pack, deep: Pack | None) -> None:
@@ -295,25 +295,25 @@ def _pack_frames(folded: Folded, pack: Pack, deep: Pack | None) -> None:
 
 
 def _note(facts: dict[str, Any]) -> str | None:
-    """Tell what the bound on facts took, if anything."""
-    told = []
+    """Describe what the limit of facts dropped, if anything."""
+    sentences = []
     if facts["given_up"]:
-        told.append(
+        sentences.append(
             f"There are too many samples to distinguish by {', '.join(facts['given_up'])}, too: "
             "a view of fewer iterations or a shorter run has these."
         )
     if (facts["stack"] == -2).any():
-        told.append(
+        sentences.append(
             f"Only the {facts['bound']:,} heaviest stacks of each event are drawn; the others are "
             f"summed as “{REST}”."
         )
-    return " ".join(told) or None
+    return " ".join(sentences) or None
 
 
 def _sum_rows(columns: list[Ints]) -> tuple[Ints, Ints]:
-    """Rows that are alike in all columns, in their order: the first of each, and the one of each.
+    """Group rows that are equal in all columns: the first row of each group, the group of each row.
 
-    Stacks that fell together in the tree are one row.
+    Stacks with the same leaf of the tree are one row.
     """
     key, distinct = np.zeros(columns[0].size, np.int64), 1
     for column in columns:

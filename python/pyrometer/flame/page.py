@@ -1,8 +1,8 @@
-"""The flame graph of a run as a page of its own.
+"""The flame graph of a run as a separate page.
 
-Frames by what was spent in them, over a tree of stacks.
+Frames by self and total weight, over a tree of stacks.
 
-What a flame graph of chosen samples says in words: its hottest frames and its groups.
+The selected samples as numbers: hottest frames and groups.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from pyrometer.store.tables import Tables
 from pyrometer.window.scope import Scope
 from pyrometer.window.windows import APPLICATION, MEASURED, choose, windows
 
-# Frames of the tree that are looked at together: bounds memory.
+# Frames of the tree that are processed together, to limit memory.
 _BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
 class HotFrame:
-    """A frame by name: weight in itself, and with what it called; a recursive call counts once."""
+    """A frame by name: its self weight and its total; a recursive call counts once."""
 
     frame: str
     own: float
@@ -47,7 +47,7 @@ class HotFrame:
 
 
 def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[HotFrame]:
-    """Give the frames that lead by what was spent in themselves, and those that lead by total.
+    """Give the frames with the largest self weight, and those with the largest total.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[Ho
     chosen : bool array
         Which facts count.
     most : int
-        Frames of either kind.
+        Frames by self and by total, each.
     """
     tree, facts, names = folded.tree, folded.facts, len(folded.strings)
     size, leaf = tree.run.size, folded.leaf[chosen]
@@ -89,10 +89,10 @@ def _outermost(
     weighs: npt.NDArray[np.bool_],
     names: int,
 ) -> Iterator[tuple[npt.NDArray[np.uint32], Ints]]:
-    """Frames that are in no other of their name, with their runs, names by blocks.
+    """Frames that are in no other frame of the same name, with their runs, in blocks of names.
 
-    Of frames of one name in pre-order one is inside another where it begins before the furthest
-    end so far.
+    In pre-order, a frame is inside another of the same name if it begins before the furthest end
+    of those so far.
     """
     runs = np.repeat(np.arange(run.size, dtype=np.int32), run)
     counts = np.cumsum(np.bincount(frame, minlength=names))
@@ -104,7 +104,7 @@ def _outermost(
         place = place[weighs[runs[place]]]
         place = place[np.argsort(frame[place], kind="stable")]
         name, inside = frame[place], runs[place].astype(np.int64)
-        # Names apart by more than any run, so that an end reaches no other name.
+        # Offset names by more than any run, so that an end reaches no other name.
         apart = name.astype(np.int64) * (run.size + 1)
         reach = np.maximum.accumulate(ends[inside] + apart)
         nested = np.zeros(place.size, np.bool_)
@@ -134,7 +134,7 @@ class FlameFrame(_Model):
 
 
 class FlameGroup(_Model):
-    """Samples that agree in the dimensions asked for, in their order; null: has none."""
+    """Samples with the same values of the dimensions asked for, in their order; null: none."""
 
     values: list[str | int | None]
     weight: float
@@ -167,23 +167,23 @@ def view_of(
     run_dir: str,
     note: str | None = None,
 ) -> FlameView:
-    """Add up the chosen samples of a run, after `facts_of` has told them.
+    """Sum the chosen samples of a run, after `facts_of` has folded them.
 
     Parameters
     ----------
     tables : Tables
         The run's tables, with the temporary ones of `facts_of`.
     folded : Folded
-        Their samples.
+        The samples of the run.
     chosen : Chosen
-        Which of them.
+        The selection.
     run_dir : str
-        As it is printed.
+        Run directory, as it is printed.
     note : str, optional
-        What bounds took.
+        What limits dropped.
     """
     tables.define("flame_chosen", f"SELECT * FROM {FOLDED} WHERE {chosen.condition}")
-    # A tick of cpu and of wall weighs its event's step; of other events a sample is a tick.
+    # A tick of cpu and of wall has the weight of its event's step; of others a sample is a tick.
     ticks = "".join(f" WHEN '{event}' THEN {step}" for event, step in folded.facts["steps"].items())
     square = f"weight * CASE event{ticks} ELSE weight / n END" if ticks else "weight * weight / n"
     whole = tables.record(
@@ -241,14 +241,14 @@ def _groups(tables: Tables, by: Sequence[str]) -> list[dict[str, Any]]:
     )
 
 
-# Facts of an event that the page holds; a report, which holds much else, has fewer.
+# Most facts of an event on this page; a report, which holds much else, has fewer.
 MAX_FACTS = 1_000_000
 
 
 def write_flame(
     run: str | Path, path: str | Path | None = None, asked: Selection | None = None
 ) -> FlameView:
-    """Write the page, and add up what it opens with.
+    """Write the page, and sum the samples that it opens with.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def write_flame(
         A run directory.
     path : str or Path, optional
         The file to write. Default: ``flame.html`` in the run directory.
-    asked : Asked, optional
+    asked : Selection, optional
         Samples and dimensions that the page opens with.
 
     Raises
@@ -286,9 +286,9 @@ def write_flame(
         chosen = asked.settled(tables, measured)
         if asked != Selection():
             flame["opening"] = chosen.link(measured)
-        made = view_of(tables, folded, chosen, str(run), flame["note"])
+        view = view_of(tables, folded, chosen, str(run), flame["note"])
         apps = tables.records("SELECT app_name, spark_version FROM apps")
         summary = {"apps": apps, "window": window.facts().model_dump() if window else None}
         data = alone(SCHEMA, summary, opened.facts(), flame, pack, deep)
     size = write_page(data, target)
-    return made.model_copy(update={"page": str(target), "size_bytes": size})
+    return view.model_copy(update={"page": str(target), "size_bytes": size})

@@ -1,4 +1,4 @@
-"""Which samples of a run a flame graph is asked to show, held against what the run has."""
+"""Which samples of a run a flame graph shows: what is asked for, checked against the run."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pyrometer.window.windows import MEASURED
 
 BOTH = "both"
 ALL = "all"
-# On-CPU time is told by samples of the CPU, off-CPU time by states of threads where the OS probe
-# saw them, else by wall samples that do not run.
+# On-CPU time comes from samples of the CPU, off-CPU time from states of threads where the OS probe
+# saw them, else from wall samples of threads that do not run.
 _BOTH = "(event = 'cpu' OR (event = '{off}' AND state IS DISTINCT FROM 'running'))"
 
 
@@ -42,7 +42,7 @@ class Selection:
     iteration: str | None = None
 
     def settled(self, tables: Tables, measured: Sequence[int]) -> Chosen:
-        """Hold what is asked for against the run, once `facts_of` has told its samples.
+        """Resolve the selection for a run, once `facts_of` has folded its samples.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Selection:
 class Chosen:
     """What of a run is shown: an event, dimensions, iterations (None: everything).
 
-    ``off_cpu`` is the event that tells of time off the CPU in ``both``.
+    ``off_cpu`` is the event that stands for time off the CPU in ``both``.
     """
 
     event: str
@@ -92,14 +92,14 @@ class Chosen:
 
     @property
     def condition(self) -> str:
-        """SQL that holds for the facts that are meant."""
+        """SQL condition of the selected facts."""
         event = _BOTH.format(off=self.off_cpu) if self.event == BOTH else f"event = '{self.event}'"
         if self.iterations is None:
             return event
         return f"{event} AND iteration IN ({', '.join(map(str, self.iterations))})"
 
     def facts(self, folded: Folded) -> npt.NDArray[np.bool_]:
-        """Tell which facts are meant, as `condition` does."""
+        """Give the selected facts, as `condition` does."""
         facts = folded.facts
 
         def having(name: str, wanted: Collection[object]) -> npt.NDArray[np.bool_]:
@@ -108,12 +108,14 @@ class Chosen:
             return found
 
         if self.event == BOTH:
-            met = having("event", ("cpu",)) | (
+            selected = having("event", ("cpu",)) | (
                 having("event", (self.off_cpu,)) & ~having("state", ("running",))
             )
         else:
-            met = having("event", (self.event,))
-        return met if self.iterations is None else met & having("iteration", self.iterations)
+            selected = having("event", (self.event,))
+        return (
+            selected if self.iterations is None else selected & having("iteration", self.iterations)
+        )
 
     def link(self, measured: Sequence[int]) -> str:
         """Give the part of the page's address that opens it at this view."""

@@ -22,11 +22,11 @@ class Paths:
     frame : uint32 array
         Names of frames as ranks, of all paths.
     kind : uint8 array
-        Kind of each frame, a place in `KINDS`.
+        Kind of each frame, an index into `KINDS`.
     length : int64 array
         Frames of each path, none of them 0.
     votes : float64 array
-        What each path counts for: a node takes the kind that has most of it.
+        Weight of each path; a node takes the kind with the largest sum.
     """
 
     frame: npt.NDArray[np.uint32]
@@ -42,7 +42,7 @@ class Tree:
     Attributes
     ----------
     frame, kind : arrays
-        Of each node: the runs' frames end to end, which is pre-order, too.
+        Name and kind of each node: the runs' frames end to end, which is pre-order, too.
     run : int64 array
         Frames of each run.
     depth : int64 array
@@ -59,7 +59,7 @@ class Tree:
 
     @cached_property
     def ends(self) -> Ints:
-        """For each run the first one that is not under it."""
+        """For each run, the first one that is not below it."""
         depths = self.depth.tolist()
         ends = [len(depths)] * len(depths)
         above: list[int] = []
@@ -70,16 +70,16 @@ class Tree:
         return np.array(ends, np.int64)
 
     def under(self, own: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Add up what is in each run and under it."""
+        """Sum the values in each run and below it."""
         before = np.concatenate(([0.0], np.cumsum(own.astype(np.float64))))
         return before[self.ends] - before[:-1]
 
 
 def build_tree(paths: Paths) -> Tree:
-    """Prefix tree of paths; siblings stand in the order of their ranks.
+    """Build a prefix tree of paths; siblings are in the order of their ranks.
 
-    Paths are sorted; what each shares with the one before tells the nodes that it adds. A run ends
-    where a path does, and where a later path parts from the node.
+    Paths are sorted; a path adds the nodes beyond the prefix that it shares with the one before. A
+    run ends where a path ends, and where a later path branches off.
     """
     order = _order(paths)
     start = (np.cumsum(paths.length) - paths.length)[order]
@@ -96,7 +96,7 @@ def build_tree(paths: Paths) -> Tree:
     parts = np.flatnonzero(shared)
     parted = first[owner[parts]] + shared[parts] - 1 - shared[owner[parts]]
     ends[parted] = True
-    # A path that adds nothing is the one before: it ends where it would part.
+    # A path that adds nothing equals the one before: it ends where it would branch off.
     last[parts] = np.where(added[parts] > 0, last[parts], parted)
 
     end = np.flatnonzero(ends)
@@ -142,7 +142,7 @@ def _shared_prefixes(flat: npt.NDArray[np.uint32], starts: Ints, lengths: Ints) 
 
 
 def _owners(shared: Ints) -> Ints:
-    """For each path the latest one before it that shares less: who added its last shared node."""
+    """For each path the latest earlier one that shares less: it added the last shared node."""
     levels = shared.tolist()
     owners = [0] * len(levels)
     waiting: list[int] = []
@@ -162,7 +162,7 @@ def _gather(flat: npt.NDArray[Any], begins: Ints, ends: Ints) -> npt.NDArray[Any
 def _vote(
     kind: npt.NDArray[np.uint8], paths: Paths, order: Ints, start: Ints, shared: Ints, first: Ints
 ) -> None:
-    """Give nodes of several paths the kind that most of these see."""
+    """Give nodes of several paths the kind with the most votes."""
     votes = paths.votes[order]
     common = np.maximum(shared, np.append(shared[1:], 0))
     rows = np.flatnonzero(common)

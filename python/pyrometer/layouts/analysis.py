@@ -1,8 +1,8 @@
-"""Layouts of an experiment told: time, what slots waited for, the best of each place, changes.
+"""The report on the layouts of an experiment: times, waits, the best per placement, changes.
 
-The best layout of a place: which could be it, and whether fewer and more JVMs are worse.
+The best layout of a placement: which could be the best, and whether fewer and more JVMs are worse.
 
-From one place to another: speed-ups as in the table of a NUMA study (1B → 2B, NB → 4B).
+From one placement to another: speed-ups as in the table of a NUMA study (1B → 2B, NB → 4B).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def blocks_of(times: Times, names: Sequence[str]) -> list[int]:
 
 
 def optimum(found: Sequence[LayoutResult], times: Times) -> Optimum | str:
-    """Find the best of the layouts of one place, or say why none is told."""
+    """Find the best of the layouts of one placement, or say why there is none."""
     if len(found) < 2:
         return "one layout: there is nothing to choose from"
     by_name = {one.treatment: one for one in found}
@@ -63,11 +63,11 @@ def optimum(found: Sequence[LayoutResult], times: Times) -> Optimum | str:
     reached = [one.layout for one in could_be if one.jvms in ends]
     inside = len({one.jvms for one in found}) > 2
     interval = f"{min(jvms)} to {max(jvms)}" if len(set(jvms)) > 1 else f"{jvms[0]}"
-    told = f"interior optimum: {chosen.jvms} JVMs, 95 %: {interval}"
+    sentence = f"interior optimum: {chosen.jvms} JVMs, 95 %: {interval}"
     if not inside:
-        told = "interior optimum: none to be seen: it needs three numbers of JVMs"
+        sentence = "interior optimum: none to be seen: it needs three numbers of JVMs"
     elif reached:
-        told = f"interior optimum: none to be seen: {', '.join(reached)} could be the best, too"
+        sentence = f"interior optimum: none to be seen: {', '.join(reached)} could be the best, too"
     return Optimum(
         layout=chosen.layout,
         jvms=Estimate(
@@ -76,12 +76,12 @@ def optimum(found: Sequence[LayoutResult], times: Times) -> Optimum | str:
         ),
         could_be=[one.layout for one in could_be],
         interior=inside and not reached,
-        told=told,
+        told=sentence,
     )  # fmt: skip
 
 
 def pairs(places: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs to tell: more of the same, bound beside not bound, interleaved beside bound.
+    """Placements to compare: more of the same kind; pinned or not; interleaved or pinned memory.
 
     Examples
     --------
@@ -93,39 +93,39 @@ def pairs(places: Sequence[str]) -> list[tuple[str, str]]:
         try:
             count, how = split(place)
         except UsageError:
-            continue  # Bound in another way: an experiment file has its own words.
+            continue  # Another placement: an experiment file may name its own.
         if count:
             known.setdefault(how, []).append(count)
-    made = [
+    found = [
         (f"{a}{how}", f"{b}{how}")
         for how, counts in known.items()
         for a, b in combinations(sorted(counts), 2)
     ]
     if UNBOUND in places:
-        made += [(UNBOUND, f"{max(counts)}{how}") for how, counts in known.items()]
+        found += [(UNBOUND, f"{max(counts)}{how}") for how, counts in known.items()]
     both = set(known.get("B", ())) & set(known.get("I", ()))
-    return made + [(f"{count}I", f"{count}B") for count in sorted(both)]
+    return found + [(f"{count}I", f"{count}B") for count in sorted(both)]
 
 
 def changes(
     found: Mapping[str, Sequence[LayoutResult]], times: Times, margin: float
 ) -> list[PlaceChange]:
-    """Compare places, each with its best layout.
+    """Compare placements, each with its best layout.
 
     Parameters
     ----------
     found : mapping
-        Layouts by place.
+        Layouts by placement.
     times : mapping
         By treatment and block.
     margin : float
         Relative difference that counts as none.
     """
-    made: list[PlaceChange] = []
+    reports: list[PlaceChange] = []
     known: list[tuple[PlaceChange, Paired]] = []
     for a, b in pairs(list(found)):
         one = PlaceChange(a=a, b=b)
-        made.append(one)
+        reports.append(one)
         sides = found[a], found[b]
         blocks = blocks_of(times, [its.treatment for side in sides for its in side])
         if not blocks:
@@ -141,11 +141,11 @@ def changes(
     for (one, its), p, same_p in zip(known, different, same, strict=True):
         one.p = p
         one.verdict = judge(its.change, p, same_p, margin)
-    return made
+    return reports
 
 
 def faster(change: Estimate) -> Estimate:
-    """Turn a change of time into a ratio of speeds.
+    """Convert a change of time to a ratio of speeds.
 
     Examples
     --------
@@ -161,17 +161,17 @@ def faster(change: Estimate) -> Estimate:
 
 
 def _chosen(side: Sequence[LayoutResult], times: Times, blocks: Sequence[int]) -> LayoutResult:
-    """Give the layout with the least mean of logarithms."""
+    """Choose the layout with the least mean of the logarithms of times."""
     return min(side, key=lambda one: sum(math.log(times[one.treatment][at]) for at in blocks))
 
 
 def _values(side: Sequence[LayoutResult], times: Times, blocks: Sequence[int]) -> list[float]:
-    """Give the time of each block, with the layout that the other blocks choose."""
-    made = []
+    """Give the time of each block, with the layout that is best in the other blocks."""
+    values = []
     for block in blocks:
         others = [one for one in blocks if one != block] or blocks
-        made.append(times[_chosen(side, times, others).treatment][block])
-    return made
+        values.append(times[_chosen(side, times, others).treatment][block])
+    return values
 
 
 Trials = Sequence[tuple[Ended, Measured]]
@@ -190,17 +190,17 @@ def layouts_of(plan: Plan) -> dict[str, Layout]:
             f"{plan.name} ran its trials as {plan.kind}: layouts are compared within random blocks",
             "pyrometer experiment show DIR",
         )
-    made: dict[str, Layout] = {}
+    layouts: dict[str, Layout] = {}
     for one in plan.treatments:
         layout = _layout(plan, one)
-        same = next((name for name, other in made.items() if other == layout), None)
+        same = next((name for name, other in layouts.items() if other == layout), None)
         if same is not None:
             raise UsageError(
                 f"{plan.name} varies more than layouts: {same} and {one.name} have the same",
                 "pyrometer experiment show DIR",
             )
-        made[one.name] = layout
-    return made
+        layouts[one.name] = layout
+    return layouts
 
 
 def _layout(plan: Plan, treatment: PlannedTreatment) -> Layout:
@@ -225,17 +225,17 @@ def layout_report(
     *,
     reading: Callable[[int, int], None] = lambda done, of: None,
 ) -> LayoutReport:
-    """Tell the layouts of an experiment, finished or not.
+    """Report on the layouts of an experiment, finished or not.
 
     Parameters
     ----------
     reading : callable
-        Told how many trials have been read, of how many.
+        Called with the number of trials that have been read, and of all.
 
     Raises
     ------
     UsageError
-        If it is no experiment of layouts.
+        If it is not an experiment of layouts.
     """
     layouts = layouts_of(plan)
     known = [entries.ended.get(one.number) for one in plan.trials]
@@ -269,7 +269,7 @@ def layout_report(
 def _results(
     layouts: Mapping[str, Layout], trials: Trials, times: Times, compared: Collection[str]
 ) -> list[LayoutResult]:
-    made = []
+    results = []
     for name, layout in layouts.items():
         mine = [(one, its) for one, its in trials if one.treatment == name]
         if not mine:
@@ -278,7 +278,7 @@ def _results(
             measure: [its.measures[measure] for _, its in mine if measure in its.measures]
             for measure in MEASURES
         }
-        made.append(
+        results.append(
             LayoutResult(
                 treatment=name, place=layout.binding.name, layout=layout.name,
                 jvms=layout.executors or 1, slots=layout.slots or 1, heap_bytes=layout.heap_bytes,
@@ -290,13 +290,13 @@ def _results(
                 ],
             )
         )  # fmt: skip
-    for one in made:
-        single = [o for o in made if o.place == one.place and o.jvms == 1 and o is not one]
+    for one in results:
+        single = [o for o in results if o.place == one.place and o.jvms == 1 and o is not one]
         blocks = blocks_of(times, [one.treatment, single[0].treatment]) if single else []
         if blocks:
             a, b = ([times[o.treatment][at] for at in blocks] for o in (single[0], one))
             one.throughput = faster(paired(a, b).change)
-    return made
+    return results
 
 
 def _place(name: str, mine: Sequence[LayoutResult], times: Times) -> PlaceResult:
@@ -313,7 +313,7 @@ def _place(name: str, mine: Sequence[LayoutResult], times: Times) -> PlaceResult
 
 
 def unbound(results: Sequence[LayoutResult]) -> list[Doubt]:
-    """Doubt places whose executors were not apart, though each was to be bound to its own."""
+    """Doubt placements whose executors shared CPUs, though each was to be pinned to its own."""
     wrong = []
     for one in results:
         found = PLACE.fullmatch(one.place)

@@ -1,4 +1,4 @@
-"""What a trial of a layout measured: shares of its slots' time, moves, and where its JVMs were."""
+"""What a trial of a layout measured: shares of its slots' time, moves, and where its JVMs ran."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SPINNING = f"""
 
 @dataclass(frozen=True)
 class Measured(Measures):
-    """One trial: what it has of :data:`MEASURES`, shares of one and counts a second; executors."""
+    """One trial: those of :data:`MEASURES` that are known, as ratios and rates; executors."""
 
     executors: tuple[ExecutorPlace, ...] = ()
 
@@ -76,7 +76,7 @@ def _shares(scope: Scope) -> dict[str, tuple[float | None, str | None]]:
         "SELECT count(*) FROM w_samples WHERE event = 'wall' AND role = 'task'"
     )
     stood, on_cpu = rows.get("task/gc_pause"), rows.get("task/on_cpu")
-    # Where samples tell what threads waited for, no row is no time.
+    # If there are samples of waiting threads, a missing row means no time.
     lock = rows.get("task/waiting/lock", 0) if walls else None
     spin = on_cpu * spinning / hits if hits and on_cpu is not None else None
     seconds = {
@@ -98,10 +98,10 @@ def executors(scope: Scope) -> tuple[ExecutorPlace, ...]:
         "SELECT executor_id, pid, facts FROM processes WHERE role = 'executor'"
         " ORDER BY TRY_CAST(executor_id AS INTEGER), executor_id, pid"
     )
-    made = []
+    places = []
     for executor, pid, text in rows:
         facts = parse_json(text or "{}")
-        made.append(
+        places.append(
             ExecutorPlace(
                 executor_id=executor,
                 pid=pid,
@@ -109,4 +109,4 @@ def executors(scope: Scope) -> tuple[ExecutorPlace, ...]:
                 memory=facts.get("memory_policy"),
             )
         )
-    return tuple(made)
+    return tuple(places)

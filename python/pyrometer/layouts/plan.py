@@ -1,7 +1,7 @@
 """Layouts as an experiment: executor JVMs × task slots × heap, the same in all, and where they run.
 
-A *place* is what a layout may use of the machine, in the words of a published study of NUMA
-(``1B``, ``4B``, ``NB``): a number and how JVMs are bound to it.
+A placement is the part of the machine that a layout may use, named as in a published study of NUMA
+(``1B``, ``4B``, ``NB``): a number, and how JVMs are pinned to it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pyrometer.trial.layout import MIB, Binding, Layout
 GIB = 1 << 30
 
 MOST_JVMS = 8
-"""JVMs up to which layouts go unless more are asked for, as the published studies went."""
+"""Most JVMs of a layout by default, as in the published studies."""
 
 LEAST_HEAP = 450 * MIB
-"""Spark starts no executor with less (``UnifiedMemoryManager``: 1.5 times its reserve)."""
+"""Spark starts no executor with less (``UnifiedMemoryManager``: 1.5 times its reserved memory)."""
 
 SLOT_HEAP = GIB
 """Heap for each task slot, unless the sum is given."""
@@ -35,18 +35,18 @@ HOW = {
     "I": "NUMA nodes: memory from all of them in turn",
     "C": "CPUs: each JVM bound to its own",
 }
-"""What places are, by their letter."""
+"""Descriptions of placements, by letter."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """What is laid out: CPUs that may be used, in all and by NUMA node."""
+    """The machine: CPUs that may be used, in total and by NUMA node."""
 
     cpus: int
     nodes: Mapping[int, int]
 
     def cpus_in(self, place: str) -> int:
-        """Give the CPUs of a place; of nodes that are not there as many as of those that are."""
+        """Count the CPUs of a placement; of missing nodes, none."""
         count, how = split(place)
         if how == "C":
             return count
@@ -55,7 +55,7 @@ class Host:
         return sum(self.nodes[node] for node in sorted(self.nodes)[:count])
 
     def binding(self, place: str) -> Binding:
-        """Give the binding that brings a place about.
+        """Give the binding of a placement.
 
         Examples
         --------
@@ -75,12 +75,12 @@ class Host:
 
 
 def split(place: str) -> tuple[int, str]:
-    """Take a place apart: how many (0 where it has no number), and how.
+    """Split a placement: how many nodes or CPUs (0 without a number), and how JVMs are pinned.
 
     Raises
     ------
     UsageError
-        If it is none.
+        If it is not a placement.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def split(place: str) -> tuple[int, str]:
 
 
 def default_placements(host: Host) -> list[str]:
-    """Give the places to compare: nodes where there are several, else parts of the CPUs.
+    """Choose the placements to compare: NUMA nodes if there are several, else parts of the CPUs.
 
     With one node, ``1B`` is among them: the plan says what this host lacks for it.
 
@@ -125,21 +125,22 @@ def layouts(
     slots: int,
     memory: int,
 ) -> tuple[list[Layout], list[str]]:
-    """Give the layouts of all places, and what is left out, with the reason.
+    """List the layouts of all placements, and what is omitted, with the reason.
 
     Parameters
     ----------
     host : Host
         The machine.
     jvms : sequence of int, optional
-        Numbers of JVMs; by default, those that double.
+        Numbers of JVMs; by default, powers of two.
     slots, memory : int
-        Task slots and heap (bytes) of all JVMs on the whole machine; a place has its CPUs' share.
+        Task slots and heap (bytes) of all JVMs on the whole machine; a placement has the share of
+        its CPUs.
 
     Raises
     ------
     UsageError
-        If no layout is left.
+        If no layout remains.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def layouts(
     >>> [(one.binding.name, one.name, one.heap_mib) for one in found], out
     ([('NB', '1×2', 2048), ('NB', '2×1', 1024), ('1C', '1×1', 1024)], [])
     """
-    made, out = [], []
+    chosen, out = [], []
     for place in dict.fromkeys(places):
         part = host.cpus_in(place) / host.cpus
         whole, heap = max(1, round(slots * part)), round(memory * part)
@@ -160,9 +161,9 @@ def layouts(
                 why = f"a heap of {heap // count // MIB} MiB; Spark needs {LEAST_HEAP // MIB}"
             if why is None:
                 size = heap // count // MIB * MIB
-                made.append(Layout(count, whole // count, size, binding=host.binding(place)))
+                chosen.append(Layout(count, whole // count, size, binding=host.binding(place)))
             elif jvms or "heap" in why:
                 out.append(f"{place}, {count} JVMs: {why}")
-    if not made:
+    if not chosen:
         raise UsageError(f"no layout is left: {'; '.join(out)}", "--memory 4g, --jvms 1,2")
-    return made, out
+    return chosen, out

@@ -1,4 +1,4 @@
-"""What is told of layouts: the structure of ``layout --json``."""
+"""The report on layouts: the structure of ``layout --json``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrometer.statistics.two import Verdict
 
 
 class ExecutorPlace(BaseModel):
-    """Where an executor's JVM was let run, as ``/proc`` told it from inside.
+    """CPUs and memory that an executor's JVM was allowed, as it read them from ``/proc``.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class TrialPlaces(BaseModel):
 
 
 class LayoutResult(BaseModel):
-    """One layout at one place.
+    """One layout with one placement.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class LayoutResult(BaseModel):
     elapsed_s : Estimate
         Time of an iteration, mean over trials.
     throughput : Estimate or None
-        Over that of one JVM at the same place, within blocks.
+        Over that of one JVM with the same placement, within blocks.
     measures : dict of str to Estimate
         See :data:`pyrometer.layouts.measured.MEASURES`.
     compared : bool
-        Whether it takes part in comparisons: not where half of its trials or more did not finish.
+        Whether it is compared: not if half of its trials or more did not finish.
     """
 
     treatment: str
@@ -71,18 +71,18 @@ class LayoutResult(BaseModel):
 
 
 class Optimum(BaseModel):
-    """The best layout of a place, and which others could be the best.
+    """The best layout of a placement, and which others could be the best.
 
     Attributes
     ----------
     layout : str
-        With the least mean of logarithms.
+        The one with the least mean of the logarithms of times.
     jvms : Estimate
         Its JVMs; the interval is from the fewest to the most of those that could be the best.
     could_be : list of str
         Layouts that could be the best.
     interior : bool
-        Whether both fewer and more JVMs are surely worse.
+        Whether both fewer and more JVMs are significantly worse.
     told : str
         The same in a sentence.
     """
@@ -95,7 +95,7 @@ class Optimum(BaseModel):
 
 
 class PlaceResult(BaseModel):
-    """One place; `reason` says why there is no optimum."""
+    """One placement; `reason` says why there is no optimum."""
 
     place: str
     what: str
@@ -105,21 +105,21 @@ class PlaceResult(BaseModel):
 
 
 class PlaceChange(BaseModel):
-    """From one place to another, each with its best layout.
+    """The change from one placement to another, each with its best layout.
 
     Attributes
     ----------
     layout_a, layout_b : str or None
         Best by all blocks.
     speedup : Estimate or None
-        Time at ``a`` over time at ``b``, within blocks. In each block both have the layout that
-        the other blocks chose, so that no layout is judged by the trials that chose it.
+        Time with ``a`` over time with ``b``, within blocks. In each block both have the layout that
+        is best in the other blocks, so that no layout is judged by the trials that chose it.
     p : float or None
-        Of Student's test, after Holm over all pairs of places.
+        Of Student's test, after Holm over all pairs of placements.
     verdict : str
-        Of ``b`` beside ``a``, by that.
+        Of ``b`` against ``a``, by `p` and the margin.
     reason : str or None
-        Why nothing is told.
+        Why they are not compared.
     """
 
     a: str

@@ -26,41 +26,41 @@ LEGEND = (
 MEANING = "GC, locks, spin: of slots × time; remote: of memory accesses"
 
 
-def show(console: Any, made: LayoutReport) -> None:
-    """Print layouts."""
-    headline(console, made.workload, made)
-    if made.layouts:
-        _layouts(console, made)
-        _placements(console, made)
-        _changes(console, made)
-    left_out(console, made.left_out)
-    doubts(console, made.doubts)
+def show(console: Any, report: LayoutReport) -> None:
+    """Print layouts, the best of each placement, and changes between placements."""
+    headline(console, report.workload, report)
+    if report.layouts:
+        _layouts(console, report)
+        _placements(console, report)
+        _changes(console, report)
+    left_out(console, report.left_out)
+    doubts(console, report.doubts)
 
 
-def _layouts(console: Any, made: LayoutReport) -> None:
+def _layouts(console: Any, report: LayoutReport) -> None:
     grid = table("place", "layout", "heap", "time, s", "throughput")
-    for one in made.layouts:
+    for one in report.layouts:
         heap = "–" if one.heap_bytes is None else units.size(one.heap_bytes)
         grid.add_row(one.place, one.layout, heap, spread(one.elapsed_s), ratio(one.throughput))
     console.print(grid)
     console.print(f"[dim]{LEGEND}[/]\n")
-    known = [name for name in COLUMNS if name not in made.missing]
+    known = [name for name in COLUMNS if name not in report.missing]
     grid = table("place", "layout", *(COLUMNS[name] for name in known))
-    for one in made.layouts:
+    for one in report.layouts:
         grid.add_row(one.place, one.layout, *(_measure(one, name) for name in known))
     if known:
         console.print(grid)
         console.print(f"[dim]{MEANING}[/]")
-    for name, reason in made.missing.items():
+    for name, reason in report.missing.items():
         console.print(f"{COLUMNS[name]}: not known ({reason})", markup=False, style="dim")
     console.print()
-    for one in made.layouts:
+    for one in report.layouts:
         console.print(f"{one.place} {one.layout}: {_executors(one)}", markup=False, soft_wrap=True)
     console.print()
 
 
 def _executors(one: LayoutResult) -> str:
-    """Executors of the last trial, with where they were let run."""
+    """Executors of the last trial, with the CPUs and memory they were allowed."""
     last = one.trials[-1]
     if not last.executors:
         return f"trial {last.trial}: no executor reported where it ran"
@@ -72,8 +72,8 @@ def _executors(one: LayoutResult) -> str:
     return f"trial {last.trial}: {'; '.join(shown)}"
 
 
-def _placements(console: Any, made: LayoutReport) -> None:
-    for one in made.places:
+def _placements(console: Any, report: LayoutReport) -> None:
+    for one in report.places:
         console.print(_best(one), markup=False, soft_wrap=True)
     console.print()
 
@@ -86,11 +86,11 @@ def _best(one: PlaceResult) -> str:
     return f"{one.place} ({one.what}): best {one.best.layout}{also}; {one.best.told}"
 
 
-def _changes(console: Any, made: LayoutReport) -> None:
-    if not made.changes:
+def _changes(console: Any, report: LayoutReport) -> None:
+    if not report.changes:
         return
     grid = table("from → to", "layouts", "speed-up", "it is")
-    for one in made.changes:
+    for one in report.changes:
         grid.add_row(
             f"{one.a} → {one.b}", f"{one.layout_a or '–'} → {one.layout_b or '–'}",
             ratio(one.speedup), one.reason or one.verdict,

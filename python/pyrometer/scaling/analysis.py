@@ -1,4 +1,4 @@
-"""The whole account of a curve: levels, laws side by side, predictions, knee, verdict, doubts."""
+"""The analysis of a curve: levels, all laws, predictions, knee, verdict, doubts."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MOST_LEVELS = 500
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a curve.
+    """Options of the analysis of a curve.
 
     Attributes
     ----------
     predict, predict_work : sequence of float, float or None
-        Workers to predict, and the work they do: by default the largest that was measured.
+        Workers to predict, and their work: by default the largest that was measured.
     up_to : float or None
-        Fit the levels up to so many workers; the others are only compared with predictions.
+        Fit the levels up to this number of workers; the others are only compared with predictions.
     without : sequence of float
         Levels to leave out of the fit.
     cpus, cores : float or None
         Logical CPUs, and cores, that the workers may use.
     limit, limit_sd : float or None
-        Attainable memory bandwidth and its standard error, in the unit of the observations'.
+        Attainable memory bandwidth and its standard error, in the unit of the observations.
     """
 
     predict: Sequence[float] = ()
@@ -57,19 +57,19 @@ def analyse(
     source: str,
     workers: str = "workers",
     what: str = "value",
-    beside: Mapping[str, Predictor | str] | None = None,
+    others: Mapping[str, Predictor | str] | None = None,
 ) -> FitReport:
     """Fit all laws to a curve, predict, and judge.
 
     Parameters
     ----------
-    beside : mapping, optional
-        What else predicts, by name, or why it does not.
+    others : mapping, optional
+        Other predictors by name, or why one is missing.
 
     Raises
     ------
     UsageError
-        If there are fewer than two levels to fit, or a level that is named is not there.
+        If there are fewer than two levels to fit, or a named level does not exist.
     """
     levels = levels_of(observations, kind)
     _check(levels, ask, source)
@@ -81,9 +81,9 @@ def analyse(
             f"measured: {_numbers(levels)}",
         )
     curve = Curve(levels, fitted, _targets(levels, fitted, ask), kind)
-    models = {**_models(fitted, ask), **(beside or {})}
+    models = {**_models(fitted, ask), **(others or {})}
     laws = [law_report(name, one, curve) for name, one in models.items()]
-    # A curve is told of one amount of work: the largest.
+    # Knee and verdict are of one amount of work: the largest.
     whole = [one for one in levels if one.work == max(other.work for other in levels)]
     shape = knee(whole)
     plateau = flat_from([(one.p, 1 / one.unit_time) for one in whole])
@@ -104,14 +104,14 @@ def analyse(
 
 
 def _models(fitted: Sequence[Level], ask: Question) -> dict[str, Predictor | str]:
-    """Fit each law; say why not, where it cannot be."""
-    made: dict[str, Predictor | str] = {}
+    """Fit each law, or say why it cannot be fitted."""
+    models: dict[str, Predictor | str] = {}
     for law in LAWS:
         found = fit(law, fitted)
-        made[law.name] = found if isinstance(found, str) else Model(found)
+        models[law.name] = found if isinstance(found, str) else Model(found)
     if ask.limit is not None:
-        made["roofline"] = forecast.roofline(fitted, ask.limit, ask.limit_sd)
-    return made
+        models["roofline"] = forecast.roofline(fitted, ask.limit, ask.limit_sd)
+    return models
 
 
 def _check(levels: Sequence[Level], ask: Question, source: str) -> None:
@@ -138,7 +138,7 @@ def _is_fitted(level: Level, ask: Question) -> bool:
 def _targets(
     levels: Sequence[Level], fitted: Sequence[Level], ask: Question
 ) -> list[tuple[float, float]]:
-    """Workers and work of what is predicted: what was asked for, else what was not fitted."""
+    """Workers and work to predict: those asked for, else the levels that were not fitted."""
     if ask.predict:
         whole = max(one.work for one in levels) if ask.predict_work is None else ask.predict_work
         return [(p, whole) for p in ask.predict]

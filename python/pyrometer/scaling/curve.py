@@ -1,6 +1,6 @@
 """The curve that an experiment over one factor measured: laws, and what each level spent.
 
-What a trial of a curve of scaling measured, per iteration.
+What a trial of a scaling curve measured, per iteration.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ MEASURES = {
     "link_bytes_per_s": "traffic of links between nodes",
     "moved_ratio": "bytes moved to and from memory, per byte of input files",
 }
-"""What is told of each level; those in ``_s`` and ``_bytes`` are of one iteration."""
+"""What is reported of each level; those in ``_s`` and ``_bytes`` are of one iteration."""
 
 
 @dataclass(frozen=True)
 class Measured(Measures):
-    """One trial: what it has of :data:`MEASURES`, and more.
+    """One trial: those of :data:`MEASURES` that are known, and more.
 
     Attributes
     ----------
     ledger : dict of str to float
-        Seconds of slots in one iteration, by row of the slot view; the rows are apart.
+        Slot-seconds of one iteration, by row of the slot view; the rows do not overlap.
     attainable : Estimate or None
         Memory throughput that the host card attained, bytes a second.
     """
@@ -76,8 +76,8 @@ def measured(run: Run, seconds: float) -> Measured:
     Parameters
     ----------
     seconds : float
-        Time of one of its iterations, as the experiment counts it: what is summed over the window
-        is brought to it.
+        Time of one of its iterations, as the experiment counts it: sums over the window are scaled
+        to it.
     """
     scope = open_scope(run, None)
     length = scope.window.length_ns / 1e9
@@ -124,23 +124,23 @@ def _times(value: int | None, factor: float) -> float | None:
 
 
 def _apart(view: View, each: float) -> dict[str, float]:
-    """Seconds of the first two tiers of rows: a row, or its parts where it has some."""
+    """Seconds of the first two levels of rows: a row, or its parts if it has any."""
     top = [row for row in view.rows if row.parent is None]
-    made: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for row in top:
         parts = [part for part in view.rows if part.parent == row.path and part.value_ns]
         for one in parts or [row]:
             if one.value_ns:
-                made[one.path] = one.value_ns * each / 1e9
+                seconds[one.path] = one.value_ns * each / 1e9
         if parts and row.value_ns is not None:
             rest = row.value_ns - sum(part.value_ns or 0 for part in parts)
             if abs(rest) > UNSEEN * row.value_ns:
-                made[f"{row.path}/rest"] = rest * each / 1e9
-    return made
+                seconds[f"{row.path}/rest"] = rest * each / 1e9
+    return seconds
 
 
 UNSEEN = 0.001
-"""Share of a row below which what its parts leave out is not told."""
+"""Least share of a row for which the remainder beyond its parts is reported."""
 
 
 class CurveLevel(BaseModel):
@@ -149,15 +149,15 @@ class CurveLevel(BaseModel):
     Attributes
     ----------
     level : float
-        As a number.
+        The level as a number.
     elapsed_s : Estimate
         Time of an iteration, mean over trials.
     measures : dict of str to Estimate
         See :data:`pyrometer.scaling.curve.MEASURES`.
     ledger_s : dict of str to Estimate
-        Seconds of slots in an iteration, by row of the ledger; the rows are apart.
+        Slot-seconds of an iteration, by row of the ledger; the rows do not overlap.
     lost_s : dict of str to float
-        What each row has more than at the level whose slots spent least: there efficiency went.
+        Increase of each row over the level whose slots spent least: the lost efficiency.
     """
 
     name: str
@@ -174,7 +174,7 @@ class CurveReport(TrialsReport):
     Attributes
     ----------
     fit : FitReport or None
-        Laws, where the factor counts workers; `reason` says why not.
+        Laws, if the factor counts workers; `reason` says why there are none.
     missing : dict of str to str
         Measures that no trial has, and why.
     """
@@ -195,7 +195,7 @@ def factor_of(plan: Plan) -> str:
     Raises
     ------
     UsageError
-        If it varies several, or one whose levels are no numbers.
+        If it varies several, or one whose levels are not numbers.
     """
     names = {name for one in plan.treatments for name in one.varied}
     if len(names) != 1:
@@ -218,7 +218,7 @@ def curve_report(
     cores: float | None = None,
     reading: Callable[[int, int], None] = lambda done, of: None,
 ) -> CurveReport:
-    """Tell the curve of an experiment, finished or not.
+    """Report on the curve of an experiment, finished or not.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def curve_report(
     cores : float, optional
         Cores of this machine.
     reading : callable
-        Told how many trials have been read, of how many.
+        Called with the number of trials that have been read, and of all.
     """
     factor = factor_of(plan)
     varied = {one.name: one.varied[factor] for one in plan.treatments}
@@ -248,30 +248,32 @@ def curve_report(
             if factor in WORKERS and level not in ready:
                 ready[level] = sized(run)
     levels = _levels(factor, varied, trials)
-    made = CurveReport(
+    report = CurveReport(
         experiment=plan.name, folder=str(root), workload=plan.workload, scale=plan.scale,
         factor=factor, trials_count=len(plan.trials), done_count=len(ended), levels=levels,
         missing=in_none(MEASURES, [its for _, its in trials]), doubts=_doubts(plan, entries),
     )  # fmt: skip
     if factor not in WORKERS:
-        made.reason = f"{factor} counts no workers: laws of scaling do not speak of it"
+        report.reason = f"{factor} counts no workers: laws of scaling do not speak of it"
     elif len(levels) < 2:
-        made.reason = "fewer than two levels have a finished trial"
+        report.reason = "fewer than two levels have a finished trial"
     else:
         rows = [_observation(factor, varied[one.treatment], one, its) for one, its in trials]
         simulator = simulated(ready, factor, predict)
-        made.fit = analyse(
+        report.fit = analyse(
             rows, "elapsed", _question(plan, trials, predict, cores),
             source=plan.name, workers=factor, what="s",
-            beside={"simulator": simulator},
+            others={"simulator": simulator},
         )  # fmt: skip
         if not isinstance(simulator, str):
-            made.doubts += of_runs([one.doubts for one in ready.values() if isinstance(one, Sized)])
-    return made
+            report.doubts += of_runs(
+                [one.doubts for one in ready.values() if isinstance(one, Sized)]
+            )
+    return report
 
 
 def _doubts(plan: Plan, entries: Entries) -> list[Doubt]:
-    """Give what the experiment doubts of its trials; whether levels differ is not asked here."""
+    """Give the doubts of the experiment, except whether its trials suffice to compare levels."""
     asked = experiment_report(plan, entries)
     return [one for one in asked.doubts if one.code != "few_trials"]
 
@@ -280,7 +282,7 @@ def _observation(factor: str, level: str, one: Ended, its: Measured) -> Observat
     found = its.measures
     facts = {"cpu": found.get("cpu_time_s"), "bandwidth": found.get("memory_bytes_per_s")}
     if factor in SLOTS:
-        # Only there a worker is a slot, whose time is the tasks' run time, or without a task.
+        # Only here is a worker a slot, which either runs a task or is idle.
         facts |= {"run_time": found.get("run_time_s"), "gc": found.get("gc_s")}
     assert one.seconds is not None
     known = {name: value for name, value in facts.items() if value is not None}
@@ -309,12 +311,12 @@ def _question(
 def _levels(
     factor: str, varied: Mapping[str, str], trials: Sequence[tuple[Ended, Measured]]
 ) -> list[CurveLevel]:
-    made = []
+    levels = []
     for name, text in varied.items():
         mine = [(one, its) for one, its in trials if one.treatment == name]
         if not mine:
             continue
-        made.append(
+        levels.append(
             CurveLevel(
                 name=text,
                 level=level_number(factor, text),
@@ -323,16 +325,16 @@ def _levels(
                 ledger_s=_means([its.ledger for _, its in mine], 0.0),
             )
         )
-    made.sort(key=lambda one: one.level)
-    rows = list(dict.fromkeys(row for one in made for row in one.ledger_s))
-    spent = [{row: _value(one.ledger_s.get(row)) for row in rows} for one in made]
+    levels.sort(key=lambda one: one.level)
+    rows = list(dict.fromkeys(row for one in levels for row in one.ledger_s))
+    spent = [{row: _value(one.ledger_s.get(row)) for row in rows} for one in levels]
     least = min(
         (one for one in spent if any(one.values())), key=lambda one: sum(one.values()), default=None
     )
     if least is not None:
-        for one, its in zip(made, spent, strict=True):
+        for one, its in zip(levels, spent, strict=True):
             one.lost_s = {row: its[row] - least[row] for row in rows} if one.ledger_s else {}
-    return made
+    return levels
 
 
 def _value(one: Estimate | None) -> float:
@@ -340,9 +342,9 @@ def _value(one: Estimate | None) -> float:
 
 
 def _means(rows: Sequence[Mapping[str, float]], lacking: float | None) -> dict[str, Estimate]:
-    """Mean of each name over the trials; where one lacks it, it has `lacking`, or is left out."""
-    made = {}
+    """Mean of each name over the trials; a missing value counts as `lacking`, or not at all."""
+    means = {}
     for name in dict.fromkeys(name for row in rows for name in row):
         found = [row.get(name, lacking) for row in rows if row]
-        made[name] = mean_of([one for one in found if one is not None])
-    return made
+        means[name] = mean_of([one for one in found if one is not None])
+    return means

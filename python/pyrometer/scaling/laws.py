@@ -1,6 +1,6 @@
-"""Laws as they are told: parameters, residuals, errors, predictions beside what was measured.
+"""Reports of laws: parameters, residuals, errors, predictions against measurements.
 
-Levels as they are told: value, speed-up and efficiency with intervals, and worker time.
+Reports of levels: value, speed-up and efficiency with intervals, and worker time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pyrometer.statistics.welch import welch
 
 @dataclass(frozen=True)
 class Curve:
-    """What laws are fitted to and held against.
+    """What laws are fitted to and compared with.
 
     Attributes
     ----------
     levels, fitted : sequence of Level
-        All that were measured, and those of them that are fitted.
+        All measured levels, and those that are fitted.
     targets : sequence of (float, float)
         Workers and work to predict.
     """
@@ -41,12 +41,12 @@ class Curve:
 
 
 def law_report(name: str, model: Predictor | str, curve: Curve) -> LawReport:
-    """Tell one law, or what else predicts."""
+    """Report on one law or other predictor."""
     if isinstance(model, str):
         return LawReport(name=name, reason=model)
     fitted = curve.fitted
     times = model.unit_times([one.p for one in fitted], [one.work for one in fitted])
-    made = LawReport(
+    report = LawReport(
         name=name,
         residuals=[
             Residual(p=one.p, work=one.work, ratio=_residual(one.unit_time / t, curve.kind))
@@ -55,31 +55,31 @@ def law_report(name: str, model: Predictor | str, curve: Curve) -> LawReport:
     )
     if curve.targets:
         p, work = ([one[at] for one in curve.targets] for at in (0, 1))
-        made.predictions = _predictions(
+        report.predictions = _predictions(
             model.unit_times(p, work), model.draws(p, work), curve, model.method
         )
     if isinstance(model, Model):
-        _add_fitted(made, model, fitted)
+        _add_fitted(report, model, fitted)
     else:
-        # Each level is predicted by the others already.
-        made.left_out_ratio = statistics.median(
+        # Its value at each level already comes from the other levels.
+        report.left_out_ratio = statistics.median(
             abs(t / one.unit_time - 1) for one, t in zip(fitted, map(float, times), strict=True)
         )
-    return made
+    return report
 
 
-def _add_fitted(made: LawReport, model: Model, levels: Sequence[Level]) -> None:
+def _add_fitted(report: LawReport, model: Model, levels: Sequence[Level]) -> None:
     law = model.fitted.law
-    made.parameters = model.fitted.parameters()
+    report.parameters = model.fitted.parameters()
     if model.ceiling is None:
-        made.left_out_ratio = forecast.left_out(law, levels)
-        made.half_ratio = forecast.half(law, levels)
+        report.left_out_ratio = forecast.left_out(law, levels)
+        report.half_ratio = forecast.half(law, levels)
     if law is USL:
-        made.peak = _peak(model.fitted)
+        report.peak = _peak(model.fitted)
 
 
 def ensemble(models: Sequence[Predictor], curve: Curve, error: float | None) -> list[Prediction]:
-    """Predict by all laws together, as far off as they were beyond what they were fitted to."""
+    """Predict by all laws together, with the error that they had beyond the fitted levels."""
     p, work = ([one[at] for one in curve.targets] for at in (0, 1))
     pool = forecast.pooled(models, p, work, curve.fitted, error) if curve.targets else None
     return [] if pool is None else _predictions(np.median(pool, axis=0), pool, curve, POOLED)
@@ -87,7 +87,7 @@ def ensemble(models: Sequence[Predictor], curve: Curve, error: float | None) -> 
 
 def _predictions(points: Array, draws: Array | None, curve: Curve, method: str) -> list[Prediction]:
     most = max(one.p for one in curve.fitted)
-    made = []
+    predictions = []
     for at, (p, work) in enumerate(curve.targets):
         drawn = None if draws is None else draws[:, at]
         value = forecast.estimate(
@@ -101,13 +101,13 @@ def _predictions(points: Array, draws: Array | None, curve: Curve, method: str) 
             ),
             None,
         )
-        made.append(
+        predictions.append(
             Prediction(
                 p=p, work=work, value=value, far=p > FAR * most, measured=measured,
                 inside=None if measured is None else _inside(value, measured.value),
             )
         )  # fmt: skip
-    return made
+    return predictions
 
 
 def _inside(interval: Estimate, value: float | None) -> bool | None:
@@ -135,7 +135,7 @@ def _peak(usl: Fitted) -> Estimate | None:
 
 
 def level_report(level: Level, first: Level, fitted: bool) -> LevelReport:
-    """Tell one level beside the first."""
+    """Report on one level, relative to the first."""
     speedup = _speedup(level, first)
     ideal = level.p / first.p
     return LevelReport(
@@ -153,7 +153,7 @@ def _speedup(level: Level, first: Level) -> Estimate:
     low, high = None, None
     if tested is not None and tested.difference.low is not None:
         assert tested.difference.high is not None
-        # The interval of the ratio of geometric means, laid around the ratio of means.
+        # The interval of the ratio of geometric means, centred on the ratio of means.
         half = (tested.difference.high - tested.difference.low) / 2
         low, high = value * math.exp(-half), value * math.exp(half)
     return Estimate(

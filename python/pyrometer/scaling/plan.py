@@ -1,4 +1,4 @@
-"""A curve of scaling as an experiment: one factor, levels spaced for the laws that are fitted."""
+"""A scaling curve as an experiment: one factor, levels spaced for the laws that are fitted."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ SLOTS = (TASKS, EXECUTORS)
 """Factors whose level is a number of task slots (of executors: times the slots of each)."""
 
 WORKERS = (*SLOTS, "host.cpus", "cpu.quota")
-"""Factors whose level is a number of workers: laws of scaling speak of them."""
+"""Factors whose level is a number of workers: laws of scaling apply to them."""
 
 SPACED = 10
-"""Most levels, unless they are dense."""
+"""Most levels, unless every level is asked for."""
 
 FEWEST = 6
-"""Tasks up to which a curve goes at least: the laws have up to four parameters."""
+"""A curve goes to at least this number of tasks: the laws have up to four parameters."""
 
 BEYOND = 1.5
-"""Tasks a CPU up to which a curve goes: what CPUs that are taken in turns do shows only there."""
+"""A curve goes to this number of tasks per CPU, to show what happens when tasks share CPUs."""
 
 QUOTAS = 8
-"""Parts of all CPUs that a quota goes up in."""
+"""Steps of a quota, up to all CPUs."""
 
 
 def default_levels(factor: str, cpus: int, *, dense: bool = False) -> list[str]:
-    """Give levels for a factor on so many CPUs: about equal steps of the logarithm.
+    """Choose levels for a factor on a number of CPUs: about equal steps of the logarithm.
 
     Raises
     ------
     UsageError
-        If levels of this factor are not to be guessed.
+        If there are no default levels of this factor.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def level_number(factor: str, text: str) -> float:
     Raises
     ------
     UsageError
-        If it is none.
+        If it is not a number.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def scaling_file(
     Parameters
     ----------
     workload : str
-        By name, or a file.
+        Its name, or a file.
     shared : mapping
         Levels that all trials share.
     **keys

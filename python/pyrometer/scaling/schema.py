@@ -1,4 +1,4 @@
-"""What is told of a scaling curve: the structure of ``fit --json``."""
+"""The report on a scaling curve: the structure of ``fit --json``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class LevelReport(BaseModel):
     Attributes
     ----------
     value : Estimate
-        Mean, as given.
+        Mean of the observations, in their unit.
     speedup, efficiency : Estimate
-        Beside the level with the fewest workers: ideal is the ratio of workers, and 1.
+        Relative to the level with the fewest workers; ideal are the ratio of workers, and 1.
     worker_time : WorkerTime
-        Workers times elapsed time for one unit of work, and what it was.
+        Workers times elapsed time for one unit of work, and its parts.
     cpus_used, bandwidth : float or None
-        CPUs that tasks kept busy; memory throughput, as given.
+        CPUs that tasks kept busy; memory throughput, in the unit of the observations.
     fitted : bool
         Whether the laws were fitted to it.
     """
@@ -41,14 +41,14 @@ class LevelReport(BaseModel):
 
 
 class Prediction(BaseModel):
-    """What a new level would show.
+    """What a new level is predicted to show.
 
     Attributes
     ----------
     far : bool
-        More than twice the workers that were fitted: no single law can be relied on there.
+        More than twice the most workers that were fitted: no single law is reliable there.
     measured : Estimate or None
-        The same level as it was measured, where it was but was not fitted.
+        The measured value, if the level was measured but not fitted.
     inside : bool or None
         Whether the measured mean lies in the interval.
     """
@@ -62,7 +62,7 @@ class Prediction(BaseModel):
 
 
 class Residual(BaseModel):
-    """Measured over fitted, minus 1, in the value's kind."""
+    """Measured over fitted, minus 1, of times or of rates."""
 
     p: float
     work: float
@@ -104,10 +104,10 @@ class FitReport(BaseModel):
     Attributes
     ----------
     ensemble : list of Prediction
-        By all laws together.
+        Predictions by all laws together.
     error_at_twice_ratio : float or None
-        How far off the laws' median was, refitted to fewer levels, at twice their workers (root
-        mean square): it is in the ensemble's intervals. ``None`` with fewer than five levels.
+        Error of the laws' median, refitted to fewer levels, at twice their workers (root mean
+        square); the ensemble's intervals include it. ``None`` with fewer than five levels.
     """
 
     model_config = ConfigDict(populate_by_name=True)

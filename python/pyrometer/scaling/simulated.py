@@ -1,4 +1,4 @@
-"""The simulator beside the laws: the tasks of a run of each level, scheduled at the others."""
+"""The simulator as a predictor: the tasks of a run of each level, scheduled at the others."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pyrometer.window.windows import choose
 
 @dataclass(frozen=True)
 class Simulated:
-    """What runs of levels say of other numbers of workers.
+    """What runs of levels predict for other numbers of workers.
 
     Attributes
     ----------
     said : mapping
-        By level, and by workers asked about: seconds of an iteration. No level speaks of itself.
+        Seconds of an iteration, by level and by predicted workers. No level predicts itself.
     nearest : mapping
-        The level to rely on, by workers asked about.
+        The nearest level, by predicted workers.
     """
 
     said: Mapping[float, Mapping[float, float]]
@@ -37,11 +37,11 @@ class Simulated:
     method: str = "t on logarithms of what levels say"
 
     def unit_times(self, p: Sequence[float], work: Sequence[float]) -> Array:
-        """Give what the nearest level says."""
+        """Give the prediction of the nearest level."""
         return np.array([self.said[self.nearest[one]][one] for one in p])
 
     def draws(self, p: Sequence[float], work: Sequence[float]) -> Array | None:
-        """Draw what a further level would say: t on the logarithms of what levels say."""
+        """Draw predictions of a further level: t on the logarithms of the predictions."""
         logs = [np.log([its[one] for its in self.said.values() if one in its]) for one in p]
         if any(len(one) < 2 for one in logs):
             return None
@@ -53,12 +53,12 @@ class Simulated:
         spread = np.array(
             [float(np.std(one, ddof=1)) * math.sqrt(1 + 1 / len(one)) for one in logs]
         )
-        made: Array = np.exp(np.array([one.mean() for one in logs]) + t * spread)
-        return made
+        drawn: Array = np.exp(np.array([one.mean() for one in logs]) + t * spread)
+        return drawn
 
 
 def sized(run: Run) -> Sized | str:
-    """Make a run ready to be simulated; say why it cannot be."""
+    """Prepare a run for simulation, or say why it cannot be simulated."""
     try:
         window = choose(run, None)
         measured = measured_of(run, window)
@@ -71,7 +71,7 @@ def sized(run: Run) -> Sized | str:
 def simulated(
     runs: Mapping[float, Sized | str], factor: str, asked: Sequence[float]
 ) -> Simulated | str:
-    """Simulate a run of each level at the others and at what else is asked; say why not.
+    """Simulate a run of each level at the others and at the workers asked for, or say why not.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def simulated(
 
 
 def _size(ready: Mapping[float, Sized], p: float, factor: str) -> Size | None:
-    """Give the size that other workers would have."""
+    """Give the size for another number of workers."""
     level = min(ready, key=lambda one: abs(math.log(one / p)))
     slots, cpus = ready[level].size
     if factor in SLOTS:
@@ -109,6 +109,6 @@ def _size(ready: Mapping[float, Sized], p: float, factor: str) -> Size | None:
     if cpus is None:
         return None
     sizes = [run.size for run in ready.values()]
-    # Spark takes as many slots as it sees CPUs, where no other number is asked for.
+    # By default Spark takes as many slots as it sees CPUs.
     follow = all(each and slots == math.ceil(each) for slots, each in sizes)
     return math.ceil(cpus * p / level) if follow else slots, cpus * p / level

@@ -1,6 +1,6 @@
-"""A curve of scaling in the terminal: verdict, levels, laws, predictions.
+"""A scaling curve in the terminal: verdict, levels, laws, predictions.
 
-A measured curve in the terminal: its laws, what each level measured, what slots did.
+A measured curve in the terminal: its laws, measurements by level, what slots did.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ PARTS = {"cpu": "CPU", "gc": "GC", "wait": "wait", "idle": "idle"}
 OTHERS = {"cpus_used": "CPUs", "bandwidth": "memory"}
 
 
-def show(console: Any, made: FitReport) -> None:
-    """Print the account of a curve."""
-    for sentence in made.verdict:
+def show(console: Any, report: FitReport) -> None:
+    """Print the analysis of a curve."""
+    for sentence in report.verdict:
         console.print(sentence, markup=False)
     console.print()
-    _levels(console, made)
-    _laws(console, made.laws)
-    if made.ensemble:
-        _predictions(console, made)
-    doubts(console, made.doubts)
+    _levels(console, report)
+    _laws(console, report.laws)
+    if report.ensemble:
+        _predictions(console, report)
+    doubts(console, report.doubts)
 
 
-def _levels(console: Any, made: FitReport) -> None:
+def _levels(console: Any, report: FitReport) -> None:
     parts = {
         name: title
         for name, title in {**PARTS, **OTHERS}.items()
-        if any(_part(one, name) is not None for one in made.levels)
+        if any(_part(one, name) is not None for one in report.levels)
     }
-    work = len({one.work for one in made.levels}) > 1
-    named = "time" if made.kind == "elapsed" else "rate"
+    work = len({one.work for one in report.levels}) > 1
+    named = "time" if report.kind == "elapsed" else "rate"
     grid = table(
         "workers", *(["work"] if work else []), "runs", named, "speed-up", "eff.",
         *parts.values(),
     )  # fmt: skip
-    for one in made.levels:
+    for one in report.levels:
         grid.add_row(
             f"{one.p:g}{'' if one.fitted else '*'}", *([f"{one.work:g}"] if work else []),
             str(one.value.n), spread(one.value), spread(one.speedup),
@@ -54,9 +54,10 @@ def _levels(console: Any, made: FitReport) -> None:
         )  # fmt: skip
     console.print(grid)
     notes = [
-        f"workers: {made.workers}; {named}: {made.what}; ± to the further end of the 95 % interval"
+        f"workers: {report.workers}; {named}: {report.what};"
+        " ± to the further end of the 95 % interval"
     ]
-    if not all(one.fitted for one in made.levels):
+    if not all(one.fitted for one in report.levels):
         notes.append("* not fitted")
     if own := [title for name, title in parts.items() if name in PARTS]:
         notes.append(f"{', '.join(own)}: parts of workers × time, for one unit of work")
@@ -94,27 +95,27 @@ def _laws(console: Any, laws: Sequence[LawReport]) -> None:
     )
 
 
-def _predictions(console: Any, made: FitReport) -> None:
-    fitted = [one for one in made.laws if one.predictions]
-    measured = any(one.measured is not None for one in made.ensemble)
+def _predictions(console: Any, report: FitReport) -> None:
+    fitted = [one for one in report.laws if one.predictions]
+    measured = any(one.measured is not None for one in report.ensemble)
     grid = table(
         "workers", *(["seen"] if measured else []), "all laws", *(one.name for one in fitted)
     )
-    for at, one in enumerate(made.ensemble):
+    for at, one in enumerate(report.ensemble):
         grid.add_row(
             f"{one.p:g}{'!' if one.far else ''}",
             *([_number(one.measured.value if one.measured else None)] if measured else []),
             _prediction(one), *(_prediction(law.predictions[at]) for law in fitted),
         )  # fmt: skip
     console.print(grid)
-    error = made.error_at_twice_ratio
+    error = report.error_at_twice_ratio
     missed = (
         "too few levels to predict the others"
         if error is None
         else f"with what they missed, {_percent(error, '')} at twice the levels of a smaller fit"
     )
     notes = [f"95 % intervals for a new level: of one law, if it holds; of all laws, {missed}"]
-    if any(one.far for one in made.ensemble):
+    if any(one.far for one in report.ensemble):
         notes.append("! beyond twice the largest fitted level")
     if measured:
         notes.append("seen: measured, not fitted; ≠ outside the interval")
@@ -166,31 +167,31 @@ LEGEND = (
 )
 
 
-def show_curve(console: Any, made: CurveReport) -> None:
-    """Print a curve."""
-    headline(console, made.workload, made, f" over {made.factor}")
-    if made.fit is not None:
-        show(console, made.fit)
+def show_curve(console: Any, report: CurveReport) -> None:
+    """Print a measured curve."""
+    headline(console, report.workload, report, f" over {report.factor}")
+    if report.fit is not None:
+        show(console, report.fit)
         console.print()
-    elif made.reason is not None:
-        console.print(made.reason, markup=False)
-    if made.levels:
-        _measures(console, made)
-        _ledger(console, made)
-    doubts(console, made.doubts)
+    elif report.reason is not None:
+        console.print(report.reason, markup=False)
+    if report.levels:
+        _measures(console, report)
+        _ledger(console, report)
+    doubts(console, report.doubts)
 
 
-def _measures(console: Any, made: CurveReport) -> None:
-    known = [name for name in COLUMNS if any(name in one.measures for one in made.levels)]
-    grid = table(made.factor, "time, s", *(COLUMNS[name] for name in known))
-    for one in made.levels:
+def _measures(console: Any, report: CurveReport) -> None:
+    known = [name for name in COLUMNS if any(name in one.measures for one in report.levels)]
+    grid = table(report.factor, "time, s", *(COLUMNS[name] for name in known))
+    for one in report.levels:
         grid.add_row(
             one.name, f"{one.elapsed_s.value:.4g}", *(_measure(one, name) for name in known)
         )
     console.print(grid)
     console.print(f"[dim]{LEGEND}[/]")
-    for reason in dict.fromkeys(made.missing.values()):
-        names = ", ".join(COLUMNS[name] for name, why in made.missing.items() if why == reason)
+    for reason in dict.fromkeys(report.missing.values()):
+        names = ", ".join(COLUMNS[name] for name, why in report.missing.items() if why == reason)
         console.print(f"{names}: not known ({reason})", markup=False, style="dim", soft_wrap=True)
     console.print()
 
@@ -204,26 +205,26 @@ def _measure(level: CurveLevel, name: str) -> str:
     return units.short(one.value)
 
 
-def _ledger(console: Any, made: CurveReport) -> None:
-    """Rows of the ledger by level; beside them what each has more than where least was spent."""
-    rows = list(dict.fromkeys(row for one in made.levels for row in one.ledger_s))
+def _ledger(console: Any, report: CurveReport) -> None:
+    """Print rows of the ledger by level, with the increase over the level that spent least."""
+    rows = list(dict.fromkeys(row for one in report.levels for row in one.ledger_s))
     if not rows:
         return
-    grid = table("slots, s", *(one.name for one in made.levels))
+    grid = table("slots, s", *(one.name for one in report.levels))
     for row in rows:
         grid.add_row(
             row,
             *(
                 "–" if (its := one.ledger_s.get(row)) is None or its.value is None
                 else units.short(its.value) + _lost(one.lost_s[row])
-                for one in made.levels
+                for one in report.levels
             ),
         )  # fmt: skip
-    sums = [sum(its.value or 0 for its in one.ledger_s.values()) for one in made.levels]
+    sums = [sum(its.value or 0 for its in one.ledger_s.values()) for one in report.levels]
     grid.add_row("all", *(units.short(one) for one in sums))
     console.print(grid)
     console.print(
-        f"[dim]slots × time of an iteration, by the ledger's rows, at each {made.factor}; the"
+        f"[dim]slots × time of an iteration, by the ledger's rows, at each {report.factor}; the"
         " second number: increase over the level where slots spent least[/]"
     )
 

@@ -1,6 +1,6 @@
-"""The verdict in words: the knee, what came of the efficiency lost there, and what is not known.
+"""The verdict in words: the knee, where the lost efficiency went, and what is not known.
 
-What makes a curve of scaling say something else than it seems to.
+Doubts: what can make a scaling curve misleading.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DEARER = 1.05
 took this much more than a later one did other work (warm-up, cold files, another plan)."""
 
 JUMP = 2.0
-"""Factor between neighbouring levels by which garbage collection jumps."""
+"""Least factor between adjacent levels that counts as a jump of garbage collection."""
 
 JUMP_SHARE = 0.01
-"""Share of the workers' time that a jump must make to matter."""
+"""Least share of the workers' time for which a jump matters."""
 
 FEW_LEVELS = 5
 
@@ -40,7 +40,7 @@ FEW_LEVELS = 5
 def doubts_of(
     levels: Sequence[Level], *, cpus: float | None = None, cores: float | None = None
 ) -> list[Doubt]:
-    """Find pitfalls.
+    """Find what makes the curve misleading.
 
     Parameters
     ----------
@@ -81,17 +81,17 @@ def _other_work(levels: Sequence[Level]) -> list[Doubt]:
         return []
     known = cpu_of_work(levels)
     least = min(cpu for one, cpu in known if one not in found)
-    told = ", ".join(
+    costs = ", ".join(
         f"{one.p:g}: {cpu:.4g} (+{100 * (cpu / least - 1):.0f} %)"
         for one, cpu in known
         if one in found
     )
-    message = f"CPU time of a unit of work at {told}; the least of later levels is {least:.4g}"
+    message = f"CPU time of a unit of work at {costs}; the least of later levels is {least:.4g}"
     return [doubt("scaling_first_levels_differ", message)]
 
 
 def _gc_jumps(levels: Sequence[Level]) -> list[Doubt]:
-    told = []
+    jumps = []
     for a, b in pairwise(levels):
         before, after = a.per_work("gc"), b.per_work("gc")
         if before is None or after is None:
@@ -99,14 +99,14 @@ def _gc_jumps(levels: Sequence[Level]) -> list[Doubt]:
         low, high = sorted((before, after))
         matters = high - low > JUMP_SHARE * b.p * b.unit_time
         if high >= JUMP * low and matters and _certain(a, b, "gc"):
-            told.append(f"from {a.p:g} to {b.p:g}: {before:.3g} → {after:.3g}")
-    if not told:
+            jumps.append(f"from {a.p:g} to {b.p:g}: {before:.3g} → {after:.3g}")
+    if not jumps:
         return []
-    return [doubt("scaling_gc_jump", f"GC time of a unit of work, {'; '.join(told)}")]
+    return [doubt("scaling_gc_jump", f"GC time of a unit of work, {'; '.join(jumps)}")]
 
 
 def _certain(a: Level, b: Level, fact: str) -> bool:
-    """Whether two levels differ in a fact by more than their runs do; single runs are believed."""
+    """Whether two levels differ significantly in a fact; single runs count as certain."""
     tested = welch(a.facts[fact], b.facts[fact])
     return tested is None or tested.p < ALPHA
 
@@ -135,7 +135,7 @@ def _list(numbers: Sequence[float]) -> str:
 
 
 NEAR_LIMIT = 0.8
-"""Share of attainable bandwidth from which on latency rises (a loaded memory system)."""
+"""Share of attainable bandwidth above which latency rises (a loaded memory system)."""
 
 WORDS = {
     "cpu": "CPU time of tasks: a unit of work takes more of it. Hardware threads that share a core,"
@@ -154,28 +154,28 @@ def verdict(
     *,
     limit: float | None = None,
 ) -> list[str]:
-    """Say what the curve shows, a sentence each.
+    """Describe what the curve shows, in sentences.
 
     Parameters
     ----------
     limit : float, optional
-        Attainable memory bandwidth, in the unit of the levels'.
+        Attainable memory bandwidth, in the unit of the levels.
     """
-    told = [_knee(found)]
+    sentences = [_knee(found)]
     last = levels[-1]
     end = last if plateau is None else next(one for one in levels if one.p >= plateau)
     if found.at.value is not None:
         start = nearest_below(levels, found.at.value)
-        told += _lost(start, end if end.p > start.p else last)
+        sentences += _lost(start, end if end.p > start.p else last)
     if plateau is not None:
-        told.append(
+        sentences.append(
             f"From {plateau:g} to {last.p:g} throughput stays within {100 * MARGIN:g} % of its"
             " largest: more workers bring nothing."
         )
-        told += _lost(end, last)
+        sentences += _lost(end, last)
     if found.at.value is not None or plateau is not None:
-        told += _cause(levels, found, limit)
-    return [*told, _peak(usl, levels[0].p), *_super_linear(levels, usl)]
+        sentences += _cause(levels, found, limit)
+    return [*sentences, _peak(usl, levels[0].p), *_super_linear(levels, usl)]
 
 
 def _knee(found: Knee) -> str:
@@ -209,16 +209,16 @@ def _cause(levels: Sequence[Level], found: Knee, limit: float | None) -> list[st
     start = nearest_below([one for one, _ in known], found.at.value or levels[0].p)
     last, most = known[-1]
     dear = most / next(cpu for one, cpu in known if one is start)
-    told = []
+    facts = []
     if flat is not None and flat < levels[-1].p:
         busy = max(value for _, value in used)
-        told.append(f"{busy:.3g} CPUs are busy from {flat:g} workers on, not more")
+        facts.append(f"{busy:.3g} CPUs are busy from {flat:g} workers on, not more")
     if dear > 1 + MARGIN:
-        told.append(
+        facts.append(
             f"a unit of work takes {dear:.2f} times the CPU time at {last.p:g} workers that"
             f" it takes at {start.p:g}"
         )
-    if not told:
+    if not facts:
         return ["Neither CPU time nor a limit of CPUs explains it."]
     names = [
         name
@@ -229,11 +229,11 @@ def _cause(levels: Sequence[Level], found: Knee, limit: float | None) -> list[st
         if seen
     ]
     memory = _memory(levels, found, limit)
-    return [f"{_capital('; '.join(told))}: {', and '.join(names)}; {memory}."]
+    return [f"{_capital('; '.join(facts))}: {', and '.join(names)}; {memory}."]
 
 
 def _memory(levels: Sequence[Level], found: Knee, limit: float | None) -> str:
-    """Say whether memory bandwidth can be told from the other causes."""
+    """Say whether memory bandwidth can be separated from the other causes."""
     since = found.at.value or levels[0].p
     known = [
         (one, its)

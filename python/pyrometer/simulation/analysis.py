@@ -1,4 +1,4 @@
-"""The whole account of a simulation: error, bounds, waste, sizes, stages.
+"""The analysis of a simulation: error, bounds, waste, sizes, stages.
 
 What slots cost: a price file.
 
@@ -63,7 +63,7 @@ def read_prices(path: Path) -> Prices:
     Raises
     ------
     UsageError
-        If it cannot be read, or holds something else.
+        If it cannot be read, or is not a price file.
     """
     example = 'lines like  currency = "EUR"  core_hour = 0.05  gb_hour = 0.005'
     try:
@@ -89,35 +89,38 @@ CAUSES = (
 )
 
 
-def waste_of(made: Calibrated, contention: Contention | None = None) -> list[Waste]:
-    """Account for the slots' time of the measured size; the parts add up to all of it."""
-    time = made.schedule.slot_time
+def waste_of(calibrated: Calibrated, contention: Contention | None = None) -> list[Waste]:
+    """Split the slots' time of the measured size by cause; the parts add up to all of it."""
+    time = calibrated.schedule.slot_time
     total = time["total_ns"]
     plans = {
-        "driver": replace(made.plan, delay_ns=[0.0] * len(made.plan.delay_ns)),
-        "stage_tail": _with(made.plan, duration_ns=_even(made.plan)),
-        "waiting_to_launch": made.plan.anywhere(),
+        "driver": replace(calibrated.plan, delay_ns=[0.0] * len(calibrated.plan.delay_ns)),
+        "stage_tail": _with(calibrated.plan, duration_ns=_even(calibrated.plan)),
+        "waiting_to_launch": calibrated.plan.anywhere(),
         "scheduling_delay": _with(
-            made.plan,
-            duration_ns=made.plan.tasks.duration_ns - made.plan.tasks.delay_ns,
-            delay_ns=np.zeros_like(made.plan.tasks.delay_ns),
+            calibrated.plan,
+            duration_ns=calibrated.plan.tasks.duration_ns - calibrated.plan.tasks.delay_ns,
+            delay_ns=np.zeros_like(calibrated.plan.tasks.delay_ns),
         ),
-        "retries": _without_retries(made.plan),
+        "retries": _without_retries(calibrated.plan),
     }
     return [
         Waste(
             cause=cause,
             slot_ns=round(time[f"{cause}_ns"]),
             share=time[f"{cause}_ns"] / total if total else 0.0,
-            without_ns=_elapsed(made, plans[cause], contention) if cause in plans else None,
+            without_ns=_elapsed(calibrated, plans[cause], contention) if cause in plans else None,
         )
         for cause in CAUSES
     ]
 
 
-def _elapsed(made: Calibrated, plan: Plan, contention: Contention | None) -> int:
-    cluster = made.cluster(Shape())
-    if plan.pool != made.plan.pool or plan.locality_wait_ns != made.plan.locality_wait_ns:
+def _elapsed(calibrated: Calibrated, plan: Plan, contention: Contention | None) -> int:
+    cluster = calibrated.cluster(Shape())
+    if (
+        plan.pool != calibrated.plan.pool
+        or plan.locality_wait_ns != calibrated.plan.locality_wait_ns
+    ):
         cluster = [{**executor, "pool": 0} for executor in cluster]
     return round(schedules(plan, [cluster], [{}], contention)[0].elapsed_ns)
 
@@ -128,13 +131,13 @@ def _with(plan: Plan, duration_ns: Floats, delay_ns: Floats | None = None) -> Pl
 
 
 def _even(plan: Plan) -> Floats:
-    """Give every task the mean length of its node's."""
+    """Give every task the mean duration of its node."""
     counts = np.array(plan.counts)
     filled = counts[counts > 0]
     starts = np.concatenate(([0], np.cumsum(filled)[:-1]))
     means = np.add.reduceat(plan.tasks.duration_ns, starts) / filled
-    made: Floats = np.repeat(means, filled)
-    return made
+    evened: Floats = np.repeat(means, filled)
+    return evened
 
 
 def _without_retries(plan: Plan) -> Plan:
@@ -153,18 +156,18 @@ IDLE = ("driver_ns", "too_few_tasks_ns", "stage_tail_ns", "waiting_to_launch_ns"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked.
+    """Options of a simulation.
 
     Attributes
     ----------
     percents : sequence of float
-        Sizes, of the measured slots.
+        Sizes, in percent of the measured slots.
     executors, cores : int or None
-        A layout to try beside them.
+        A further layout to simulate.
     tasks_ratio : float or None
-        How many times as many tasks each stage of several has.
+        Tasks of each stage, over those measured, for stages of several tasks.
     stretch : dict of int to float
-        By stage: what its tasks' time is multiplied by.
+        Factor of the tasks' time, by stage.
     seed : int
         Seed of the random draws.
     """
@@ -188,14 +191,16 @@ def analyse(
 ) -> SimulationReport:
     """Simulate a run at its own size and at others."""
     ask = ask or Question()
-    made = calibrate(measured, contention)
-    drawn = draw_errors(made.measured_ns, made.simulated_ns, len(made.graph.after), ask.seed)
+    calibrated = calibrate(measured, contention)
+    drawn = draw_errors(
+        calibrated.measured_ns, calibrated.simulated_ns, len(calibrated.graph.after), ask.seed
+    )
     shapes = [Shape(percent / 100) for percent in ask.percents]
     shapes += _requested(measured, ask)
-    found = _schedules(made, shapes, ask, drawn, contention)
-    levels = [_level(made, *one, ask.prices) for one in zip(shapes, found, strict=True)]
-    bounds = _bounds(made)
-    stages = _stages(made, drawn, contention, set(bounds.critical_stage_ids))
+    found = _schedules(calibrated, shapes, ask, drawn, contention)
+    levels = [_level(calibrated, *one, ask.prices) for one in zip(shapes, found, strict=True)]
+    bounds = _bounds(calibrated)
+    stages = _stages(calibrated, drawn, contention, set(bounds.critical_stage_ids))
     kept = sum(schedule.kept_executors_count for point in found for schedule in point[:1])
     return SimulationReport(
         run_dir=run_dir,
@@ -204,15 +209,15 @@ def analyse(
         window=window.facts(),
         seed=ask.seed,
         measured=_facts(measured),
-        accuracy=_accuracy(made, stages, drawn),
+        accuracy=_accuracy(calibrated, stages, drawn),
         bounds=bounds,
-        waste=waste_of(made, contention),
+        waste=waste_of(calibrated, contention),
         levels=levels[: len(ask.percents)],
         asked=levels[-1] if len(levels) > len(ask.percents) else None,
         contention=None if contention is None else contention.words,
         currency=ask.prices.currency if ask.prices else None,
         stages=stages,
-        doubts=[*doubts, *doubts_of(made, kept)],
+        doubts=[*doubts, *doubts_of(calibrated, kept)],
     )
 
 
@@ -227,34 +232,36 @@ def _requested(measured: Measured, ask: Question) -> list[Shape]:
 
 
 def _schedules(
-    made: Calibrated,
+    calibrated: Calibrated,
     shapes: Sequence[Shape],
     ask: Question,
     drawn: Floats | None,
     contention: Contention | None,
 ) -> list[list[Schedule]]:
-    """Give the schedule of each size and its replicates, all made in one go."""
-    factors = np.ones(len(made.graph.after))
-    for stage in made.measured.stages:
+    """Give the schedule of each size and its replicates, from one call of the scheduler."""
+    factors = np.ones(len(calibrated.graph.after))
+    for stage in calibrated.measured.stages:
         factors[stage.number] = ask.stretch.get(stage.stage_id, 1.0)
     stretches = [factors.tolist(), *([] if drawn is None else (factors * drawn).tolist())]
     # The first cluster is the one that was measured.
-    clusters = [made.cluster(shape) for shape in (Shape(), *shapes)]
-    nodes = len(made.graph.after)
+    clusters = [calibrated.cluster(shape) for shape in (Shape(), *shapes)]
+    nodes = len(calibrated.graph.after)
     scenarios: list[dict[str, Any]] = []
     for number, shape in enumerate(shapes, 1):
-        ratios = tasks_ratios(made.measured, nodes, shape.ratio, ask.tasks_ratio)
+        ratios = tasks_ratios(calibrated.measured, nodes, shape.ratio, ask.tasks_ratio)
         what: dict[str, Any] = {"seed": ask.seed, "cluster": number}
         if any(ratio != 1 for ratio in ratios):
             what["tasks_ratios"] = ratios
         scenarios += [{**what, "stretch": stretch} for stretch in range(len(stretches))]
-    found = schedules(made.plan, clusters, scenarios, contention, stretches)
+    found = schedules(calibrated.plan, clusters, scenarios, contention, stretches)
     each = len(stretches)
     return [found[first : first + each] for first in range(0, len(found), each)]
 
 
-def _level(made: Calibrated, shape: Shape, found: list[Schedule], prices: Prices | None) -> Level:
-    measured, point = made.measured, found[0]
+def _level(
+    calibrated: Calibrated, shape: Shape, found: list[Schedule], prices: Prices | None
+) -> Level:
+    measured, point = calibrated.measured, found[0]
     time = point.slot_time
     biggest = max(measured.executors, key=lambda executor: executor.slots)
     slot_hours = time["total_ns"] / NS_PER_HOUR
@@ -263,13 +270,13 @@ def _level(made: Calibrated, shape: Shape, found: list[Schedule], prices: Prices
     return Level(
         percent=100 * shape.ratio,
         slots_count=math.ceil(most_slots(measured.executors) * shape.ratio - 1e-9),
-        executors_count=len(made.cluster(shape)),
+        executors_count=len(calibrated.cluster(shape)),
         elapsed_ns=interval(
             point.elapsed_ns,
             np.array([one.elapsed_ns for one in found[1:]]),
             len(measured.stages),
         ),
-        speedup=made.schedule.elapsed_ns / point.elapsed_ns,
+        speedup=calibrated.schedule.elapsed_ns / point.elapsed_ns,
         used_ratio=1 - sum(time[name] for name in IDLE) / time["total_ns"],
         core_hours=core_hours,
         gb_hours=gb_hours,
@@ -277,11 +284,11 @@ def _level(made: Calibrated, shape: Shape, found: list[Schedule], prices: Prices
     )
 
 
-def _bounds(made: Calibrated) -> Bounds:
-    measured, graph, tasks = made.measured, made.graph, made.plan.tasks
-    # Stretched by nothing, tasks leave the driver's time alone.
+def _bounds(calibrated: Calibrated) -> Bounds:
+    measured, graph, tasks = calibrated.measured, calibrated.graph, calibrated.plan.tasks
+    # With tasks of length 0, only the driver's time remains.
     path, one, driver = schedules(
-        made.plan.anywhere(),
+        calibrated.plan.anywhere(),
         [plain(graph, max(1, tasks.duration_ns.size)), plain(graph, 1)],
         [{"cluster": 0, "nodes": True}, {"cluster": 1}, {"cluster": 1, "stretch": 0}],
         stretches=[[0.0] * len(graph.after)],
@@ -300,7 +307,7 @@ def _bounds(made: Calibrated) -> Bounds:
 
 
 def _path(released_by: Sequence[int | None], end: int) -> list[int]:
-    """Give the nodes that the end waited for, each by the one complete last, in order."""
+    """Give the critical path: from the end, each time the node that was complete last."""
     found: list[int] = []
     node: int | None = end
     while node is not None:
@@ -310,16 +317,16 @@ def _path(released_by: Sequence[int | None], end: int) -> list[int]:
 
 
 def _stages(
-    made: Calibrated, drawn: Floats | None, contention: Contention | None, critical: set[int]
+    calibrated: Calibrated, drawn: Floats | None, contention: Contention | None, critical: set[int]
 ) -> list[StageReport]:
-    stages = made.measured.stages
+    stages = calibrated.measured.stages
     replicated: list[Schedule] = []
     if drawn is not None:
         scenarios = [{"nodes": True, "stretch": n} for n in range(len(drawn))]
-        cluster = made.cluster(Shape())
-        replicated = schedules(made.plan, [cluster], scenarios, contention, drawn.tolist())
+        cluster = calibrated.cluster(Shape())
+        replicated = schedules(calibrated.plan, [cluster], scenarios, contention, drawn.tolist())
     spans = np.array([one.complete_ns - one.submit_ns for one in replicated])
-    spans = spans.reshape(len(replicated), len(made.graph.after)) + made.stage_delay_ns
+    spans = spans.reshape(len(replicated), len(calibrated.graph.after)) + calibrated.stage_delay_ns
     return [
         StageReport(
             job_id=stage.job_id,
@@ -329,7 +336,9 @@ def _stages(
             tasks_count=stage.tasks_count,
             measured_ns=stage.complete_ns - stage.submit_ns,
             simulated_ns=interval(
-                float(made.simulated_ns[stage.number]), spans[:, stage.number], len(stages) - 1
+                float(calibrated.simulated_ns[stage.number]),
+                spans[:, stage.number],
+                len(stages) - 1,
             ),
             critical=stage.stage_id in critical,
         )
@@ -338,13 +347,13 @@ def _stages(
     ]
 
 
-def _accuracy(made: Calibrated, stages: list[StageReport], drawn: Floats | None) -> Accuracy:
+def _accuracy(calibrated: Calibrated, stages: list[StageReport], drawn: Floats | None) -> Accuracy:
     return Accuracy(
-        error_ratio=made.error_ratio,
-        stage_error_ratio=made.stage_error_ratio,
+        error_ratio=calibrated.error_ratio,
+        stage_error_ratio=calibrated.stage_error_ratio,
         coverage=coverage([s.measured_ns for s in stages], [s.simulated_ns for s in stages]),
-        startup_ns=round(made.startup_ns),
-        stage_delay_ns=round(made.stage_delay_ns),
+        startup_ns=round(calibrated.startup_ns),
+        stage_delay_ns=round(calibrated.stage_delay_ns),
         reason=None
         if drawn is not None
         else f"no intervals: they take more than {REPLICATES} stages to judge by",

@@ -1,13 +1,13 @@
 """Executors for the scheduler: as measured, or another number of slots.
 
-An executor comes and goes so long after a node of the graph was complete: where work takes
+Executors are added and removed at a delay after a node of the graph is complete: where work takes
 longer, dynamic allocation is later too.
 
-The graph of a run: what had to end before what could begin, and the driver's time between.
+The graph of a run: which nodes a node waits for, and the driver's time between them.
 
-Spark records parents of stages, and nothing of what a job waited for. A job waits here for every
-job that had ended when it was submitted: right for a driver of one thread and for adaptive
-execution, too strict for independent threads.
+Spark records the parents of stages, but not what a job waited for. Here a job waits for every job
+that had ended when it was submitted: right for a driver of one thread and for adaptive execution,
+too strict for independent threads.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Graph:
     after : list of list of int
         Nodes that a node waits for.
     delay_ns : list of int
-        The driver's time from there to the node.
+        The driver's time between them and the node.
     done_ns : list of int
         When the node was complete in the measured run.
     start, end : int
         The nodes that begin and end the window.
     unseen_count : int
-        Stages whose tasks are not in the log: they take as long as they took.
+        Stages whose tasks are not in the log: they keep their measured time.
     """
 
     after: list[list[int]] = field(default_factory=list)
@@ -48,14 +48,14 @@ class Graph:
     unseen_count: int = 0
 
     def add(self, after: list[int], begin_ns: int, done_ns: int | None = None) -> int:
-        """Add a node that began at a time, after others; it is complete then, unless told."""
+        """Add a node that began at a time, after others; by default it is complete then."""
         self.after.append(after)
         self.done_ns.append(begin_ns if done_ns is None else done_ns)
         self.delay_ns.append(self._delay(after, begin_ns))
         return len(self.after) - 1
 
     def put(self, node: int, after: list[int], begin_ns: int) -> None:
-        """Say what a node waits for."""
+        """Set the nodes that a node waits for."""
         self.after[node] = after
         self.delay_ns[node] += self._delay(after, begin_ns)
 
@@ -66,7 +66,7 @@ class Graph:
 
 
 def graph_of(measured: Measured) -> Graph:
-    """Make the graph: per stretch of the window a start, jobs and their stages, an end."""
+    """Build the graph: per interval of the window a start, jobs and their stages, an end."""
     graph = Graph()
     by_id: dict[int, list[Stage]] = defaultdict(list)
     for stage in measured.stages:
@@ -79,7 +79,7 @@ def graph_of(measured: Measured) -> Graph:
     graph.start = len(graph.after)
     for stretch in measured.intervals:
         first, last = stretch.start_wall_ns, stretch.end_wall_ns
-        # What lies between two stretches of a window is not in it.
+        # The time between two intervals of a window is not part of it.
         start = graph.add([], first)
         graph.after[start] = before
         stages = [s for s in measured.stages if first <= s.submit_ns and s.complete_ns <= last]
@@ -93,7 +93,7 @@ def graph_of(measured: Measured) -> Graph:
 def _jobs(
     graph: Graph, start: int, jobs: list[Job], stages: list[Stage], by_id: dict[int, list[Stage]]
 ) -> int:
-    """Add jobs and say what their stages wait for; give the node behind the last job."""
+    """Add jobs, and what their stages wait for; return the node after the last job."""
     begins = {job.job_id: graph.add([], job.submit_ns) for job in jobs}
     members: dict[int | None, list[int]] = defaultdict(list)
     for stage in stages:
@@ -101,7 +101,7 @@ def _jobs(
         begin = start if stage.job_id is None else begins.get(stage.job_id, start)
         graph.put(stage.number, [begin, *_waited(stage, by_id)], stage.submit_ns)
     ended = sorted((job.end_ns, job.job_id) for job in jobs if job.end_ns is not None)
-    # A chain of nodes, each behind one more job: "all that have ended" is one edge.
+    # A chain of nodes, each after one more job: "all that have ended" is one edge.
     marks = [start]
     for end_ns, number in ended:
         mine = [node for node in members[number] if graph.done_ns[node] <= end_ns]
@@ -126,14 +126,14 @@ Description = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Shape:
-    """A cluster to try.
+    """A cluster to simulate.
 
     Attributes
     ----------
     ratio : float
-        Slots, over those measured.
+        Slots over the measured ones.
     cores : int or None
-        Slots of an executor; by default, as measured.
+        Slots per executor; by default, as measured.
     """
 
     ratio: float = 1.0
@@ -146,7 +146,7 @@ class Shape:
 
 
 def most_slots(executors: Sequence[Executor]) -> int:
-    """Count the slots that were there at once."""
+    """Give the largest number of slots at one time."""
     steps = sorted(
         [(e.add_ns or 0, 1, e.slots) for e in executors]
         + [(e.remove_ns, 0, -e.slots) for e in executors if e.remove_ns is not None]
@@ -163,17 +163,18 @@ def cluster_of(
 ) -> Description:
     """Describe a cluster to the scheduler.
 
-    An executor that came takes its first task ``startup_ns`` later: it has plugins to start.
+    An executor that was added during the run takes its first task ``startup_ns`` later: it starts
+    plugins first.
 
-    The slots of all executors of a kind are multiplied as a whole, so that any ratio is met as
-    closely as whole slots allow, and at each time; copies of an executor stand on hosts of their
-    own, unless there was one host.
+    The slots of all executors of a kind are multiplied together, so that the ratio is as close as
+    whole slots allow at every time; copies of an executor run on hosts of their own, unless there
+    was one host.
     """
     anchors = _Anchors(measured, graph)
     sites = sites_of(measured)
     hosts: dict[str, int] = {}
     one_host = len({e.host for e in measured.executors}) == 1
-    made: Description = []
+    executors: Description = []
     ends: dict[int, int] = {}
     for executor in measured.executors:
         end = ends.get(executor.pool, 0)
@@ -182,7 +183,7 @@ def cluster_of(
         size = shape.cores or executor.slots
         for copy, first in enumerate(range(low, high, size)):
             host = executor.host if one_host or copy == 0 else f"{executor.host}/{copy}"
-            made.append(
+            executors.append(
                 {
                     "slots": min(size, high - first),
                     "host": hosts.setdefault(host, len(hosts)),
@@ -195,48 +196,48 @@ def cluster_of(
                     "dynamic": executor.dynamic,
                 }
             )
-    return made
+    return executors
 
 
 def tasks_ratios(
     measured: Measured, nodes: int, ratio: float, asked: float | None = None
 ) -> list[float]:
-    """Say how many times as many tasks each node has at another number of slots.
+    """Give the factor of each node's number of tasks at another number of slots.
 
     Spark splits input by the number of cores (``spark.default.parallelism``): a stage without
-    parents that had as many tasks as there were slots has as many as there are. Where executors
-    come and go nothing is known of that.
+    parents that had as many tasks as slots keeps as many tasks as slots. With dynamic allocation
+    that cannot be known, and the number stays.
 
     Parameters
     ----------
     ratio : float
-        Slots, over those measured.
+        Slots over the measured ones.
     asked : float, optional
-        Tasks of each stage of several, over those measured: then nothing else counts.
+        Tasks over the measured ones, for every stage of several tasks; overrides the rule above.
     """
     slots = most_slots(measured.executors)
     fixed = not measured.settings.dynamic
-    made = [1.0] * nodes
+    ratios = [1.0] * nodes
     for stage in measured.stages:
         if asked is not None:
-            made[stage.number] = asked if stage.tasks_count > 1 else 1.0
+            ratios[stage.number] = asked if stage.tasks_count > 1 else 1.0
         elif fixed and not stage.parent_ids and stage.tasks_count == slots:
-            made[stage.number] = math.ceil(slots * ratio - 1e-9) / slots
-    return made
+            ratios[stage.number] = math.ceil(slots * ratio - 1e-9) / slots
+    return ratios
 
 
 def plain(graph: Graph, slots: int) -> Description:
-    """Describe a cluster of so many slots that are there from the beginning, all alike."""
+    """Describe a cluster with a number of equal slots, present from the beginning."""
     return [{"slots": slots, "host": 0, "add": (graph.start, 0)}]
 
 
 def sites_of(measured: Measured) -> dict[str, int]:
-    """Give the hosts their numbers."""
+    """Give each host a number."""
     return {host: n for n, host in enumerate(dict.fromkeys(e.host for e in measured.executors))}
 
 
 class _Anchors:
-    """Moments of the measured run, each told from the node that was complete last before."""
+    """Times in the measured run, as offsets from the last node that was complete before."""
 
     def __init__(self, measured: Measured, graph: Graph) -> None:
         self._stretches = measured.intervals
@@ -252,6 +253,6 @@ class _Anchors:
         if index < 0:
             return self._start, later_ns
         latest = self._times[index]
-        # Between two stretches nothing passes.
+        # Time between two intervals does not count.
         inside = any(s.start_wall_ns <= moment_ns <= s.end_wall_ns for s in self._stretches)
         return self._nodes[index], (moment_ns - latest if inside else 0) + later_ns

@@ -1,15 +1,16 @@
 """Leave one level out: each size of a scaling experiment, predicted from runs of the others.
 
-A level is a number of slots and, where they are known, of CPUs. What each run of the other levels
-says of it is one prediction; the nearest level is relied on, and the interval is that of a further
-prediction by another level (t on logarithms).
+A level is a number of slots and, where known, of CPUs. Each run of the other levels predicts it;
+the prediction of the nearest level counts, and the interval is that of one more prediction by
+another level (t on logarithms).
 
 Intervals of a simulation from its own errors, and how often they hold.
 
 The error of a stage is its measured time over its simulated time. A replicate multiplies the tasks
 of each stage by the error of one of the 19 other stages that are nearest to it in length, a
-different one in each of 19 replicates. So each stage is judged by others alone, and a new value of
-their kind falls outside the smallest and the largest with probability 2/20 (order statistics).
+different one in each of 19 replicates. So each stage is judged by other stages only, and a new
+value of the same kind falls outside the smallest and the largest with probability 2/20 (order
+statistics).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def draw_errors(measured_ns: Floats, simulated_ns: Floats, nodes: int, seed: int
     Parameters
     ----------
     measured_ns, simulated_ns : array
-        Of each stage; not a number where a stage has none.
+        Times by stage; NaN where a stage has none.
 
     Returns
     -------
@@ -114,7 +115,7 @@ Size = tuple[int, float | None]
 
 @dataclass(frozen=True)
 class Sized:
-    """A run of one level, the contention that it was measured under, and what to doubt of both."""
+    """A run of one level, its contention when measured, and the doubts about both."""
 
     measured: Measured
     contention: Contention | None = None
@@ -122,7 +123,7 @@ class Sized:
 
     @property
     def size(self) -> Size:
-        """Slots at once, and CPUs where contention is by them."""
+        """Slots at one time, and CPUs if contention is for CPUs."""
         cpus = None if self.contention is None else self.contention.cpus
         return most_slots(self.measured.executors), cpus
 
@@ -132,25 +133,25 @@ class Sized:
         return self.measured.elapsed_ns / len(self.measured.intervals) / 1e9
 
     @cached_property
-    def made(self) -> Calibrated:
+    def calibrated(self) -> Calibrated:
         """The run, scheduled at its own size."""
         return calibrate(self.measured, self.contention)
 
     @property
     def doubts(self) -> list[Doubt]:
-        """What to doubt of its simulation."""
-        return [*self.known_doubts, *doubts_of(self.made, 0)]
+        """Doubts about its simulation."""
+        return [*self.known_doubts, *doubts_of(self.calibrated, 0)]
 
     def predict(self, size: Size) -> float:
         """Give the time of an iteration at another size, in seconds."""
-        (slots, cpus), made, law = size, self.made, self.contention
+        (slots, cpus), calibrated, law = size, self.calibrated, self.contention
         if law is not None:
             law = law.on(cpus)
         shape = Shape(slots / self.size[0])
-        clusters = [made.cluster(Shape()), made.cluster(shape)]
-        ratios = tasks_ratios(self.measured, len(made.graph.after), shape.ratio)
+        clusters = [calibrated.cluster(Shape()), calibrated.cluster(shape)]
+        ratios = tasks_ratios(self.measured, len(calibrated.graph.after), shape.ratio)
         scenario = {"cluster": 1, "tasks_ratios": ratios}
-        schedule = schedules(made.plan, clusters, [scenario], law)[0]
+        schedule = schedules(calibrated.plan, clusters, [scenario], law)[0]
         return schedule.elapsed_ns / len(self.measured.intervals) / 1e9
 
 
@@ -160,12 +161,12 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
     Parameters
     ----------
     refused : sequence of UsageError
-        Why further runs have no part in it; the report doubts them.
+        Errors of further runs that could not be used; they become doubts of the report.
 
     Raises
     ------
     UsageError
-        If no run is left, or all are of one level.
+        If no run can be used, or all are of one level.
     """
     if not runs:
         raise UsageError(f"no run can be simulated: {graph_doubts(refused)}", refused[0].remedy)
@@ -183,14 +184,16 @@ def leave_out(runs: Sequence[Sized], refused: Sequence[UsageError] = ()) -> Left
         others = {other: of for other, of in levels.items() if other != size}
         for other, of in others.items():
             said[size][other] = [run.predict(size) for run in of]
-    made = [_left_out(size, levels[size], said[size]) for size in sorted(levels, key=_order)]
-    errors = [abs(one.error_ratio) for one in made]
+    levels_left_out = [
+        _left_out(size, levels[size], said[size]) for size in sorted(levels, key=_order)
+    ]
+    errors = [abs(one.error_ratio) for one in levels_left_out]
     return LeftOutReport(
-        levels=made,
+        levels=levels_left_out,
         error_ratio=median(errors),
         worst_error_ratio=max(errors),
-        coverage=coverage([one.measured_s.value or 0.0 for one in made],
-                          [one.predicted_s for one in made]),
+        coverage=coverage([one.measured_s.value or 0.0 for one in levels_left_out],
+                          [one.predicted_s for one in levels_left_out]),
         doubts=[
             *without_runs(refused, len(runs)),
             *of_runs([run.doubts for run in runs]),
@@ -203,7 +206,7 @@ def _order(size: Size) -> tuple[float, int]:
 
 
 def distance(a: Size, b: Size) -> float:
-    """Give how far apart two sizes are: of two levels the nearer one is relied on."""
+    """Give the distance of two sizes, by which the nearest level is chosen."""
     cpus = abs(math.log(a[1] / b[1])) if a[1] and b[1] else 0.0
     return abs(math.log(a[0] / b[0])) + cpus
 

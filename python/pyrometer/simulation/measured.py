@@ -1,9 +1,9 @@
-"""What of a run a scheduler can know: stages, jobs, tasks and executors of a window.
+"""What a scheduler can know of a run: stages, jobs, tasks and executors of a window.
 
-Of the start times of tasks only the first of all is read, and where an executor does not tell its
-cores, how many of its tasks ran at once.
+Of the start times of tasks only the first of all is used, and where the cores of an executor are
+unknown, how many of its tasks ran at once.
 
-What an application's Spark settings say to a scheduler.
+Spark settings of an application that matter to a scheduler.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class Settings:
     Attributes
     ----------
     locality_wait_ns : float
-        How long a task waits for a place that it prefers.
+        How long a task waits for a location that it prefers.
     dynamic : bool
-        Whether executors come and go with the work.
+        Whether dynamic allocation is on.
     launch_resets_wait : bool
         Whether each launch starts that wait again, as before Spark 3.1 (SPARK-18886).
     fair : bool
-        Whether pools share the slots, where jobs run at once.
+        Whether concurrent jobs share the slots (FAIR).
     memory_bytes : int
-        Of an executor, with what lies beside its heap; of the driver in local mode.
+        Memory of an executor, including overhead and off-heap; of the driver in local mode.
     """
 
     values: Mapping[str, str]
@@ -56,7 +56,7 @@ class Settings:
     memory_bytes: int
 
     def slots(self, cores: int) -> int:
-        """Tasks that an executor of so many cores runs at once."""
+        """Tasks that an executor with a number of cores runs at once."""
         limits = [cores // max(1, int(self._number("spark.task.cpus", 1)))]
         for key in self.values:
             if found := re.fullmatch(r"spark\.task\.resource\.(.+)\.amount", key):
@@ -74,21 +74,21 @@ class Settings:
 
 
 def settings_of(spark_conf: str | None, master: str | None, spark_version: str | None) -> Settings:
-    """Read settings as table ``apps`` has them; what cannot be read has Spark's default."""
+    """Parse settings of table ``apps``; what cannot be parsed has Spark's default."""
     read = parse_json(spark_conf or "{}")
     # A log may hold anything; a setting is text.
     values: dict[str, str] = {key: text for key, text in read.items() if isinstance(text, str)}
-    # local-cluster[N,…] has executors of their own.
+    # local-cluster[N,…] has separate executors.
     alone = re.match(r"local(\[|$)", master or values.get("spark.master", ""))
     side = "driver" if alone else "executor"
     heap = _size(values.get(f"spark.{side}.memory"), _MEMORY)
     overhead = values.get(f"spark.{side}.memoryOverhead")
-    # A size without a unit is in MiB there.
-    beside = _size(f"{overhead}m" if overhead and overhead.isdigit() else overhead, "0")
-    if side == "executor" and not beside:
-        beside = max(_LEAST_OVERHEAD_BYTES, int(heap * _OVERHEAD_RATIO))
+    # A memory overhead without a unit is in MiB.
+    outside_heap = _size(f"{overhead}m" if overhead and overhead.isdigit() else overhead, "0")
+    if side == "executor" and not outside_heap:
+        outside_heap = max(_LEAST_OVERHEAD_BYTES, int(heap * _OVERHEAD_RATIO))
     if _is_true(values.get("spark.memory.offHeap.enabled")):
-        beside += _size(values.get("spark.memory.offHeap.size"), "0")
+        outside_heap += _size(values.get("spark.memory.offHeap.size"), "0")
     return Settings(
         values=values,
         locality_wait_ns=_time(values.get("spark.locality.wait"), _LOCALITY_WAIT),
@@ -96,7 +96,7 @@ def settings_of(spark_conf: str | None, master: str | None, spark_version: str |
         or _is_true(values.get("spark.locality.wait.legacyResetOnTaskLaunch")),
         dynamic=_is_true(values.get("spark.dynamicAllocation.enabled")),
         fair=values.get("spark.scheduler.mode", "").strip().upper() == "FAIR",
-        memory_bytes=heap + beside,
+        memory_bytes=heap + outside_heap,
     )
 
 
@@ -132,11 +132,11 @@ class Stage:
     Attributes
     ----------
     tasks_count : int
-        Task attempts; 0 where the log lacks some of its tasks: it takes as long as it took.
+        Task attempts; 0 where the log lacks some of its tasks: the stage keeps its measured time.
     pool : int
         Resource profile of the executors that ran it.
     hosts : tuple of str
-        Where its tasks found their data near.
+        Hosts on which its tasks ran near their data.
     """
 
     number: int
@@ -154,7 +154,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Job:
-    """A job that was submitted in the window; ``None``: its end was not seen there."""
+    """A job that was submitted in the window; ``None``: its end is not in the window."""
 
     job_id: int
     submit_ns: int
@@ -163,7 +163,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Executor:
-    """An executor; ``None``: it was there from the beginning, or stayed."""
+    """An executor; ``None``: it was present from the beginning, or to the end."""
 
     executor_id: str
     host: str
@@ -193,15 +193,15 @@ class Measured:
     Attributes
     ----------
     stages : list of Stage
-        In the order in which they are served: by job, then by stage.
+        In the order in which they are scheduled: by job, then by stage.
     first_launch_ns : int or None
         When the first task of all was launched.
     open_ended : bool
         The log ends before the application: the window ends with the last stage or job.
     cut_count : int
-        Stages that were running when the window ended: left out.
+        Stages that were running when the window ended: omitted.
     inferred : bool
-        Cores of an executor are not known, and were taken to be as many as it ever ran tasks.
+        Cores of an executor are unknown, and assumed to be the most tasks that it ran at once.
     """
 
     app_index: int
@@ -302,7 +302,7 @@ def _application(tables: Tables, app_index: int | None) -> dict[str, Any]:
 def _intervals(
     tables: Tables, app: dict[str, Any], window: Window
 ) -> tuple[tuple[Interval, ...], bool]:
-    """Give the window's stretches, and whether the log ends before the application."""
+    """Give the window's intervals, and whether the log ends before the application."""
     if window.iterations:
         return tuple(_whole_ms(interval) for interval in window.intervals), False
     start = app["start_wall_ns"] or app["first_event_wall_ns"]
@@ -321,7 +321,7 @@ def _intervals(
 
 
 def _whole_ms(interval: Interval) -> Interval:
-    """Widen a stretch to whole milliseconds, as event logs have them."""
+    """Widen an interval to whole milliseconds, as in event logs."""
     start, end = interval.start_wall_ns, interval.end_wall_ns
     return Interval(start // MS * MS, -(-end // MS) * MS)
 

@@ -1,8 +1,8 @@
-"""SQL for what a scheduler can know of an application ($1): over table ``sim_window``."""
+"""SQL for what a scheduler can know of an application ($1), within table ``sim_window``."""
 
 from __future__ import annotations
 
-# How Spark and its cluster managers word that dynamic allocation gave an executor up.
+# Words of Spark and its cluster managers for an executor that dynamic allocation released.
 GIVEN_UP = ("killed by driver", "explicit termination request", "idle", "decommission")
 
 # The job of a stage is the first that lists it and was running when it was submitted. An attempt
@@ -48,7 +48,7 @@ FROM jobs j JOIN sim_window w ON j.submit_wall_ns >= w.start_ns AND j.submit_wal
 WHERE j.app_index = $1 ORDER BY j.job_id
 """
 # Task time by how many tasks ran at once on a host, in steps of a quarter of e.
-SIDE_BY_SIDE = """
+CONCURRENT_TASKS = """
 WITH ran AS (
   SELECT DISTINCT t.host, t.task_attempt_id, t.launch_wall_ns AS a, t.finish_wall_ns AS b
   FROM tasks t JOIN sim_stages s USING (stage_id)

@@ -1,13 +1,13 @@
 """The native scheduler: one plan, many schedules.
 
-A measured run made ready for the scheduler, and scheduled once at its own size.
+A measured run, prepared for the scheduler and scheduled once at its own size.
 
-Two times are of the run as a whole and not of any task: from an executor's registration to its
+Two times belong to the run as a whole, not to a task: from an executor's registration to its
 first task, and from a stage's submission to its first task and from its last to its completion.
-They are what the schedule lacks without them: the first by the first task of all, the second by
-the median over stages.
+They are estimated as the time that the schedule lacks without them: the first by the first task of
+all, the second by the median over stages.
 
-What is doubtful about a simulation.
+Doubts about a simulation.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from pyrometer.store.ingest import native
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is to do: nodes in columns, and their tasks.
+    """The work to schedule: nodes in columns, and their tasks.
 
     Attributes
     ----------
     counts : list of int
         Tasks of each node.
     load : list of float
-        What a running task of each node adds to its host's load.
+        Load that a running task of each node adds to its host.
     pool, near : list
-        Kind of executor that each node's tasks need, and sites that are near to their data.
+        Kind of executor that each node's tasks need, and sites near their data.
     """
 
     graph: Graph
@@ -55,7 +55,7 @@ class Plan:
     launch_resets_wait: bool
 
     def anywhere(self) -> Plan:
-        """Give the same plan for executors of one kind, with no place better than another."""
+        """Give the same plan for executors of one kind, without locality."""
         nodes = len(self.counts)
         return replace(self, pool=[0] * nodes, near=[[]] * nodes, locality_wait_ns=0)
 
@@ -66,7 +66,7 @@ def plan_of(
     stage_delay_ns: float = 0,
     contention: Contention | None = None,
 ) -> Plan:
-    """Make the plan of a measured run; each stage is launched ``stage_delay_ns`` after its time."""
+    """Build the plan of a measured run; each stage is launched ``stage_delay_ns`` late."""
     others = len(graph.after) - len(measured.stages)
     sites = sites_of(measured)
     near = [[sites[host] for host in stage.hosts if host in sites] for stage in measured.stages]
@@ -88,16 +88,16 @@ def plan_of(
 
 @dataclass(frozen=True)
 class Schedule:
-    """What came of one schedule; times are since the beginning.
+    """The result of one schedule; times are since the beginning.
 
     Attributes
     ----------
     slot_time : dict of str to float
         Where the time of all slots went, by cause; ``total_ns`` is their sum.
     kept_executors_count : int
-        Executors kept beyond their end, as tasks waited and no slot was left.
+        Executors kept beyond their end, as tasks waited and no slot remained.
     submit_ns, complete_ns : array
-        By node; not a number where the end came before. Empty unless asked for.
+        By node; NaN where the end came before. Empty unless asked for.
     released_by : sequence
         Of the nodes that a node waited for, the one that was complete last.
     """
@@ -118,9 +118,9 @@ def schedules(
     contention: Contention | None = None,
     stretches: Sequence[Sequence[float]] = (),
 ) -> list[Schedule]:
-    """Make a schedule for each scenario (fields: ``Scenario`` in crates/pyro-sim).
+    """Compute a schedule for each scenario (fields: ``Scenario`` in crates/pyro-sim).
 
-    Under contention the first cluster is the one that was measured.
+    With contention the first cluster must be the measured one.
 
     Raises
     ------
@@ -185,7 +185,7 @@ class Calibrated:
     Attributes
     ----------
     measured_ns, simulated_ns : array
-        Time of each stage; not a number where its tasks are not known.
+        Time of each stage; NaN where its tasks are not known.
     """
 
     measured: Measured
@@ -204,7 +204,7 @@ class Calibrated:
 
     @property
     def stage_error_ratio(self) -> float | None:
-        """Median over stages of the error without its sign."""
+        """Median over stages of the absolute error."""
         known = self.measured_ns > 0
         if not known.any():
             return None
@@ -255,17 +255,17 @@ def _spans(measured: Measured, schedule: Schedule) -> Floats:
 
 
 LARGE_ERROR = 0.05
-MOST_TOLD = 5
+MOST_NAMED = 5
 
 
-def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
-    """List them."""
-    measured, found = made.measured, []
-    if abs(made.error_ratio) > LARGE_ERROR:
+def doubts_of(calibrated: Calibrated, kept_executors_count: int) -> list[Doubt]:
+    """List the doubts about a simulation."""
+    measured, found = calibrated.measured, []
+    if abs(calibrated.error_ratio) > LARGE_ERROR:
         found.append(
             schema.doubt(
                 "simulation_error",
-                f"at the measured size it is {percent(made.error_ratio, signed=True)} off",
+                f"at the measured size it is {percent(calibrated.error_ratio, signed=True)} off",
             )
         )
     if measured.open_ended or measured.cut_count:
@@ -276,12 +276,12 @@ def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
                 + ("; the log has no end of the application" if measured.open_ended else ""),
             )
         )
-    if made.graph.unseen_count:
+    if calibrated.graph.unseen_count:
         found.append(
             schema.doubt(
                 "simulation_unseen",
-                f"{made.graph.unseen_count} stages whose tasks are not all in the log take as long"
-                " as they took, at any size",
+                f"{calibrated.graph.unseen_count} stages whose tasks are not all in the log take as"
+                " long as they took, at any size",
             )
         )
     if measured.inferred:
@@ -291,12 +291,12 @@ def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
                 "the cores of an executor are not in the log: as many as it ever ran tasks at once",
             )
         )
-    beside = _beside_others(measured.jobs)
-    if measured.settings.fair and beside:
+    concurrent = _concurrent_jobs(measured.jobs)
+    if measured.settings.fair and concurrent:
         found.append(
             schema.doubt(
                 "simulation_fair",
-                f"spark.scheduler.mode is FAIR, and {beside} of {len(measured.jobs)} jobs began"
+                f"spark.scheduler.mode is FAIR, and {concurrent} of {len(measured.jobs)} jobs began"
                 " while another ran: here the earlier one is served first",
             )
         )
@@ -312,12 +312,12 @@ def doubts_of(made: Calibrated, kept_executors_count: int) -> list[Doubt]:
 
 
 def no_contention(reason: str) -> Doubt:
-    """Doubt that tasks take as long whatever runs beside them."""
-    return schema.doubt("simulation_contention", f"tasks take as long beside any: {reason}")
+    """Doubt that tasks take as long, whatever else runs."""
+    return schema.doubt("simulation_contention", f"tasks take as long whatever else runs: {reason}")
 
 
 def of_runs(runs: Sequence[Sequence[Doubt]]) -> list[Doubt]:
-    """Tell each doubt once, by the first of the runs that have it."""
+    """Report each doubt once, with the message of the first run that has it."""
     found: dict[str, list[Doubt]] = {}
     for own in runs:
         for code, one in {one.code: one for one in reversed(own)}.items():
@@ -329,7 +329,7 @@ def of_runs(runs: Sequence[Sequence[Doubt]]) -> list[Doubt]:
 
 
 def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
-    """Doubt that all runs are in it, where some could not be."""
+    """Doubt the result where some runs could not be used."""
     if not refused:
         return []
     of = f"{len(refused)} of {len(refused) + kept_count} runs"
@@ -337,12 +337,12 @@ def without_runs(refused: Sequence[UsageError], kept_count: int) -> list[Doubt]:
 
 
 def graph_doubts(refused: Sequence[UsageError]) -> str:
-    """Name the runs that have no part in it, with the reasons."""
-    more = f"; and {len(refused) - MOST_TOLD} more" if len(refused) > MOST_TOLD else ""
-    return "; ".join(one.message for one in refused[:MOST_TOLD]) + more
+    """Name the runs that could not be used, with the causes."""
+    more = f"; and {len(refused) - MOST_NAMED} more" if len(refused) > MOST_NAMED else ""
+    return "; ".join(one.message for one in refused[:MOST_NAMED]) + more
 
 
-def _beside_others(jobs: Sequence[Job]) -> int:
+def _concurrent_jobs(jobs: Sequence[Job]) -> int:
     """Count jobs that were submitted while an earlier one ran."""
     count, until = 0, -math.inf
     for job in sorted(jobs, key=lambda one: one.submit_ns):

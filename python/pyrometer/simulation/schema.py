@@ -1,4 +1,4 @@
-"""What is told of a simulation: the structure of ``simulate --json``."""
+"""The report of a simulation: the structure of ``simulate --json``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyrometer.window.windows import WindowFacts
 
 
 class MeasuredFacts(BaseModel):
-    """What was measured, and is scheduled again."""
+    """Facts of the measured run."""
 
     elapsed_ns: int
     stages_count: int
@@ -23,19 +23,19 @@ class MeasuredFacts(BaseModel):
 
 
 class Accuracy(BaseModel):
-    """How far the simulation is from what was measured, at the measured size.
+    """Difference of the simulation from the measurement, at the measured size.
 
     Attributes
     ----------
     error_ratio : float
         Simulated over measured elapsed time, less 1.
     stage_error_ratio : float or None
-        Median over stages of the same, without its sign.
+        Median over stages of the same, as an absolute value.
     coverage : Estimate
-        Share of stages whose measured time lies in its 90 % interval, which is made of the errors
+        Share of stages whose measured time lies in its 90 % interval, which comes from the errors
         of other stages.
     startup_ns, stage_delay_ns : int
-        What was taken from the run as a whole: time from an executor's registration to its first
+        Estimated from the run as a whole: time from an executor's registration to its first
         task, and from a stage's submission to its first task and from its last to its completion.
     """
 
@@ -48,14 +48,14 @@ class Accuracy(BaseModel):
 
 
 class Bounds(BaseModel):
-    """What no number of slots, and no better balance, can go below.
+    """Lower bounds of elapsed time, and the time on one core.
 
     Attributes
     ----------
     critical_path_ns : int
         Elapsed time with a slot for every task.
     ideal_ns : int
-        The driver's time alone, and all tasks spread evenly over the slots there were.
+        The driver's time, plus all tasks spread evenly over the measured slots.
     one_core_ns : int
         Elapsed time with one slot.
     critical_stage_ids : list of int
@@ -74,12 +74,12 @@ class Waste(BaseModel):
     Attributes
     ----------
     cause : str
-        As in the ledger's slot view where it is there: ``driver``, ``too_few_tasks``,
+        As in the ledger's slot view: ``driver``, ``too_few_tasks``,
         ``stage_tail``, ``waiting_to_launch``; and ``useful``, ``scheduling_delay``, ``retries``.
     slot_ns, share : int, float
-        Of the slots' time.
+        Time of slots, and its share of all.
     without_ns : int or None
-        Elapsed time if the cause were gone; ``None`` where there is no such schedule.
+        Elapsed time without the cause; ``None`` where there is no such schedule.
     """
 
     cause: str
@@ -94,19 +94,19 @@ class Level(BaseModel):
     Attributes
     ----------
     percent : float
-        Of the measured slots.
+        Size, in percent of the measured slots.
     slots_count, executors_count : int
-        At once, at most.
+        Most at one time.
     elapsed_ns : Estimate
         The schedule, and its 90 % interval.
     speedup : float
-        Beside the schedule of the measured size.
+        Over the schedule of the measured size.
     used_ratio : float
         Share of the slots' time in which a task ran.
     core_hours, gb_hours : float
-        Of the executors.
+        Use of the executors.
     cost : float or None
-        By the price file.
+        Cost by the price file.
     """
 
     percent: float
@@ -162,7 +162,7 @@ class LeftOut(BaseModel):
     Attributes
     ----------
     measured_s, predicted_s : Estimate
-        Time of an iteration: mean over the level's runs, and as the nearest other level says.
+        Time of an iteration: mean over the level's runs, and the prediction of the nearest level.
     from_slots_count, from_cpus : int, float or None
         The nearest other level.
     """
@@ -182,7 +182,7 @@ class LeftOutReport(BaseModel):
     Attributes
     ----------
     error_ratio, worst_error_ratio : float
-        Median and largest over levels, without sign.
+        Median and largest absolute error over levels.
     coverage : Estimate
         Share of levels whose measured mean lies in its 90 % interval.
     """

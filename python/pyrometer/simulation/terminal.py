@@ -44,7 +44,7 @@ def simulation(console: Console, report: SimulationReport) -> None:
 
 
 def left_out(console: Console, report: LeftOutReport) -> None:
-    """Print each level of a scaling experiment beside what the others say of it."""
+    """Print each level of a scaling experiment with its prediction by the others."""
     put(console, _left_out(report, Look.of(console)))
 
 
@@ -122,7 +122,7 @@ def _error(report: SimulationReport) -> Iterator[RenderableType]:
     yield note(
         f"contention: {report.contention}"
         if report.contention
-        else "contention: none, tasks take as long whatever runs beside them"
+        else "contention: none, tasks take as long whatever else runs"
     )
 
 
@@ -202,7 +202,7 @@ def _stages(report: SimulationReport, look: Look) -> Iterator[RenderableType]:
 
 
 def _interval(one: Estimate) -> str:
-    """Write an interval as it lies about its value: short enough for a column."""
+    """Format an interval relative to its value, short enough for a column."""
     if one.low is None or one.high is None or not one.value:
         return units.MISSING
     ends = (100 * (end / one.value - 1) for end in (one.low, one.high))

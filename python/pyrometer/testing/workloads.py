@@ -1,4 +1,4 @@
-"""Contract tests for workloads: whoever writes one gets its tests by deriving a class.
+"""Contract tests for workloads: derive a class to test a workload of your own.
 
 Examples
 --------
@@ -10,7 +10,7 @@ In a test module of your own::
     class TestMyWorkload(WorkloadContract):
         workload = MyWorkload
 
-Data is made at scale ``test``. Tests marked ``spark`` start one Spark in the test process, with
+Data is built at scale ``test``. Tests marked ``spark`` start one Spark in the test process, with
 two task slots, and share it.
 """
 
@@ -45,7 +45,7 @@ from pyrometer.workloads.values import IterationResult, Prepared, WorkloadSpec
 
 
 class WorkloadContract:
-    """What every workload must fulfil.
+    """Tests that every workload must pass.
 
     Attributes
     ----------
@@ -80,25 +80,25 @@ class WorkloadContract:
     def another(
         cls, cache: DataCache, tmp_path_factory: pytest.TempPathFactory
     ) -> tuple[DataCache, int]:
-        """Prepare the first level in a cache of its own; with how often progress was reported."""
+        """Prepare the first level in a separate cache; return it and how often progress came."""
         reports = 0
 
         def count(what: str, done: int, total: int) -> None:
             nonlocal reports
             reports += 1
 
-        made = DataCache(tmp_path_factory.mktemp("another"))
-        cls.workload().prepare(cls.specifications()[0], made, count)
-        return made, reports
+        empty = DataCache(tmp_path_factory.mktemp("another"))
+        cls.workload().prepare(cls.specifications()[0], empty, count)
+        return empty, reports
 
     @pytest.fixture(scope="class")
     @classmethod
     def spark(cls) -> Iterator[Any]:
-        """Make a session of the Spark in this process; what it cached goes with it."""
+        """Start a session in the Spark of this process; its cached data is dropped at the end."""
         pytest.importorskip("pyspark", reason="Spark tests need pyspark")
-        # As a run does: Python workers find what this process finds.
+        # As in a run: Python workers find the modules that this process finds.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # One JVM for all: the first to start it names the jars.
+        # All tests share one JVM: the first to start it sets the jars.
         jars = {workloads_jar(), *cls.workload.needs.jars}
         needed = {
             **DEFAULT_CONF,
@@ -118,7 +118,7 @@ class WorkloadContract:
         return self.workload().run(spark, prepared, spec), prepared
 
     def set_up(self, spark: Any, cache: DataCache, spec: WorkloadSpec) -> Prepared:
-        """Do what comes before the iterations of a run."""
+        """Prepare a run up to its iterations."""
         workload = self.workload()
         prepared = workload.prepare(spec, cache)
         for key, value in workload.spark_conf(spec).items():
@@ -128,7 +128,7 @@ class WorkloadContract:
         return prepared
 
     def test_describes_itself(self) -> None:
-        """Every text is there, the summary is one line, and all of it is JSON."""
+        """Every text is present, the summary is one line, and the description is JSON."""
         described = self.workload().describe()
         assert json.loads(json.dumps(described)) == described
         for field in ("name", "summary", "description", "source", "expectation", "scale_unit"):
@@ -137,7 +137,7 @@ class WorkloadContract:
         assert described["group"] in GROUPS
 
     def test_variants_have_documented_levels(self) -> None:
-        """Defaults are levels, factor and levels are explained, and some of them are tested."""
+        """Defaults are levels, and factors and levels are explained."""
         assert self.specifications()
         for name, variant in self.workload.variants.items():
             assert "." in name, f"{name} needs a prefix, for example workload.{name}"
@@ -146,7 +146,7 @@ class WorkloadContract:
             assert all(doc.strip() for doc in variant.levels.values())
 
     def test_scales_grow(self) -> None:
-        """``test``, ``default`` and ``seed`` are there, each at least as large as the former."""
+        """``test``, ``default`` and ``seed`` exist, each at least as large as the one before."""
         sizes = [self.workload.scales[name] for name in SCALE_NAMES]
         assert sizes == sorted(sizes)
         assert parse_scale(self.workload(), str(sizes[0])) == sizes[0]
@@ -192,16 +192,16 @@ class WorkloadContract:
         workload = self.workload()
         first = workload.prepare(spec, cache)
         stamps = {p: p.stat().st_mtime_ns for p in cache.root.rglob("*.parquet")}
-        told: list[str] = []
-        second = workload.prepare(spec, cache, lambda what, done, total: told.append(what))
+        reports: list[str] = []
+        second = workload.prepare(spec, cache, lambda what, done, total: reports.append(what))
         assert second == first
-        assert told == []
+        assert reports == []
         assert {p: p.stat().st_mtime_ns for p in cache.root.rglob("*.parquet")} == stamps
         assert prepared_from_json(json.loads(json.dumps(prepared_to_json(first)))) == first
         assert all((Path(first.root) / file.path).is_file() for file in first.files)
 
     def test_estimate_of_disk_is_honest(self, cache: DataCache) -> None:
-        """The room that is asked for suffices."""
+        """Data needs no more disk space than estimated."""
         for spec in self.specifications():
             workload = self.workload()
             assert workload.prepare(spec, cache).bytes <= workload.bytes_needed(spec)
@@ -226,7 +226,7 @@ class WorkloadContract:
             with pytest.raises(KeyboardInterrupt):
                 workload.prepare(spec, cache, stop)
             assert list(cache.root.rglob("*.partial")) == []
-            # Where nothing at all was left, the next try is like the first.
+            # If nothing at all was kept, the next try is like the first.
             if stop_at == reports or any(path.is_file() for path in cache.root.rglob("*")):
                 assert workload.prepare(spec, cache).files == whole.files
 
@@ -241,7 +241,7 @@ class WorkloadContract:
 
     @pytest.mark.spark
     def test_wrong_result_is_noticed(self, spark: Any, cache: DataCache) -> None:
-        """A result with another row and checksum is refused, and the message says both values."""
+        """A result with another row and checksum is refused, and the message has both values."""
         spec = self.specifications()[0]
         result, prepared = self.run_once(spark, cache, spec)
         wrong = replace(result, rows=result.rows + 1, checksum="0123456789abcdef")

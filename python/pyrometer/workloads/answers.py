@@ -1,4 +1,4 @@
-"""Texts and answers of a suite's queries, as a dataset keeps them, and results beside them.
+"""Texts and answers of a suite's queries, as kept in a dataset, and comparison of results.
 
 Imported by the workload runner, whose Python need not have DuckDB.
 """
@@ -38,9 +38,9 @@ def decode(value: Any) -> Any:
 def check_answer(
     name: str, answer: Mapping[str, Any], got: Sequence[Sequence[Any]]
 ) -> Mismatch | None:
-    """Compare a query's result with its answer; what differs is named with the query.
+    """Compare a query's result with its answer; a mismatch names the query.
 
-    Rows tied at a LIMIT are accepted in any choice, those above the tie must all be there.
+    Of rows tied at a LIMIT any choice is accepted; those above the tie must all be present.
     """
     sure, tied = ([tuple(map(decode, row)) for row in answer[k]] for k in ("rows", "tied"))
     if tied:

@@ -1,7 +1,8 @@
-"""Where runners that run at once wait for each other.
+"""Barrier at which runners of a co-run wait for each other.
 
-Files in a folder tell who has come: whatever ends a runner, nobody waits for it once ``over`` is
-there, and nobody goes on once the one that started it has ended. Only the standard library is used.
+Each runner that arrives creates a file in a folder. Whatever ends a runner, nobody waits for it
+once file ``over`` exists, and no runner continues once its parent process has ended. Only the
+standard library is used.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from pyrometer.core.errors import WorkloadError
 LOOK_S = 0.001
 
 Load = Callable[[], None]
-"""Does a runner's work once, without counting it."""
+"""Runs the workload once, without counting it."""
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """Iterations in step: each begins when all have come to it.
+    """Iterations in step: each begins when all runners have reached it.
 
     Parameters
     ----------
     folder : Path
-        Where files tell who has come.
+        Folder for the files.
     position : int
-        Which of them this one is, from 0.
+        Number of this runner, from 0.
     count : int
-        How many there are.
+        Number of runners.
     parent : int
-        Process that started this one.
+        Process that started this runner.
     """
 
     folder: Path
@@ -43,35 +44,35 @@ class Barrier:
     parent: int = field(default_factory=os.getppid)
 
     def begin(self, load: Load) -> None:
-        """Come to the first measured iteration."""
+        """Reach the first measured iteration."""
 
     def end(self, load: Load) -> None:
-        """Come to the end of the last one."""
+        """Reach the end of the last one."""
 
     def wait(self, number: int) -> None:
-        """Come to iteration `number`, and wait for the others.
+        """Reach iteration `number`, and wait for the others.
 
         Raises
         ------
         WorkloadError
-            If another has ended.
+            If another runner, or the parent process, has ended.
         """
-        self._meet(str(number))
+        self._wait_for_all(str(number))
 
     def leave(self) -> None:
-        """Tell the others, and all who look, that nobody comes any more."""
+        """Signal all runners not to wait for this one."""
         (self.folder / "over").touch()
 
-    def _meet(self, word: str) -> None:
-        self._come(word)
-        while not self._all_came(word):
+    def _wait_for_all(self, word: str) -> None:
+        self._arrive(word)
+        while not self._all_arrived(word):
             time.sleep(LOOK_S)
 
-    def _come(self, word: str) -> None:
+    def _arrive(self, word: str) -> None:
         (self.folder / f"{word}-{self.position}").touch()
 
-    def _all_came(self, word: str) -> bool:
-        # Looked at first: who leaves after all have come does not call it off.
+    def _all_arrived(self, word: str) -> bool:
+        # Checked first: a runner that leaves after all have arrived does not fail the barrier.
         over = (self.folder / "over").exists()
         if all((self.folder / f"{word}-{at}").exists() for at in range(self.count)):
             return True
@@ -84,45 +85,45 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Overlap(Barrier):
-    """Each iteration that counts runs under load of all others, from its start to its end.
+    """Every measured iteration runs under load of all others, from its start to its end.
 
-    All begin together, or so many seconds apart; who is first runs uncounted until the last has
-    begun. Who is done runs on, uncounted, until all are: the shorter program is repeated until the
-    longer ends (Tuck and Tullsen, "Initial observations of the simultaneous multithreading Pentium
-    4 processor", PACT 2003). What counts is the same iterations, as many and after as many others,
-    as of a program that runs alone: measures of unequal work mislead (Hilton, Eswaran and Roth,
-    "FIESTA: a sample-balanced multi-program workload methodology", MoBS 2009), and an iteration in
-    a JVM is faster the more went before.
+    All begin together, or with offsets; early runners run unmeasured iterations until the last has
+    begun. A runner that is done keeps running, unmeasured, until all are: the shorter program is
+    repeated until the longer ends (Tuck and Tullsen, "Initial observations of the simultaneous
+    multithreading Pentium 4 processor", PACT 2003). The same iterations are measured as when the
+    program runs alone, as many and after as many others: measures of unequal work mislead (Hilton,
+    Eswaran and Roth, "FIESTA: a sample-balanced multi-program workload methodology", MoBS 2009),
+    and in a JVM later iterations are faster.
 
     Parameters
     ----------
     offset_s, last_s : float
-        When this one, and the last one, begins.
+        Start of this runner, and of the last one, in seconds.
     """
 
     offset_s: float = 0.0
     last_s: float = 0.0
 
     def begin(self, load: Load) -> None:
-        """Wait for the others, then for the moment at which this one begins to count."""
-        self._meet("ready")
-        met = time.monotonic()
+        """Wait for the others, then for the start of this one's measured iterations."""
+        self._wait_for_all("ready")
+        started = time.monotonic()
         time.sleep(self.offset_s)
-        while self.offset_s < self.last_s and time.monotonic() < met + self.last_s:
+        while self.offset_s < self.last_s and time.monotonic() < started + self.last_s:
             load()
 
     def end(self, load: Load) -> None:
-        """Be the load of those that are not done."""
-        self._come("done")
-        while not self._all_came("done"):
+        """Run as load until all are done."""
+        self._arrive("done")
+        while not self._all_arrived("done"):
             load()
 
     def wait(self, number: int) -> None:
-        """Wait for nobody: iterations are of unequal length."""
+        """Do not wait: iterations are of unequal length."""
 
 
 def barrier(value: Mapping[str, Any] | None) -> Barrier | None:
-    """Make what a runner was told of those that run at once with it."""
+    """Build the barrier from its JSON in the runner's specification."""
     if value is None:
         return None
     where = Path(value["folder"]), value["side"], value["sides"]

@@ -1,4 +1,4 @@
-"""What the machine attains just now: arithmetic, memory latency, copying.
+"""What the machine attains at the moment: arithmetic, memory latency, copying.
 
 Only the standard library is used: the workload runner measures this before each iteration,
 outside of its time.

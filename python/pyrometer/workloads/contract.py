@@ -1,10 +1,10 @@
-"""The `Workload` contract: what someone writes to have a program run, verified and measured.
+"""The `Workload` contract: what to implement for a program to be run, verified and measured.
 
-Only the standard library is imported here, and a workload's own module must follow: the runner
-process loads both in whatever Python the observed Spark needs, where nothing of ours but the
-package itself may be installed. Libraries that make data are imported inside `Workload.prepare`.
+Only the standard library is imported here, and the module of a workload must do the same: the
+runner process loads both in the Python of the observed Spark, where only this package may be
+installed. Libraries that generate data are imported inside `Workload.prepare`.
 
-Workloads whose data are one generated dataset, and whose right answer is known from it.
+Workloads whose data are one generated dataset, which determines the right answer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ GROUPS = {
 
 
 class Workload(abc.ABC):
-    """A program that can be run by name, with data made for it and a result that is verified.
+    """A program that can be run by name, with generated data and a verified result.
 
     Instances carry no state of a run: one object may prepare, run and verify any specification.
 
@@ -80,8 +80,8 @@ class Workload(abc.ABC):
     needs : Needs
         What must be installed.
     repeats : bool
-        Whether every iteration must give the checksum of the first: for programs of which no
-        right answer is known.
+        Whether every iteration must give the checksum of the first: for programs without a known
+        right answer.
     """
 
     name: ClassVar[str]
@@ -105,7 +105,7 @@ class Workload(abc.ABC):
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Make the data, or find it in the cache. Same specification, same bytes.
+        """Build the data, or find it in the cache. Same specification, same bytes.
 
         Raises
         ------
@@ -114,11 +114,11 @@ class Workload(abc.ABC):
         """
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
-        """Spark settings without which it would not be this workload; the user's values win."""
+        """Spark settings that define this workload; the user's values win."""
         return {}
 
     def limits(self, spec: WorkloadSpec) -> dict[str, str | int | float]:
-        """Limits of the host (factors ``cgroup.*``, ``cpu.quota``) that make it this workload.
+        """Limits of the host (factors ``cgroup.*``, ``cpu.quota``) that define this workload.
 
         They are applied to the whole application; the user's levels win.
 
@@ -133,7 +133,7 @@ class Workload(abc.ABC):
         """Do once per session, before the first iteration and outside of it (register views)."""
 
     def teardown(self, prepared: Prepared, spec: WorkloadSpec) -> None:  # noqa: B027
-        """Do once at the end, however it came: stop what `setup` started, even half."""
+        """Clean up at the end, in any case: stop what `setup` started, even in part."""
 
     def read_files(self, prepared: Prepared, spec: WorkloadSpec) -> Sequence[str]:
         """Absolute paths of the files that `run` reads, once `setup` is done."""
@@ -150,7 +150,7 @@ class Workload(abc.ABC):
         """Compare a result with what is known: ``None`` if it is right."""
 
     def truth(self, spec: WorkloadSpec) -> Truth | None:
-        """Say what a run is known to show, where the program was made for that; else ``None``."""
+        """Give what a run is known to show, for programs that declare it; else ``None``."""
         return None
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
@@ -251,7 +251,7 @@ def prepared_to_json(prepared: Prepared) -> dict[str, Any]:
 
 
 def prepared_from_json(value: Mapping[str, Any]) -> Prepared:
-    """Make `Prepared` from what `prepared_to_json` gave."""
+    """Build `Prepared` from the result of `prepared_to_json`."""
     known = {f.name for f in fields(Prepared)}
     files = tuple(DataFile(**file) for file in value.get("files", ()))
     return Prepared(**{**{k: v for k, v in value.items() if k in known}, "files": files})
@@ -283,19 +283,19 @@ NEEDS = Needs(python=("pyarrow", "numpy"))
 NEEDS_JVM = replace(NEEDS, jars=(workloads_jar(),))
 """The same, and the programs that run in the JVM."""
 ROOM = 1_000_000
-"""Bytes for what does not grow with the data."""
+"""Bytes that do not grow with the data."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What can be made, or found in the cache.
+    """A dataset to build, or to find in the cache.
 
     Parameters
     ----------
     name : str
         Readable part of its folder's name.
     recipe : Mapping
-        All that determines its bytes.
+        Everything that determines its bytes.
     build : callable
         ``build(folder, progress)`` writes the files and returns the facts.
     """
@@ -322,20 +322,20 @@ class GeneratedWorkload(Workload):
 
     @abc.abstractmethod
     def dataset(self, spec: WorkloadSpec) -> Dataset:
-        """Say how the data are made."""
+        """Give the recipe of the data and the function that builds them."""
 
     def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset | None:
-        """Say how the right answer is found, if not while the data are written: facts alone."""
+        """Give how the right answer is computed, if not with the data: a dataset of facts only."""
         return None
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Estimate the room from what a unit takes."""
+        """Estimate the size from the bytes of a unit."""
         return spec.size * self.unit_bytes + ROOM
 
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Make the data and the answer, or find them: facts of both, paths of the data."""
+        """Build or find the data and the answer; give facts of both and paths of the data."""
 
         def ensure(what: Dataset, room: int) -> Prepared:
             return cache.ensure(

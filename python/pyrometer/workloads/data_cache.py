@@ -1,7 +1,7 @@
-"""The data cache: datasets made once, found again by a hash of their recipe.
+"""The data cache: datasets are built once, and found by a hash of their recipe.
 
 A dataset is a folder ``<root>/data/<name>-<recipe hash>`` with its files and ``dataset.json``.
-It is written under another name and renamed when complete, so a folder of that name is whole.
+It is written under another name and renamed when complete, so a folder of that name is complete.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def default_root() -> Path:
     if own:
         return Path(own).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    # The XDG specification tells to ignore a relative path.
+    # By the XDG specification a relative path is ignored.
     root = Path(base) if base and os.path.isabs(base) else Path.home() / ".cache"
     return root / "pyrometer"
 
@@ -54,7 +54,7 @@ class DataCache:
         self._verify = verify
 
     def path_of(self, name: str, recipe: Mapping[str, Any]) -> Path:
-        """Folder in which the dataset of that recipe lives, whether or not it is there."""
+        """Folder of the dataset of that recipe, whether or not it exists."""
         return self.root / "data" / f"{name}-{recipe_hash(recipe)}"
 
     def find(self, name: str, recipe: Mapping[str, Any]) -> Prepared | None:
@@ -84,25 +84,25 @@ class DataCache:
         bytes_needed: int,
         progress: Progress = no_progress,
     ) -> Prepared:
-        """Find a dataset, or make it.
+        """Find a dataset, or build it.
 
         Parameters
         ----------
         name : str
             Readable part of the folder's name.
         recipe : Mapping
-            All that determines the bytes: generator version, parameters, library versions.
+            Everything that determines the bytes: generator version, parameters, library versions.
         build : callable
-            Makes the files; called only if the dataset is missing or damaged.
+            Writes the files; called only if the dataset is missing or damaged.
         bytes_needed : int
-            Estimate of the room it takes, checked before anything is written.
+            Estimate of its size, checked before anything is written.
         progress : Progress
-            Passed to `build`; also told while files are hashed.
+            Passed to `build`; also called while files are hashed.
 
         Raises
         ------
         CapabilityError
-            Too little room, or a folder that cannot be written.
+            Too little disk space, or a folder that cannot be written.
         """
         found = self.find(name, recipe)
         if found is not None:
@@ -110,7 +110,7 @@ class DataCache:
         folder = self.path_of(name, recipe)
         try:
             with self._lock(folder.name, progress):
-                # Another process may have made it while we waited.
+                # Another process may have built it while we waited.
                 found = self.find(name, recipe)
                 if found is not None:
                     return found
@@ -132,7 +132,7 @@ class DataCache:
         build: Build,
         progress: Progress,
     ) -> Prepared:
-        # We hold the lock, so what an earlier process left half-written is nobody's.
+        # We hold the lock, so no process still writes what is incomplete here.
         partial = folder.with_name(f".{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         try:

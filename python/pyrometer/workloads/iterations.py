@@ -1,11 +1,11 @@
-"""What the workload runner tells: a line per start and end of an iteration, and messages.
+"""Records of the workload runner: a line per start and end of an iteration, and messages.
 
-What an iteration's result says: parts that failed, and where it differs from the first one's.
+Checks of an iteration's result: failed parts, and differences from the first iteration.
 
 A treatment in the running JVM: alone, or one of several that take turns between iterations.
 
-Each of several has a session of its own: its settings and its views; the context, with what it
-has compiled and cached, is everybody's. Only the standard library is used.
+Of several, each has its own session, with settings and views; they share the context, with what it
+has compiled and cached. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class IterationLog:
     def write(self, kind: str, iteration: int, warmup: bool, **more: Any) -> None:
         """Write one line with the present time on both clocks.
 
-        A full disk must not end the workload: that is said once, and the run goes on.
+        A full disk must not end the workload: it is reported once, and the run continues.
         """
         record = {
             "k": kind,
@@ -67,7 +67,7 @@ def say(message: str) -> None:
 
 
 def failures(result: IterationResult) -> str | None:
-    """Name the parts that failed, and why the first did; ``None`` if all ended."""
+    """Name the parts that failed, with the error of the first; ``None`` if none failed."""
     failed = [part for part in result.parts if part.error is not None]
     if not failed:
         return None
@@ -76,7 +76,7 @@ def failures(result: IterationResult) -> str | None:
 
 
 def unlike(first: IterationResult, result: IterationResult) -> Mismatch | None:
-    """Tell where a result differs from the first iteration's; ``None`` if it does not."""
+    """Describe where a result differs from the first iteration's; ``None`` if it does not."""
     for was, now in zip(first.parts, result.parts, strict=True):
         if (was.rows, was.checksum) != (now.rows, now.checksum):
             return Mismatch(f"{was.name}, unlike the first iteration", _shown(was), _shown(now))
@@ -96,17 +96,17 @@ class Turn:
     Parameters
     ----------
     spec : WorkloadSpec
-        With which levels and size.
+        Its levels and size.
     prepared : Prepared
-        On which data.
+        Its data.
     cache_state : str or None
         State of the page cache that the data's files are brought into before each iteration.
     conf : mapping
         Settings of its session.
     levels : mapping
-        What tells it from the others, for the record.
+        Levels in which it differs from the others, for the record.
     positions : collection of int
-        Which iterations are its own, where several take turns.
+        Its iterations, where several treatments take turns.
     session, files, first
         Its session, the files that it reads and its first result, once it has begun.
     """
@@ -122,7 +122,7 @@ class Turn:
     first: IterationResult | None = None
 
     def begin(self, workload: Workload, spark: Any) -> None:
-        """Set up, in a session of its own where others take turns.
+        """Set up, in a separate session where several treatments take turns.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Turn:
 
 
 def from_json(value: Mapping[str, Any]) -> Turn:
-    """Make a turn of what `Turn.to_json` gave."""
+    """Build a turn from the result of `Turn.to_json`."""
     return Turn(
         spec=WorkloadSpec(**value["spec"]),
         prepared=prepared_from_json(value["prepared"]),

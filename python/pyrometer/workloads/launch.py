@@ -1,4 +1,4 @@
-"""What to start so that a workload runs: the value that the launcher takes over."""
+"""How to start a workload: the value for the launcher."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ DEFAULT_CONF = {
 """Spark settings where neither the workload nor the user says otherwise."""
 
 SESSION = "spark.sql."
-"""Beginning of settings that are a session's, not the context's."""
+"""Prefix of settings that belong to a session, not to the context."""
 
 AUTO_WARMUP = 1
 """Iterations that ``warmup="auto"`` runs beforehand: one, for class loading and the JIT compiler.
 
-How many more were warm-up is found once all have ended (`pyrometer.collect.launch.warmup`)."""
+How many more were warm-up is determined once all have ended (`pyrometer.collect.launch.warmup`)."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LaunchSpec:
     env : Mapping[str, str]
         Variables to set on top of the inherited environment.
     spark_conf : Mapping[str, str]
-        Spark settings that the runner applies; for information, they stand in the file it reads.
+        Spark settings that the runner applies; for information, they are in the file that it reads.
     workload : WorkloadSpec
         What runs, for ``manifest.workload``, without the levels by which turns differ.
     prepared : Prepared
@@ -88,10 +88,10 @@ def launch_spec(
     barrier: Mapping[str, Any] | None = None,
     progress: Progress = no_progress,
 ) -> LaunchSpec:
-    """Resolve a workload, make its data if it is not there, and say how to start it.
+    """Resolve a workload, build its data if missing, and return how to start it.
 
-    Everything that can be wrong is found here, before anything is started. Written are only
-    data (below the cache) and ``workload.json`` in `raw_dir`.
+    Everything is checked here, before anything is started. Only data (below the cache) and
+    ``workload.json`` in `raw_dir` are written.
 
     Parameters
     ----------
@@ -118,14 +118,14 @@ def launch_spec(
     cache_state : {"cold", "warm"}, optional
         State of the page cache to bring the data into before each iteration.
     canary : sequence of str
-        Command that measures what the machine attains, before each iteration; empty: none.
+        Command that measures the machine before each iteration; empty: none.
     turns : sequence of (mapping, sequence of int)
-        Treatments that take turns in one JVM: on top of all else the levels of each (of the
+        Treatments that take turns in one JVM: the levels of each, on top of everything else (of the
         workload's variants, ``spark.sql.`` settings, ``cache.state``), and its iterations.
     barrier : mapping, optional
-        Where it meets those that run at once with it: see `pyrometer.workloads.barrier.barrier`.
+        Barrier of a co-run: see `pyrometer.workloads.barrier.barrier`.
     progress : Progress
-        Told about the making of data.
+        Called while data is built.
 
     Raises
     ------
@@ -150,15 +150,15 @@ def launch_spec(
     cache = data_cache or DataCache()
     own = workload.spark_conf(spec)
     if not turns:
-        made = [Turn(spec, workload.prepare(spec, cache, progress), cache_state)]
+        prepared = [Turn(spec, workload.prepare(spec, cache, progress), cache_state)]
     else:
-        made = [
+        prepared = [
             _turn(workload, spec, cache_state, *one, spark_conf or {}, cache, progress)
             for one in turns
         ]
         shared = spec.levels.keys() - {name for levels, _ in turns for name in levels}
         spec = replace(spec, levels={name: spec.levels[name] for name in sorted(shared)})
-        # Each session sets these for itself; what one has must not be there for the others.
+        # Each session sets these for itself; they must not apply to the others.
         own = {key: one for key, one in own.items() if not key.startswith(SESSION)}
     conf = {}
     if spark:
@@ -174,8 +174,8 @@ def launch_spec(
         json.dumps(
             {
                 "schema": "pyrometer/workload/1",
-                **made[0].to_json(),
-                "turns": [one.to_json() for one in made] if turns else [],
+                **prepared[0].to_json(),
+                "turns": [one.to_json() for one in prepared] if turns else [],
                 "meeting": barrier,
                 "spark_conf": conf,
                 "iterations": iterations,
@@ -199,7 +199,7 @@ def launch_spec(
         env={"PYTHONPATH": os.pathsep.join(python_path), **of_spark},
         spark_conf=conf,
         workload=spec,
-        prepared=made[0].prepared,
+        prepared=prepared[0].prepared,
         warmup=warmups,
     )
 
@@ -214,8 +214,8 @@ def _turn(
     cache: DataCache,
     progress: Progress,
 ) -> Turn:
-    """Make one of several treatments that take turns."""
-    # A file's workload has its name and variants from the specification alone.
+    """Build one of several treatments that take turns."""
+    # A workload of a file has its name and variants from the specification only.
     own = {name: level for name, level in levels.items() if name in base.levels}
     spec = resolve(base.name, {**base.levels, **own}, base.scale)
     of_session = {

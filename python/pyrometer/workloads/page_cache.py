@@ -18,7 +18,7 @@ STATES = ("cold", "warm")
 COLD_AT_MOST = 0.01
 WARM_AT_LEAST = 0.99
 SAMPLED_FILES = 32
-"""Files looked at where no state was asked for."""
+"""Most files that are checked if no state is asked for."""
 
 _SYS_CACHESTAT = 451
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -71,7 +71,7 @@ def residency(paths: Iterable[str]) -> Residency:
 
 
 def evict(paths: Iterable[str]) -> None:
-    """Write back what is dirty of files, then drop their pages that nobody has mapped."""
+    """Write back dirty pages of files, then drop the pages that nobody has mapped."""
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -104,7 +104,7 @@ def bring(state: str | None, paths: Sequence[str]) -> dict[str, Any]:
     -------
     dict
         ``state`` as asked, ``resident_ratio`` as found at the end (``None`` with a ``reason``
-        where it cannot be told), ``method``; ``reason`` too where the state was not reached.
+        where it is unknown), ``method``; also ``reason`` where the state was not reached.
     """
     facts: dict[str, Any] = {"state": state, "resident_ratio": None, "method": None}
     if not paths:

@@ -2,7 +2,7 @@
 
 A checksum says that two results differ; this says where. A column in which either side holds a
 float is *approximate*: its numbers may differ by the tolerance, since the order of additions is
-nobody's promise and engines differ in the type of an average. All other columns must be equal,
+not guaranteed and engines differ in the type of an average. All other columns must be equal,
 whole numbers and decimals by value.
 
 Order-insensitive checksum of a result, the same from every engine that gives the same rows.
@@ -83,7 +83,7 @@ def differences(
 def equal_rows(
     expected_rows: Sequence[Row], got_rows: Sequence[Row], *, relative: float, absolute: float
 ) -> set[int]:
-    """Which of the expected rows are among those that came, by their place from 0.
+    """Give the indices of the expected rows that are among the rows of the result.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The process that runs a workload: ``python -m pyrometer.workloads.runner raw/workload.json``.
 
 It starts a Spark session (unless the workload's engine is another), runs the iterations and
-writes a line to ``iterations.ndjson`` at the start and the end of each, so that whatever ends it,
-what happened so far is known. Only the standard library, pyspark and the workload's own module
+writes a line to ``iterations.ndjson`` at the start and the end of each, so that the record is
+complete up to whatever ends it. Only the standard library, pyspark and the workload's own module
 are imported.
 
 Exit codes: 0 all iterations right; 1 the program failed; 2 the specification cannot be read;
@@ -47,7 +47,7 @@ EXIT_WRONG_RESULT = 3
 EXIT_SIGNAL = 128
 
 
-# A signal was heard; one that was not for so long is sent again.
+# Set when a signal was handled; until then it is sent again after this many seconds.
 _HEARD = threading.Event()
 _PATIENCE_S = 0.5
 
@@ -77,13 +77,13 @@ class Runner:
     workload : Workload
         What runs.
     turns : sequence of Turn
-        As what, on which data: one, or several that take turns.
+        Treatments with their data: one, or several that take turns.
     log : IterationLog
-        Where starts and ends go.
+        Gets the starts and ends.
     canary_command : sequence of str
-        What measures the machine before each iteration; empty: nothing does.
+        Command that measures the machine before each iteration; empty: none.
     joined : Barrier or None
-        Where it meets those that run at once with it.
+        Barrier with the other runners of a co-run.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Runner:
         Raises
         ------
         WrongResultError
-            At the first iteration whose result is not the known one.
+            At the first iteration with a wrong result.
         """
         try:
             for turn in self._turns:
@@ -128,7 +128,7 @@ class Runner:
     def _iterate(self, turn: Turn, number: int, *, warmup: bool) -> None:
         spark = turn.session
         _mark(spark, str(number), "true" if warmup else "false")
-        # It comes first: what it writes may push pages out.
+        # The canary runs first: its writes may evict pages.
         seen: dict[str, Any] = {"canary": canary.measure(self._canary)} if self._canary else {}
         if turn.levels:
             seen["levels"] = dict(turn.levels)
@@ -169,7 +169,7 @@ class Runner:
             raise WorkloadError(failed)
 
     def _load(self, turn: Turn) -> None:
-        """Do the work once, of no iteration."""
+        """Run the workload once, outside any iteration."""
         page_cache.bring(turn.cache_state, turn.files)
         failed = failures(self._workload.run(turn.session, turn.prepared, turn.spec))
         if failed:
@@ -219,7 +219,7 @@ def main(arguments: list[str]) -> int:
     spark = None
     try:
         spark = start_session(conf) if workload.engine == "spark" else None
-        _on_signals(_interrupt)  # pyspark has set a handler of its own
+        _on_signals(_interrupt)  # pyspark has set its own handler
         runner.run(spark, iterations, warmup)
     except Interrupted as interrupted:
         say(f"ended by {interrupted}")
@@ -251,7 +251,7 @@ def _stop(spark: Any) -> None:
 
 
 def _children() -> set[int]:
-    """Return the processes that this thread began."""
+    """Return the processes that this thread started."""
     try:
         return {int(pid) for pid in Path("/proc/thread-self/children").read_text().split()}
     except OSError:
@@ -259,7 +259,7 @@ def _children() -> set[int]:
 
 
 def _terminate(pids: set[int]) -> None:
-    """End a JVM that is given up as it begins: it does not look at its stdin yet."""
+    """End a JVM that is abandoned during its start: it does not read its stdin yet."""
     for pid in pids:
         with suppress(OSError):
             os.kill(pid, signal.SIGTERM)
@@ -276,19 +276,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def insist() -> None:
-    """Have the main thread hear a signal that came the moment before it began to wait.
+    """Make the main thread handle a signal that arrives just before it starts to wait.
 
-    Python looks whether a signal came between its own instructions. One that comes as the thread
-    enters a system call, or that another thread takes, is heard when that call ends: of an answer
-    of Spark, after the job. The thread is signalled again, which ends its waiting.
+    Python checks for signals between its instructions. A signal that arrives as the thread enters a
+    system call, or that another thread receives, is handled when that call ends: for an answer of
+    Spark, after the job. So the thread is signalled again, which interrupts its wait.
     """
-    heard_of, tell = os.pipe()
-    os.set_blocking(tell, False)
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     main_thread = threading.main_thread().ident or 0
 
     def signal_again() -> None:
-        while number := os.read(heard_of, 1):
+        while number := os.read(reading, 1):
             time.sleep(_PATIENCE_S)
             if number[0] in (signal.SIGINT, signal.SIGTERM) and not _HEARD.is_set():
                 signal.pthread_kill(main_thread, number[0])

@@ -1,11 +1,11 @@
 """Which Spark and which Python the runner process uses.
 
-Jars that come with Pyrometer, as a workload's class names them.
+Paths of the jars that come with Pyrometer, for the class of a workload.
 
-Naming one must not fail where it was not built: the class is also loaded to be listed, and in the
-runner process. Whether the jar is there is checked when the workload is launched.
+A path must not fail where the jar was not built: the class is also loaded to be listed, and in the
+runner process. Whether the jar exists is checked when the workload is launched.
 
-What the executed plan of a DataFrame tells (runs in the runner process, through py4j).
+Facts from the executed plan of a DataFrame (runs in the runner process, through py4j).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SparkInstall:
     python : str
         Interpreter of the driver program.
     import_path : tuple of str
-        What must stand first in ``PYTHONPATH`` so that this Spark's own pyspark is imported;
+        First entries of ``PYTHONPATH``, so that the pyspark of this Spark is imported;
         empty where `python` finds it by itself.
     """
 
@@ -103,13 +103,13 @@ def _bundled_pyspark(home: Path) -> tuple[str, ...]:
 def import_folder(cache_root: Path, module: str) -> Path:
     """Folder from which another Python can import Pyrometer and `module`, and nothing else.
 
-    Putting our ``site-packages`` on its path would give it our pyspark, too. So the folder holds
-    links to the packages alone.
+    With our ``site-packages`` on its path it would import our pyspark, too. So the folder only
+    holds links to the packages.
 
     Parameters
     ----------
     cache_root : Path
-        Where the folder is made, below ``import/``.
+        The folder is created in ``import/`` below it.
     module : str
         Module of the workload.
     """
@@ -150,7 +150,7 @@ def java_class(spark: Any, name: str) -> Any:
     Raises
     ------
     CapabilityError
-        If the JVM cannot find it, for which py4j itself has no clear word.
+        If the JVM cannot find it; the error of py4j is not clear.
     """
     found = spark._jvm
     for part in name.split("."):

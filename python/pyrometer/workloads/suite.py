@@ -1,4 +1,4 @@
-"""What suites of SQL queries have in common: running them in streams, and verifying each.
+"""Base of suites of SQL queries: running them in streams, and verifying each.
 
 Running queries: one, or many in concurrent streams.
 """
@@ -71,12 +71,12 @@ def try_query(spark: Any, name: str, sql: str) -> PartResult:
 def _lives(spark: Any) -> bool:
     try:
         return not spark.sparkContext._jsc.sc().isStopped()
-    except Exception:  # nobody answers: the JVM is gone
+    except Exception:  # no answer: the JVM is gone
         return False
 
 
 def stream_order(names: Sequence[str], stream: int) -> list[str]:
-    """Order in which a stream runs the queries: a permutation that its number decides.
+    """Order in which a stream runs the queries: a permutation drawn by its number.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def run_streams(
     Parameters
     ----------
     new_session : callable
-        Makes the session of a stream.
+        Starts the session of a stream.
     texts : Mapping[str, str]
         Queries by name.
     streams : int
@@ -110,7 +110,7 @@ def run_streams(
     Raises
     ------
     Exception
-        The first with which Spark ended; other streams stop after the query that they are at.
+        The first with which Spark ended; other streams stop after their current query.
     """
     from pyspark import InheritableThread
 
@@ -189,7 +189,7 @@ def variants(queries: int) -> dict[str, Variant]:
 
 
 class Tables(Protocol):
-    """What a module that makes the tables of a suite offers."""
+    """Interface of a module that generates the tables of a suite."""
 
     def recipe(self, size: int, codec: str) -> dict[str, Any]:
         """Say what determines the bytes."""
@@ -222,7 +222,7 @@ class Suite(Workload):
 
     @abc.abstractmethod
     def generator(self) -> Tables:
-        """Import the module that makes the tables."""
+        """Import the module that generates the tables."""
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
         """Tables in any codec, and the generator's while they are split."""
@@ -231,7 +231,7 @@ class Suite(Workload):
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Make the tables, then the answers by DuckDB.
+        """Build the tables, then the answers by DuckDB.
 
         Raises
         ------
@@ -245,16 +245,16 @@ class Suite(Workload):
             )
         from pyrometer.workloads.data import queries
 
-        codec, made = spec.levels["data.codec"], self.generator()
+        codec, generator = spec.levels["data.codec"], self.generator()
 
-        def build(folder: Path, tell: Progress) -> dict[str, Any]:
-            facts = made.write_tables(folder, tell, spec.size, codec)
-            queries.write_answers(folder, tell, self.name, self.tables)
+        def build(folder: Path, report: Progress) -> dict[str, Any]:
+            facts = generator.write_tables(folder, report, spec.size, codec)
+            queries.write_answers(folder, report, self.name, self.tables)
             return facts
 
         prepared = cache.ensure(
             f"{self.name}-{spec.size}-{codec}",
-            {**made.recipe(spec.size, codec), **queries.recipe()},
+            {**generator.recipe(spec.size, codec), **queries.recipe()},
             build,
             bytes_needed=self.bytes_needed(spec),
             progress=progress,
@@ -290,7 +290,7 @@ class Suite(Workload):
         if spec.levels["data.source"] == "files":
             self._views(spark, prepared)
             return
-        # A database of its own: nobody's table of the same name is in the way, or lost.
+        # A separate database, so that no table of the same name is hidden or replaced.
         database = self._database
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {database} LOCATION '{prepared.root}/.catalog'")
         for table in self.tables:
@@ -302,7 +302,7 @@ class Suite(Workload):
         spark.catalog.setCurrentDatabase(database)
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
-        """Run the queries, in one stream or several; one that fails does not keep others back."""
+        """Run the queries, in one stream or several; one that fails does not stop the others."""
         queries = read_queries(prepared)
         texts = {name: queries[name]["sql"] for name in self.query_names(spec)}
         if spec.levels["workload.mode"] == "power":
@@ -323,7 +323,7 @@ class Suite(Workload):
     ) -> Mismatch | None:
         """Compare every query's result with the answer that DuckDB gave on the same files.
 
-        Queries that failed have none; the runner tells of them.
+        Queries that failed have none; the runner reports them.
         """
         queries = read_queries(prepared)
         ended = [part for part in result.parts if part.error is None]
@@ -340,7 +340,7 @@ class Suite(Workload):
         return None
 
     def _session(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> Any:
-        """Make a session of its own for a stream: tables and settings of the first one."""
+        """Start a separate session for a stream, with tables and settings of the first one."""
         session = spark.newSession()
         for key in self.spark_conf(spec):
             if session.conf.isModifiable(key):

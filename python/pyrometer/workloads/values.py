@@ -49,7 +49,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Needs:
-    """What must be there before a workload can run.
+    """What must be installed before a workload can run.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class WorkloadSpec:
-    """One workload with everything decided: the value that travels to the runner process.
+    """One workload, fully specified: the value that is passed to the runner process.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Prepared:
     facts : Mapping
         What is known about the data (row counts, expected results): JSON values.
     recipe : str
-        Hash of all that determines the bytes.
+        Hash of everything that determines the bytes.
     """
 
     paths: Mapping[str, str] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class PartResult:
     error: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """Give what is written about it: everything but the result itself."""
+        """Give what is written to files: everything except the result itself."""
         return {key: value for key, value in vars(self).items() if key != "answer"}
 
 
@@ -195,7 +195,7 @@ class IterationResult:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A wrong result: what differs, what was expected and what came."""
+    """A wrong result: what differs, the expected value and the actual one."""
 
     what: str
     expected: str
@@ -207,7 +207,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Truth:
-    """What a run of a program is known to show, because the program was made so.
+    """What a run of a program is known to show, by construction.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class Truth:
         ``share`` (of what `of` names), ``ns``, ``bytes`` or ``count``, or how much there is of one
         for each other thing, which `of` counts: ``bytes per row``, ``count per ns``.
     tolerance : float
-        How far a right measurement may be off, in `unit`.
+        Largest error of a correct measurement, in `unit`.
     measured_by : str, optional
         Where ``pyrometer show --json`` says it: names joined by dots, a row of a list chosen by
         one of its fields: ``ledger.slot_view.rows[path=task/run_queue].value_ns``.
@@ -230,8 +230,8 @@ class Truth:
     reason : str, optional
         Why nothing measures it, where `measured_by` is None.
     operator : str, optional
-        The operator of the plan that has all CPU of the tasks but what starting and ending them
-        takes, where the program is made so.
+        The operator of the plan that has all CPU of the tasks except their start and end, for
+        programs with such an operator.
     """
 
     quantity: str

@@ -169,7 +169,7 @@ def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
     made = Simulated(said, nearest={1.0: 2.0, 2.0: 1.0, 4.0: 2.0, 8: 4.0})
     rows = [Observation(1, 10.0), Observation(2, 5.5), Observation(4, 3.0)]
     report = analyse(
-        rows, "elapsed", Question(predict=[8]), source="rows", beside={"simulator": made}
+        rows, "elapsed", Question(predict=[8]), source="rows", others={"simulator": made}
     )
     found = next(one for one in report.laws if one.name == "simulator")
     assert [one.ratio for one in found.residuals] == pytest.approx([1 / 9, 0.1, -0.5])
@@ -186,5 +186,5 @@ def test_the_simulator_speaks_by_the_nearest_level_and_by_the_spread_of_all():
 def test_a_simulator_that_cannot_says_why():
     assert simulated({1.0: "no tasks", 2.0: "no tasks"}, "layout.tasks", []) == "no tasks"
     rows = [Observation(1, 10.0), Observation(2, 5.5)]
-    report = analyse(rows, "elapsed", Question(), source="rows", beside={"simulator": "no tasks"})
+    report = analyse(rows, "elapsed", Question(), source="rows", others={"simulator": "no tasks"})
     assert [one.reason for one in report.laws if one.name == "simulator"] == ["no tasks"]

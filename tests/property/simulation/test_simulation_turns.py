@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrometer.simulation.contention import MOST_BESIDE, Turns, as_measured
+from pyrometer.simulation.contention import MOST_BACKGROUND, Turns, as_measured
 
 CPUS = st.sampled_from([0.5, 1, 1.5, 2, 3, 8, 64])
 SHARES = st.floats(0, 1)
@@ -38,7 +38,7 @@ def test_it_is_at_most_a_sixth_above_the_exact_solution(
     assert 0.99 * expected <= Turns(cpus, share).of_tasks(tasks) <= 1.17 * expected
 
 
-@given(cpus=CPUS, share=SHARES, beside=st.floats(0, MOST_BESIDE), tasks=TASKS)
+@given(cpus=CPUS, share=SHARES, beside=st.floats(0, MOST_BACKGROUND), tasks=TASKS)
 def test_more_tasks_and_fewer_cpus_never_make_it_faster(
     cpus: float, share: float, beside: float, tasks: float
 ) -> None:
@@ -59,7 +59,7 @@ def test_tasks_that_never_wait_share_the_cpus_evenly(
         assert law.of_tasks(tasks) == pytest.approx(max(1.0, tasks / cpus))
     free = sum(time / law.of_tasks(tasks) for tasks, time in beside.items())
     found = as_measured(cpus, 1.0, beside, free)
-    assert found.beside <= 1e-3
+    assert found.background <= 1e-3
     assert found.part == pytest.approx(1, abs=1e-3)
 
 
@@ -74,5 +74,5 @@ def test_the_measured_slow_down_comes_out_or_the_nearest_that_the_law_can_give(
 ) -> None:
     law = as_measured(cpus, share, {tasks: 1.0}, wanted)
     slow = law.of_tasks(tasks)
-    most = Turns(cpus, share, MOST_BESIDE).of_tasks(tasks)
+    most = Turns(cpus, share, MOST_BACKGROUND).of_tasks(tasks)
     assert slow == pytest.approx(min(1 / wanted, most), rel=2e-3)

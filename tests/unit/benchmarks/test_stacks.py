@@ -16,35 +16,35 @@ RECORDING = Path(__file__).parents[2] / "fixtures" / "jfr" / "profile-burn-20632
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> stacks_input.Made:
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> stacks_input.Inputs:
     run, folder = tmp_path_factory.mktemp("run"), tmp_path_factory.mktemp("made")
     (run / "raw").mkdir()
     (run / "raw" / RECORDING.name).symlink_to(RECORDING)
     return stacks_input.make(run, folder, 2 * RECORDING.stat().st_size, 1)
 
 
-def test_one_run_gives_the_same_samples_in_every_form(made: stacks_input.Made) -> None:
-    assert made.jfr.stat().st_size == 2 * RECORDING.stat().st_size
-    weights = [int(line.rsplit(" ", 1)[1]) for line in made.folded.read_text().splitlines()]
-    tables = made.perf.parent / "tables"
-    out = made.perf.parent / "of_tables"
+def test_one_run_gives_the_same_samples_in_every_form(inputs: stacks_input.Inputs) -> None:
+    assert inputs.jfr.stat().st_size == 2 * RECORDING.stat().st_size
+    weights = [int(line.rsplit(" ", 1)[1]) for line in inputs.folded.read_text().splitlines()]
+    tables = inputs.perf.parent / "tables"
+    out = inputs.perf.parent / "of_tables"
     report = json.loads(_core.fold(str(tables), str(out)))
     assert sum(weights) == report["stats"]["weight"] > 0
     frames = {line.split(" ")[0].count(";") for line in out.read_text().splitlines()}
     assert max(frames) + 1 == max(
-        line.rsplit(" ", 1)[0].count(";") for line in made.folded.read_text().splitlines()
+        line.rsplit(" ", 1)[0].count(";") for line in inputs.folded.read_text().splitlines()
     ), "perf's text adds the name of the thread"
 
 
-def test_arms_of_pyrometer_run(made: stacks_input.Made) -> None:
+def test_arms_of_pyrometer_run(inputs: stacks_input.Inputs) -> None:
     none = Namespace(jfr_converter=None, flamegraph=None, inferno=Path("/nowhere"))
     peers = stacks.Peers(none)
     assert peers.absent[0] == "jfr-converter: not given"
     assert peers.absent[-1] == "inferno inferno-flamegraph: /nowhere/inferno-flamegraph is no file"
     arms = [
-        *stacks.parse_arms(made.jfr, peers),
-        *stacks.fold_arms(made.perf, peers),
-        *stacks.render_arms(made.folded, peers),
+        *stacks.parse_arms(inputs.jfr, peers),
+        *stacks.fold_arms(inputs.perf, peers),
+        *stacks.render_arms(inputs.folded, peers),
     ]
     assert [arm.name for arm in arms] == [
         "pyrometer tables",

@@ -1,5 +1,5 @@
 // Cells of the heat map of I/O latencies: time from left to right, buckets of latency downwards from
-// the slowest, how many requests or calls in each. No element is made here.
+// the slowest, how many requests or calls in each. No element is created here.
 import { time } from "../ui/format.js";
 
 // Where a kind of latency is measured.

@@ -37,8 +37,8 @@ export function effective(facts, weight, ticks) {
   return squares ? (sum * sum) / squares : 0;
 }
 
-// A view of boxes {size, depth, x, total, self, n, id}; `of` tells of box i its group (index of the
-// dimension's value, -1: a frame), frame, kind and the ranges of facts that it is made of; boxes of
+// A view of boxes {size, depth, x, total, self, n, id}; `of` gives for box i its group (index of the
+// dimension's value, -1: a frame), frame, kind and the ranges of its facts; boxes of
 // one key(i) have the same, and what is found of them is kept in `known`.
 export function drawn(view, boxes, of) {
   const { model, runs, groups, unit } = view;

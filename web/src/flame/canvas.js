@@ -111,7 +111,7 @@ export function flameCanvas({ id, label, look, tallest }) {
 
   const widths = new Map();
 
-  // The most telling part of a name that fits: the whole, else from the class on, else its beginning.
+  // The most specific part of a name that fits: the whole, else from the class on, else its beginning.
   function fit(ctx, text, room) {
     let shown = text;
     if (wide(ctx, shown) > room) shown = brief(text);

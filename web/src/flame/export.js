@@ -12,7 +12,7 @@ export function drawing(width, height, row, boxes) {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="monospace" font-size="11">\n${parts.join("\n")}\n</svg>\n`;
 }
 
-// Names of frames hold anything; what XML has no word for is left out.
+// Names of frames may hold any character; those that XML cannot express are left out.
 function escape(text) {
   return String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "").replace(/[&<>"]/g, (char) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[char]);
 }

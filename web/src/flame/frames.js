@@ -25,7 +25,7 @@ export function search(view, wanted, root = -1) {
   return { hit, frames, matched, share: whole ? matched / whole : 0 };
 }
 
-// Of the boxes that are there.
+// Of the drawn boxes.
 function shown(view, hit, root) {
   const [first, last] = root < 0 ? [0, view.size] : [root, view.end[root]];
   let [matched, frames, beyond] = [0, 0, 0];
@@ -42,7 +42,7 @@ function shown(view, hit, root) {
 function covered(view, matches, wanted, root) {
   const { runs: { source, rows, begin, depth, total, end }, model, query } = view;
   const { frame } = model;
-  // Names of all frames of a large tree are few beside the frames.
+  // A large tree has far fewer names than frames.
   const met = Uint8Array.from({ length: view.frames - 1 }, (_, name) => Number(matches(name, () => view.name(name))));
   const [first, last] = rangeOf(view, root);
   let [matched, frames, beyond] = [0, 0, 0];
@@ -99,7 +99,7 @@ export function hottest(view, root = -1) {
   return list;
 }
 
-// Where a frame stands outermost: [run, row] of each.
+// The outermost occurrences of a frame: [run, row] of each.
 export function occurrences(view, frame, [first, last] = [0, view.runs.size]) {
   const { runs, model } = view;
   const found = [];
@@ -114,14 +114,14 @@ export function occurrences(view, frame, [first, last] = [0, view.runs.size]) {
   return found;
 }
 
-// What stands above box `i`, and the box itself, so that it can be found in another view.
+// The path to box `i`, including the box, so that it can be found in another view.
 export function pathOf(view, i) {
   const path = [];
   for (let at = i; at >= 0; at = view.parent[at]) path.push(view.kind(at) + view.label(at));
   return path.reverse();
 }
 
-// Number of the box at the end of a path, or of the last one there that still stands; -1 for none.
+// Number of the box at the end of a path, or of the last one on it that exists; -1 for none.
 export function follow(whole, path) {
   let [view, at] = [whole, -1];
   const below = (step) => {
@@ -131,7 +131,7 @@ export function follow(whole, path) {
   };
   for (const step of path) {
     let next = below(step);
-    // A box too light to be drawn is there when what calls it fills the width.
+    // A box too light to be drawn appears when its caller fills the width.
     const nearer = next < 0 && at >= 0 ? view.zoom(view.id[at]) : null;
     if (nearer) {
       [view, at] = [nearer, placeOf(nearer, view.id[at])];

@@ -20,7 +20,7 @@ const BOTH_TEXT = {
 };
 
 // `time` selects a part of the time: part(query) gives what of a query it replaces, linked() and
-// restore(words) are for links, onChange(listener) tells of another selection. `more()` brings the
+// restore(words) are for links, onChange(listener) reports a change of selection. `more()` brings the
 // frames of light stacks, where those come later.
 export function flameGraph(model, window, time = null, more = null) {
   const { meta } = model;
@@ -40,7 +40,7 @@ export function flameGraph(model, window, time = null, more = null) {
   const legend = el("div", { class: "legend", role: "group", "aria-label": "Colours; press one to highlight its boxes" });
   const keep = [
     ["Link", "Put this view into the page's address", link],
-    ["PNG", "Save the visible part as a picture", () => picture.canvas.toBlob((made) => save(made, "flame.png"))],
+    ["PNG", "Save the visible part as a picture", () => picture.canvas.toBlob((blob) => save(blob, "flame.png"))],
     ["SVG", "Save this whole view as a picture with searchable text", () => save(new Blob([svgText()], { type: "image/svg+xml" }), "flame.svg")],
   ].map(([name, title, click]) => el("button", { type: "button", title, data: { keep: name.toLowerCase() }, on: { click } }, name));
   const frames = sandwich(lookOf);

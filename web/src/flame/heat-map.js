@@ -186,7 +186,7 @@ export function heatMap(model, columns, selection, marks = []) {
 
   return {
     element: el("div", { class: "heat" }, el("p", { class: "controls" }, el("b", null, "Heat map of samples"), help(HELP), el("label", null, "Rows ", by), clear), canvas, legend, status),
-    // The heat map is of all that the query asks for, whatever is selected of it.
+    // The heat map shows everything that the query asks for, whatever is selected of it.
     part(query) {
       const same = state.query && ["event", "weight", "filters"].every((name) => JSON.stringify(query[name]) === JSON.stringify(state.query[name]));
       state.query = { ...query, filters: { ...query.filters } };

@@ -23,7 +23,7 @@ export function toLink(state, meta, measured) {
   return START + words;
 }
 
-// What of the state a link tells; null for an address that is none. What does not fit the data
+// The part of the state that a link holds; null for an address without one. What does not fit the data
 // (a stage that is not there) is left out.
 export function fromLink(hash, meta, measured) {
   if (!hash.startsWith(START)) return null;

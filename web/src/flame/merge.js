@@ -145,7 +145,7 @@ function boxes() {
   return out;
 }
 
-// `own(i)`: box i is made of what was spent in its runs themselves, not under them.
+// `own(i)`: box i consists of what was spent in its runs themselves, not under them.
 function finished(view, out, own) {
   const { runs } = view;
   const size = out.depth.length;

@@ -61,7 +61,7 @@ function frames(run, deep, frame, kind) {
   return { ...room, first, there: frame.length };
 }
 
-// Places of facts in the order of their runs; null where they stand so.
+// Indices of facts in the order of their runs; null where they are in that order.
 function ordered(node) {
   for (let i = 1; i < node.length; i += 1) {
     if (node[i] < node[i - 1]) return Uint32Array.from(node.keys()).sort((a, b) => node[a] - node[b] || a - b);
@@ -81,7 +81,7 @@ export function isShown(model, name) {
   return (fact) => model.event[fact] === cpu || (model.event[fact] === wall && model.dimension.state[fact] !== running);
 }
 
-// What is asked for: {event, filters: {dimension: [indices]}, groups: [dimension], weight: "time" or
+// The query: {event, filters: {dimension: [indices]}, groups: [dimension], weight: "time" or
 // "critical", inverted, weights}; weights {weight, critical, n} stand in for the model's own, where a
 // part of the time is selected. Returns boxes to draw, laid out, groups as the first levels.
 export function makeView(model, query) {
@@ -235,7 +235,7 @@ function whole(view) {
   return make(-1);
 }
 
-// Boxes of runs in pre-order: what stands above box `root`, and what lies under it.
+// Boxes of runs in pre-order: the ancestors of box `root`, and what lies under it.
 function expand(runs, offset, root, light) {
   let rootRun = -1;
   if (root >= 0) {

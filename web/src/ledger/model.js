@@ -1,5 +1,5 @@
 // The ledgers of stages, operators and tasks as objects, and the position of the drill-down as the
-// part of an address after "#". No element is made here.
+// part of an address after "#". No element is created here.
 
 const START = "#ledger?";
 
@@ -57,7 +57,7 @@ export function toLink(at) {
   return START + words;
 }
 
-// Null for an address that is none; what does not fit the data is left out.
+// Null for an address without a position; what does not fit the data is left out.
 export function fromLink(hash, walk) {
   if (!hash.startsWith(START)) return null;
   const words = new URLSearchParams(hash.slice(START.length));

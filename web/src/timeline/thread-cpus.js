@@ -3,7 +3,7 @@
 import { cycled } from "../ui/colours.js";
 import { time } from "../ui/format.js";
 
-// A track as tracks.js makes them: {height, draw, at, legend}.
+// A track like those of tracks.js: {height, draw, at, legend}.
 export function threadCpus(track, columns) {
   const [at, cpu, thread] = ["time", "cpu", "thread"].map((name) => columns[track.columns[name]]);
   const row = track.cpus.length > 48 ? 4 : track.cpus.length > 16 ? 7 : 14;

@@ -10,7 +10,7 @@ export function seriesColour(label, index) {
 }
 
 // A track bound to its columns: {height, draw(ctx, w, h, axis), at(ms, y, slack), legend(ms)}. `at`
-// gives what stands there: a title, facts, and the time and samples that a click on it means.
+// gives what is drawn there: a title, facts, and the time and samples that a click selects.
 export function makeTrack(track, columns, step, others = []) {
   if (track.kind === "tasks") return tasks(track, columns);
   if (track.kind === "stages") return stages(track, columns, others.find((other) => other.kind === "tasks")?.stages ?? []);

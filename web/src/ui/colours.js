@@ -67,7 +67,7 @@ export function cycled(index) {
 const HEAT = ["#fbe3ad", "#f9c878", "#f2a24a", "#e0702a", "#b93f17", "#7f2312"];
 const HEAT_DARK = ["#4a3524", "#7a3a1c", "#b4501d", "#e07a2f", "#f3ae5a", "#fbe0a6"];
 
-// Nothing for nothing, so that an operator without CPU stays blank.
+// No colour for no CPU, so that an operator without CPU stays blank.
 export function heat(share, onDark) {
   if (!(share > 0)) return null;
   const scale = onDark ? HEAT_DARK : HEAT;

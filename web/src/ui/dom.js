@@ -1,4 +1,4 @@
-// Elements are made here and only here. Text goes in as text nodes: no string is ever parsed as
+// Elements are created here and only here. Text goes in as text nodes: no string is ever parsed as
 // HTML, so names that come from a log cannot become markup.
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,4 +1,4 @@
-// Numbers for people. Every function gives "–" for a value that is not there.
+// Numbers for people. Every function gives "–" for a missing value.
 
 export const NONE = "–";
 

@@ -9,7 +9,7 @@ export const GUTTER = 132; // for names of rows, px
 const [TOP, BOTTOM, TALL] = [16, 20, 200];
 const LEVELS = 6;
 
-// Where the cells of a grid stand on a canvas of this width.
+// Positions of the cells of a grid on a canvas of this width.
 export function placeOf(grid, width) {
   const tall = grid.within ? Math.max(3, Math.floor(TALL / grid.rows)) : 16;
   const w = Math.max(1, width - GUTTER - 1);

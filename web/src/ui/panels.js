@@ -8,7 +8,7 @@ export function factPanel(title, text, rows) {
     el("th", { scope: "row" }, label), el("td", { class: "n" }, value), el("td", { class: "aside", style: { "white-space": "normal" } }, note))))));
 }
 
-// A closed drawer with what `draw(rows)` makes; where there are no rows, a line that says why.
+// A closed drawer with the result of `draw(rows)`; without rows, a line that says why.
 export function drawer(title, rows, reason, draw, open = false) {
   if (!rows?.length) return el("p", { class: "aside" }, `${title}: ${reason ?? "none."}`);
   return el("details", { class: "panel", open }, el("summary", null, `${title} (${rows.length})`), draw(rows));

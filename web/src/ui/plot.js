@@ -2,7 +2,7 @@
 import { el, svg } from "./dom.js";
 import { tipOn } from "./tip.js";
 
-// Width of a drawing as wide as the page was when it was made.
+// Width of a drawing as wide as the page was when the drawing was created.
 export const wide = () => Math.max(760, Math.min(1400, document.documentElement.clientWidth - 70));
 
 // Where a value of [low, high] lies between two positions.

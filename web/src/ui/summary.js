@@ -1,4 +1,4 @@
-// What stands at the top of every page: the verdict, key figures, and doubts.
+// The top of every page: the verdict, key figures, and doubts.
 import { el, section } from "./dom.js";
 import { count, interval, unit } from "./format.js";
 import { help } from "./tip.js";

@@ -1,5 +1,5 @@
 // The time that is selected, shared by timeline, heat map and flame graph: ranges in ms on the run's
-// axis, and what of that time is meant (a task, a stage, some threads), if not all.
+// axis, and what it is restricted to (a task, a stage, some threads), if to anything.
 
 export function makeSelection() {
   const listeners = [];

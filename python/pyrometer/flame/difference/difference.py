@@ -1,8 +1,8 @@
-"""Two sides, each one run or several: what takes another time per iteration, and how sure it is.
+"""Two sides, each one run or several: what differs in time per iteration, and how surely.
 
 Statistics: `pyrometer.statistics.profiles`. Names: `pyrometer.flame.difference.paths`.
 
-What a difference of profiles says of one thing: estimates and a verdict.
+The result for one frame, operator or expression: estimates and a verdict.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ TOO_FEW: Literal["too few samples"] = "too few samples"
 
 
 class Change(BaseModel):
-    """One thing in A and in B. Times are ns per iteration.
+    """A frame, operator or expression in A and in B. Times are ns per iteration.
 
     Attributes
     ----------
     share_a, share_b : float or None
-        Of everything sampled.
+        Share of everything sampled.
     p : float or None
-        Of "no difference in time", before the correction for many tests; ``None`` if not tested.
+        Of "no difference in time", before correction for multiple tests; ``None`` if not tested.
     """
 
     a: Estimate
@@ -76,7 +76,7 @@ class Change(BaseModel):
 
 
 class FrameChange(BaseModel):
-    """A frame: itself, and with what it called (a recursive call counts once)."""
+    """A frame: self, and total with what it called (a recursive call counts once)."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -127,18 +127,18 @@ class FrameDifference(BaseModel):
 def change_of(
     changes: Changes, row: int, samples: tuple[int, int], n: tuple[int, int], verdict: Verdict
 ) -> Change:
-    """Write down the change of one row.
+    """Build the change of one row.
 
     Parameters
     ----------
     changes : Changes
-        Of all rows.
+        Changes of all rows.
     row : int
-        Which.
+        The row.
     samples, n : (int, int)
         Samples of the row, and repetitions, in A and in B.
     verdict : str
-        What became of its test.
+        Result of its test.
     """
     method = METHOD if sum(n) > 2 else SAMPLING_ALONE
 
@@ -167,7 +167,7 @@ def change_of(
 
 
 def verdict_of(change_ns: float, samples: tuple[int, int], stands: bool, tested: bool) -> Verdict:
-    """Say in words what became of a test.
+    """Name the result of a test.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def verdict_of(change_ns: float, samples: tuple[int, int], stands: bool, tested:
 
 @dataclass(frozen=True)
 class Compared:
-    """A difference, with what it takes to test more of the same samples."""
+    """A difference, with what is needed to test more of the same samples."""
 
     result: FrameDifference
     rows: Mapping[Key, int]
@@ -273,7 +273,7 @@ def compared(a: Sequence[Sampled], b: Sequence[Sampled]) -> Compared:
 
 
 def _rows(a: Sequence[Sampled], b: Sequence[Sampled]) -> tuple[dict[Key, int], list[str]]:
-    """Give everything that is compared a row; and the events that only one side has."""
+    """Give everything that is compared a row, and list the events that only one side has."""
     in_a, in_b = ({str(e) for run in side for e in run.sums["event"]} for side in (a, b))
     common = in_a & in_b
     rows: dict[Key, int] = {}
@@ -293,12 +293,12 @@ def _keys(run: Sampled) -> list[Key]:
 
 
 def _sums(runs: Sequence[Sampled], rows: Mapping[Key, int], repetition: Repetition) -> Sums:
-    made = Sums(len(rows), Columns(runs, repetition))
+    summed = Sums(len(rows), Columns(runs, repetition))
     for number, run in enumerate(runs):
         at = np.array([rows.get(key, -1) for key in _keys(run)], np.int64)
         known = at >= 0
-        made.add(number, at[known], {name: c[known] for name, c in run.sums.items()})
-    return made
+        summed.add(number, at[known], {name: c[known] for name, c in run.sums.items()})
+    return summed
 
 
 def _event(
@@ -314,14 +314,14 @@ def _event(
 
 
 def _named(listed: Sequence[Key], kind: Kind, change: Callable[[Key], Change]) -> list[NamedChange]:
-    made = [
+    changes = [
         NamedChange(name=k[2] or k[1], event=k[1], total=change(k)) for k in listed if k[0] == kind
     ]
-    return sorted(made, key=lambda one: (-abs(one.total.change.value or 0), one.name))
+    return sorted(changes, key=lambda one: (-abs(one.total.change.value or 0), one.name))
 
 
 def _frames(listed: Sequence[Key], change: Callable[[Key], Change]) -> list[FrameChange]:
-    made = [
+    changes = [
         FrameChange(
             name=name, event=event, own=change(("self", event, name)),
             total=change(("total", event, name)),
@@ -329,7 +329,7 @@ def _frames(listed: Sequence[Key], change: Callable[[Key], Change]) -> list[Fram
         for kind, event, name in listed
         if kind == "total"
     ]  # fmt: skip
-    return sorted(made, key=lambda one: (-abs(one.total.change.value or 0), one.name))
+    return sorted(changes, key=lambda one: (-abs(one.total.change.value or 0), one.name))
 
 
 def _facts(runs: Sequence[Sampled], columns: Columns) -> SideFacts:

@@ -1,7 +1,7 @@
 """The page of a difference of profiles: one tree of both sides' stacks, tested node by node.
 
-Nodes are tested by themselves, after the frames: where those show no significant difference, no
-node does. Nodes too light to be seen in either side are left out.
+Nodes are tested separately, after the frames: where frames show no significant difference, no node
+does. Nodes too light to be seen on either side are omitted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VERDICTS = (
     "too few samples",
 )
 LIGHT = 1 / 20_000
-"""Share of the heavier side below which a node is left out: far below a pixel."""
+"""Least share of a side for which a node is drawn: far below a pixel."""
 MAX_FRAMES = 2_000
 Ints = npt.NDArray[np.int64]
 
@@ -60,20 +60,20 @@ def write_difference(a: Sequence[Path], b: Sequence[Path], path: Path) -> FrameD
         If a run cannot be read or has no samples, or the file cannot be written.
     """
     read = read_side(a, with_paths=True), read_side(b, with_paths=True)
-    made = compared(*read)
-    write_page(difference_page(made, *read), path)
-    return made.result
+    comparison = compared(*read)
+    write_page(difference_page(comparison, *read), path)
+    return comparison.result
 
 
-def difference_page(made: Compared, a: Sequence[Sampled], b: Sequence[Sampled]) -> ReportData:
+def difference_page(comparison: Compared, a: Sequence[Sampled], b: Sequence[Sampled]) -> ReportData:
     """Collect what the page shows."""
     pack = Pack()
-    content = made.result.model_dump(mode="json", by_alias=True)
+    content = comparison.result.model_dump(mode="json", by_alias=True)
     hidden = len(content["frames"]) - MAX_FRAMES
     content["frames"] = content["frames"][:MAX_FRAMES]
-    flame = _pack(pack, made, (a, b))
+    flame = _pack(pack, comparison, (a, b))
     content["flame"] = flame | {"columns": pack.directory, "hidden_frames_count": max(0, hidden)}
-    title = f"{_title(made.result.a)} against {_title(made.result.b)}"
+    title = f"{_title(comparison.result.a)} against {_title(comparison.result.b)}"
     return ReportData(title, content, {"flame": pack.encoded()})
 
 
@@ -97,12 +97,12 @@ class _Stacks:
 
 
 def _pack(
-    pack: Pack, made: Compared, read: tuple[Sequence[Sampled], Sequence[Sampled]]
+    pack: Pack, comparison: Compared, read: tuple[Sequence[Sampled], Sequence[Sampled]]
 ) -> dict[str, Any]:
     names = sorted({name for side in read for run in side for name in _paths(run).names})
     tree, stacks = _tree(read, names)
     parent = links(tree.depth, tree.depth + tree.run)
-    events = [event for event in EVENTS if event in made.spreads]
+    events = [event for event in EVENTS if event in comparison.spreads]
     kept = _heavy(stacks, parent, events)
     nearest = _nearest(kept, parent)
     above = nearest[np.maximum(parent, 0)][kept]
@@ -114,7 +114,10 @@ def _pack(
     pack.add("difference.frame", smallest_uint(tree.frame[which]))
     pack.add("difference.depth", smallest_uint(np.repeat(tree.depth[kept], length) + inside))
     for event in events:
-        sums = Sums(length.size, made.sums[0].columns), Sums(length.size, made.sums[1].columns)
+        sums = (
+            Sums(length.size, comparison.sums[0].columns),
+            Sums(length.size, comparison.sums[1].columns),
+        )
         for stack in stacks:
             node, samples = stack.of(event)
             node = nearest[node]
@@ -125,7 +128,7 @@ def _pack(
         for side in sums:
             for values in (side.time, side.squares, side.n):
                 _upwards(values, above)
-        for name, column in _tested(made, event, sums).items():
+        for name, column in _tested(comparison, event, sums).items():
             pack.add(f"difference.{event}.{name}", np.repeat(column, length))
     return {"events": events, "verdicts": list(VERDICTS), "nodes_count": int(which.size)}
 
@@ -139,7 +142,7 @@ def _paths(run: Sampled) -> StackPaths:
 def _tree(
     read: tuple[Sequence[Sampled], Sequence[Sampled]], names: Sequence[str]
 ) -> tuple[Tree, list[_Stacks]]:
-    """Make one tree of all paths of both sides."""
+    """Build one tree of all paths of both sides."""
     rank = {name: place for place, name in enumerate(names)}
     runs = [(side, index, run) for side in (0, 1) for index, run in enumerate(read[side])]
     frames, ids, lengths = [], [], []
@@ -167,7 +170,7 @@ def links(begin: Ints, end: Ints) -> Ints:
     Parameters
     ----------
     begin, end : array of int
-        Depth of its first frame, and of what follows its last.
+        Depth of the first frame of each run, and of what follows its last.
 
     Examples
     --------
@@ -186,7 +189,7 @@ def links(begin: Ints, end: Ints) -> Ints:
 
 
 def _heavy(stacks: Sequence[_Stacks], parent: Ints, events: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Which nodes can be seen in a picture of either side."""
+    """Select the nodes that are visible in a picture of either side."""
     kept = np.zeros(parent.size, bool)
     for event in events:
         for side in (0, 1):
@@ -202,7 +205,7 @@ def _heavy(stacks: Sequence[_Stacks], parent: Ints, events: Sequence[str]) -> np
 
 
 def _nearest(kept: npt.NDArray[np.bool_], parent: Ints) -> Ints:
-    """Place among the kept nodes of each node or its nearest kept ancestor; -1 without one."""
+    """Index among the kept nodes of each node or its nearest kept ancestor; -1 without one."""
     place = (np.cumsum(kept) - 1).tolist()
     found: list[int] = []
     for node, (stays, above) in enumerate(zip(kept.tolist(), parent.tolist(), strict=True)):
@@ -223,14 +226,16 @@ def _upwards(values: npt.NDArray[Any], parent: Ints) -> None:
         np.add.at(values, parent[nodes], values[nodes])
 
 
-def _tested(made: Compared, event: str, sums: tuple[Sums, Sums]) -> dict[str, npt.NDArray[Any]]:
+def _tested(
+    comparison: Compared, event: str, sums: tuple[Sums, Sums]
+) -> dict[str, npt.NDArray[Any]]:
     """Columns of the nodes: times, samples, interval of the change, verdict."""
-    whole = (*made.sums, made.rows[("whole", event, "")])
+    whole = (*comparison.sums, comparison.rows[("whole", event, "")])
     everything = np.arange(sums[0].n.size)
-    c = compare(*sides(*sums, everything, whole), made.spreads[event])
+    c = compare(*sides(*sums, everything, whole), comparison.spreads[event])
     tested = sums[0].n + sums[1].n >= MIN_SAMPLES
     stands = np.zeros(tested.size, bool)
-    if made.result.verdict != NO_DIFFERENCE:
+    if comparison.result.verdict != NO_DIFFERENCE:
         stands[tested] = significant(c.p[tested])
     verdicts = [
         VERDICTS.index(verdict_of(change, (in_a, in_b), sure, enough))

@@ -7,18 +7,17 @@
                   of their squares, and the number of samples
 ================  ==================================================================
 
-An iteration of -1 is the whole window, where it has none.
+Iteration -1 is the whole window, where it has no iterations.
 
 Names of frames that are the same in every JVM.
 
-Numbers that the JVM, the compilers or Spark's code generator hand out in the order of use are no
-part of a name, nor are lines: ``*`` stands in their place. An iterator that Spark generated is
-named after the operators of its cluster, ``WholeStageCodegen[Project ← Filter].processNext``, as
-the plan of the execution tells them, so that two clusters of one plan stay apart where they hold
-different operators.
+Numbers that the JVM, the compilers or Spark's code generator assign in the order of use are no part
+of a name, nor are lines: ``*`` replaces them. An iterator that Spark generated is named after the
+operators of its cluster in the plan, ``WholeStageCodegen[Project ← Filter].processNext``, so that
+two clusters of one plan stay separate where they hold different operators.
 
-All is done in the database, over distinct frames. `define_frame_names` tells what frames alone
-tell; `pyrometer.flame.difference.paths` adds the operators of clusters.
+Everything is computed in the database, over distinct frames. `define_frame_names` names frames by
+themselves; `define_paths` adds the operators of clusters.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from pyrometer.attribution.sourced_plan import NO_PLAN, Plan, plans
 from pyrometer.store import Tables
 from pyrometer.window.scope import Scope
 
-UNTOLD = "*"
+UNKNOWN = "*"
 _ITERATOR = "GeneratedIteratorForCodegenStage"
 _GENERATED = "GeneratedClass$"
 Rules = Sequence[tuple[str, str]]
@@ -71,8 +70,8 @@ NATIVE_RULES: Rules = (
 def define_frame_names(tables: Tables) -> None:
     """Define ``frame_names``: per frame its name, and the cluster whose iterator it is.
 
-    Columns are ``frame_id``, ``name``, ``cluster`` and ``method``; the last two are null but for
-    frames of a cluster's iterator, whose ``name`` does not tell the operators yet.
+    Columns are ``frame_id``, ``name``, ``cluster`` and ``method``; the last two are null except
+    for frames of a cluster's iterator, whose ``name`` does not have the operators yet.
     """
     generated = f"contains(class_name, '{_GENERATED}')"
     class_name = (
@@ -88,7 +87,7 @@ def define_frame_names(tables: Tables) -> None:
     tables.define(
         "frame_names",
         "SELECT frame_id, CASE WHEN cluster IS NOT NULL THEN"
-        f"  '{CLUSTER}[{UNTOLD}].' || stable_method"
+        f"  '{CLUSTER}[{UNKNOWN}].' || stable_method"
         "  ELSE concat_ws('.', stable_class, stable_method) END AS name,"
         " cluster, stable_method AS method"
         f" FROM (SELECT frame_id, {class_name} AS stable_class, {method} AS stable_method,"
@@ -162,15 +161,15 @@ _PATH_TEXTS = f"""
 
 
 def _sampled(scope: Scope) -> str:
-    """Give samples their iteration; take all of them where a run does not know its own time.
+    """Give samples their iteration; take all of them where a run has no times.
 
-    Threads that serve no task take the iteration that went on when they ran.
+    Threads that serve no task get the iteration during which they ran.
     """
-    # The monotonic clock is far from the other: a time is of one of them alone.
+    # Monotonic and wall-clock times are far apart, so a time matches one of them only.
     when = "(x.t_ns >= {0}.start_mono_ns AND x.t_ns < {0}.end_mono_ns) OR (x.t_ns >="
     when += " {0}.start_wall_ns AND x.t_ns < {0}.end_wall_ns)"
     window = f"SEMI JOIN w ON {when.format('w')}" if scope.window.intervals else ""
-    # Threads of a pool that wait for a task spend no time of the application's.
+    # Threads of a pool that wait for a task do not count as time of the application.
     in_tasks = "task_attempt_id IS NOT NULL" if scope.has("spans") else "true"
     measured = "true" if scope.window.iterations else "false"
     return f"""
@@ -188,7 +187,7 @@ def _sampled(scope: Scope) -> str:
 
 
 def _placed() -> str:
-    """Sum samples by stack and by what its clusters are called."""
+    """Sum samples by stack and by the labels of its clusters."""
     same = " AND ".join(
         f"t.{key} IS NOT DISTINCT FROM "
         + (f"coalesce(x.category = '{CONVERSION}', false)" if key == "converts" else f"x.{key}")
@@ -209,7 +208,7 @@ def _placed() -> str:
 
 
 def _define_cluster_labels(scope: Scope) -> None:
-    """Define ``stack_labels``: what the clusters are called whose iterators stand in a stack."""
+    """Define ``stack_labels``: labels of the clusters whose iterators occur in a stack."""
     tables = scope.tables
     place = ", ".join(f"x.{name}" for name in _PLACE)
     tables.define(
@@ -227,7 +226,7 @@ def _define_cluster_labels(scope: Scope) -> None:
         f"SELECT DISTINCT {', '.join(_PLACE)}, cluster FROM stack_clusters"
     ):
         label = _by_plan(known.get((app, sql_id), NO_PLAN), cluster, stage)
-        row = (app, sql_id, stage, cluster, label or sources.get(cluster, UNTOLD))
+        row = (app, sql_id, stage, cluster, label or sources.get(cluster, UNKNOWN))
         for column, value in zip(columns, row, strict=True):
             columns[column].append(value)
     tables.keep("cluster_labels", types, columns)
@@ -259,7 +258,7 @@ def _by_source(scope: Scope) -> dict[int, str]:
 
 
 def _joined(operators: Iterable[str]) -> str | None:
-    # The text of a node may put its arguments right behind its name.
+    # The text of a node may have its arguments right after its name.
     return " ← ".join(name.split("(")[0] for name in operators) or None
 
 

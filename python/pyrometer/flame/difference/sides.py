@@ -42,7 +42,7 @@ _BY_KIND = f"""
     SELECT 'expression', event, operator || ': ' || expression, iteration, {_SUMS}
         FROM path_samples WHERE expression IS NOT NULL AND operator IS NOT NULL GROUP BY ALL
 """
-# The heaviest paths, by what all iterations have; the rest is one path.
+# The heaviest paths over all iterations; the rest is one path.
 _PATHS = f"""
     WITH ranked AS (
         SELECT path, row_number() OVER (ORDER BY sum(weight) DESC, path) AS rank
@@ -123,12 +123,12 @@ def _paths(scope: Scope) -> Paths:
 
 
 def repetition_of(a: Sequence[Sampled], b: Sequence[Sampled]) -> Repetition:
-    """Tell what repeats: runs where a side has several, for their iterations are no replicates."""
+    """Choose replicates: runs if a side has several, as their iterations are not independent."""
     return "run" if max(len(a), len(b)) > 1 else "iteration"
 
 
 class Columns:
-    """Which column of a side's matrices an iteration of a run is, and what it weighs there."""
+    """Column of each iteration of a run in a side's matrices, and its weight there."""
 
     def __init__(self, runs: Sequence[Sampled], repetition: Repetition) -> None:
         self._at: list[dict[int, int]] = []
@@ -174,7 +174,7 @@ class Sums:
 def sides(
     a: Sums, b: Sums, which: npt.NDArray[np.int64], whole: int | tuple[Sums, Sums, int]
 ) -> tuple[Side, Side]:
-    """Make the sides of some rows, with one more sample of usual weight for each.
+    """Build the sides of some rows, with one more sample of the usual weight for each.
 
     Parameters
     ----------
@@ -189,13 +189,13 @@ def sides(
     time = a.time[which].sum(axis=1) + b.time[which].sum(axis=1)
     squares = a.squares[which].sum(axis=1) + b.squares[which].sum(axis=1)
     weight = np.divide(squares, time, out=np.zeros_like(time), where=time > 0)
-    made = []
+    found = []
     for side, total in ((a, in_a), (b, in_b)):
         more = (weight**2 / side.columns.n)[:, None]
-        made.append(
+        found.append(
             Side(
                 side.time[which], side.squares[which] + more,
                 total.time[place], total.squares[place], side.columns.iterations,
             )
         )  # fmt: skip
-    return made[0], made[1]
+    return found[0], found[1]

@@ -49,33 +49,33 @@ _COLUMNS: tuple[tuple[str, Justify], ...] = (
     ("", "left"),
 )
 _NARROW_COLUMNS = (_COLUMNS[0], *_COLUMNS[2:4])
-WIDE = 110  # a narrower terminal has no room for both times and the verdict, but for its colour
+WIDE = 110  # a narrower terminal has room for the colour of the verdict, but not for both times
 
 
-def show_difference(console: Console, made: FrameDifference) -> None:
+def show_difference(console: Console, difference: FrameDifference) -> None:
     """Print the largest significant changes, or that there is none."""
-    put(console, _parts(made, Look.of(console)))
+    put(console, _parts(difference, Look.of(console)))
 
 
-def _parts(made: FrameDifference, look: Look) -> Iterator[RenderableType]:
-    for name, side in (("A", made.a), ("B", made.b)):
+def _parts(difference: FrameDifference, look: Look) -> Iterator[RenderableType]:
+    for name, side in (("A", difference.a), ("B", difference.b)):
         yield Text.from_markup(f"[bold]{name}[/] {_label(side)}")
-    if made.verdict == NO_DIFFERENCE:
+    if difference.verdict == NO_DIFFERENCE:
         yield Text.from_markup("[bold]No significant difference.[/]")
-    yield from _table("Everything sampled", made.whole, look, significant=False)
-    yield from _table("Operators", made.operators, look)
-    yield from _table("Expressions", made.expressions, look)
+    yield from _table("Everything sampled", difference.whole, look, significant=False)
+    yield from _table("Operators", difference.operators, look)
+    yield from _table("Expressions", difference.expressions, look)
     for event, words in EVENTS.items():
-        of_event = [f for f in made.frames if f.event == event]
+        of_event = [f for f in difference.frames if f.event == event]
         yield from _frames(f"{words} of frames themselves", of_event, look, own=True)
         yield from _frames(f"{words} of frames and what they call", of_event, look, own=False)
     yield note(
-        f"{units.count(made.tests_count)} tests at a false discovery rate of"
-        f" {units.percent(made.false_discovery_rate)} (Benjamini-Hochberg);"
-        f" {units.count(made.too_few_samples_count)} more had too few samples to test."
+        f"{units.count(difference.tests_count)} tests at a false discovery rate of"
+        f" {units.percent(difference.false_discovery_rate)} (Benjamini-Hochberg);"
+        f" {units.count(difference.too_few_samples_count)} more had too few samples to test."
         " Times are per iteration, in brackets the 95 % interval of the change."
     )
-    yield from doubt_lines(made.doubts)
+    yield from doubt_lines(difference.doubts)
 
 
 def _label(side: SideFacts) -> str:

@@ -1,9 +1,8 @@
 """Programs in which a cause takes a declared share of the time of tasks.
 
 A row calls ``org.pyrometer.workloads.truth.Calibrated``, which alternates between the cause and
-useful work by the thread's own clocks, or ``Endured`` where the cause has a clock of its own, so
-the declared share holds on any machine. The healthy twin does the same useful work and leaves the
-cause out.
+useful work by the thread's clocks, or ``Endured`` where the cause has another clock, so the
+declared share holds on any machine. The healthy twin does the same useful work without the cause.
 
 Programs whose tasks wait for each other: for a monitor, or for a CPU.
 """
@@ -62,7 +61,7 @@ class Calibrated(NumberedRows):
     }
 
     def truth(self, spec: WorkloadSpec) -> Truth:
-        """Declare the share; none with the cause left out."""
+        """Declare the share; 0 with the cause switched off."""
         return Truth(
             quantity=f"share of {self.of} in {self.path}",
             where="all tasks of the only stage, operator Project",
@@ -153,7 +152,7 @@ _SCHEDSTAT = Path("/proc/self/schedstat")
 
 
 class _Waiting(Calibrated):
-    """What both have in common: the kernel's count of each thread's time."""
+    """Base of both: they need the kernel's count of each thread's time."""
 
     program = "Endured"
     scales: ClassVar = {"test": 100, "default": 1_000, "seed": 10_000}
@@ -161,7 +160,7 @@ class _Waiting(Calibrated):
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Look for the kernel's count."""
+        """Check that the kernel has this count."""
         if not _SCHEDSTAT.exists():
             raise CapabilityError(
                 f"{self.name} needs {_SCHEDSTAT}, which this kernel does not have",

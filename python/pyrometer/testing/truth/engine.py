@@ -1,4 +1,4 @@
-"""Programs in which what Spark makes of a query is the cause: a spill, code too long to compile.
+"""Programs whose cause is in the execution of a query: a spill, code too long to compile.
 
 Programs whose rows pass through Python workers.
 """
@@ -46,7 +46,7 @@ group by part
 _RECORD_BYTES = 4 + 8 + 3 * 8
 _SPILL_BYTES = 4
 _SUMS = 100
-_ROWS_BESIDE = 4_000
+_ROWS_EQUAL_TO_TASKS = 4_000
 """Interpreted rows that take as much CPU as the compiled code in which tasks start and end."""
 
 
@@ -77,7 +77,7 @@ class Spill(NumberedRows):
         """Declare the bytes of the records that are spilled."""
         held, spilled = _held(spec.size), 0
         for ids in _parts(spec.size):
-            # Held rows go to disk when one more comes.
+            # The sorter spills when one more row comes.
             spills = max(0, len(ids) - 1) // held
             spilled += spills * (_SPILL_BYTES + held * _RECORD_BYTES)
         return Truth(
@@ -91,7 +91,7 @@ class Spill(NumberedRows):
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
-        """Sort, and tell the ends of each part."""
+        """Sort, and return the ends of each part."""
         query = _SORT.format(rows=spec.size, tasks=_TASKS, stride=_STRIDE)
         return collected(spark.sql(query).collect())
 
@@ -148,7 +148,7 @@ class HugeMethod(NumberedRows):
         return {"spark.sql.codegen.aggregate.splitAggregateFunc.enabled": split}
 
     def truth(self, spec: WorkloadSpec) -> Truth | None:
-        """Declare where the CPU goes; the twin's, which is little, goes to starting its tasks."""
+        """Declare where the CPU goes; the little CPU of the twin goes to starting its tasks."""
         if not is_on(spec):
             return None
         return Truth(
@@ -156,8 +156,8 @@ class HugeMethod(NumberedRows):
             where="all tasks, most of it in operator HashAggregate of the first stage",
             value=1.0,
             unit="share",
-            # What tasks do beside their rows takes the CPU of some of them, partly compiled.
-            tolerance=min(1.0, 0.05 + _ROWS_BESIDE / spec.size),
+            # Tasks do other work as well, partly in compiled code: as much CPU as some of the rows.
+            tolerance=min(1.0, 0.05 + _ROWS_EQUAL_TO_TASKS / spec.size),
             measured_by="code.kinds[kind=interpreted].on_cpu_ns",
             of=slots("task/on_cpu"),
         )
@@ -232,7 +232,7 @@ class PythonUdf(Structural):
         return collected(frame.selectExpr("id", work(_ROW_NS - of_python_ns, "seen")).collect())
 
     def function(self, ns: int) -> Any:
-        """Make the function: it gives what it gets, `ns` later."""
+        """Build the function: it returns its argument after `ns`."""
         from pyspark.sql.functions import udf
 
         from pyrometer.testing.truth.tasks import spin
@@ -252,7 +252,7 @@ class PandasUdf(PythonUdf):
     needs = Needs(jars=(workloads_jar(),), spark_python=("pandas", "pyarrow"))
 
     def function(self, ns: int) -> Any:
-        """Make the function: it gives what it gets, `ns` for each row later."""
+        """Build the function: it returns its argument after `ns` for each row."""
         import pandas  # type: ignore[import-untyped,unused-ignore]
         from pyspark.sql.functions import pandas_udf
 

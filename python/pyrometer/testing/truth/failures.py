@@ -39,14 +39,14 @@ class Failing(Structural):
 
     @abc.abstractmethod
     def failing(self, spec: WorkloadSpec) -> frozenset[int]:
-        """Tell which tasks fail."""
+        """Give the tasks that fail."""
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
-        """Have a master that tries again."""
+        """Set a master that retries tasks."""
         return {**super().spark_conf(spec), "spark.master": self.master}
 
     def refuse(self, master: str, why: str) -> UsageError:
-        """Say that this master will not do."""
+        """Build the error for a master that does not fit."""
         return UsageError(
             f"{self.name} needs {why}; {master} has none",
             f"leave out layout.tasks and spark.master, or --set spark.master={self.master}",
@@ -94,7 +94,7 @@ def kill_executor() -> None:
         folder = Path(f"/proc/{pid}")
         if b"CoarseGrainedExecutorBackend" in (folder / "cmdline").read_bytes():
             os.kill(pid, signal.SIGKILL)
-            time.sleep(1)  # lest Spark learns that the worker ended first
+            time.sleep(1)  # so that Spark does not see the worker end first
             os._exit(1)
         # After the name, which is in parentheses, come state and parent.
         pid = int((folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
@@ -159,7 +159,7 @@ class ExecutorLoss(Failing):
     fail = staticmethod(kill_executor)
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
-        """Have executors that are processes of their own."""
+        """Set executors that are separate processes."""
         return {**super().spark_conf(spec), "spark.executor.memory": "512m"}
 
     def setup(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> None:
@@ -180,5 +180,5 @@ class ExecutorLoss(Failing):
         )
 
     def failing(self, spec: WorkloadSpec) -> frozenset[int]:
-        """Kill in the first task alone."""
+        """Kill in the first task only."""
         return frozenset([0] if is_on(spec) else [])

@@ -65,7 +65,7 @@ class SlowDisk(NumberedRows):
     tasks = 1
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Need all blocks."""
+        """Estimate: all blocks."""
         return spec.size * _BLOCK
 
     def prepare(
@@ -75,7 +75,7 @@ class SlowDisk(NumberedRows):
         prepared = cache.ensure(
             f"blocks-{spec.size}",
             {"blocks": spec.size, "bytes": _BLOCK, "version": 1},
-            lambda folder, tell: _write_blocks(folder, tell, spec.size),
+            lambda folder, report: _write_blocks(folder, report, spec.size),
             bytes_needed=self.bytes_needed(spec),
             progress=progress,
         )
@@ -86,7 +86,7 @@ class SlowDisk(NumberedRows):
         return {"cgroup.read_bps": int(spec.levels[SPEED]) << 20} if is_on(spec) else {}
 
     def truth(self, spec: WorkloadSpec) -> Truth | None:
-        """Declare the speed; how fast the twin's disk is nobody knows."""
+        """Declare the speed; that of the twin's disk is unknown."""
         if not is_on(spec):
             return None
         speed = (int(spec.levels[SPEED]) << 20) / 1e9
@@ -118,14 +118,14 @@ class SlowDisk(NumberedRows):
         return differs(result, spec.size, known, "checksum of the blocks' CRC-32")
 
 
-def _write_blocks(folder: Path, tell: Progress, count: int) -> dict[str, Any]:
+def _write_blocks(folder: Path, report: Progress, count: int) -> dict[str, Any]:
     sums = []
     with (folder / "blocks").open("wb") as out:
         for number in range(count):
             block = hashlib.shake_128(str(number).encode("ascii")).digest(_BLOCK)
             out.write(block)
             sums.append((number, zlib.crc32(block)))
-            tell("blocks", number + 1, count)
+            report("blocks", number + 1, count)
     return {"checksum": checksum(sums)}
 
 
@@ -142,18 +142,18 @@ class Swap(NumberedRows):
     expectation = "Tasks wait for the disk; major page faults, and swap in use by the JVM."
     variants: ClassVar = {CAUSE: cause("memory is limited to 640 MiB", "it is not")}
     live_mib, pages, memory, swap = 256, 100, 640 << 20, 2 << 30
-    heap, beside = 1 << 30, 360 << 20
-    """The heap, and what the twin's JVM and runner have beside it (``rss_anon_bytes``)."""
+    heap, other = 1 << 30, 360 << 20
+    """The heap, and other memory of the twin's JVM and runner (``rss_anon_bytes``)."""
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
-        """Have a heap that is there in full."""
+        """Set a heap that is fully allocated."""
         return {
             "spark.driver.memory": "1g",
             "spark.driver.extraJavaOptions": "-Xms1g -XX:+AlwaysPreTouch",
         }
 
     def limits(self, spec: WorkloadSpec) -> dict[str, str | int | float]:
-        """Allow less than that, and swap."""
+        """Allow less memory than the heap, and swap."""
         if not is_on(spec):
             return {}
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
@@ -167,11 +167,11 @@ class Swap(NumberedRows):
         return {"cgroup.memory": self.memory, "cgroup.swap": self.swap}
 
     def truth(self, spec: WorkloadSpec) -> Truth:
-        """Declare what cannot fit: of the heap, and of what the processes have beside it."""
+        """Declare what cannot fit: of the heap, and of other memory of the processes."""
         return Truth(
             quantity="most memory in swap at once",
             where="all processes of the application, nearly all of it the JVM's",
-            value=float(self.heap + self.beside - self.memory) if is_on(spec) else 0.0,
+            value=float(self.heap + self.other - self.memory) if is_on(spec) else 0.0,
             unit="bytes",
             # The page cache of its files takes memory of the group, too.
             tolerance=float(150 << 20),

@@ -1,7 +1,7 @@
-"""What a run measured of what its program is known to show.
+"""The measured value of the quantity that a truth program declares.
 
-A truth names its quantity by a path into ``pyrometer show --json``: names joined by dots, a row of
-a list chosen by one of its fields in brackets.
+A truth names its quantity by a path into ``pyrometer show --json``: names joined by dots, and a row
+of a list selected by one of its fields in brackets.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _STEP = re.compile(r"([a-z_0-9]+)(?:\[(\w+)=([^\]]*)\])?(?:\.|$)")
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured value in the truth's unit, or None and the reason.
+    """A measured value in the truth's unit, or None and why.
 
     Parameters
     ----------
     value : float, optional
-        What the run says.
+        The value.
     reason : str, optional
-        Why it says nothing.
+        Why there is none.
     """
 
     value: float | None
@@ -33,7 +33,7 @@ class Measured:
 
 
 def measured(truth: Truth, shown: Mapping[str, Any]) -> Measured:
-    """Look up what a run measured of `truth`.
+    """Look up the measured value of `truth`.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def measured(truth: Truth, shown: Mapping[str, Any]) -> Measured:
 def look_up(shown: Mapping[str, Any], path: str) -> Measured:
     """Find the number at `path`.
 
-    A category or wait class whose row is absent beside sampled ones got no sample: it is 0. So is
-    what an operator does that a plan does not have. Any other absence is a value that is not known.
+    A category or wait class without a row among sampled ones had no sample: it is 0. So is a
+    metric of an operator that the plan does not have. Anything else that is absent is unknown.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _steps(path: str) -> list[tuple[str, str | None, str | None]]:
 
 
 def _unsampled(rows: list[Any], path: str) -> bool:
-    """Whether samples were taken of what the row belongs to, and none met it."""
+    """Whether the parent of the row was sampled, but the row had no sample."""
     parent = path.rpartition("/")[0]
     if "/" not in parent:  # the children of a top row come from different sources
         return False

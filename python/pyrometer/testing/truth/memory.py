@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 RATE = "workload.rate"
 
-# The serial collector's young generation is as large as it is told: eden and two survivor spaces
-# of an eighth of eden each.
+# The serial collector's young generation has exactly the configured size: eden and two survivor
+# spaces of an eighth of eden each.
 _SERIAL = "-XX:+UseSerialGC -XX:SurvivorRatio=8 -Xmn{young}m"
 
 
@@ -100,7 +100,7 @@ class Allocation(NumberedRows):
             where="the whole JVM, per nanosecond of task time",
             value=rate,
             unit="count per ns",
-            # What the driver allocates between tasks makes some collections more.
+            # Allocation of the driver between tasks causes some more collections.
             tolerance=max(0.1 * rate, 1e-9),
             measured_by="gc.pauses_count",
             of=slots("task"),

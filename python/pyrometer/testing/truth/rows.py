@@ -1,10 +1,10 @@
-"""What truth programs that work row by row share: rows are numbers, and so are their results.
+"""Base of truth programs that work row by row: rows are numbers, and so are their results.
 
-What programs made of Spark's own structure have in common: tasks, shuffles, joins, failures.
+Base of programs whose cause is in Spark's structure: tasks, shuffles, joins, failures.
 
-Tasks work by ``org.pyrometer.workloads.truth.Calibrated``, a declared time for each row, and give
-each number beside what it is mixed to. So a program and its healthy twin have the same result, and
-differ in how Spark is made to come by it.
+Tasks call ``org.pyrometer.workloads.truth.Calibrated``, a declared time for each row, and return
+each number with its hash. So a program and its healthy twin have the same result, and differ in how
+Spark computes it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CAUSE = "workload.cause"
 """The variant by which each program's cause is switched off."""
 SHARE = "workload.share"
-"""The variant by which the share of the cause is swept, in per cent."""
+"""The variant that sets the share of the cause, in per cent."""
 
 _QUERY = """
 select id, cast(java_method('org.pyrometer.workloads.truth.{program}', '{method}',
@@ -45,7 +45,7 @@ _MASK = 2**64 - 1
 
 
 def mix(number: int) -> int:
-    """Finalise as splitmix64 does (Steele, Lea, Flood 2014), without the sign.
+    """Hash as splitmix64 finalises (Steele, Lea, Flood 2014), without the sign.
 
     Examples
     --------
@@ -59,29 +59,29 @@ def mix(number: int) -> int:
 
 
 def mixed(numbers: Iterable[int]) -> str:
-    """Checksum of each number beside what it is mixed to."""
+    """Checksum of each number with its hash."""
     return checksum((number, mix(number)) for number in numbers)
 
 
 def cause(on: str, off: str) -> Variant:
-    """Make the variant that leaves the cause out."""
+    """Give the variant that switches the cause off."""
     return Variant(levels={"on": on, "off": off}, default="on", doc="Whether the cause is there.")
 
 
 def share(of: str) -> Variant:
-    """Make the variant that sweeps the share of the cause."""
+    """Give the variant that sets the share of the cause."""
     return Variant(
         levels={"50": "half"}, default="50", doc=f"{of}, in per cent: 1 to 90.", integer=True
     )
 
 
 def is_on(spec: WorkloadSpec) -> bool:
-    """Whether the cause is there."""
+    """Whether the cause is switched on."""
     return spec.levels[CAUSE] == "on"
 
 
 def percent(spec: WorkloadSpec) -> int:
-    """Share that was asked for."""
+    """Share of the cause, in per cent."""
     return int(spec.levels[SHARE])
 
 
@@ -101,7 +101,7 @@ def need_between(spec: WorkloadSpec, variant: str, least: int, most: int, exampl
 
 
 def collected(rows: Sequence[Any]) -> IterationResult:
-    """Make the result of rows that came to the driver."""
+    """Build the result of rows that were collected in the driver."""
     return IterationResult(len(rows), checksum(rows))
 
 
@@ -115,7 +115,7 @@ def differs(result: IterationResult, rows: int, known: str, what: str) -> Mismat
 
 
 def slots(path: str) -> str:
-    """Where ``show --json`` has a row of the ledger's slot view."""
+    """Path in ``show --json`` of a row of the ledger's slot view."""
     return f"ledger.slot_view.rows[path={path}].value_ns"
 
 
@@ -160,17 +160,17 @@ _ROW = "'org.pyrometer.workloads.truth.Calibrated', 'row'"
 
 
 def work(ns: str | int, column: str = "id") -> str:
-    """Write SQL: what `column` is mixed to, after so many nanoseconds of work on the clock.
+    """Write SQL for the hash of `column`, after `ns` nanoseconds of work.
 
     `ns` is a number or an expression.
     """
-    # Both durations are told by the wall clock where the cause is sleep, and none is slept here.
+    # With cause sleep both durations are measured by the wall clock; here the sleep is 0.
     useful = f"{ns}L" if isinstance(ns, int) else f"cast({ns} as bigint)"
     return f"cast(java_method({_ROW}, 'sleep', 0L, {useful}, {column}) as bigint)"
 
 
 class Structural(NumberedRows):
-    """Base of the programs: rows are numbers, and each comes back with what it is mixed to."""
+    """Base of the programs: rows are numbers, and each is returned with its hash."""
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:
         """Keep plan and partitions as they are written."""

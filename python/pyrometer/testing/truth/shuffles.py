@@ -105,7 +105,7 @@ class Recomputation(Structural):
     scales: ClassVar = {"test": 160, "default": 5_000, "seed": 50_000}
 
     def truth(self, spec: WorkloadSpec) -> Truth:
-        """Declare the rows that are made; a cache counts a batch for each task that reads it."""
+        """Declare the rows computed; a cache counts a batch for each task that reads it."""
         uses = _USES if is_on(spec) else 1
         return Truth(
             quantity="input records of an iteration",
@@ -149,7 +149,7 @@ def _rows_of(operator: str) -> str:
 
 
 class BroadcastTooBig(Structural):
-    """A wide table broadcast for the sake of a thousand of its rows."""
+    """A wide table, broadcast for a thousand of its rows."""
 
     name = "truth-broadcast"
     summary = "A large table is broadcast to join a thousand rows"
@@ -194,7 +194,7 @@ class BroadcastTooBig(Structural):
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
-        """Each number that was looked for has its text."""
+        """Each number that was looked up has its text."""
         step = spec.size // _USED
         wanted = [number * step for number in range(_USED)]
         known = checksum((number, str(number).ljust(_WIDTH, "x")) for number in wanted)
@@ -219,7 +219,7 @@ class CartesianProduct(Structural):
         return {**super().spark_conf(spec), **_NO_SMALL_TABLES, "spark.sql.shuffle.partitions": "2"}
 
     def truth(self, spec: WorkloadSpec) -> Truth:
-        """Declare how many pairs are made."""
+        """Declare the number of pairs."""
         return Truth(
             quantity="pairs of rows",
             where="operator CartesianProduct",
@@ -273,15 +273,15 @@ class SmallFiles(Structural):
         rows = spec.size * _ROWS
         count = spec.size if is_on(spec) else 1
 
-        def build(folder: Path, tell: Progress) -> dict[str, Any]:
+        def build(folder: Path, report: Progress) -> dict[str, Any]:
             (folder / _TABLE).mkdir()
             for number in range(count):
                 if number % 100 == 0:
-                    tell("writing small files", number, count)
+                    report("writing small files", number, count)
                 ids = range(number * rows // count, (number + 1) * rows // count)
                 table = pa.table({"id": ids, "mixed": [mix(n) for n in ids]})
                 parquet.write_table(table, folder / _TABLE / f"part-{number:06}.parquet")
-            tell("writing small files", count, count)
+            report("writing small files", count, count)
             return {}
 
         prepared = cache.ensure(

@@ -41,7 +41,7 @@ def _longest_task(where: str, spec: WorkloadSpec) -> Truth:
         where=where,
         value=max(one, (1 - one) / (_PARTS - 1)),  # with a small share, the others are longer
         unit="share",
-        tolerance=0.05 + 40 / spec.size,  # what a task takes beside its rows: some of them
+        tolerance=0.05 + 40 / spec.size,  # work of a task besides its rows, in rows
         measured_by=f"{_STAGE}.task_time.max_ns",
         of=f"{_STAGE}.totals.executor_run_time_ns",
     )

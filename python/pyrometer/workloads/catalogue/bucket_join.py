@@ -60,13 +60,13 @@ class BucketJoin(GeneratedWorkload):
     tables: ClassVar = {"t1": "t1"}
 
     def dataset(self, spec: WorkloadSpec) -> Dataset:
-        """Make the table; all variants share it."""
+        """Build the table; all variants share it."""
         from pyrometer.workloads.data import buckets
 
         return Dataset(
             f"buckets-{spec.size}",
             buckets.recipe(spec.size),
-            lambda folder, tell: buckets.write_dataset(folder, tell, spec.size),
+            lambda folder, report: buckets.write_dataset(folder, report, spec.size),
         )
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:

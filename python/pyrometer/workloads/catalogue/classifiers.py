@@ -1,8 +1,8 @@
-"""``svm``: two classes of points told apart by a support vector machine, with MLlib.
+"""``svm``: two classes of points, separated by a support vector machine, with MLlib.
 
-What the two linear classifiers share: data, training by MLlib, and what must come out.
+Base of the two linear classifiers: data, training by MLlib, verification.
 
-``logistic-regression``: two classes of points told apart, with MLlib.
+``logistic-regression``: two classes of points, separated by a logistic regression, with MLlib.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LinearClassifier(PointsWorkload):
 
     @abc.abstractmethod
     def estimator(self, spark: Any, spec: WorkloadSpec) -> Any:
-        """Make MLlib's object that learns."""
+        """Build MLlib's estimator."""
 
     def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
         """Find the planes that the points were drawn with, and that fits them best."""
@@ -43,7 +43,7 @@ class LinearClassifier(PointsWorkload):
         return Dataset(
             f"plane-answer-{spec.size}x{features}",
             points.recipe("plane-answer", spec.size, features),
-            lambda folder, tell: point_answers.plane(prepared.paths["points"], tell),
+            lambda folder, report: point_answers.plane(prepared.paths["points"], report),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
@@ -101,7 +101,7 @@ class Svm(LinearClassifier):
     digits = 2
 
     def estimator(self, spark: Any, spec: WorkloadSpec) -> Any:
-        """Make MLlib's ``LinearSVC`` of its DataFrame API."""
+        """Build MLlib's ``LinearSVC`` of its DataFrame API."""
         return spark._jvm.org.apache.spark.ml.classification.LinearSVC().setRegParam(0.01)
 
     def verify(
@@ -145,7 +145,7 @@ class LogisticRegression(LinearClassifier):
     digits = 4
 
     def estimator(self, spark: Any, spec: WorkloadSpec) -> Any:
-        """Make MLlib's ``LogisticRegression`` of its DataFrame API."""
+        """Build MLlib's ``LogisticRegression`` of its DataFrame API."""
         return spark._jvm.org.apache.spark.ml.classification.LogisticRegression().setRegParam(0.0)
 
     def verify(

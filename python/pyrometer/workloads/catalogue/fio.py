@@ -1,4 +1,4 @@
-"""fio: a file whose blocks tell where they stand, and single reads at random places of it."""
+"""fio: a file whose blocks hold their offsets, and single reads at random offsets of it."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class IntervalJoin(GeneratedWorkload):
         return Dataset(
             f"intervals-{spec.size}",
             intervals.recipe(spec.size, count),
-            lambda folder, tell: intervals.write_dataset(folder, tell, spec.size, count),
+            lambda folder, report: intervals.write_dataset(folder, report, spec.size, count),
         )
 
     def prepare(

@@ -56,7 +56,9 @@ class KMeans(PointsWorkload):
         return Dataset(
             f"kmeans-answer-{spec.size}x{features}-{iterations}",
             {**points.recipe("kmeans-answer", spec.size, features), "times": iterations},
-            lambda folder, tell: point_answers.lloyd(prepared.paths["points"], tell, iterations),
+            lambda folder, report: point_answers.lloyd(
+                prepared.paths["points"], report, iterations
+            ),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:

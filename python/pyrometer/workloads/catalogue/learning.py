@@ -1,4 +1,4 @@
-"""What the iterative workloads share: their variants, their points, how input is stored.
+"""Base of the iterative workloads: variants, points, storage of the input.
 
 MLlib's classes are called in the JVM itself: ``pyspark.ml`` does the same, but needs NumPy in the
 Python of the driver, where the observed Spark may have none.
@@ -91,7 +91,9 @@ class PointsWorkload(GeneratedWorkload):
         return Dataset(
             f"points-{self.kind}-{spec.size}x{features}",
             points.recipe(self.kind, spec.size, features),
-            lambda folder, tell: points.write_dataset(folder, tell, self.kind, spec.size, features),
+            lambda folder, report: points.write_dataset(
+                folder, report, self.kind, spec.size, features
+            ),
         )
 
     def spark_conf(self, spec: WorkloadSpec) -> dict[str, str]:

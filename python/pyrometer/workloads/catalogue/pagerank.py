@@ -62,7 +62,7 @@ class PageRank(GeneratedWorkload):
         return Dataset(
             f"graph-{spec.size}",
             graph.recipe(spec.size),
-            lambda folder, tell: graph.write_dataset(folder, tell, spec.size),
+            lambda folder, report: graph.write_dataset(folder, report, spec.size),
         )
 
     def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
@@ -73,7 +73,7 @@ class PageRank(GeneratedWorkload):
         return Dataset(
             f"pagerank-answer-{spec.size}-{iterations}",
             {**graph.recipe(spec.size), "iterations": iterations, "top": TOP},
-            lambda folder, tell: graph.page_rank(tell, spec.size, iterations, TOP),
+            lambda folder, report: graph.page_rank(report, spec.size, iterations, TOP),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:

@@ -30,7 +30,7 @@ _QUERY = "select * from {table} where coalesce(cast({price} as double), 0D) = -1
 _PRICE = {"web_sales": "ws_sales_price", "lineitem": "l_extendedprice"}
 
 _ROW_BYTES = {"snappy": 60, "none": 62, "zstd": 52, "gzip": 52, "lz4": 60}
-# The generator's own file stands beside the table while it is rewritten.
+# The generator's file is kept until the table is rewritten.
 _LINEITEM_ROW_BYTES = 160
 _LINEITEM_ROWS_A_THOUSANDTH = 6_000
 
@@ -103,7 +103,7 @@ class ParquetScan(Workload):
     needs = Needs(python=("duckdb", "duckdb_extension_tpcds", "pyarrow", "numpy"))
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Table, and what it is made from."""
+        """Bytes of the table and of the base that it is built from."""
         if spec.levels["data.table"] == "lineitem":
             return spec.size * _LINEITEM_ROW_BYTES + 1_000_000
         return spec.size * _ROW_BYTES[spec.levels["data.codec"]] + 100_000_000
@@ -111,7 +111,7 @@ class ParquetScan(Workload):
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Make the table of this size and codec, or find it."""
+        """Build the table of this size and codec, or find it."""
         make = {"web_sales": self._web_sales, "lineitem": self._lineitem}
         return make[spec.levels["data.table"]](spec, cache, progress)
 
@@ -148,7 +148,7 @@ class ParquetScan(Workload):
             base = cache.ensure(
                 f"web_sales-base-sf{factor:g}",
                 web_sales.base_recipe(factor),
-                lambda target, tell: web_sales.write_base(target, tell, factor),
+                lambda target, report: web_sales.write_base(target, report, factor),
                 bytes_needed=100_000_000,
                 progress=report,
             )

@@ -1,8 +1,8 @@
-"""A PostgreSQL server of our own for one process: made, started, asked, stopped and removed.
+"""A private PostgreSQL server for one process: created, started, queried, stopped and removed.
 
-It speaks through a socket without a file, which only its own user may use (``peer``). As root
-its programs run as user ``postgres``, or ``nobody``, because PostgreSQL refuses root. Nothing it
-holds outlives the process: it is started without fsync.
+It listens on a socket without a file, which only its user may use (``peer``). As root its programs
+run as user ``postgres``, or ``nobody``, because PostgreSQL refuses root. Its data does not outlive
+the process, so it runs without fsync.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def programs() -> Path:
 
 
 class Server:
-    """A server in a folder of its own below `root`.
+    """A server in a new folder below `root`.
 
     Parameters
     ----------
     root : Path
-        Folder on the disk to use. The folder's name holds our pid: one that a dead process left
-        behind is found and removed by the next.
+        Folder on the disk to use. The folder's name holds our pid: one of a dead process is
+        found and removed by the next.
     """
 
     def __init__(self, root: Path) -> None:
@@ -79,12 +79,12 @@ class Server:
         self._socket = f"@pyrometer-{os.getpid()}"
 
     def start(self) -> None:
-        """Make the database and start the server.
+        """Create the database and start the server.
 
         Raises
         ------
         CapabilityError
-            If it does not start; its own words are in the message.
+            If it does not start; its output is in the message.
         """
         self.remove()
         self._remove_leftovers()
@@ -114,7 +114,7 @@ class Server:
         raise CapabilityError(f"PostgreSQL did not start in {self.folder}: {said}")
 
     def sql(self, text: str) -> str:
-        """Run statements; returns what the last of them gave, unadorned."""
+        """Run statements; returns the output of the last one, unformatted."""
         return self.run("psql", *self.connection(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", text)
 
     def run(self, program: str, *arguments: str | Path) -> str:
@@ -171,7 +171,7 @@ class Server:
 
 
 def check(root: Path) -> None:
-    """Check that a server could run in a folder below `root`, before anything is made.
+    """Check that a server could run in a folder below `root`, before anything is created.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``random-read``: one block after the other, each from a random place."""
+"""``random-read``: one block after the other, each at a random offset."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ select value from blocks where id = :id \\gset
 
 
 class RandomRead(Workload):
-    """Single-block reads at random places of a file, or of a table of PostgreSQL."""
+    """Single-block reads at random offsets of a file, or of a table of PostgreSQL."""
 
     name = "random-read"
     engine = "process"
@@ -131,7 +131,7 @@ class RandomRead(Workload):
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Make the file, or the script that makes the table in `setup`."""
+        """Write the file, or the script that fills the table in `setup`."""
         reads = max(1, spec.size // READS_OF_BLOCKS)
         if not _fio_engine(spec):
             _only_fio(spec)
@@ -203,7 +203,7 @@ class RandomRead(Workload):
         reads = _reads(prepared, spec)
         engine = _fio_engine(spec)
         if engine:
-            made = fio.read_blocks(
+            counters = fio.read_blocks(
                 prepared.paths["blocks"],
                 engine=engine,
                 block=_BLOCK[spec.levels["workload.block"]],
@@ -214,9 +214,9 @@ class RandomRead(Workload):
                 quantiles=QUANTILES,
             )
         else:
-            made = _run_lookups(prepared, reads, _at_once(spec))
-        done = made["reads_count"]
-        return IterationResult(rows=done, checksum=checksum([(done,)]), counters=made)
+            counters = _run_lookups(prepared, reads, _at_once(spec))
+        done = counters["reads_count"]
+        return IterationResult(rows=done, checksum=checksum([(done,)]), counters=counters)
 
     def annotation(self, spec: WorkloadSpec) -> str | None:
         """Read the wait events of PostgreSQL's processes."""

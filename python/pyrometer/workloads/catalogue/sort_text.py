@@ -62,7 +62,7 @@ class SortText(GeneratedWorkload):
         return Dataset(
             f"integers-text-{spec.size}",
             files.recipe(spec.size),
-            lambda folder, tell: files.write_dataset(folder, tell, spec.size),
+            lambda folder, report: files.write_dataset(folder, report, spec.size),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:

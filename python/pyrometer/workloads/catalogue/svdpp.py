@@ -58,7 +58,7 @@ class SvdPlusPlus(GeneratedWorkload):
         return Dataset(
             f"ratings-{spec.size}",
             ratings.recipe(spec.size),
-            lambda folder, tell: ratings.write_dataset(folder, tell, spec.size),
+            lambda folder, report: ratings.write_dataset(folder, report, spec.size),
         )
 
     def answer(self, spec: WorkloadSpec, prepared: Prepared) -> Dataset:
@@ -70,7 +70,7 @@ class SvdPlusPlus(GeneratedWorkload):
         return Dataset(
             f"svdpp-answer-{spec.size}-{iterations}",
             {**ratings.recipe(spec.size), "iterations": iterations, **CONF},
-            lambda folder, tell: factors.svd(tell, spec.size, iterations, CONF),
+            lambda folder, report: factors.svd(report, spec.size, iterations, CONF),
         )
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
@@ -99,7 +99,7 @@ class SvdPlusPlus(GeneratedWorkload):
         """Compare mean, error on the ratings and size of the factors with NumPy's.
 
         Where GraphX drops corrections, all but the mean depend on the order in which messages
-        come, so that nothing is known of them.
+        arrive, so they cannot be verified.
         """
         facts = prepared.facts
         numbers = [facts["mean"], facts["squared_error"], *facts["squares"]]

@@ -1,4 +1,4 @@
-"""The user's own workloads: a file that is one, without being installed."""
+"""Workloads of the user: files that need no installation."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Split the text of a SQL file into statements, and find their parameters.
 
-Only what hides a semicolon or a colon is understood: strings, quoted names and comments, as
+Only what can hide a semicolon or a colon is parsed: strings, quoted names and comments, as
 Spark's lexer has them (``SqlBaseLexer.g4``). Scripts (``BEGIN … END``) are not: a semicolon in
 one would end the statement.
 """
@@ -60,7 +60,7 @@ class Statement:
 
 
 def statements(text: str, source: str) -> list[Statement]:
-    r"""Split `text` at semicolons; what holds nothing but comments is no statement.
+    r"""Split `text` at semicolons; parts with only comments are omitted.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class SqlFile(Workload):
     Parameters
     ----------
     path : str
-        The file; the runner's process needs none, it is told the statements.
+        The file; not needed in the runner process, which gets the statements.
 
     Raises
     ------
@@ -176,7 +176,7 @@ class SqlFile(Workload):
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Read the file: its statements and the values of their parameters travel as facts."""
+        """Read the file: statements and values of parameters are passed on as facts."""
         return Prepared(facts={"statements": with_values(spec.name, spec.levels)})
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
@@ -202,7 +202,7 @@ class SqlFile(Workload):
     def verify(
         self, result: IterationResult, prepared: Prepared, spec: WorkloadSpec
     ) -> Mismatch | None:
-        """Every statement gave a result; that it repeats is seen by the runner (`repeats`)."""
+        """Accept: the runner checks that results repeat (`repeats`)."""
         expected = len(prepared.facts["statements"])
         if len(result.parts) != expected:
             return Mismatch("statements", str(expected), str(len(result.parts)))

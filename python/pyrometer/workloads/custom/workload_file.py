@@ -1,6 +1,6 @@
-"""What a ``workload.yaml`` may say, and reading one.
+"""The format of a ``workload.yaml``, and reading one.
 
-The models are the published JSON Schema, too (``schema/workload.schema.json``).
+The models also define the published JSON Schema (``schema/workload.schema.json``).
 
 Which YAML file a name means.
 """
@@ -53,7 +53,7 @@ class OwnVariant(_Part):
 
 
 class Data(_Part):
-    """Data that is there: read as it is, never written."""
+    """Existing data: read as it is, never written."""
 
     path: Annotated[str, Field(description="File or folder, relative to the workload's file.")]
     format: Annotated[
@@ -84,7 +84,7 @@ class Verify(_Part):
 
 
 class WorkloadFile(_Part):
-    """A program of one's own as a workload: a command or a file of SQL."""
+    """A program of the user as a workload: a command or a file of SQL."""
 
     name: Annotated[str, Field(pattern=WORD, description="Short name, for people.")]
     summary: Annotated[str, Field(description="What it does, in a line.")]
@@ -117,7 +117,7 @@ def read(name: str) -> WorkloadFile:
     Raises
     ------
     UsageError
-        If it cannot be read, or says something that has no meaning: with line and column.
+        If it cannot be read or is not valid; the message has line and column.
     """
     path = yaml_path(name) or Path(name)
     try:
@@ -127,9 +127,9 @@ def read(name: str) -> WorkloadFile:
             f"{path} cannot be read: {error}", "pyrometer workloads new NAME --kind yaml makes one"
         ) from error
     document = parse(text, str(path))
-    made = validate(WorkloadFile, document)
-    _check(made, document)
-    return made
+    parsed = validate(WorkloadFile, document)
+    _check(parsed, document)
+    return parsed
 
 
 def folder(name: str) -> Path:
@@ -165,12 +165,12 @@ def conf(file: WorkloadFile, levels: Mapping[str, str]) -> dict[str, str]:
 
 
 def prepared(name: str, file: WorkloadFile) -> Prepared:
-    """Find the data: every file of it with its size; its bytes are not ours to vouch for.
+    """Find the data: every file with its size, without a hash.
 
     Raises
     ------
     UsageError
-        If some is not there.
+        If data is missing.
     """
     home, files, paths = folder(name), [], {}
     for word, data in file.data.items():
@@ -183,26 +183,26 @@ def prepared(name: str, file: WorkloadFile) -> Prepared:
     return Prepared(paths, files, str(home))
 
 
-def _check(made: WorkloadFile, document: Document) -> None:
+def _check(parsed: WorkloadFile, document: Document) -> None:
     def refuse(path: tuple[str | int, ...], message: str, remedy: str) -> None:
         raise UsageError(f"{document.where(path)}: {message}", remedy)
 
-    if (made.command is None) == (made.sql is None):
+    if (parsed.command is None) == (parsed.sql is None):
         refuse((), "a workload has either command or sql", "give one of the two")
-    verify = made.verify
-    if made.command is None:
+    verify = parsed.verify
+    if parsed.command is None:
         for key in ("output", "exit_code"):
             if key in verify.model_fields_set:
                 refuse(("verify", key), f"{key} is of a command, and this is SQL", "remove it")
     else:
-        if made.parameters:
+        if parsed.parameters:
             refuse(("parameters",), "parameters are of SQL, and this is a command", "use argv")
         if "repeats" in verify.model_fields_set:
             refuse(("verify", "repeats"), "a command runs once", "remove repeats")
         if verify.output is None and (verify.rows is not None or verify.checksum is not None):
             refuse(("verify",), "whose rows and checksum? A command's result is a file", "output:")
-    for number, text in enumerate(made.command or ()):
-        known = {"folder", "run", *made.variants, *(f"data.{name}" for name in made.data)}
+    for number, text in enumerate(parsed.command or ()):
+        known = {"folder", "run", *parsed.variants, *(f"data.{name}" for name in parsed.data)}
         for used in re.findall(r"\{([A-Za-z_][\w.-]*)\}", text):
             if used not in known:
                 refuse(
@@ -210,13 +210,13 @@ def _check(made: WorkloadFile, document: Document) -> None:
                     f"{{{used}}} means nothing here",
                     "there is: " + ", ".join(sorted(known)),
                 )
-            if used in made.variants and text != f"{{{used}}}":
+            if used in parsed.variants and text != f"{{{used}}}":
                 refuse(
                     ("command", number),
                     f"{{{used}}} must be a word of its own",
                     "its level gives whole words",
                 )
-    for name, variant in made.variants.items():
+    for name, variant in parsed.variants.items():
         if variant.default not in variant.levels:
             refuse(
                 ("variants", name, "default"),
@@ -225,7 +225,7 @@ def _check(made: WorkloadFile, document: Document) -> None:
             )
         for word, level in variant.levels.items():
             at = ("variants", name, "levels", word)
-            if made.command is None and (level.argv or level.env):
+            if parsed.command is None and (level.argv or level.env):
                 refuse(at, "argv and env are of a command, and this is SQL", "use conf")
-            if level.argv and f"{{{name}}}" not in (made.command or ()):
+            if level.argv and f"{{{name}}}" not in (parsed.command or ()):
                 refuse((*at, "argv"), f"no word of the command is {{{name}}}", "add it")

@@ -1,6 +1,6 @@
-"""A ``workload.yaml`` that names a command: its words, and what it must have written.
+"""A ``workload.yaml`` that names a command: its arguments, and its expected output.
 
-A ``workload.yaml`` that names a file of SQL: tables, settings and the right result beside it.
+A ``workload.yaml`` that names a file of SQL: also tables, settings and the right result.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class YamlSql(SqlFile):
     Parameters
     ----------
     path : str
-        The YAML file or its folder; the runner's process needs none, it is told everything.
+        The YAML file or its folder; not needed in the runner process, which gets everything.
 
     Raises
     ------
     UsageError
-        If a file cannot be read or says what has no meaning.
+        If a file cannot be read or is not valid.
     """
 
     def __init__(self, path: str = "") -> None:
@@ -71,7 +71,7 @@ class YamlSql(SqlFile):
     def prepare(
         self, spec: WorkloadSpec, cache: DataCache, progress: Progress = no_progress
     ) -> Prepared:
-        """Read the files: statements, tables and the right result travel as facts."""
+        """Read the files: statements, tables and the right result are passed on as facts."""
         from pyrometer.workloads.custom import workload_file
 
         file = workload_file.read(spec.name)
@@ -90,7 +90,7 @@ class YamlSql(SqlFile):
         )
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Size of the data: it is there already."""
+        """No disk space is needed: the data exists."""
         from pyrometer.workloads.custom import workload_file
 
         return workload_file.prepared(spec.name, workload_file.read(spec.name)).bytes
@@ -119,7 +119,7 @@ class Unrepeated(YamlSql):
 def unlike_known(
     rows: int | None, checksum: str | None, got_rows: int, got_checksum: str
 ) -> Mismatch | None:
-    """Compare rows and checksum with what is known of them."""
+    """Compare rows and checksum with the known ones."""
     if rows is not None and rows != got_rows:
         return Mismatch("rows", str(rows), str(got_rows))
     if checksum is not None and checksum != got_checksum:
@@ -132,22 +132,22 @@ PLACE = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 
 @dataclass(frozen=True)
 class OwnCommand:
-    """A command with everything decided.
+    """A fully specified command.
 
     Parameters
     ----------
     spec : WorkloadSpec
-        What was asked for.
+        The specification of the run.
     argv : tuple of str
-        Its words; no shell reads them.
+        Its arguments; no shell is used.
     env, conf : Mapping[str, str]
         Variables and Spark settings of the file and the levels.
     exit_code : int
-        With which it ends if all is well.
+        Exit code of success.
     output : Path or None
-        Text that it writes.
+        Text file that it writes.
     rows, checksum
-        What is known of the lines of that text.
+        Expected values of the lines of that text.
     """
 
     spec: WorkloadSpec
@@ -160,12 +160,12 @@ class OwnCommand:
     checksum: str | None = None
 
     def result(self) -> IterationResult | None:
-        """Count and add up the lines it wrote; ``None`` if no output is declared.
+        """Count its output's lines and compute their checksum; ``None`` if no output is declared.
 
         Raises
         ------
         OSError, UnicodeDecodeError
-            If it wrote none, or no text.
+            If there is no output, or it is not text.
         """
         if self.output is None:
             return None
@@ -181,7 +181,7 @@ class OwnCommand:
         return IterationResult(rows, total)
 
     def mismatch(self, result: IterationResult | None) -> Mismatch | None:
-        """Compare what it wrote with what is known."""
+        """Compare its output with the expected values."""
         if result is None:
             return None
         return unlike_known(self.rows, self.checksum, result.rows, result.checksum)
@@ -198,7 +198,7 @@ class YamlCommand(Workload):
     Raises
     ------
     UsageError
-        If the file cannot be read or says what has no meaning.
+        If the file cannot be read or is not valid.
     """
 
     name = "command"
@@ -231,13 +231,13 @@ class YamlCommand(Workload):
         return workload_file.prepared(spec.name, workload_file.read(spec.name))
 
     def bytes_needed(self, spec: WorkloadSpec) -> int:
-        """Size of the data: it is there already."""
+        """No disk space is needed: the data exists."""
         from pyrometer.workloads.custom import workload_file
 
         return workload_file.prepared(spec.name, workload_file.read(spec.name)).bytes
 
     def run(self, spark: Any, prepared: Prepared, spec: WorkloadSpec) -> IterationResult:
-        """Refuse: a command has a process of its own, which the launcher starts."""
+        """Refuse: a command runs in a separate process, which the launcher starts."""
         raise UsageError(f"{spec.name} is a command", "pyrometer run launches it")
 
     def verify(
@@ -247,14 +247,14 @@ class YamlCommand(Workload):
         return self.command(spec, Path()).mismatch(result)
 
     def command(self, spec: WorkloadSpec, run_dir: Path) -> OwnCommand:
-        """Decide every word of the command.
+        """Resolve every argument of the command.
 
         Parameters
         ----------
         spec : WorkloadSpec
-            With which levels.
+            Its levels.
         run_dir : Path
-            What ``{run}`` stands for.
+            Value of ``{run}``.
 
         Raises
         ------
@@ -293,7 +293,7 @@ class YamlCommand(Workload):
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Lines of a text file, or of all in a folder but those that Spark's readers pass over."""
+    """Lines of a text file, or of all in a folder except those that Spark's readers skip."""
     files = [path]
     if path.is_dir():
         files = [f for f in sorted(path.rglob("*")) if f.is_file() and f.name[0] not in "_."]

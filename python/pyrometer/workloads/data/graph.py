@@ -52,7 +52,7 @@ def blocks(edges: int) -> Iterator[tuple[I64, I64]]:
 def draw(first: int, count: int, vertices: int) -> tuple[I64, I64]:
     """Draw the edges from number `first` on."""
     u, v = ((stream(s, count, first) >> np.uint64(11)) * _MANTISSA for s in (51, 52))
-    # Products, not powers: the last bit of a power is the library's affair.
+    # Products, not powers: the last bit of a power depends on the library.
     sources = vertices - vertices // 16
     return (u * u * sources).astype(np.int64), (v * v * v * vertices).astype(np.int64)
 
@@ -84,7 +84,7 @@ def ranks(progress: Progress, edges: int, iterations: int) -> tuple[F64, npt.NDA
     """Rank of every vertex by power iteration, and which vertices the graph has.
 
     As GraphX does: all begin at 1; each iteration gives a vertex 0.15 and 0.85 times what its
-    sources hand on, each its rank in equal parts to its edges. What vertices without edges out
+    sources pass on, each its rank in equal parts to its edges. What vertices without edges out
     hold is lost, and at the end all are scaled to sum up to the number of vertices.
     """
     vertices = vertices_of(edges)

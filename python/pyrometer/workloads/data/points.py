@@ -1,9 +1,9 @@
 """Points with many features: a mixture of clusters, or two classes that a plane nearly separates.
 
-A point is drawn from its number alone, and memory does not grow with their count. Values are made
-by additions, multiplications and divisions only, whose results IEEE 754 fixes on every machine.
+A point is drawn from its number only, and memory does not grow with their count. Values come from
+additions, multiplications and divisions only, whose results IEEE 754 fixes on every machine.
 
-What learning from generated points must give, found with NumPy and without Spark.
+Expected results of learning from generated points, computed with NumPy and without Spark.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def normal_vector(features: int) -> F64:
 
 
 def halfspace_block(first: int, rows: int, features: int) -> Block:
-    """Points of both classes from number `first` on: 1 above the plane, noise beside it."""
+    """Points of both classes from number `first` on: 1 above the plane, with noise."""
     x = noise(41, rows, features, first)
     margin = plane_margin(x)
     return x, (margin + LABEL_NOISE * noise(42, rows, 1, first)[:, 0] > 0).astype(np.int64)
@@ -86,7 +86,7 @@ def halfspace_block(first: int, rows: int, features: int) -> Block:
 def plane_margin(x: F64) -> F64:
     """Signed distance of points from the drawn plane."""
     margin = np.full(len(x), INTERCEPT)
-    # Not a matrix product: the order of its additions is the library's affair.
+    # Not a matrix product: the order of its additions depends on the library.
     for column, weight in enumerate(normal_vector(x.shape[1])):
         margin += weight * x[:, column]
     return margin
@@ -187,7 +187,7 @@ def _lloyd_step(centres: F64, points: str) -> tuple[F64, float]:
 
 
 def plane(points: str, progress: Progress) -> dict[str, Any]:
-    """Say how well the drawn plane tells the classes apart, and find the likeliest one.
+    """Evaluate how well the drawn plane separates the classes, and find the likeliest one.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def plane(points: str, progress: Progress) -> dict[str, Any]:
 
 
 def _likeliest(points: str, progress: Progress) -> F64:
-    """Logistic regression by Newton's method, to where a step changes nothing that counts."""
+    """Logistic regression by Newton's method, until steps are negligible."""
     x, _ = next(read_blocks(points))
     fitted = np.zeros(x.shape[1] + 1)
     for done in range(FIT_STEPS):

@@ -137,7 +137,7 @@ def svd(
     Parameters
     ----------
     progress : Progress
-        Told about each iteration.
+        Called after each iteration.
     ratings : int
         How many there are.
     iterations : int

@@ -1,7 +1,7 @@
-"""Tables of TPC-DS, by DuckDB's generator, in a process of its own.
+"""Tables of TPC-DS, by DuckDB's generator, in a separate process.
 
-The generator makes all tables, takes a gigabyte at scale factor 1 and cannot be interrupted. A
-process of its own can, and gives the memory back.
+The generator builds all tables, takes a gigabyte at scale factor 1 and cannot be interrupted. A
+separate process can be ended, and gives the memory back.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ def generate_all(scale_factor: float, folder: Path) -> None:
 def write_tables(folder: Path, progress: Progress, size: int, codec: str) -> dict[str, Any]:
     """Write a folder of Parquet files for each table; `size`: thousandths of the scale factor."""
     progress(f"generating TPC-DS scale factor {size / 1000:g}", 0, 0)
-    made = folder / ".generated"
-    made.mkdir()
-    generate_all(size / 1000, made)
-    sources = sorted(made.iterdir())
+    generated = folder / ".generated"
+    generated.mkdir()
+    generate_all(size / 1000, generated)
+    sources = sorted(generated.iterdir())
     rows = {}
     for done, source in enumerate(sources):
         progress("writing TPC-DS (tables)", done, len(sources))
         rows[source.stem] = split_table(source, folder / source.stem, codec)
     progress("writing TPC-DS (tables)", len(sources), len(sources))
-    shutil.rmtree(made)
+    shutil.rmtree(generated)
     return {"rows": rows}
 
 
@@ -85,7 +85,7 @@ def _generate(words: list[str], scale_factor: float) -> None:
     try:
         _, said = child.communicate()
     finally:
-        # Ctrl-C: it would go on to its end, and nobody would want what it makes.
+        # Ctrl-C: the generator would run to its end for nothing.
         child.kill()
         child.wait()
     if child.returncode != 0:

@@ -69,23 +69,23 @@ def write_tables(
     CapabilityError
         If the generator is missing or fails.
     """
-    made = folder / ".generated"
-    made.mkdir()
+    generated = folder / ".generated"
+    generated.mkdir()
     progress(f"generating TPC-H scale factor {size / 1000:g}", 0, 0)
-    _generate(made, tables, size)
+    _generate(generated, tables, size)
     rows = {}
     for done, table in enumerate(sorted(tables)):
         progress("writing TPC-H (tables)", done, len(tables))
-        source = made / f"{table}.parquet"
+        source = generated / f"{table}.parquet"
         rows[table] = split_table(source, folder / table, codec, group_rows)
         source.unlink()
     progress("writing TPC-H (tables)", len(tables), len(tables))
-    shutil.rmtree(made)
+    shutil.rmtree(generated)
     return {"rows": rows}
 
 
 def split_table(source: Path, folder: Path, codec: str, group_rows: int | None = None) -> int:
-    """Write a Parquet file again as a folder of files, each of one row group unless told."""
+    """Rewrite a Parquet file as a folder of files, each of one row group by default."""
     folder.mkdir()
     file = pq.ParquetFile(source)
     total = file.metadata.num_rows
@@ -98,14 +98,14 @@ def split_table(source: Path, folder: Path, codec: str, group_rows: int | None =
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Strings as Arrow's ordinary ones: views cannot be written by every version."""
+    """Convert string views to ordinary strings: not every version can write views."""
     fields = [f.with_type(pa.string()) if f.type == pa.string_view() else f for f in table.schema]
     return table.cast(pa.schema(fields))
 
 
 def _generate(folder: Path, tables: Sequence[str], size: int) -> None:
-    beside = Path(sys.executable).with_name("tpchgen-cli")
-    program = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
+    installed = Path(sys.executable).with_name("tpchgen-cli")
+    program = str(installed) if installed.is_file() else shutil.which("tpchgen-cli")
     if program is None:
         raise _missing()
     child = subprocess.Popen(
@@ -128,7 +128,7 @@ def _generate(folder: Path, tables: Sequence[str], size: int) -> None:
     try:
         _, said = child.communicate()
     finally:
-        child.kill()  # Ctrl-C: nobody would want what it goes on to make
+        child.kill()  # Ctrl-C: the generator would run on for nothing
         child.wait()
     if child.returncode != 0:
         reason = (said.strip().splitlines() or [f"exit code {child.returncode}"])[-1]

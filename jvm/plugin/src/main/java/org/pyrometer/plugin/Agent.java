@@ -23,13 +23,13 @@ public final class Agent {
   public static void premain(String argument, Instrumentation instrumentation) {
     try {
       if (Double.parseDouble(System.getProperty("java.class.version")) >= NEEDED_CLASS_VERSION) {
-        // By name: a reference would be looked at by the verifier of an old JVM.
+        // By name: the verifier of an old JVM would load a direct reference.
         Class.forName("org.pyrometer.plugin.AgentStart")
             .getMethod("start", String.class, Instrumentation.class)
             .invoke(null, argument, instrumentation);
       }
     } catch (Throwable e) {
-      // There is nowhere to say it, and the application must not notice.
+      // There is nowhere to report it, and the application must not notice.
       return;
     }
   }

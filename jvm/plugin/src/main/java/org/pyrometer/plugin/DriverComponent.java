@@ -61,7 +61,7 @@ final class DriverComponent implements DriverPlugin {
   public Object receive(Object message) {
     try {
       if (jvm != null && message instanceof String) {
-        // Each executor's message is a place of its own, or only the first would be written.
+        // Each executor's message is keyed separately; otherwise only the first would be written.
         jvm.recorder().error("executor/" + message.hashCode(), (String) message);
       }
     } catch (Throwable e) {

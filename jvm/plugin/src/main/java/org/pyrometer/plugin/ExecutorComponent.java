@@ -78,7 +78,7 @@ final class ExecutorComponent implements ExecutorPlugin {
   public void shutdown() {
     try {
       if (jvm != null && !local) {
-        // The executor may be killed at once: nothing may wait for the JVM's own end.
+        // The executor may be killed immediately: nothing may wait for the JVM to end.
         Profiler profiler = jvm.profiler();
         Bounded.run("pyrometer-stop", profiler::stop, failure -> note("profiler_stop", failure));
         jvm.recorder().finish();
@@ -132,7 +132,7 @@ final class ExecutorComponent implements ExecutorPlugin {
         context.send("executor " + context.executorID() + " on " + Host.name() + ": " + message);
       }
     } catch (Throwable e) {
-      // It can be reported nowhere, and the application must not notice.
+      // There is nowhere to report it, and the application must not notice.
       jvm = null;
     }
   }

@@ -6,7 +6,7 @@ import org.apache.spark.api.plugin.SparkPlugin;
 import org.pyrometer.plugin.hooks.OverlayHook;
 
 /**
- * Pyrometer's eyes inside Spark: who the driver and executors are, and when each task ran on which
+ * The Spark plugin: it records the driver and the executors, and when each task ran on which
  * thread.
  *
  * <p>No method of its components ever throws: an application must not notice that it is measured.

@@ -12,7 +12,7 @@ import scala.collection.Iterator;
 /**
  * The cache in which Spark's {@code CodeGenerator} keeps what it compiled, by reflection.
  *
- * <p>Looking at it changes nothing: Guava counts no access for an iteration over a cache's map.
+ * <p>Reading it changes nothing: Guava counts no access for an iteration over a cache's map.
  */
 public final class CodegenCache {
   /** The object that holds the cache. */
@@ -31,7 +31,7 @@ public final class CodegenCache {
    *
    * @param generator the class, initialised: otherwise this would do so, with the settings of
    *     whatever thread calls
-   * @throws ReflectiveOperationException if this Spark keeps its cache otherwise
+   * @throws ReflectiveOperationException if this Spark keeps its cache in another way
    */
   public CodegenCache(Class<?> generator) throws ReflectiveOperationException {
     Field field = field(generator, "cache");

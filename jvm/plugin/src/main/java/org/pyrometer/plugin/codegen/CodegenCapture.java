@@ -17,8 +17,8 @@ import org.pyrometer.plugin.records.Watched;
 /**
  * The source that Spark's code generator compiled in this JVM, each text once.
  *
- * <p>Spark's own count of compilations says whether there is anything new, and, beside the keys
- * seen, how much left the cache between two looks. Only the writer's thread calls.
+ * <p>Spark's count of compilations says whether there is anything new, and, with the number of keys
+ * seen, how many entries left the cache between two reads. Only the writer's thread calls.
  */
 public final class CodegenCapture implements Watched {
   /** Distinct texts; the limit of bytes is reached long before. */
@@ -45,7 +45,7 @@ public final class CodegenCapture implements Watched {
   private boolean broken;
 
   /**
-   * A capture that has not looked yet.
+   * A capture that has not read anything yet.
    *
    * @param file where records go
    * @param maxBytes bytes of sources to write at most

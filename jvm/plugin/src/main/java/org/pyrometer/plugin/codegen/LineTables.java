@@ -32,7 +32,7 @@ public final class LineTables {
    * @return whether there is such a compiler
    * @throws IOException if it cannot be read
    * @throws ReflectiveOperationException if its package cannot be entered
-   * @throws IllegalStateException if it is not the compiler that we know
+   * @throws IllegalStateException if it is not the expected compiler
    * @throws LinkageError if it is in use already
    */
   public static boolean switchOn(ClassLoader loader)
@@ -88,7 +88,7 @@ public final class LineTables {
         public void visitFieldInsn(int opcode, String owner, String field, String type) {
           if (opcode == Opcodes.PUTFIELD && field.equals(FIELD)) {
             found = true;
-            // In place of what the property says.
+            // Instead of the value of the property.
             super.visitInsn(Opcodes.POP);
             super.visitInsn(Opcodes.ICONST_1);
           }

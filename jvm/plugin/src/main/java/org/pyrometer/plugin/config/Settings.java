@@ -11,7 +11,7 @@ import java.util.Properties;
 import java.util.TreeMap;
 
 /**
- * What the launcher wants of the agent and the plugin: the keys of {@code agent.properties}.
+ * Settings of the agent and the plugin from the launcher: the keys of {@code agent.properties}.
  *
  * <p>{@code docs/reference/plugin.md} describes every key.
  */

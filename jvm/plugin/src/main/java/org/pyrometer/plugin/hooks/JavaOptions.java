@@ -9,7 +9,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Options of a JVM in one Spark setting: the application's as they stand, ours behind them.
+ * Options of a JVM in one Spark setting: the application's unchanged, ours after them.
  *
  * <p>Of two collectors, or two values of one flag, a JVM takes the last or does not start at all:
  * where the application has one, ours is left out.
@@ -58,7 +58,7 @@ final class JavaOptions {
     List<String> asked = split(ours);
     List<String> own = theirs == null ? List.of() : split(theirs);
     if (own == null || asked == null) {
-      // Behind a quote that is not closed everything would be part of the application's word.
+      // After an unclosed quote everything would be part of the application's word.
       leftOut.add(ours);
       text = theirs;
       added = false;
@@ -66,7 +66,7 @@ final class JavaOptions {
     }
     boolean held = Collections.indexOfSubList(own, asked) >= 0;
     List<String> kept = held ? List.of() : merge(own, asked);
-    // The second application of a JVM may bring what the first was given.
+    // The second application of a JVM may already have the options added to the first.
     added = Collections.indexOfSubList(own, kept) < 0;
     if (!added) {
       text = theirs;
@@ -86,7 +86,7 @@ final class JavaOptions {
       }
     }
     if (settled.contains(COLLECTORS) || settled.contains(GC_THREADS)) {
-      // A number that does not fit theirs keeps a JVM from starting.
+      // A number that conflicts with theirs keeps a JVM from starting.
       settled.add(CONCURRENT_THREADS);
     }
     List<String> kept = new ArrayList<>();

@@ -14,8 +14,8 @@ import org.pyrometer.plugin.records.Secrets;
 /**
  * What is added to the user's Spark configuration.
  *
- * <p>The user's values win; lists are appended to, each element once; only what nothing can be
- * measured without is forced. Every decision is recorded.
+ * <p>The user's values win; lists are appended to, each element once; only what measuring requires
+ * is forced. Every decision is recorded.
  */
 public final class Overlay {
   /** A Spark configuration. */
@@ -127,7 +127,7 @@ public final class Overlay {
   }
 
   /**
-   * The user's own event log is not changed; of one that the agent switches on all settings are the
+   * The user's event log is not changed; for one that the agent switches on, all settings are the
    * agent's.
    */
   private void eventLog(String key, String value, boolean usersLog) {

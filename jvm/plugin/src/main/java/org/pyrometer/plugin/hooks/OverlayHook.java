@@ -37,7 +37,7 @@ public final class OverlayHook {
         jvm.recorder().error(where, failure);
       }
     } catch (Throwable e) {
-      // A heap that is full cannot take the note either.
+      // With a full heap the note cannot be written either.
       return;
     }
   }

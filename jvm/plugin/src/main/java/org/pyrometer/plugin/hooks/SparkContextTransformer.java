@@ -14,9 +14,9 @@ import org.objectweb.asm.Opcodes;
  * {@link ContextHook} the local properties that its threads set.
  *
  * <p>The context copies the user's {@code SparkConf} and stores the copy with the private setter
- * {@code _conf_$eq}, in Spark 3.x and 4.x alike. At that moment everything the user said (files,
- * command line, code) is merged, and nothing has been read from it. One call is put in front of
- * each of these methods' bodies.
+ * {@code _conf_$eq}, in Spark 3.x and 4.x alike. At that moment all settings of the user (files,
+ * command line, code) are merged, and nothing has been read from them. A call is inserted at the
+ * beginning of each of these methods.
  */
 public final class SparkContextTransformer implements ClassFileTransformer {
   private static final String CLASS = "org/apache/spark/SparkContext";

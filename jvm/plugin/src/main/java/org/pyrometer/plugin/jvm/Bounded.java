@@ -5,8 +5,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
- * Work that touches files, on a thread of its own: a file system may hang, and the application's
- * thread waits for a few seconds at most.
+ * Work on files, on a separate thread: a file system may hang, and the application's thread waits
+ * for a few seconds at most.
  */
 public final class Bounded {
   /** Longest time that an application's thread waits for us, in milliseconds. */
@@ -17,7 +17,7 @@ public final class Bounded {
   /** Work that may fail. */
   public interface Work {
     /**
-     * Does it.
+     * Does the work.
      *
      * @throws Exception whatever goes wrong
      */
@@ -29,7 +29,7 @@ public final class Bounded {
    *
    * @param name of the thread
    * @param work what is done
-   * @param failed told of what went wrong, a {@link TimeoutException} if it takes too long
+   * @param failed called with what went wrong, a {@link TimeoutException} if it takes too long
    * @return whether it was done
    */
   public static boolean run(String name, Work work, Consumer<Throwable> failed) {
@@ -59,7 +59,7 @@ public final class Bounded {
       }
       return thrown.get() == null;
     } catch (Throwable e) {
-      // No thread to be had, or no memory: it is not done, and nothing more can be said.
+      // No thread or no memory available: the work is not done, and nothing can be reported.
       return false;
     }
   }

@@ -40,7 +40,7 @@ public final class Folders {
     }
     Path file = Files.createTempFile(path, ".pyrometer-", "");
     try {
-      // Mode bits and free inodes do not tell of a full disk.
+      // Mode bits and free inodes do not reveal a full disk.
       Files.write(file, new byte[BYTES]);
       return true;
     } finally {

@@ -19,7 +19,7 @@ import org.pyrometer.plugin.tasks.TaskTracker;
  * All of Pyrometer in one JVM: created by the agent, or else by the plugin; there is at most one.
  */
 public final class Jvm {
-  // Read without a lock: one that starts may hang with the file system.
+  // Read without a lock: a start may hang with the file system.
   private static volatile Jvm instance;
 
   private final Settings settings;
@@ -36,7 +36,7 @@ public final class Jvm {
     this.settings = settings;
     this.folder = folder;
     this.recorder = new Recorder(Sink.file(folder.resolve("plugin-" + name + ".ndjson")), settings);
-    // Early: collections before it are in no log.
+    // Early: earlier collections are in no log.
     VmLog.startAll(settings, folder, recorder);
     this.profiler = new Profiler(settings, recorder);
     this.codegen = new SparkCodegen();
@@ -69,8 +69,8 @@ public final class Jvm {
   }
 
   /**
-   * The one of this JVM after work that may create it, or null; the work has the time that an
-   * application may wait for it.
+   * The instance of this JVM after work that may create it, or null; the work has as much time as
+   * an application may wait.
    *
    * @param work calls {@link #start} where there is a folder to write to
    * @throws IOException if the work failed, or was not done in time
@@ -84,9 +84,9 @@ public final class Jvm {
   }
 
   /**
-   * The one of this JVM, created now if there is none.
+   * The instance of this JVM, created now if there is none.
    *
-   * @param settings what is wanted
+   * @param settings the settings of the launcher
    * @param role {@code "driver"}, or {@code "executor"}
    * @param executorId Spark's id of the executor
    * @param folder where files go

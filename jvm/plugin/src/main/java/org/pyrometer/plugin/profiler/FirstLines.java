@@ -35,8 +35,8 @@ final class FirstLines {
    * Appends the lines to a log, as the JVM would have written them.
    *
    * @param log the file
-   * @param decorators what stands before each line
-   * @throws IOException if the file does not take them
+   * @param decorators prefix of each line
+   * @throws IOException if they cannot be written
    */
   static void append(Path log, String decorators) throws IOException {
     StringBuilder text = new StringBuilder();

@@ -6,8 +6,8 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 
 /**
- * Paths for readers to whom some characters mean something: a quote or {@code %p} to the JVM's log,
- * a comma to the profiler.
+ * Paths for readers that treat some characters specially: a quote or {@code %p} in the JVM's log, a
+ * comma in the profiler.
  */
 final class PlainPath {
   private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9/._+-]+");
@@ -15,9 +15,9 @@ final class PlainPath {
   private PlainPath() {}
 
   /**
-   * The file's path, or one by way of a link to its folder that lasts as long as this JVM.
+   * The file's path, or one through a link to its folder that exists as long as this JVM.
    *
-   * @throws IOException if the link cannot be made
+   * @throws IOException if the link cannot be created
    */
   static Path of(Path file) throws IOException {
     if (PLAIN.matcher(file.toString()).matches()) {

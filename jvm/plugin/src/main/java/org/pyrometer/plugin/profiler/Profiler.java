@@ -19,9 +19,9 @@ import org.pyrometer.plugin.records.Json;
 import org.pyrometer.plugin.records.Recorder;
 
 /**
- * async-profiler in this JVM: loaded from the jar, started once, ended by the JVM's own death.
+ * async-profiler in this JVM: loaded from the jar, started once, ended with the JVM.
  *
- * <p>If the events asked for cannot be had, fewer are tried, and the record says so.
+ * <p>If the requested events are not available, fewer are tried, and the record says so.
  */
 public final class Profiler {
   private final Settings settings;
@@ -35,7 +35,7 @@ public final class Profiler {
   }
 
   /**
-   * Starts profiling if the settings ask for it, and records what came of it.
+   * Starts profiling if the settings ask for it, and records the outcome.
    *
    * @param file where the JFR recording goes
    */

@@ -10,7 +10,7 @@ import org.pyrometer.plugin.records.Recorder;
  * Unified logging, switched on from inside.
  *
  * <p>A {@code -Xlog} argument with a file that cannot be opened, or a tag that this Java does not
- * have, keeps a JVM from starting; an application must not depend on our folders and words.
+ * have, keeps a JVM from starting; an application must not depend on our folders and options.
  */
 public final class VmLog {
   /** First Java that can log why code was given up; the tag is refused by those before. */

@@ -6,7 +6,7 @@ import java.util.function.Consumer;
 /**
  * Whole lines on their way to a sink that may fail for a while, a full disk for example.
  *
- * <p>A failed write may leave half a line, which the next one ends; for a second after it nothing
+ * <p>A failed write may leave half a line, which the next one ends; for a second after it no write
  * is tried.
  */
 public final class LineFile {
@@ -30,7 +30,7 @@ public final class LineFile {
   }
 
   /**
-   * Hands lines to the system.
+   * Passes lines to the system.
    *
    * @param lines text that ends with a line feed
    * @return false if they are lost

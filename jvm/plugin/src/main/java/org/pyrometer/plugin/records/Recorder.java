@@ -18,8 +18,8 @@ import org.pyrometer.plugin.host.Clocks;
 /**
  * The records of one JVM: a bounded queue and one daemon thread that writes them.
  *
- * <p>Whoever records never waits: what the queue cannot hold, and what the file does not take, is
- * dropped and counted by kind. Nothing here throws into the caller.
+ * <p>A caller never waits: what does not fit into the queue, and what cannot be written, is dropped
+ * and counted by kind. Nothing here throws into the caller.
  */
 public final class Recorder {
   /** Name of the writer's thread; accounted as ours. */
@@ -52,7 +52,7 @@ public final class Recorder {
   private long reportedDrops;
   private long finishWritten = -1;
   private Watched watched;
-  // Made here: to load what they need takes longer than all else that a start waits for.
+  // Created here: loading their classes takes longer than everything else in a start.
   private MxSeries series;
   private ThreadMXBean threads;
 
@@ -125,7 +125,7 @@ public final class Recorder {
    * series until {@link #resume}.
    */
   public void finish() {
-    // A shutdown hook and Spark's own stop may come at once: they wait for the same.
+    // A shutdown hook and Spark's stop may run at the same time: both wait here.
     CountDownLatch done =
         finishing.updateAndGet(pending -> pending == null ? new CountDownLatch(1) : pending);
     LockSupport.unpark(thread);
@@ -170,7 +170,7 @@ public final class Recorder {
     long nextCodegen = now;
     try {
       while (true) {
-        // Before the queue is drained: what was offered ahead of the finish is written ahead of it.
+        // Before the queue is drained: records offered before the finish are written before it.
         CountDownLatch leaving = finishing.getAndSet(null);
         try {
           drain();
@@ -195,7 +195,7 @@ public final class Recorder {
           }
           if (leaving != null) {
             if (watched != null) {
-              // What is ready first: the JVM may not wait for the rest.
+              // First what is ready: the JVM may not wait for the rest.
               flush();
               watched.finish();
             }
@@ -208,7 +208,7 @@ public final class Recorder {
           }
         } catch (Exception | VirtualMachineError e) {
           failed(e);
-          // It is tried again, unless another waits by now.
+          // It is tried again, unless another is waiting now.
           if (leaving != null && !finishing.compareAndSet(null, leaving)) {
             leaving.countDown();
           }

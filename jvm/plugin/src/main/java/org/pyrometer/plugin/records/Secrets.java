@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * Strikes secrets out of what is recorded. Names are judged by Spark's own pattern ({@code
+ * Redacts secrets from what is recorded. Names are judged by Spark's own pattern ({@code
  * spark.redaction.regex}, its default) and by more that it lets through; values by passwords in
  * addresses and by names in what is assigned inside them ({@code -Dmy.password=x}).
  */

@@ -9,9 +9,9 @@ import java.nio.file.Path;
 /** Where the writer's bytes go. */
 public interface Sink {
   /**
-   * Hands bytes to the system, so that they survive the death of this process.
+   * Passes bytes to the system, so that they survive the death of this process.
    *
-   * @throws IOException if they could not be taken
+   * @throws IOException if they could not be written
    */
   void write(byte[] bytes) throws IOException;
 

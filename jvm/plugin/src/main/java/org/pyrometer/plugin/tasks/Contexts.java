@@ -46,7 +46,7 @@ public final class Contexts {
   private volatile boolean off;
 
   /**
-   * The slots of this JVM; none if the settings do not ask for them, or they cannot be had.
+   * The slots of this JVM; none if the settings do not ask for them, or they are not available.
    *
    * @param settings {@code context}, {@code context.slots}
    * @param folder where the file gets its name
@@ -155,7 +155,7 @@ public final class Contexts {
   private static ByteBuffer map(Path file, int capacity) throws IOException {
     int bytes = (1 + capacity) * RECORD_BYTES;
     try (RandomAccessFile access = new RandomAccessFile(file.toFile(), "rw")) {
-      // Written, not only extended: memory that is not there is an error here and now.
+      // Written, not only extended, so that a lack of memory fails here.
       access.write(new byte[bytes]);
       return access.getChannel().map(MapMode.READ_WRITE, 0, bytes);
     }

@@ -29,7 +29,7 @@ public final class TaskTracker {
    * A tracker for this JVM.
    *
    * @param recorder where records go
-   * @param profiler the profiler that task threads are shown to
+   * @param profiler the profiler that task threads are registered with
    * @param contexts where the OS probe reads what a thread works for
    */
   public TaskTracker(Recorder recorder, Profiler profiler, Contexts contexts) {
@@ -59,7 +59,7 @@ public final class TaskTracker {
       slot.task = task;
       slot.span = Span.start();
       slot.allocated = allocation ? threads.getThreadAllocatedBytes(slot.javaThread) : -1;
-      // Last, so that the task's figure is without ours.
+      // Last, so that the task's figure excludes our work.
       cpuAfter = cpuNs();
       slot.cpuNs = cpuAfter;
     } catch (Throwable e) {
