@@ -27,7 +27,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format bench bench-overhead docs docs-pages docs-site bless lock third-party sbom audit wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format fuzz bench bench-overhead docs docs-pages docs-site bless lock third-party sbom audit wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -140,6 +140,10 @@ format: ## Format everything
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix -q . || true
 	for module in $(JVM_MODULES); do $(MVN) -q -f jvm/$$module/pom.xml spotless:apply || exit 1; done
+
+FUZZ := --executions 1000000
+fuzz: ## Fuzz every parser of bytes for a while (FUZZ='--help' says how to ask for more; needs nightly Rust)
+	$(PYTHON) tools/fuzz_campaign.py $(FUZZ)
 
 bench: setup-test ## Figures beside peers and the cost of measuring (long; on a quiet machine)
 	$(BIN)/python -m benchmarks

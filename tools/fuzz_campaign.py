@@ -15,7 +15,6 @@ import io
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -43,8 +42,28 @@ COVERAGE = [
     "-Cdebug-assertions",
 ]
 # Longer inputs reach little more and take as much longer; recordings and objects have tables.
-LONG = {"jfr": 16384, "btf": 16384, "probe": 8192}
+LONG = {"jfr": 65536, "btf": 16384, "probe": 16384, "eventlog": 8192}
 LENGTH = 4096
+# Where to begin: files of the tests, and raw streams of a run (`--run`).
+FIXTURES = {
+    "eventlog": ["eventlog/whole.*", "eventlog/recorded/*"],
+    "eventlog_values": [],
+    "json": ["eventlog/recorded/*.inprogress"],
+    "gclog": ["gclog/*.log", "gcage/*.log"],
+    "jitlog": ["jitlog/*.log"],
+    "jfr": ["jfr/*.jfr"],
+    "kernel": ["topology/*.tree", "sysfs/*.tree"],
+    "perf": ["sysfs/*.tree"],
+}
+RAW = {
+    "codegen": ["codegen/*"],
+    "gclog": ["gc-*.log"],
+    "jitlog": ["jit-*.log"],
+    "jfr": ["*.jfr"],
+    "json": ["iterations.ndjson", "plugin-*.ndjson"],
+    "plugin": ["plugin-*.ndjson"],
+    "probe": ["probe-*.arrows"],
+}
 TIMEOUT_S = 20
 
 
@@ -71,6 +90,8 @@ def targets() -> list[str]:
 
 def build(names: list[str], sanitizer: str) -> Path:
     """Compile the targets and say where they are."""
+    if subprocess.run(["cargo", "+nightly", "--version"], capture_output=True).returncode != 0:
+        raise SystemExit("A nightly Rust is missing. Install: rustup toolchain install nightly")
     flags = list(COVERAGE)
     if sanitizer != "none":
         flags.append(f"-Zsanitizer={sanitizer}")
@@ -90,6 +111,38 @@ def unpack(name: str, into: Path) -> None:
     if archive.is_file():
         with tarfile.open(archive) as kept:
             kept.extractall(into, filter="data")
+
+
+def begin(name: str, into: Path, run: Path | None) -> None:
+    """Lay real inputs into a folder: text in pieces of whole lines, the rest as it is, or cut."""
+    length = LONG.get(name, LENGTH)
+    places = [(FUZZ.parent / "tests" / "fixtures", FIXTURES), (run and run / "raw", RAW)]
+    for folder, globs in places:
+        files = [f for one in globs.get(name, ()) for f in folder.glob(one)] if folder else []
+        for file in sorted(file for file in files if file.is_file()):
+            data = file.read_bytes()
+            for number, piece in enumerate(pieces(data, length)):
+                (into / f"{file.name}-{number}").write_bytes(piece)
+
+
+def pieces(data: bytes, length: int) -> list[bytes]:
+    r"""Cut text into whole lines of a length together; of anything else give the beginning.
+
+    Examples
+    --------
+    >>> pieces(b"ab\ncd\nef\n", 6)
+    [b'ab\ncd\n', b'ef\n']
+    >>> pieces(b"\0\1\2", 2)
+    [b'\x00\x01']
+    """
+    if b"\0" in data:
+        return [data[:length]]
+    found = [b""]
+    for line in data.splitlines(keepends=True):
+        if len(found[-1]) + len(line) > length:
+            found.append(b"")
+        found[-1] += line[:length]
+    return [piece for piece in found if piece]
 
 
 def pack(name: str, folder: Path) -> int:
@@ -116,9 +169,7 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
         for part in (corpus, small, temporary):
             part.mkdir()
         unpack(name, corpus)
-        for seed in given.seeds:
-            for file in Path(seed, name).glob("*"):
-                shutil.copy(file, corpus / file.name)
+        begin(name, corpus, given.run)
         failed = ARTIFACTS / name
         failed.mkdir(parents=True, exist_ok=True)
         before = len(list(failed.iterdir()))
@@ -195,7 +246,7 @@ def main() -> int:
     parser.add_argument(
         "--sanitizer", choices=("none", "address"), default="none", help="default: none"
     )
-    parser.add_argument("--seeds", action="append", default=[], help="folder with TARGET/inputs")
+    parser.add_argument("--run", type=Path, help="run directory whose raw streams to begin with")
     parser.add_argument("--scratch", default="/dev/shm", help="where files lie (default: /dev/shm)")
     parser.add_argument("--total", action="store_true", help="add up the campaigns so far")
     given = parser.parse_args()
