@@ -176,7 +176,7 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
         began = time.monotonic()
         env = {**os.environ, "TMPDIR": str(temporary)}
         common = [f"-max_len={length}", f"-timeout={TIMEOUT_S}", "-rss_limit_mb=2048"]
-        runs = [f"-runs={given.executions}", f"-max_total_time={given.minutes * 60}"]
+        runs = [f"-runs={given.executions}", f"-max_total_time={round(given.minutes * 60)}"]
         command = [str(folder / name), *common, *runs, "-print_final_stats=1", "-reload=0"]
         command += [f"-artifact_prefix={failed}/", str(corpus)]
         done = subprocess.run(command, env=env, capture_output=True, text=True, errors="replace")
