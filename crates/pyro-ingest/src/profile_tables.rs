@@ -112,9 +112,9 @@ impl ProfileTables {
             method: name.method,
             kind: name.kind,
         };
-        let method = self.dictionary.method(&frame);
+        let method = self.dictionary.method(&frame, None);
         self.dictionary
-            .frame(method, name.line.unwrap_or(0), name.kind)
+            .frame((method, name.line.unwrap_or(0), name.kind))
     }
 
     /// Adds a sample with its stack of frames, root first.
@@ -127,7 +127,7 @@ impl ProfileTables {
         event.weight = event.weight.saturating_add(sample.weight);
         let stack = match root_first {
             [] => None,
-            frames => Some(self.dictionary.stack(frames, false)?),
+            frames => Some(self.dictionary.stack(frames, false, None)?),
         };
         let verdict = stack.map(|stack| self.dictionary.verdict(stack));
         let rows = &mut self.samples.rows;

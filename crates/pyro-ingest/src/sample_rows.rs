@@ -3,6 +3,7 @@
 //! A busy recording has a million samples and a few hundred distinct strings. All string columns
 //! share one list of labels, so that a row costs no hashing of text.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -112,14 +113,31 @@ macro_rules! columns {
             $(pub $int: Option<i32>,)*
         }
 
-        /// Columns of table `samples`; those that no profile can fill are null.
+        /// Columns of some rows.
         #[derive(Default)]
-        pub(crate) struct SampleRows {
-            labels: Labels,
+        pub(crate) struct SampleColumns {
             rows: usize,
             $($label: Vec<Label>,)*
             $($long: Vec<i64>,)*
             $($int: Vec<i32>,)*
+        }
+
+        impl SampleColumns {
+            fn with_capacity(rows: usize) -> Self {
+                Self {
+                    rows: 0,
+                    $($label: Vec::with_capacity(rows),)*
+                    $($long: Vec::with_capacity(rows),)*
+                    $($int: Vec::with_capacity(rows),)*
+                }
+            }
+        }
+
+        /// Columns of table `samples`; those that no profile can fill are null.
+        #[derive(Default)]
+        pub(crate) struct SampleRows {
+            labels: Labels,
+            columns: SampleColumns,
         }
 
         /// Bytes of a row.
@@ -131,25 +149,46 @@ macro_rules! columns {
             /// Appends a row.
             #[inline]
             pub fn push(&mut self, row: &Row) {
-                self.rows += 1;
-                $(self.$label.push(row.$label.unwrap_or(Label::MISSING));)*
-                $(self.$long.push(row.$long.unwrap_or(i64::MISSING));)*
-                $(self.$int.push(row.$int.unwrap_or(i32::MISSING));)*
+                let columns = &mut self.columns;
+                columns.rows += 1;
+                $(columns.$label.push(row.$label.unwrap_or(Label::MISSING));)*
+                $(columns.$long.push(row.$long.unwrap_or(i64::MISSING));)*
+                $(columns.$int.push(row.$int.unwrap_or(i32::MISSING));)*
+            }
+
+            /// Appends rows that were made elsewhere: `labels` are the numbers that its strings
+            /// have here, `stacks` those of its stacks.
+            pub fn append(
+                &mut self,
+                from: &SampleColumns,
+                rows: Range<usize>,
+                labels: &[Label],
+                stacks: &[i32],
+            ) {
+                let columns = &mut self.columns;
+                let start = columns.rows;
+                columns.rows += rows.len();
+                $(renumber(&mut columns.$label, &from.$label[rows.clone()], labels);)*
+                $(columns.$long.extend_from_slice(&from.$long[rows.clone()]);)*
+                $(columns.$int.extend_from_slice(&from.$int[rows.clone()]);)*
+                for stack in &mut columns.java_stack[start..] {
+                    *stack = renumbered(*stack, stacks);
+                }
             }
 
             fn column(&mut self, field: &Field) -> Result<ArrayRef> {
-                let rows = self.rows;
+                let rows = self.columns.rows;
                 match field.name().as_str() {
                     $(stringify!($label) => {
-                        let (keys, nulls) = taken(&mut self.$label, field);
+                        let (keys, nulls) = taken(&mut self.columns.$label, field);
                         self.labelled(keys, nulls)
                     })*
                     $(stringify!($long) => {
-                        let (values, nulls) = taken(&mut self.$long, field);
+                        let (values, nulls) = taken(&mut self.columns.$long, field);
                         Ok(Arc::new(Int64Array::new(ScalarBuffer::from(values), nulls)))
                     })*
                     $(stringify!($int) => {
-                        let (values, nulls) = taken(&mut self.$int, field);
+                        let (values, nulls) = taken(&mut self.columns.$int, field);
                         Ok(Arc::new(Int32Array::new(ScalarBuffer::from(values), nulls)))
                     })*
                     _ => Ok(new_null_array(field.data_type(), rows)),
@@ -166,10 +205,48 @@ columns! {
     ints { stage_attempt codegen_stage_id iteration java_stack }
 }
 
+impl SampleColumns {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+}
+
+/// Appends numbers of strings that are others here.
+fn renumber(to: &mut Vec<Label>, from: &[Label], labels: &[Label]) {
+    to.extend(from.iter().map(|&label| renumbered(label, labels)));
+}
+
+/// The number that another one stands for; a missing one stays so.
+#[inline]
+fn renumbered(number: i32, numbers: &[i32]) -> i32 {
+    match usize::try_from(number) {
+        Ok(place) => numbers[place],
+        Err(_) => number,
+    }
+}
+
 impl SampleRows {
     /// Number of a string.
     pub fn label(&mut self, text: &str) -> Label {
         self.labels.of(text)
+    }
+
+    /// Strings so far.
+    pub fn labels_count(&self) -> usize {
+        self.labels.names.len()
+    }
+
+    /// The string with this number, which has one.
+    pub fn label_text(&self, label: usize) -> &str {
+        let text = self.labels.names.get(label as u32);
+        std::str::from_utf8(text).expect("made of text")
+    }
+
+    /// Takes the rows out; strings keep their numbers. As many are expected again.
+    pub fn take(&mut self) -> SampleColumns {
+        let next = SampleColumns::with_capacity(self.columns.rows);
+        std::mem::replace(&mut self.columns, next)
     }
 
     /// Number of a string that lives for ever: cheaper.
@@ -197,18 +274,18 @@ impl Table for SampleRows {
     }
 
     fn len(&self) -> usize {
-        self.rows
+        self.columns.rows
     }
 
     fn approx_bytes(&self) -> usize {
-        self.rows * ROW_BYTES
+        self.columns.rows * ROW_BYTES
     }
 
     fn finish(&mut self) -> Result<RecordBatch> {
         let schema = Self::schema();
         let columns = schema.fields().iter().map(|field| self.column(field));
         let columns = columns.collect::<Result<Vec<_>>>()?;
-        self.rows = 0;
+        self.columns.rows = 0;
         Ok(RecordBatch::try_new(schema, columns)?)
     }
 }

@@ -92,6 +92,12 @@ impl<T: Table> ParquetSink<T> {
         })
     }
 
+    /// Rows that can be appended before the next [`row_done`](Self::row_done), at least 1: who appends
+    /// many at once cuts batches as who appends one by one.
+    pub fn room(&self) -> usize {
+        BATCH_ROWS.saturating_sub(self.rows.len()).max(1)
+    }
+
     /// Notes that a row is complete; encodes the rows held if there are enough of them.
     ///
     /// # Errors

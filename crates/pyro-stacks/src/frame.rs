@@ -74,6 +74,15 @@ impl FrameKind {
     pub fn is_native(self) -> bool {
         matches!(self, Self::Native | Self::Kernel | Self::Cpp)
     }
+
+    /// The kind that stands for all those whose frames have the same text.
+    pub fn of_text(self) -> Self {
+        match self {
+            Self::Kernel => Self::Kernel,
+            kind if kind.is_native() => Self::Native,
+            _ => Self::Unknown,
+        }
+    }
 }
 
 /// A frame by its names.

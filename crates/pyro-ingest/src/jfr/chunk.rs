@@ -49,16 +49,12 @@ pub enum ChunkError {
 /// Bytes set aside for a chunk at once: an unfinished one claims more than there is.
 const RESERVED: u64 = 16 << 20;
 
-/// Reads the next chunk whole, into memory of the one before: a recording is read in memory
-/// bounded by its largest chunk.
+/// Reads the header of the next chunk.
 ///
 /// # Errors
 /// If reading fails or what follows is no chunk.
-pub fn next(
-    input: &mut impl std::io::Read,
-    mut bytes: Vec<u8>,
-) -> Result<Option<Chunk>, ChunkError> {
-    bytes.clear();
+pub fn begin(input: &mut impl std::io::Read) -> Result<Option<Header>, ChunkError> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES);
     input
         .by_ref()
         .take(HEADER_BYTES as u64)
@@ -67,35 +63,50 @@ pub fn next(
     if bytes.is_empty() {
         return Ok(None);
     }
-    let header = header(&bytes).map_err(|Malformed| ChunkError::NotAChunk)?;
+    header(bytes)
+        .map(Some)
+        .map_err(|Malformed| ChunkError::NotAChunk)
+}
+
+/// Reads the rest of a chunk, into memory of another: a recording is read in memory bounded by its
+/// largest chunk.
+///
+/// # Errors
+/// If reading fails.
+pub fn read(
+    input: &mut impl std::io::Read,
+    header: &Header,
+    mut bytes: Vec<u8>,
+) -> std::io::Result<Chunk> {
+    bytes.clear();
+    bytes.extend_from_slice(&header.bytes);
     let rest = header.size.saturating_sub(HEADER_BYTES as u64);
     bytes.reserve(rest.min(RESERVED) as usize);
-    input
-        .by_ref()
-        .take(rest)
-        .read_to_end(&mut bytes)
-        .map_err(ChunkError::Io)?;
+    input.by_ref().take(rest).read_to_end(&mut bytes)?;
     // An unfinished chunk of async-profiler claims 1 GiB and has no constant pool yet.
     let complete = bytes.len() as u64 == header.size && header.pool_offset != 0;
-    Ok(Some(Chunk {
+    Ok(Chunk {
         bytes,
         complete,
         start_wall_ns: header.start_wall_ns,
         start_ticks: header.start_ticks,
         ticks_per_second: header.ticks_per_second,
-    }))
+    })
 }
 
-struct Header {
-    size: u64,
+/// The header of a chunk.
+pub struct Header {
+    bytes: Vec<u8>,
+    /// Bytes that the chunk claims to have.
+    pub size: u64,
     pool_offset: i64,
     start_wall_ns: i64,
     start_ticks: i64,
     ticks_per_second: i64,
 }
 
-fn header(bytes: &[u8]) -> Read<Header> {
-    let mut cursor = Cursor::new(bytes);
+fn header(bytes: Vec<u8>) -> Read<Header> {
+    let mut cursor = Cursor::new(&bytes);
     if cursor.take(4)? != b"FLR\0" {
         return Err(Malformed);
     }
@@ -116,6 +127,7 @@ fn header(bytes: &[u8]) -> Read<Header> {
         return Err(Malformed);
     }
     Ok(Header {
+        bytes,
         size,
         pool_offset,
         start_wall_ns,

@@ -34,7 +34,7 @@ impl<'a, 'c> ChunkCache<'a, 'c> {
         &mut self,
         key: u64,
         recording: &mut Recording<'a>,
-        output: &mut Output,
+        output: &mut Output<'a>,
     ) -> (&ThreadFacts, &'a [TaskSpan]) {
         let pools = self.pools;
         let (facts, spans) = self
@@ -45,13 +45,13 @@ impl<'a, 'c> ChunkCache<'a, 'c> {
     }
 
     /// Name of a class; key 0 is none.
-    pub fn class(&mut self, key: u64, output: &mut Output) -> Option<Label> {
+    pub fn class(&mut self, key: u64, output: &mut Output<'a>) -> Option<Label> {
         if key == 0 {
             return None;
         }
         *self.classes.entry(key).or_insert_with(|| {
             let name = self.pools.class(key)?;
-            Some(output.samples.label(&java_class_name(&name)))
+            Some(output.label(&java_class_name(&name)))
         })
     }
 
@@ -71,7 +71,7 @@ fn thread<'a>(
     pools: &Pools<'_>,
     key: u64,
     recording: &mut Recording<'a>,
-    output: &mut Output,
+    output: &mut Output<'a>,
 ) -> (ThreadFacts, &'a [TaskSpan]) {
     let pid = recording.pid().unwrap_or(-1);
     // async-profiler's key is the thread id, so that it is known where the pool is missing.
@@ -92,7 +92,7 @@ fn thread<'a>(
     }
     let facts = ThreadFacts {
         tid: thread.tid,
-        name: name.map(|name| output.samples.label(name)),
+        name: name.map(|name| output.label(name)),
         role,
     };
     (facts, spans)

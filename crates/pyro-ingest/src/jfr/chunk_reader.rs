@@ -1,31 +1,36 @@
 //! Events of a chunk to rows.
 
-use pyro_model::Result;
 use pyro_stacks::java_class_name;
 
+use super::block::{ChunkEnd, Compilation};
 use super::chunk::{CHECKPOINT, Chunk, Event as RawEvent, METADATA};
 use super::chunk_cache::ChunkCache;
 use super::events::{Kind, Reader, Record, Slot, readers};
 use super::keys::KeyMap;
 use super::metadata::Metadata;
-use super::output::Output;
+use super::output::{Output, Stopped, Take};
 use super::pools::{Named, Pools};
-use super::recording::Recording;
+use super::recording::{Recording, said};
 use super::samples::{Event, Origin, Sample};
-use super::settings::DEFAULT_WALL_NS;
+use super::settings::{DEFAULT_WALL_NS, Said, Settings};
 use super::spans::{covering, split_batch};
-use super::unfreed::Call;
+use super::unfreed::{Call, Native};
 use crate::sample_rows::Label;
 
-/// Reads a chunk of a recording into rows. Returns the offset in the chunk at which it breaks off, if it does.
-///
-/// # Errors
-/// If a table cannot be written.
-pub fn read_chunk(
-    recording: &mut Recording<'_>,
-    chunk: &Chunk,
-    output: &mut Output,
-) -> Result<Option<usize>> {
+type Result = std::result::Result<(), Stopped>;
+
+/// A chunk whose types and pools are known.
+struct Opened<'c> {
+    metadata: Metadata,
+    pools: Pools<'c>,
+    readers: KeyMap<u64, Reader>,
+    said: Vec<Said>,
+    broken_pools: u64,
+}
+
+/// Finds out what a chunk says of itself; nothing, if it does not describe its types. Second, the
+/// offset at which it breaks off, if it does.
+fn open(chunk: &Chunk) -> (Option<Opened<'_>>, Option<usize>) {
     let mut events = chunk.events();
     let framework: Vec<RawEvent<'_>> = events
         .by_ref()
@@ -38,27 +43,65 @@ pub fn read_chunk(
         .rev()
         .find_map(|event| Metadata::parse(event.body).ok())
     else {
-        return Ok(Some(broken_at.unwrap_or(0)));
+        return (None, Some(broken_at.unwrap_or(0)));
     };
     let mut pools = Pools::new(&chunk.bytes, &metadata);
+    let mut broken_pools = 0;
     for event in framework.iter().filter(|event| event.class == CHECKPOINT) {
-        recording.seen.broken_pools +=
-            u64::from(pools.note(&metadata, event.body, event.at).is_err());
+        broken_pools += u64::from(pools.note(&metadata, event.body, event.at).is_err());
     }
     let readers = readers(&metadata);
-    recording.learn(chunk, &readers, &pools, &metadata);
-    if !recording.settings_only {
-        output.lookup.begin_chunk(&pools);
-        let ignored = ChunkReader::new(recording, chunk, &pools, output).rows(&readers, output)?;
-        recording.unfreed.next_chunk();
+    let said = said(chunk, &readers, &pools, &metadata);
+    let opened = Opened {
+        metadata,
+        pools,
+        readers,
+        said,
+        broken_pools,
+    };
+    (Some(opened), broken_at)
+}
+
+/// Adds what a chunk says of its recording.
+pub fn learn(chunk: &Chunk, settings: &mut Settings) {
+    let said = open(chunk).0.map(|opened| opened.said);
+    said.iter().flatten().for_each(|said| settings.learn(said));
+}
+
+/// Reads a chunk of `recording`, of which `learn` adds what the chunks up to this one say: it gets what this
+/// one says.
+///
+/// # Errors
+/// If nobody needs the rows.
+pub fn read_chunk<'a>(
+    recording: &mut Recording<'a>,
+    chunk: &Chunk,
+    output: &mut Output<'a>,
+    learn: impl FnOnce(&[Said]) -> std::result::Result<Settings, Stopped>,
+    take: Take<'_, 'a>,
+) -> Result {
+    let (opened, broken_at) = open(chunk);
+    let said = opened.as_ref().map_or(&[][..], |opened| &opened.said);
+    recording.settings = learn(said)?;
+    if let Some(opened) = opened {
+        let pools = &opened.pools;
+        recording.seen.broken_pools += opened.broken_pools;
+        output.begin_chunk(pools);
+        let reader = ChunkReader::new(recording, chunk, pools, output);
+        let ignored = reader.rows(&opened.readers, output, take)?;
         for (class, count) in ignored {
-            let name = metadata
-                .get(class)
-                .map_or("unknown", |class| class.name.as_str());
+            let name = opened.metadata.get(class);
+            let name = name.map_or("unknown", |class| class.name.as_str());
             *recording.seen.ignored.entry(name.to_owned()).or_default() += count;
         }
     }
-    Ok(broken_at)
+    let end = ChunkEnd {
+        broken_at,
+        settings: recording.settings.clone(),
+        seen: std::mem::take(&mut recording.seen),
+        tallies: Default::default(),
+    };
+    output.end_chunk(end, take)
 }
 
 /// One chunk being read.
@@ -77,10 +120,10 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
         recording: &'r mut Recording<'a>,
         chunk: &'c Chunk,
         pools: &'c Pools<'c>,
-        output: &mut Output,
+        output: &mut Output<'a>,
     ) -> Self {
         Self {
-            host: output.samples.label(recording.host),
+            host: output.label(recording.host),
             recording,
             chunk,
             pools,
@@ -92,19 +135,20 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
     /// Writes the rows of the chunk. Returns how many events were not used, by type.
     ///
     /// # Errors
-    /// If a table cannot be written.
+    /// If nobody needs them.
     fn rows(
         mut self,
         readers: &KeyMap<u64, Reader>,
-        output: &mut Output,
-    ) -> Result<KeyMap<u64, u64>> {
+        output: &mut Output<'a>,
+        take: Take<'_, 'a>,
+    ) -> std::result::Result<KeyMap<u64, u64>, Stopped> {
         let mut record = Record::default();
         let chunk = self.chunk;
         for event in chunk.events().filter(|event| event.class > CHECKPOINT) {
             self.recording.seen.events += 1;
             match readers.get(&event.class) {
                 Some(reader) if reader.read(event.body, &mut record) => {
-                    self.event(event.class, reader.kind, &record, output)?;
+                    self.event(event.class, reader.kind, &record, output, take)?;
                 }
                 Some(_) => self.recording.seen.broken += 1,
                 None => *self.ignored.entry(event.class).or_default() += 1,
@@ -118,8 +162,9 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
         class: u64,
         kind: Kind,
         record: &Record<'_>,
-        output: &mut Output,
-    ) -> Result<()> {
+        output: &mut Output<'a>,
+        take: Take<'_, 'a>,
+    ) -> Result {
         let settings = &self.recording.settings;
         let duration = |slot| self.chunk.duration_ns(record.number(slot) as i64);
         let bytes = record.number(Slot::Bytes) as i64;
@@ -130,7 +175,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
                 Some((event, interval)) => {
                     // The JDK adapts the period of its samples by CPU time, and each carries its own.
                     let weight = Some(duration(Slot::Span)).filter(|&period| period > 0);
-                    self.sample(event, weight.unwrap_or(interval), record, output)
+                    self.sample(event, weight.unwrap_or(interval), record, output, take)
                 }
                 None => {
                     *self.ignored.entry(class).or_default() += 1;
@@ -139,36 +184,35 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
             },
             Kind::NativeMethod => {
                 let weight = settings.native_interval_ns.unwrap_or(20_000_000);
-                self.sample(Event::Wall, weight, record, output)
+                self.sample(Event::Wall, weight, record, output, take)
             }
             Kind::Wall => {
                 let weight = settings.wall_interval_ns.unwrap_or(DEFAULT_WALL_NS);
-                self.sample(Event::Wall, weight, record, output)
+                self.sample(Event::Wall, weight, record, output, take)
             }
-            Kind::Allocation => self.sample(Event::Alloc, bytes, record, output),
+            Kind::Allocation => self.sample(Event::Alloc, bytes, record, output, take),
             Kind::Lock => {
                 let weight = stands_for(duration(Slot::Duration), settings.lock_interval_ns);
-                self.sample(Event::Lock, weight, record, output)
+                self.sample(Event::Lock, weight, record, output, take)
             }
             Kind::NativeLock => {
                 let interval = settings.native_lock_interval_ns;
                 let weight = stands_for(duration(Slot::Duration), interval);
-                self.sample(Event::Lock, weight, record, output)
+                self.sample(Event::Lock, weight, record, output, take)
             }
             Kind::Live => {
                 let weight = stands_for(bytes, settings.alloc_interval_bytes);
-                self.sample(Event::Live, weight, record, output)
+                self.sample(Event::Live, weight, record, output, take)
             }
             Kind::Malloc => {
                 let weight = stands_for(bytes, settings.malloc_interval_bytes);
-                self.sample(Event::NativeMem, weight, record, output)
+                self.sample(Event::NativeMem, weight, record, output, take)
             }
             Kind::Free => {
                 let (address, at) = (record.number(Slot::Count), record.number(Slot::Start));
-                self.recording.unfreed.free(address, at);
-                Ok(())
+                output.native(Native::Free(address, at), take)
             }
-            Kind::Compilation => self.compilation(record, output),
+            Kind::Compilation => self.compilation(record, output, take),
             Kind::Setting | Kind::Recording | Kind::Jvm => Ok(()),
         }
     }
@@ -179,8 +223,9 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
         event: Event,
         weight: i64,
         record: &Record<'_>,
-        output: &mut Output,
-    ) -> Result<()> {
+        output: &mut Output<'a>,
+        take: Take<'_, 'a>,
+    ) -> Result {
         let pid = self.recording.pid().unwrap_or(-1);
         let monotonic = self.recording.settings.monotonic;
         let start = record.number(Slot::Start) as i64;
@@ -195,9 +240,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
             None
         };
         let key = record.number(Slot::Stack);
-        let lookup = &mut output.lookup;
-        let stack = lookup.stack(self.pools, &mut output.dictionary, key)?;
-        let stack = stack.map(|stack| (stack, output.dictionary.verdict(stack)));
+        let stack = output.stack(self.pools, key);
         // The profiler derives the state from the instruction: a thread that was just woken looks running.
         let blocked = stack.is_some_and(|(_, verdict)| verdict.blocked);
         let asleep = asleep.map(|asleep| asleep || blocked);
@@ -236,7 +279,7 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
             let span = join(t_ns).and_then(|mono_ns| covering(spans, mono_ns));
             if event != Event::NativeMem {
                 sample.span = span;
-                return output.samples.push(origin, &sample);
+                return output.sample(origin, &sample, take);
             }
             let call = Call {
                 origin,
@@ -248,20 +291,24 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
                 span,
             };
             let address = record.number(Slot::Count);
-            self.recording.unfreed.call(address, call);
-            return Ok(());
+            return output.native(Native::Call(address, Box::new(call)), take);
         }
         let span_ns = self.chunk.duration_ns(record.number(Slot::Span) as i64);
         for piece in split_batch(spans, t_ns, span_ns, record.number(Slot::Count), join) {
             sample.t_ns = piece.start_ns;
             sample.weight = weight.saturating_mul(i64::try_from(piece.count).unwrap_or(i64::MAX));
             sample.span = piece.span;
-            output.samples.push(origin, &sample)?;
+            output.sample(origin, &sample, take)?;
         }
         Ok(())
     }
 
-    fn compilation(&mut self, record: &Record<'_>, output: &mut Output) -> Result<()> {
+    fn compilation(
+        &mut self,
+        record: &Record<'_>,
+        output: &mut Output<'a>,
+        take: Take<'_, 'a>,
+    ) -> Result {
         let start = record.number(Slot::Start) as i64;
         let pid = self.recording.pid().unwrap_or(-1);
         let mono_ns = if self.recording.settings.monotonic {
@@ -280,22 +327,17 @@ impl<'r, 'a, 'c> ChunkReader<'r, 'a, 'c> {
             .get(Slot::Name)
             .number()
             .and_then(|key| self.pools.name(Named::Compiler, key));
-        let rows = &mut output.jit.rows;
-        rows.pid.append_value(pid);
-        rows.start_mono_ns.append_option(mono_ns);
-        rows.duration_ns
-            .append_value(self.chunk.duration_ns(record.number(Slot::Duration) as i64));
-        rows.compiler.append_option(compiler);
-        rows.level
-            .append_option(record.get(Slot::Count).number().map(|level| level as i32));
-        rows.method.append_option(method);
-        rows.code_bytes
-            .append_option(record.get(Slot::Bytes).number().map(|bytes| bytes as i64));
-        rows.succeeded
-            .append_option(record.get(Slot::State).number().map(|flag| flag != 0));
-        rows.compile_id.append_null();
-        rows.osr.append_null();
-        rows.bytecode_bytes.append_null();
-        output.jit.row_done()
+        let number = |slot| record.get(slot).number();
+        let compilation = Compilation {
+            pid,
+            start_mono_ns: mono_ns,
+            duration_ns: self.chunk.duration_ns(record.number(Slot::Duration) as i64),
+            compiler,
+            level: number(Slot::Count).map(|level| level as i32),
+            method,
+            code_bytes: number(Slot::Bytes).map(|bytes| bytes as i64),
+            succeeded: number(Slot::State).map(|flag| flag != 0),
+        };
+        output.compilation(compilation, take)
     }
 }

@@ -1,19 +1,204 @@
-//! Where rows go.
+//! What the events of chunks become: rows and the like, sent on in blocks of bounded size.
 
-use pyro_model::{JitBuilder, ParquetSink};
+use pyro_stacks::{Rules, Verdict};
 
+use super::block::{Block, ChunkEnd, Compilation, New, NewMethod, NewStack};
 use super::lookup::Lookup;
-use super::samples::SampleSink;
-use crate::dictionary::Dictionary;
+use super::pools::Pools;
+use super::samples::{Origin, Sample, Tallies, append};
+use super::unfreed::Native;
+use crate::dictionary::StackIndex;
+use crate::sample_rows::{Label, SampleRows};
+use pyro_model::Table as _;
 
-/// Tables and dictionaries shared by all recordings.
-pub struct Output {
-    /// Table samples.
-    pub samples: SampleSink,
-    /// Table jit.
-    pub jit: ParquetSink<JitBuilder>,
-    /// Tables frames and stacks.
-    pub dictionary: Dictionary,
-    /// What was looked up in constant pools.
-    pub lookup: Lookup,
+/// Things of one sort in a block, at most.
+const BLOCK_ROWS: usize = 8192;
+/// Frames of new stacks in a block, at most (plus those of one stack).
+const BLOCK_FRAMES: usize = 256 << 10;
+
+/// Whoever takes the blocks needs no more of them: something failed.
+#[derive(Debug)]
+pub struct Stopped;
+
+/// Takes blocks.
+pub type Take<'t, 'a> = &'t mut dyn FnMut(Block<'a>) -> Result<(), Stopped>;
+
+/// What one thread has found in chunks, and its numbers for it.
+pub struct Output<'a> {
+    worker: usize,
+    rules: &'static Rules,
+    rows: SampleRows,
+    tallies: Tallies,
+    lookup: Lookup,
+    stacks: StackIndex,
+    native: Vec<Native<'a>>,
+    compilations: Vec<Compilation>,
+    /// Bytes of stacks that may be remembered.
+    remembered_bytes: usize,
+    /// What the blocks so far described: strings, and methods, frames and stacks.
+    sent_labels: usize,
+    sent: [usize; 3],
+    new: New,
+}
+
+impl<'a> Output<'a> {
+    /// Nothing so far, of thread `worker`.
+    pub fn new(worker: usize, rules: &'static Rules, remembered_bytes: usize) -> Self {
+        Self {
+            worker,
+            rules,
+            rows: SampleRows::default(),
+            tallies: Tallies::default(),
+            lookup: Lookup::default(),
+            stacks: StackIndex::new(rules),
+            native: Vec::new(),
+            compilations: Vec::new(),
+            remembered_bytes,
+            sent_labels: 0,
+            sent: [0; 3],
+            new: New::default(),
+        }
+    }
+
+    /// Forgets what keys of constant pools mean: another recording begins.
+    pub fn begin_recording(&mut self) {
+        self.lookup.begin_recording();
+    }
+
+    /// Takes in what the keys of a chunk mean.
+    pub fn begin_chunk(&mut self, pools: &Pools<'_>) {
+        if self.lookup.held_bytes() > self.remembered_bytes {
+            *self = Self::new(self.worker, self.rules, self.remembered_bytes);
+            self.new.anew = true;
+        }
+        self.lookup.begin_chunk(pools);
+    }
+
+    /// Number of a string.
+    pub fn label(&mut self, text: &str) -> Label {
+        self.rows.label(text)
+    }
+
+    /// The stack with this key of the chunk's pool, and what the rules say about it.
+    #[inline]
+    pub fn stack(&mut self, pools: &Pools<'_>, key: u64) -> Option<(i32, Verdict)> {
+        let stack = self.lookup.stack(pools, &mut self.stacks, key)?;
+        Some((stack, self.stacks.verdict(stack)))
+    }
+
+    /// Appends a sample.
+    ///
+    /// # Errors
+    /// If nobody needs it.
+    #[inline]
+    pub fn sample(
+        &mut self,
+        origin: Origin,
+        sample: &Sample<'_>,
+        take: Take<'_, 'a>,
+    ) -> Result<(), Stopped> {
+        let (rows, tallies) = (&mut self.rows, &mut self.tallies);
+        append(rows, tallies, self.rules, origin, sample);
+        if self.rows.len() < BLOCK_ROWS {
+            return Ok(());
+        }
+        self.send(None, take)
+    }
+
+    /// Appends a call of the native allocator.
+    ///
+    /// # Errors
+    /// If nobody needs it.
+    pub fn native(&mut self, native: Native<'a>, take: Take<'_, 'a>) -> Result<(), Stopped> {
+        self.native.push(native);
+        if self.native.len() < BLOCK_ROWS {
+            return Ok(());
+        }
+        self.send(None, take)
+    }
+
+    /// Appends a compilation.
+    ///
+    /// # Errors
+    /// If nobody needs it.
+    pub fn compilation(
+        &mut self,
+        compilation: Compilation,
+        take: Take<'_, 'a>,
+    ) -> Result<(), Stopped> {
+        self.compilations.push(compilation);
+        if self.compilations.len() < BLOCK_ROWS {
+            return Ok(());
+        }
+        self.send(None, take)
+    }
+
+    /// Ends a chunk.
+    ///
+    /// # Errors
+    /// If nobody needs it.
+    pub fn end_chunk(&mut self, mut end: ChunkEnd, take: Take<'_, 'a>) -> Result<(), Stopped> {
+        end.tallies = std::mem::take(&mut self.tallies);
+        self.send(Some(end), take)
+    }
+
+    /// Sends what there is.
+    fn send(&mut self, end: Option<ChunkEnd>, take: Take<'_, 'a>) -> Result<(), Stopped> {
+        while self.describe() {
+            take(self.block(None))?;
+        }
+        let mut block = self.block(end);
+        block.rows = self.rows.take();
+        block.native = std::mem::take(&mut self.native);
+        block.compilations = std::mem::take(&mut self.compilations);
+        take(block)
+    }
+
+    /// A block of what was described.
+    fn block(&mut self, end: Option<ChunkEnd>) -> Block<'a> {
+        Block {
+            worker: self.worker,
+            new: std::mem::take(&mut self.new),
+            rows: Default::default(),
+            native: Vec::new(),
+            compilations: Vec::new(),
+            end,
+        }
+    }
+
+    /// Describes what got a number; whether there is more than fits into a block.
+    fn describe(&mut self) -> bool {
+        let (new, stacks) = (&mut self.new, &self.stacks);
+        let labels = self.rows.labels_count();
+        let texts = (self.sent_labels..labels).map(|label| self.rows.label_text(label).into());
+        new.labels.extend(texts);
+        self.sent_labels = labels;
+        let [methods, frames, count] = stacks.counts();
+        new.methods.extend((self.sent[0]..methods).map(|method| {
+            let (place, name, kind) = stacks.method_of(method);
+            NewMethod {
+                place: place.into(),
+                name: name.into(),
+                kind,
+                facts: stacks.facts_of(method),
+            }
+        }));
+        let keys = (self.sent[1]..frames).map(|frame| stacks.frame_of(frame));
+        new.frames.extend(keys);
+        self.sent[..2].copy_from_slice(&[methods, frames]);
+        while self.sent[2] < count {
+            if new.stack_frames.len() >= BLOCK_FRAMES {
+                return true;
+            }
+            let (frames, truncated) = stacks.stack_of(self.sent[2]);
+            new.stack_frames.extend_from_slice(frames);
+            new.stacks.push(NewStack {
+                frames: frames.len(),
+                truncated,
+                verdict: stacks.verdict(self.sent[2] as i32),
+            });
+            self.sent[2] += 1;
+        }
+        false
+    }
 }

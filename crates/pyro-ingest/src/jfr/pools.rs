@@ -183,6 +183,11 @@ impl<'a> Pools<'a> {
         self.methods.keys()
     }
 
+    /// Whether there is a method with this key.
+    pub fn has_method(&self, key: u64) -> bool {
+        self.methods.get(key).is_some()
+    }
+
     /// A thread. async-profiler uses the OS thread id as the key.
     pub fn thread(&self, key: u64) -> Option<Thread> {
         let [tid, java, os] = fields(&self.shapes.thread, self.value(&self.threads, key)?)?;
@@ -220,6 +225,11 @@ impl<'a> Pools<'a> {
     /// Bytes that describe a stack.
     pub fn stack_bytes(&self, key: u64) -> Option<&'a [u8]> {
         self.value(&self.stacks, key)
+    }
+
+    /// How stacks are described, where the chunk has any.
+    pub fn stack_shape(&self) -> Option<&StackShape> {
+        self.shapes.stack.as_ref()
     }
 
     /// Appends the frames of a stack, leaf first, and says whether the profiler cut it.

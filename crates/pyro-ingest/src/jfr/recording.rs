@@ -1,4 +1,4 @@
-//! What is known of a recording while its chunks are read.
+//! What is known of a recording while a chunk of it is read.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,9 +9,8 @@ use super::events::{Kind, Reader, Record};
 use super::keys::KeyMap;
 use super::metadata::Metadata;
 use super::pools::Pools;
-use super::settings::Settings;
+use super::settings::{Said, Settings};
 use super::spans::SpanIndex;
-use super::unfreed::Unfreed;
 
 /// Counts of what was read and not used.
 #[derive(Debug, Default)]
@@ -28,7 +27,20 @@ pub struct Seen {
     pub misnamed: HashSet<i64>,
 }
 
-/// One recording, whose chunks are read in turn.
+impl Seen {
+    /// Adds what was read of a later chunk.
+    pub fn add(&mut self, later: Self) {
+        self.events += later.events;
+        self.broken += later.broken;
+        self.broken_pools += later.broken_pools;
+        self.misnamed.extend(later.misnamed);
+        for (name, count) in later.ignored {
+            *self.ignored.entry(name).or_default() += count;
+        }
+    }
+}
+
+/// One recording.
 pub struct Recording<'a> {
     /// Host.
     pub host: &'a str,
@@ -39,10 +51,6 @@ pub struct Recording<'a> {
     pub settings: Settings,
     /// Counts.
     pub seen: Seen,
-    /// Only to read `settings`.
-    pub settings_only: bool,
-    /// Native memory, until the end of the recording shows what was not freed.
-    pub unfreed: Unfreed<'a>,
     /// Rules of stacks and threads.
     pub rules: &'static Rules,
 }
@@ -61,8 +69,6 @@ impl<'a> Recording<'a> {
             spans,
             settings: Settings::default(),
             seen: Seen::default(),
-            settings_only: false,
-            unfreed: Unfreed::default(),
             rules,
         }
     }
@@ -71,23 +77,24 @@ impl<'a> Recording<'a> {
     pub fn pid(&self) -> Option<i64> {
         self.pid.or(self.settings.pid)
     }
+}
 
-    /// Takes in what the chunk says of the recording: rows depend on it.
-    pub fn learn(
-        &mut self,
-        chunk: &Chunk,
-        readers: &KeyMap<u64, Reader>,
-        pools: &Pools<'_>,
-        metadata: &Metadata,
-    ) {
-        let mut record = Record::default();
-        for event in chunk.events() {
-            if let Some(reader) = readers.get(&event.class)
-                && matches!(reader.kind, Kind::Setting | Kind::Recording | Kind::Jvm)
-                && reader.read(event.body, &mut record)
-            {
-                self.settings.learn(reader.kind, &record, pools, metadata);
-            }
+/// What a chunk says of its recording.
+pub fn said(
+    chunk: &Chunk,
+    readers: &KeyMap<u64, Reader>,
+    pools: &Pools<'_>,
+    metadata: &Metadata,
+) -> Vec<Said> {
+    let mut record = Record::default();
+    let mut said = Vec::new();
+    for event in chunk.events() {
+        if let Some(reader) = readers.get(&event.class)
+            && matches!(reader.kind, Kind::Setting | Kind::Recording | Kind::Jvm)
+            && reader.read(event.body, &mut record)
+        {
+            said.push(Said::read(reader.kind, &record, pools, metadata));
         }
     }
+    said
 }

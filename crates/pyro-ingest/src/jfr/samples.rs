@@ -1,6 +1,6 @@
 //! Rows of table `samples`.
 
-use pyro_model::{ParquetSink, Result, TaskSpan};
+use pyro_model::TaskSpan;
 use pyro_stacks::{Rules, Verdict};
 
 use crate::sample_rows::{Label, Row, SampleRows};
@@ -116,109 +116,91 @@ pub struct Tally {
     without_stack: u64,
 }
 
-/// Writes table `samples`.
-pub struct SampleSink {
-    sink: ParquetSink<SampleRows>,
-    rules: &'static Rules,
-    /// Counts by event, in the order of [`Event`].
-    pub tallies: [Tally; Event::ALL.len()],
+impl Tally {
+    /// Adds what was counted of a later chunk.
+    pub fn add(&mut self, later: &Self) {
+        self.rows += later.rows;
+        self.weight = self.weight.saturating_add(later.weight);
+        self.task_threads_outside_tasks += later.task_threads_outside_tasks;
+        self.in_tasks += later.in_tasks;
+        self.in_tasks_other += later.in_tasks_other;
+        self.in_tasks_without_operator += later.in_tasks_without_operator;
+        self.without_stack += later.without_stack;
+    }
 }
 
-impl SampleSink {
-    /// Starts the table in folder `out`.
-    ///
-    /// # Errors
-    /// If it cannot be created.
-    pub fn create(rules: &'static Rules, out: &str) -> Result<Self> {
-        Ok(Self {
-            sink: ParquetSink::create(out)?,
-            rules,
-            tallies: Default::default(),
-        })
+/// Counts by event, in the order of [`Event`].
+pub type Tallies = [Tally; Event::ALL.len()];
+
+/// Appends a row, and counts it.
+pub fn append(
+    rows: &mut SampleRows,
+    tallies: &mut Tallies,
+    rules: &'static Rules,
+    origin: Origin,
+    sample: &Sample<'_>,
+) {
+    let Sample {
+        event,
+        thread,
+        span,
+        ..
+    } = *sample;
+    let verdict = sample.stack.map(|(_, verdict)| verdict);
+    let role = if span.is_some() { "task" } else { thread.role };
+    // Time on CPU has a category, time asleep a wait class; a wall sample that was running
+    // is known from the CPU samples of the same time.
+    let category = verdict
+        .filter(|_| event == Event::Cpu)
+        .map(|verdict| rules.category(role, &verdict));
+    let asleep = sample.asleep == Some(true);
+    let wait_class = verdict
+        .filter(|_| asleep)
+        .map(|verdict| rules.wait_class(&verdict));
+    let for_tasks = matches!(role, "task" | "helper");
+    let verdict_for_tasks = verdict.filter(|_| for_tasks);
+    let operator = verdict_for_tasks.and_then(|verdict| rules.operator(&verdict));
+
+    let tally = &mut tallies[event as usize];
+    tally.rows += 1;
+    tally.weight = tally.weight.saturating_add(sample.weight);
+    tally.without_stack += u64::from(verdict.is_none());
+    tally.task_threads_outside_tasks += u64::from(span.is_none() && thread.role == "task");
+    if span.is_some() {
+        tally.in_tasks += 1;
+        tally.in_tasks_other += u64::from(category == Some("other"));
+        tally.in_tasks_without_operator += u64::from(operator.is_none());
     }
 
-    /// Number of a string, for the fields that are one.
-    pub fn label(&mut self, text: &str) -> Label {
-        self.sink.rows.label(text)
-    }
-
-    /// Writes the table to the end; returns its rows.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn finish(self) -> Result<u64> {
-        self.sink.finish()
-    }
-
-    /// Appends a row.
-    ///
-    /// # Errors
-    /// If the table cannot be written.
-    pub fn push(&mut self, origin: Origin, sample: &Sample<'_>) -> Result<()> {
-        let Sample {
-            event,
-            thread,
-            span,
-            ..
-        } = *sample;
-        let verdict = sample.stack.map(|(_, verdict)| verdict);
-        let role = if span.is_some() { "task" } else { thread.role };
-        // Time on CPU has a category, time asleep a wait class; a wall sample that was running
-        // is known from the CPU samples of the same time.
-        let category = verdict
-            .filter(|_| event == Event::Cpu)
-            .map(|verdict| self.rules.category(role, &verdict));
-        let asleep = sample.asleep == Some(true);
-        let wait_class = verdict
-            .filter(|_| asleep)
-            .map(|verdict| self.rules.wait_class(&verdict));
-        let for_tasks = matches!(role, "task" | "helper");
-        let verdict_for_tasks = verdict.filter(|_| for_tasks);
-        let operator = verdict_for_tasks.and_then(|verdict| self.rules.operator(&verdict));
-
-        let tally = &mut self.tallies[event as usize];
-        tally.rows += 1;
-        tally.weight = tally.weight.saturating_add(sample.weight);
-        tally.without_stack += u64::from(verdict.is_none());
-        tally.task_threads_outside_tasks += u64::from(span.is_none() && thread.role == "task");
-        if span.is_some() {
-            tally.in_tasks += 1;
-            tally.in_tasks_other += u64::from(category == Some("other"));
-            tally.in_tasks_without_operator += u64::from(operator.is_none());
-        }
-
-        let rows = &mut self.sink.rows;
-        let state = sample
-            .asleep
-            .map(|asleep| if asleep { "sleeping" } else { "running" });
-        let mut fixed = |text: Option<&'static str>| text.map(|text| rows.fixed(text));
-        let row = Row {
-            host: Some(origin.host),
-            clock: fixed(Some(origin.clock)),
-            source: fixed(Some(origin.source)),
-            event: fixed(Some(event.name())),
-            unit: fixed(Some(event.unit())),
-            state: fixed(state),
-            wait_class: fixed(wait_class),
-            category: fixed(category),
-            role: fixed(Some(role)),
-            thread_name: thread.name,
-            operator: fixed(operator),
-            top_class: sample.class,
-            pid: Some(origin.pid),
-            tid: Some(thread.tid),
-            t_ns: Some(sample.t_ns),
-            weight: Some(sample.weight),
-            task_attempt_id: span.map(|span| span.task_attempt_id),
-            stage_id: span.map(|span| span.stage_id),
-            job_id: span.and_then(|span| span.job_id),
-            sql_id: span.and_then(|span| span.sql_id),
-            stage_attempt: span.map(|span| span.stage_attempt),
-            codegen_stage_id: verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id),
-            iteration: span.and_then(|span| span.iteration),
-            java_stack: sample.stack.map(|(stack, _)| stack),
-        };
-        rows.push(&row);
-        self.sink.row_done()
-    }
+    let state = sample
+        .asleep
+        .map(|asleep| if asleep { "sleeping" } else { "running" });
+    let mut fixed = |text: Option<&'static str>| text.map(|text| rows.fixed(text));
+    let row = Row {
+        host: Some(origin.host),
+        clock: fixed(Some(origin.clock)),
+        source: fixed(Some(origin.source)),
+        event: fixed(Some(event.name())),
+        unit: fixed(Some(event.unit())),
+        state: fixed(state),
+        wait_class: fixed(wait_class),
+        category: fixed(category),
+        role: fixed(Some(role)),
+        thread_name: thread.name,
+        operator: fixed(operator),
+        top_class: sample.class,
+        pid: Some(origin.pid),
+        tid: Some(thread.tid),
+        t_ns: Some(sample.t_ns),
+        weight: Some(sample.weight),
+        task_attempt_id: span.map(|span| span.task_attempt_id),
+        stage_id: span.map(|span| span.stage_id),
+        job_id: span.and_then(|span| span.job_id),
+        sql_id: span.and_then(|span| span.sql_id),
+        stage_attempt: span.map(|span| span.stage_attempt),
+        codegen_stage_id: verdict_for_tasks.and_then(|verdict| verdict.codegen_stage_id),
+        iteration: span.and_then(|span| span.iteration),
+        java_stack: sample.stack.map(|(stack, _)| stack),
+    };
+    rows.push(&row);
 }

@@ -38,31 +38,44 @@ pub struct Settings {
     pub pid: Option<i64>,
 }
 
-impl Settings {
-    /// Takes in what an event says.
-    pub fn learn(
-        &mut self,
-        kind: Kind,
-        record: &Record<'_>,
-        pools: &Pools<'_>,
-        metadata: &Metadata,
-    ) {
+/// What an event says about its recording.
+#[derive(Debug)]
+pub enum Said {
+    /// What records it.
+    Recording(bool),
+    /// Process.
+    Jvm(Option<i64>),
+    /// A setting: of which type of event, its name, its value.
+    Setting(String, String, String),
+}
+
+impl Said {
+    /// Reads what an event says.
+    pub fn read(kind: Kind, record: &Record<'_>, pools: &Pools<'_>, metadata: &Metadata) -> Self {
         let text = |slot| match record.get(slot) {
             Value::Text(text) => pools.text(text).unwrap_or_default(),
             _ => String::new(),
         };
         match kind {
-            Kind::Recording => {
-                self.async_profiler |= text(Slot::Name).starts_with("async-profiler")
-            }
-            Kind::Jvm => self.pid = record.get(Slot::Count).number().map(|pid| pid as i64),
+            Kind::Recording => Self::Recording(text(Slot::Name).starts_with("async-profiler")),
+            Kind::Jvm => Self::Jvm(record.get(Slot::Count).number().map(|pid| pid as i64)),
             _ => {
-                let (name, value) = (text(Slot::Name), text(Slot::Value));
                 let about = metadata
                     .get(record.number(Slot::Count))
                     .map_or("", |class| class.name.as_str());
-                self.set(about, &name, &value);
+                Self::Setting(about.to_owned(), text(Slot::Name), text(Slot::Value))
             }
+        }
+    }
+}
+
+impl Settings {
+    /// Takes in what an event says.
+    pub fn learn(&mut self, said: &Said) {
+        match said {
+            Said::Recording(async_profiler) => self.async_profiler |= async_profiler,
+            Said::Jvm(pid) => self.pid = *pid,
+            Said::Setting(about, name, value) => self.set(about, name, value),
         }
     }
 

@@ -26,6 +26,7 @@ impl RawFrame {
 }
 
 /// How to read a stack trace: `truncated`, and `frames` somewhere.
+#[derive(Debug, Clone, PartialEq)]
 pub struct StackShape {
     before_frames: Vec<(bool, Vec<Step>)>,
     /// Fields of a frame: which of method, line and type they are.

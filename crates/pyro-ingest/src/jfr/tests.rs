@@ -29,6 +29,22 @@ fn ingest_named(name: &str, bytes: &[u8], spans: SpanIndex) -> IngestReport {
     .unwrap()
 }
 
+/// The tables of recordings that were read on so many threads, byte by byte, and the report.
+fn on_threads(threads: usize, files: &[&[u8]], spans: &SpanIndex) -> (String, Vec<Vec<u8>>) {
+    let folder = tempfile::tempdir().unwrap();
+    let paths: Vec<String> = (0..files.len())
+        .map(|number| format!("{}/profile-driver-{number}.jfr", folder.path().display()))
+        .collect();
+    for (path, bytes) in paths.iter().zip(files) {
+        std::fs::write(path, bytes).unwrap();
+    }
+    let out = folder.path().to_str().unwrap();
+    let report = ingest_on(threads, &paths, spans, out, "host", None).unwrap();
+    let tables = ["samples", "jit", "frames", "stacks"];
+    let read = |name| std::fs::read(folder.path().join(format!("{name}.parquet"))).unwrap();
+    (report.to_json().replace(out, ""), tables.map(read).into())
+}
+
 fn codes(report: &IngestReport) -> Vec<&'static str> {
     report.doubts.iter().map(|doubt| doubt.code).collect()
 }
@@ -185,6 +201,60 @@ fn the_process_is_told_by_the_name_or_by_the_recording() {
     assert_eq!(codes_of("mine.jfr"), Vec::<&str>::new());
     assert_eq!(codes_of("profile-driver-7.jfr"), ["samples_without_tasks"]);
     assert_eq!(codes_of("profile-java-7.jfr"), Vec::<&str>::new());
+}
+
+#[test]
+fn tables_are_the_same_on_any_number_of_threads() {
+    let whole = fixture();
+    let long = [whole.repeat(25), killed()].concat();
+    let rubbish = [whole.repeat(3), b"rubbish".to_vec()].concat();
+    let files = [&long[..], b"", &rubbish, &whole, b"FLR", &long];
+    let span = TaskSpan {
+        pid: 0,
+        tid: 20_650,
+        ..TaskSpan::default()
+    };
+    let spans = SpanIndex::new(vec![span], vec![]);
+    let one = on_threads(1, &files, &spans);
+    assert!(one.0.contains("jfr_truncated") && one.1[0].len() > 10_000);
+    for threads in [2, 3, 8] {
+        assert!(on_threads(threads, &files, &spans) == one, "{threads}");
+    }
+}
+
+#[test]
+fn threads_end_where_a_table_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let gone = folder.path().join("gone").display().to_string();
+    let long = folder.path().join("long.jfr");
+    std::fs::write(&long, fixture().repeat(60)).unwrap();
+    let paths = [long.display().to_string(), gone];
+    let out = folder.path().to_str().unwrap();
+    let failed = ingest_on(4, &paths, &SpanIndex::default(), out, "host", None);
+    assert!(matches!(failed, Err(Error::Io { path, .. }) if path.ends_with("gone")));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn damaged_chunks_are_the_same_on_any_number_of_threads(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..9_000, any::<u8>(), any::<bool>()), 1..12),
+    ) {
+        let whole = fixture();
+        let pool = u64::from_be_bytes(whole[16..24].try_into().unwrap()) as usize;
+        let mut chunks = vec![whole; 6];
+        for (chunk, at, byte, in_pool) in edits {
+            let bytes = chunk.get_mut(&mut chunks);
+            let from = if in_pool { pool } else { 68 };
+            let at = (from + at).min(bytes.len() - 1);
+            bytes[at] = byte;
+        }
+        let bytes = chunks.concat();
+        let spans = SpanIndex::default();
+        let one = on_threads(1, &[&bytes], &spans);
+        prop_assert!(on_threads(3, &[&bytes], &spans) == one);
+    }
 }
 
 proptest! {

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
-use pyro_model::{Result, TaskSpan};
+use pyro_model::TaskSpan;
 use pyro_stacks::Verdict;
 
-use super::samples::{Event, Origin, Sample, SampleSink, ThreadFacts};
+use super::samples::{Event, Origin, Sample, ThreadFacts};
 
 /// Calls that are kept, at most.
 const MAX_CALLS: usize = 1 << 18;
@@ -34,6 +34,14 @@ pub struct Call<'a> {
     pub span: Option<&'a TaskSpan>,
 }
 
+/// A call of the native allocator, as it stands in a chunk.
+pub enum Native<'a> {
+    /// Memory was asked for, at this address.
+    Call(u64, Box<Call<'a>>),
+    /// It was given back: the address, and the time in ticks.
+    Free(u64, u64),
+}
+
 /// Calls by address.
 #[derive(Default)]
 pub struct Unfreed<'a> {
@@ -45,7 +53,7 @@ pub struct Unfreed<'a> {
 
 impl<'a> Unfreed<'a> {
     /// Takes a call in.
-    pub fn call(&mut self, address: u64, call: Call<'a>) {
+    fn call(&mut self, address: u64, call: Call<'a>) {
         if self.frees.get(&address).is_some_and(|at| *at >= call.ticks) {
             return;
         }
@@ -60,7 +68,7 @@ impl<'a> Unfreed<'a> {
     }
 
     /// Takes the return of an address in.
-    pub fn free(&mut self, address: u64, ticks: u64) {
+    fn free(&mut self, address: u64, ticks: u64) {
         if let Some(held) = self.calls.get(&address)
             && held.ticks <= ticks
         {
@@ -76,27 +84,35 @@ impl<'a> Unfreed<'a> {
         self.frees.clear();
     }
 
-    /// Writes what was never freed.
-    ///
-    /// # Errors
-    /// If the table cannot be written.
-    pub fn write(&mut self, samples: &mut SampleSink) -> Result<()> {
-        let mut calls: Vec<Call<'a>> = self.calls.drain().map(|(_, call)| call).collect();
-        calls.sort_by_key(|call| (call.t_ns, call.thread.tid));
-        for call in &calls {
-            let sample = Sample {
-                event: Event::NativeMem,
-                t_ns: call.t_ns,
-                weight: call.weight,
-                asleep: None,
-                stack: call.stack,
-                thread: &call.thread,
-                span: call.span,
-                class: None,
-            };
-            samples.push(call.origin, &sample)?;
+    /// Takes a call or its return in; what is dropped makes no row.
+    pub fn take(&mut self, native: Native<'a>) {
+        match native {
+            Native::Call(address, call) => self.call(address, *call),
+            Native::Free(address, ticks) => self.free(address, ticks),
         }
-        Ok(())
+    }
+
+    /// Takes out what was never freed, in order of time.
+    pub fn rest(&mut self) -> Vec<Call<'a>> {
+        let mut calls: Vec<(u64, Call<'a>)> = self.calls.drain().collect();
+        calls.sort_by_key(|(address, call)| (call.t_ns, call.thread.tid, *address));
+        calls.into_iter().map(|(_, call)| call).collect()
+    }
+}
+
+impl Call<'_> {
+    /// The sample that the call is.
+    pub fn sample(&self) -> Sample<'_> {
+        Sample {
+            event: Event::NativeMem,
+            t_ns: self.t_ns,
+            weight: self.weight,
+            asleep: None,
+            stack: self.stack,
+            thread: &self.thread,
+            span: self.span,
+            class: None,
+        }
     }
 }
 
