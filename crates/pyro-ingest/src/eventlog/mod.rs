@@ -1,7 +1,8 @@
 //! Spark event logs to tables: Spark 1.5 to 4.x, every codec, whole or cut, of any size.
 //!
 //! A log is read as a stream, line by line, without building documents; what is complete goes
-//! to Parquet at once. Memory is that of what is open at one time in the application.
+//! to Parquet at once. A large log is read and decompressed on a thread of its own; what a line
+//! means depends on those before, so that one thread takes the lines in. Memory is that of what is open at one time in the application.
 
 mod codec;
 mod counts;
@@ -21,13 +22,17 @@ mod task_metrics;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
+use pyro_model::{Doubt, Error, IngestReport, Result, Severity, cores};
 
 use codec::Codec;
 use counts::Counts;
 use reader::Reader;
+use source::Log;
 use state::App;
 use tables::Tables;
+
+/// Bytes of logs below which a thread beside gains nothing.
+const SMALL_BYTES: u64 = 256 << 10;
 
 /// Reads the event logs at `paths` into the tables of folder `out`, which must exist.
 ///
@@ -42,10 +47,26 @@ pub fn ingest(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<IngestReport> {
     let (logs, doubts) = source::find(paths)?;
+    let files = logs.iter().flat_map(|log| &log.parts);
+    let sizes = files.filter_map(|file| std::fs::metadata(file).ok());
+    let bytes: u64 = sizes.map(|about| about.len()).sum();
+    let beside = cores() > 1 && bytes >= SMALL_BYTES;
+    ingest_found(&logs, doubts, beside, out, go_on)
+}
+
+/// Reads logs that were found, and decompresses them beside if asked.
+fn ingest_found(
+    logs: &[Log],
+    doubts: Vec<Doubt>,
+    beside: bool,
+    out: &Path,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<IngestReport> {
     let tables = Tables::create(out)?;
     let mut reader = Reader {
         tables,
         go_on,
+        beside,
         next_app: 0,
         report: IngestReport {
             doubts,
@@ -55,7 +76,7 @@ pub fn ingest(
     };
     let mut refused = None;
     let mut read = 0;
-    for log in &logs {
+    for log in logs {
         match reader.log(log) {
             Ok(()) => read += 1,
             Err(Error::Input(why)) if !log.named => {
@@ -93,6 +114,7 @@ pub fn try_bytes(bytes: Vec<u8>, out: &Path) -> Result<IngestReport> {
     let mut reader = Reader {
         tables: Tables::create(out)?,
         go_on: &mut || true,
+        beside: false,
         next_app: 0,
         report: IngestReport::default(),
         counts: Counts::default(),

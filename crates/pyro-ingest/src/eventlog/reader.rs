@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pyro_model::{Doubt, Error, IngestReport, Result, Severity};
 
-use super::codec::{self, Codec};
+use super::codec::{self, Ahead, Codec};
 use super::counts::Counts;
 use super::doubts::{At, Findings};
 use super::event::{LineError, event};
@@ -26,6 +26,8 @@ pub struct Reader<'a> {
     pub tables: Tables,
     /// Asked every few megabytes whether to go on.
     pub go_on: &'a mut dyn FnMut() -> bool,
+    /// Whether files are read and decompressed on a thread of their own.
+    pub beside: bool,
     /// Number of the next application.
     pub next_app: i32,
     /// Doubts so far.
@@ -119,6 +121,11 @@ impl Reader<'_> {
         })?;
         self.counts.files += 1;
         self.counts.compressed_bytes += std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let source: Box<dyn io::Read> = if self.beside {
+            Ahead::new(source).map_or_else(|source| source as _, |ahead| Box::new(ahead) as _)
+        } else {
+            source
+        };
         self.stream(app, source, codec, file)
     }
 

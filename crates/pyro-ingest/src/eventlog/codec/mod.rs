@@ -1,5 +1,6 @@
 //! Decompression of event logs: every codec that Spark writes, recognised by content.
 
+mod ahead;
 mod blocks;
 mod lzf;
 
@@ -7,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+pub use ahead::Ahead;
 use blocks::{Blocks, Lz4Block, Lzf, SnappyJava};
 
 /// How a file is compressed.
@@ -46,7 +48,7 @@ pub fn detect(head: &[u8]) -> Option<Codec> {
 ///
 /// # Errors
 /// If the file cannot be opened, or is compressed in a way that Spark does not write.
-pub fn open(path: &Path) -> io::Result<(Box<dyn Read>, Codec)> {
+pub fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Codec)> {
     let mut file = File::open(path)?;
     let mut head = Vec::with_capacity(16);
     file.by_ref().take(16).read_to_end(&mut head)?;
@@ -63,7 +65,10 @@ pub fn open(path: &Path) -> io::Result<(Box<dyn Read>, Codec)> {
 ///
 /// # Errors
 /// If the decoder cannot be set up.
-pub fn decode(source: impl Read + 'static, codec: Codec) -> io::Result<Box<dyn Read>> {
+pub fn decode(
+    source: impl Read + Send + 'static,
+    codec: Codec,
+) -> io::Result<Box<dyn Read + Send>> {
     if codec == Codec::Plain {
         return Ok(Box::new(source));
     }

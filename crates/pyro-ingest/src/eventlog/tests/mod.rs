@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod beside;
 mod damage;
 mod repeated;
 mod tables;
