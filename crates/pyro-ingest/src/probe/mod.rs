@@ -4,6 +4,7 @@
 //! that what is missing is known to the byte and no length in the file is believed before it was
 //! compared with what is there. Whole batches before the first fault are kept.
 
+mod at_once;
 mod fault;
 mod frames;
 
@@ -14,101 +15,130 @@ use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_schema::Field;
+use at_once::at_once;
 use fault::Fault;
 use frames::Frames;
 use pyro_model::{
     DelaysBuilder, Doubt, Error, IngestReport, IoLatencyBuilder, KernelStacksBuilder,
     OffCpuBuilder, OsSeriesBuilder, ParquetSink, PerfCountsBuilder, Result, Severity, Table,
-    ThreadCountersBuilder, ThreadStatesBuilder,
+    ThreadCountersBuilder, ThreadStatesBuilder, cores,
 };
 
 /// Reads the streams `probe-<host>-<name>.arrows` of any number of hosts and writes to `out` the
-/// table of every name that is there.
+/// table of every name that is there, several tables at once.
 ///
 /// # Errors
 /// If a file cannot be opened or read, or a table cannot be written.
 pub fn ingest_probe(paths: &[String], out: &str) -> Result<IngestReport> {
-    let mut reader = Reader {
-        rest: paths.to_vec(),
-        out,
-        bytes: 0,
-        report: IngestReport::default(),
-    };
-    reader.table::<ThreadCountersBuilder>("threads")?;
-    reader.table::<OsSeriesBuilder>("series")?;
-    reader.table::<ThreadStatesBuilder>("states")?;
-    reader.table::<KernelStacksBuilder>("kernel-stacks")?;
-    reader.table::<OffCpuBuilder>("off-cpu")?;
-    reader.table::<IoLatencyBuilder>("io-latency")?;
-    reader.table::<PerfCountsBuilder>("perf-counts")?;
-    reader.table::<DelaysBuilder>("delays")?;
-    Ok(reader.end())
+    let small = paths.iter().map(|path| bytes_of(path)).sum::<u64>() < SMALL_BYTES;
+    let threads = if small { 1 } else { cores().min(AT_ONCE) };
+    ingest_on(threads, paths, out)
 }
 
-struct Reader<'a> {
-    /// Streams whose table did not have its turn yet.
-    rest: Vec<String>,
-    out: &'a str,
-    bytes: u64,
-    report: IngestReport,
-}
-
-impl Reader<'_> {
-    /// Reads the streams of one name into their table.
-    fn table<T: Table>(&mut self, name: &str) -> Result<()> {
+/// The same on so many threads.
+fn ingest_on(threads: usize, paths: &[String], out: &str) -> Result<IngestReport> {
+    let mut rest = paths.to_vec();
+    let mut jobs = Vec::new();
+    for (name, read) in TABLES {
         let suffix = format!("-{name}.arrows");
-        let (paths, rest) = std::mem::take(&mut self.rest)
-            .into_iter()
-            .partition::<Vec<_>, _>(|path| path.ends_with(&suffix));
-        self.rest = rest;
-        if paths.is_empty() {
-            return Ok(());
+        let (its, others) = rest.into_iter().partition(|path| path.ends_with(&suffix));
+        rest = others;
+        let its: Vec<String> = its;
+        if !its.is_empty() {
+            jobs.push(move || read(&its, out));
         }
-        let mut sink = ParquetSink::<T>::create(self.out)?;
-        for path in paths {
-            let at = |error| Error::io(&path, error);
-            let file = File::open(&path).map_err(at)?;
-            let length = file.metadata().map_err(at)?.len();
-            let mut frames = Frames::new(BufReader::with_capacity(256 << 10, file), length);
-            let fault = read_stream(&mut frames, |batch| {
-                sink.append(fitted::<T>(batch)?).map_err(Fault::Write)
-            });
-            self.bytes += length;
-            match fault {
-                Ok(()) => {}
-                Err(Fault::Read(error)) => return Err(Error::io(&path, error)),
-                Err(Fault::Write(error)) => return Err(error),
-                Err(Fault::Cut) => self.doubt(
-                    "probe_stream_cut",
-                    format!("the stream ends without its end mark after {length} bytes: the probe was killed, or still runs"),
-                    &path,
-                    frames.offset,
-                ),
-                Err(Fault::Unreadable(what)) => self.doubt(
-                    "probe_stream_unreadable",
-                    format!("{what}; the {} bytes from here on were left out", length - frames.offset),
-                    &path,
-                    frames.offset,
-                ),
-            }
-        }
-        self.report.tables.insert(T::NAME, sink.finish()?);
-        Ok(())
     }
+    let mut report = IngestReport::default();
+    let mut bytes = 0;
+    for part in at_once(threads, jobs) {
+        let part = part?;
+        report.tables.insert(part.name, part.rows);
+        report.doubts.extend(part.doubts);
+        bytes += part.bytes;
+    }
+    for path in rest {
+        let message = "no table is known for a stream of this name".to_owned();
+        let doubt = doubt("probe_stream_unreadable", message, &path, 0);
+        report.doubts.push(doubt);
+    }
+    report.stats.insert("bytes", bytes.into());
+    Ok(report)
+}
 
-    fn doubt(&mut self, code: &'static str, message: String, path: &str, offset: u64) {
-        let doubt = Doubt::new(code, Severity::Warning, message);
-        self.report.doubts.push(doubt.in_file(path).at_byte(offset));
-    }
+fn bytes_of(path: &str) -> u64 {
+    std::fs::metadata(path).map_or(0, |about| about.len())
+}
 
-    fn end(mut self) -> IngestReport {
-        for path in std::mem::take(&mut self.rest) {
-            let message = "no table is known for a stream of this name".to_owned();
-            self.doubt("probe_stream_unreadable", message, &path, 0);
+/// Streams smaller than this in all are read on one thread.
+const SMALL_BYTES: u64 = 1 << 20;
+/// Tables at once, at most: each takes the memory of a row group.
+const AT_ONCE: usize = 4;
+
+type ReadTable = fn(&[String], &str) -> Result<Part>;
+
+/// Names of streams, and how the table of each is made.
+const TABLES: [(&str, ReadTable); 8] = [
+    ("threads", read_table::<ThreadCountersBuilder>),
+    ("series", read_table::<OsSeriesBuilder>),
+    ("states", read_table::<ThreadStatesBuilder>),
+    ("kernel-stacks", read_table::<KernelStacksBuilder>),
+    ("off-cpu", read_table::<OffCpuBuilder>),
+    ("io-latency", read_table::<IoLatencyBuilder>),
+    ("perf-counts", read_table::<PerfCountsBuilder>),
+    ("delays", read_table::<DelaysBuilder>),
+];
+
+/// A table that was made.
+struct Part {
+    name: &'static str,
+    rows: u64,
+    bytes: u64,
+    doubts: Vec<Doubt>,
+}
+
+/// Reads the streams of one name into their table.
+fn read_table<T: Table>(paths: &[String], out: &str) -> Result<Part> {
+    let mut sink = ParquetSink::<T>::create(out)?;
+    let (mut bytes, mut doubts) = (0, Vec::new());
+    for path in paths {
+        let at = |error| Error::io(path, error);
+        let file = File::open(path).map_err(at)?;
+        let length = file.metadata().map_err(at)?.len();
+        let mut frames = Frames::new(BufReader::with_capacity(256 << 10, file), length);
+        let fault = read_stream(&mut frames, |batch| {
+            sink.append(fitted::<T>(batch)?).map_err(Fault::Write)
+        });
+        bytes += length;
+        match fault {
+            Ok(()) => {}
+            Err(Fault::Read(error)) => return Err(Error::io(path, error)),
+            Err(Fault::Write(error)) => return Err(error),
+            Err(Fault::Cut) => doubts.push(doubt(
+                "probe_stream_cut",
+                format!("the stream ends without its end mark after {length} bytes: the probe was killed, or still runs"),
+                path,
+                frames.offset,
+            )),
+            Err(Fault::Unreadable(what)) => doubts.push(doubt(
+                "probe_stream_unreadable",
+                format!("{what}; the {} bytes from here on were left out", length - frames.offset),
+                path,
+                frames.offset,
+            )),
         }
-        self.report.stats.insert("bytes", self.bytes.into());
-        self.report
     }
+    let rows = sink.finish()?;
+    Ok(Part {
+        name: T::NAME,
+        rows,
+        bytes,
+        doubts,
+    })
+}
+
+fn doubt(code: &'static str, message: String, path: &str, offset: u64) -> Doubt {
+    let doubt = Doubt::new(code, Severity::Warning, message);
+    doubt.in_file(path).at_byte(offset)
 }
 
 /// Hands every whole batch to `take`.

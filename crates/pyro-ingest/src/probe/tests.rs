@@ -36,6 +36,26 @@ fn ingest_bytes(bytes: &[u8]) -> (u64, Vec<Doubt>) {
 }
 
 #[test]
+fn tables_are_the_same_on_any_number_of_threads() {
+    let (whole, _) = stream(5, true);
+    let read = |threads| {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().to_string_lossy().into_owned();
+        let names = ["a-series", "b-series", "h-threads", "h-delays", "h-other"];
+        let paths = names.map(|name| format!("{out}/probe-{name}.arrows"));
+        for (path, length) in paths.iter().zip([0, 7, 0, 90, 0]) {
+            std::fs::write(path, &whole[..whole.len() - length]).unwrap();
+        }
+        let report = ingest_on(threads, &paths, &out).unwrap();
+        let table = std::fs::read(folder.path().join("os_series.parquet")).unwrap();
+        (report.to_json().replace(&out, ""), table)
+    };
+    let one = read(1);
+    assert!(one.0.contains("\"os_series\":100") && one.0.contains("probe_stream_cut"));
+    assert!([2, 3, 8].iter().all(|&threads| read(threads) == one));
+}
+
+#[test]
 fn a_whole_stream_has_no_doubt() {
     let (bytes, _) = stream(5, true);
     assert_eq!(ingest_bytes(&bytes), (50, vec![]));
