@@ -55,7 +55,7 @@ pub fn read_all<'a>(
     }
     let source = Mutex::new(source);
     let room = Room::default();
-    std::thread::scope(|scope| {
+    let merged = std::thread::scope(|scope| {
         let (entries, queue) = sync_channel(threads);
         let start = |number| {
             let worker = Worker::new(number, threads, open);
@@ -63,17 +63,21 @@ pub fn read_all<'a>(
             let (source, room) = (&source, &room);
             spawn(scope, move || worker.run(source, room, &entries))
         };
-        // Fewer threads do as well, and one that cannot be had is no reason to fail.
+        // Fewer threads do as well.
         let workers: Vec<_> = (0..threads).map_while(start).collect();
         drop(entries);
-        let merged = match workers.is_empty() {
-            true => Err(Error::Input("no thread can be started".to_owned())),
-            false => merge(queue, merger),
-        };
+        if workers.is_empty() {
+            return None;
+        }
+        let merged = merge(queue, merger);
         for worker in workers {
             worker.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
-        merged
+        Some(merged)
+    });
+    merged.unwrap_or_else(|| {
+        let source = source.into_inner();
+        read_here(source.unwrap_or_else(PoisonError::into_inner), open, merger)
     })
 }
 
