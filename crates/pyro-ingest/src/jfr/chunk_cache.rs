@@ -75,23 +75,24 @@ fn thread<'a>(
 ) -> (ThreadFacts, &'a [TaskSpan]) {
     let pid = recording.pid().unwrap_or(-1);
     // async-profiler's key is the thread id, so that it is known where the pool is missing.
-    let thread = pools.thread(key).unwrap_or(Thread {
-        tid: key as i64,
-        name: None,
-    });
-    let name = thread.name.as_deref();
+    let key_is_tid = recording.settings.async_profiler && key != 0;
+    let (tid, name) = match pools.thread(key) {
+        Some(Thread { tid, name }) => (Some(tid), name),
+        None => (key_is_tid.then_some(key as i64), None),
+    };
+    let name = name.as_deref();
     let role = name.map_or("other", |name| recording.rules.roles().of(name));
-    let spans = recording.spans.of_thread(pid, thread.tid);
+    let spans = tid.map_or(&[][..], |tid| recording.spans.of_thread(pid, tid));
     if let Some(named) = name.and_then(task_of_thread)
         && recording.spans.knows(pid)
         && !spans
             .iter()
             .any(|span| span.task_attempt_id == named.task_attempt_id)
     {
-        recording.seen.misnamed.insert(thread.tid);
+        recording.seen.misnamed.extend(tid);
     }
     let facts = ThreadFacts {
-        tid: thread.tid,
+        tid,
         name: name.map(|name| output.label(name)),
         role,
     };

@@ -86,7 +86,7 @@ pub fn read_chunk<'a>(
     if let Some(opened) = opened {
         let pools = &opened.pools;
         recording.seen.broken_pools += opened.broken_pools;
-        output.begin_chunk(pools);
+        output.begin_chunk(pools, recording.settings.async_profiler);
         let reader = ChunkReader::new(recording, chunk, pools, output);
         let ignored = reader.rows(&opened.readers, output, take)?;
         for (class, count) in ignored {

@@ -77,7 +77,10 @@ impl Lookup {
 
     /// Takes in what the keys of a chunk mean; if one meant something else before, what they were
     /// of any is forgotten.
-    pub fn begin_chunk(&mut self, pools: &Pools<'_>) {
+    ///
+    /// What the JDK's recorder calls native are methods of Java classes; of async-profiler, which
+    /// has C and C++ on its stacks, such methods are interpreted.
+    pub fn begin_chunk(&mut self, pools: &Pools<'_>, async_profiler: bool) {
         self.chunk += 1;
         self.symbols.clear();
         self.class_names.clear();
@@ -96,8 +99,11 @@ impl Lookup {
         self.all_methods = methods == self.methods_count;
         let kind = |key| {
             let text = pools.name(Named::FrameType, key);
-            let kind = text.map(|text| FrameKind::from_description(&text));
-            (key, kind.unwrap_or(FrameKind::Unknown))
+            let kind = match text.map(|text| FrameKind::from_description(&text)) {
+                Some(FrameKind::Native) if !async_profiler => FrameKind::Interpreted,
+                kind => kind.unwrap_or(FrameKind::Unknown),
+            };
+            (key, kind)
         };
         let kinds: KeyMap<u64, FrameKind> = pools.keys(Named::FrameType).map(kind).collect();
         same &= kinds == self.kinds;

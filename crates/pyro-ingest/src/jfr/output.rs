@@ -66,12 +66,12 @@ impl<'a> Output<'a> {
     }
 
     /// Takes in what the keys of a chunk mean.
-    pub fn begin_chunk(&mut self, pools: &Pools<'_>) {
+    pub fn begin_chunk(&mut self, pools: &Pools<'_>, async_profiler: bool) {
         if self.lookup.held_bytes() > self.remembered_bytes {
             *self = Self::new(self.worker, self.rules, self.remembered_bytes);
             self.new.anew = true;
         }
-        self.lookup.begin_chunk(pools);
+        self.lookup.begin_chunk(pools, async_profiler);
     }
 
     /// Number of a string.

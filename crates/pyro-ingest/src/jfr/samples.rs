@@ -56,8 +56,8 @@ impl Event {
 /// Facts of a thread, worked out once per chunk.
 #[derive(Debug, Clone)]
 pub struct ThreadFacts {
-    /// OS thread id.
-    pub tid: i64,
+    /// OS thread id; the JDK records some events without a thread.
+    pub tid: Option<i64>,
     /// Name.
     pub name: Option<Label>,
     /// Role by name.
@@ -190,7 +190,7 @@ pub fn append(
         operator: fixed(operator),
         top_class: sample.class,
         pid: Some(origin.pid),
-        tid: Some(thread.tid),
+        tid: thread.tid,
         t_ns: Some(sample.t_ns),
         weight: Some(sample.weight),
         task_attempt_id: span.map(|span| span.task_attempt_id),

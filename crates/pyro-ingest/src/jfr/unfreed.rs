@@ -133,7 +133,7 @@ mod tests {
             weight: 1,
             stack: None,
             thread: ThreadFacts {
-                tid: 1,
+                tid: Some(1),
                 name: None,
                 role: "other",
             },

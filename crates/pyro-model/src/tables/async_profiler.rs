@@ -9,7 +9,7 @@ builders! {
         host: Dict, null = true;
         #[doc = "Process; null likewise"]
         pid: I64, null = true;
-        #[doc = "OS thread; null likewise"]
+        #[doc = "OS thread; null where the source does not say"]
         tid: I64, null = true;
         #[doc = "Time of the sample, on the clock named beside it; null in imported profiles that are sums"]
         t_ns: I64, null = true;
