@@ -27,7 +27,7 @@ export PYROMETER_STAGED := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web check format fuzz bench bench-overhead docs docs-pages docs-site bless lock third-party sbom audit wheel clean
+.PHONY: help setup setup-test rebuild bundled bpf check-bpf demo examples test test-fast test-bare test-all test-rust test-jvm test-python test-web sanitize check format fuzz bench bench-overhead docs docs-pages docs-site bless lock third-party sbom audit wheel clean
 
 help: ## Print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | expand -t 14
@@ -106,6 +106,9 @@ test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones
 
 test-rust:
 	cargo test -q --locked --release --workspace
+
+sanitize: ## Tests of the crates with unsafe under Miri and AddressSanitizer (a nightly Rust; half an hour)
+	@$(PYTHON) tools/sanitize.py
 
 test-jvm:
 	for module in $(JVM_MODULES); do $(MVN) -q -f jvm/$$module/pom.xml verify || exit 1; done

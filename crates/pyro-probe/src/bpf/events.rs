@@ -1,7 +1,7 @@
 //! The programs that see every switch, request and reading call, `events.bpf.c`.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf};
@@ -136,12 +136,12 @@ impl Events {
             _ => ("sums0", "latencies0"),
         };
         if let Some(Map::HashMap(map)) = self.object.map(sums) {
-            let _ = drain(map.fd().as_fd(), SUM_KEY, SUM, |key, value| {
+            let _ = drain(map, SUM_KEY, SUM, |key, value| {
                 off(events::sum(key, value));
             });
         }
         if let Some(Map::HashMap(map)) = self.object.map(latencies) {
-            let _ = drain(map.fd().as_fd(), LATENCY_KEY, LATENCY, |key, value| {
+            let _ = drain(map, LATENCY_KEY, LATENCY, |key, value| {
                 latency(events::latency(key, value));
             });
         }

@@ -1,8 +1,9 @@
 //! Maps of BPF programs, emptied many elements at a time: what the loader's own interface has not.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 
+use aya::maps::{MapData, MapType};
 use libc::c_long;
 
 const BPF_MAP_LOOKUP_AND_DELETE_BATCH: c_long = 25;
@@ -26,13 +27,19 @@ struct Batch {
 /// Takes every element out of a hash map (Linux 5.6 and later).
 ///
 /// # Errors
-/// What the system says; what was passed on until then is gone from the map.
+/// What the system says; what was passed on until then is gone from the map. `InvalidInput` where
+/// the map is no hash map, or its keys or values have another size.
 pub fn drain(
-    map: BorrowedFd,
+    map: &MapData,
     key_bytes: usize,
     value_bytes: usize,
     mut each: impl FnMut(&[u8], &[u8]),
 ) -> io::Result<()> {
+    let info = map.info().map_err(io::Error::other)?;
+    let sizes = (info.key_size() as usize, info.value_size() as usize);
+    if !matches!(info.map_type(), Ok(MapType::Hash)) || sizes != (key_bytes, value_bytes) {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
     let (mut keys, mut values) = (vec![0; ROOM * key_bytes], vec![0; ROOM * value_bytes]);
     let (mut place, mut first) = ([0_u64; 8], true);
     loop {
@@ -43,11 +50,12 @@ pub fn drain(
             keys: keys.as_mut_ptr() as u64,
             values: values.as_mut_ptr() as u64,
             count: ROOM as u32,
-            map: map.as_raw_fd() as u32,
+            map: map.fd().as_fd().as_raw_fd() as u32,
             element_flags: 0,
             flags: 0,
         };
-        // SAFETY: the kernel fills at most ROOM keys and values, and a place of four bytes.
+        // SAFETY: the kernel fills at most ROOM keys and values, of the sizes that it told, and a
+        // place, which has four bytes in a hash map.
         let result = unsafe {
             libc::syscall(
                 libc::SYS_bpf,

@@ -33,12 +33,13 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn rewind(&mut self, position: usize) {
         debug_assert!(position <= self.at);
-        self.at = position;
+        self.at = position.min(self.at);
     }
 
     #[inline(always)]
     pub(super) fn peek(&self) -> u8 {
-        // SAFETY: at <= end < buf.len().
+        // SAFETY: at <= end < buf.len(): forward it goes over bytes that are no line feed, which
+        // stands at the end, or to what `scan` found before the end; back to where it was.
         unsafe { *self.buf.get_unchecked(self.at) }
     }
 
@@ -62,6 +63,7 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub fn literal<const N: usize>(&mut self, literal: &[u8; N]) -> bool {
         const { assert!(N <= PAD) };
+        debug_assert!(!literal.contains(&b'\n'));
         // SAFETY: at + N <= end + PAD <= buf.len().
         let here = unsafe { self.buf.get_unchecked(self.at..self.at + N) };
         // A match cannot reach past the end: the byte there is a line feed.
