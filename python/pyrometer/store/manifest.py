@@ -347,24 +347,32 @@ def settle(manifest: Manifest, run_dir: Path) -> Manifest:
         update={
             "state": "interrupted",
             "exit": Exit(
-                code=ending.get("code"),
-                signal=ending.get("signal"),
+                code=ending.code,
+                signal=ending.signal,
                 reason="Pyrometer ended before the run was closed",
             ),
-            "ended_mono_ns": manifest.ended_mono_ns or ending.get("end_mono_ns"),
-            "ended_wall_ns": manifest.ended_wall_ns or ending.get("end_wall_ns"),
+            "ended_mono_ns": manifest.ended_mono_ns or ending.end_mono_ns,
+            "ended_wall_ns": manifest.ended_wall_ns or ending.end_wall_ns,
             "doubts": [*manifest.doubts, doubt],
         }
     )
 
 
-def read_exit(run_dir: Path) -> dict[str, Any]:
-    """``raw/exit.json`` as a dictionary; empty if it is missing or cut."""
+class Ending(BaseModel):
+    """``raw/exit.json``: how the workload ended, as whoever saw it wrote it down."""
+
+    code: int | None = None
+    signal: str | None = None
+    end_mono_ns: int | None = None
+    end_wall_ns: int | None = None
+
+
+def read_exit(run_dir: Path) -> Ending:
+    """Read ``raw/exit.json``; nothing is known if it is missing, cut, or something else."""
     try:
-        data = parse_json(RunPaths(run_dir).exit.read_bytes())
+        return Ending.model_validate(parse_json(RunPaths(run_dir).exit.read_bytes()))
     except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
+        return Ending()
 
 
 def clock_pair() -> ClockPair:

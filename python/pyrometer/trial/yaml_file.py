@@ -31,6 +31,9 @@ class _Loader(yaml.SafeLoader):
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"~?\Z"), ["~", ""])
 
+# All that is not written with a tag has one of these; what others mean is not text as written.
+_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "null", "map", "seq")}
+
 
 @dataclass(frozen=True)
 class Document:
@@ -65,7 +68,7 @@ def parse(text: str, name: str) -> Document:
     Raises
     ------
     UsageError
-        If it is no YAML, has a key twice, or uses aliases; the message says where.
+        If it is no YAML, has a key twice, or uses aliases or tags; the message says where.
 
     Examples
     --------
@@ -127,6 +130,7 @@ def _mark(
     if id(node) in seen:
         raise UsageError(f"{name}:{line}:{column}: aliases (*name) are not used here")
     seen.add(id(node))
+    _refuse_tag(node, name)
     marks.setdefault(path, (line, column))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
@@ -134,6 +138,7 @@ def _mark(
             where = f"{name}:{place[0]}:{place[1]}"
             if not isinstance(key, yaml.ScalarNode):
                 raise UsageError(f"{where}: a key must be a word")
+            _refuse_tag(key, name)
             if (*path, key.value) in marks:
                 raise UsageError(f"{where}: {key.value!r} is given twice")
             marks[*path, key.value] = place
@@ -141,6 +146,12 @@ def _mark(
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             _mark(value, (*path, index), marks, name, seen)
+
+
+def _refuse_tag(node: yaml.Node, name: str) -> None:
+    if node.tag not in _TAGS:
+        where = f"{name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+        raise UsageError(f"{where}: tags (!!name) are not used here")
 
 
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]

@@ -17,7 +17,10 @@ from tests.support.cli import inside
 from pyrometer.cli.main import run_verb
 from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
+from pyrometer.experiments.plan.source import read_source
+from pyrometer.store.manifest import read_manifest
 from pyrometer.trial.yaml_file import parse
+from pyrometer.workloads.custom import workload_file
 
 RUN = Path(__file__).parents[3] / "examples" / "nightly" / "01"
 VALUES = (
@@ -122,6 +125,54 @@ def test_yaml_is_a_value_or_one_of_our_errors(text: str) -> None:
         parse(text, "x.yaml")
     except UsageError:
         return
+
+
+@pytest.mark.parametrize("value", ["", "x", "0x", "''", "{a}", "[a]", "2001-13-41", "2001-01-01"])
+@pytest.mark.parametrize(
+    "tag", ["int", "float", "bool", "timestamp", "binary", "set", "omap", "pairs", "python"]
+)
+def test_yaml_with_tags_is_refused(tag: str, value: str) -> None:
+    for text in (f"a: !!{tag} {value}", f"!!{tag} {value}: a", f"a: {{!!{tag} {value}: [b]}}"):
+        with pytest.raises(UsageError, match=r"x\.yaml:1:\d+"):
+            parse(text, "x.yaml")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "x" * 300 + ".yaml", "a\x00b", "é" * 200, "", "/"])
+@pytest.mark.parametrize("key", ["extends", "workload"])
+def test_no_name_of_a_file_is_too_long(tmp_path: Path, key: str, name: str) -> None:
+    path = tmp_path / "x.yaml"
+    keys = {"name": "x", "workload": "parquet-scan", "matrix": {}, key: name}
+    path.write_text(json.dumps(keys).replace("\\u0000", ""), encoding="utf-8")
+    try:
+        read_source(path)
+    except UsageError:
+        assert key == "extends"
+
+
+def test_data_whose_name_is_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "workload.yaml"
+    data = {"orders": {"path": "x" * 5000}}
+    made = {"name": "x", "summary": "x", "sql": "x.sql", "data": data}
+    path.write_text(json.dumps(made))
+    with pytest.raises(UsageError, match="there is no"):
+        workload_file.prepared(str(path), workload_file.read(str(path)))
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("key", ["code", "signal", "end_mono_ns", "end_wall_ns", None])
+def test_any_value_anywhere_in_how_a_run_ended(tmp_path: Path, key: str | None, value: Any) -> None:
+    ending = {"code": 1, "signal": "SIGTERM", "end_mono_ns": 5, "end_wall_ns": 6}
+    data = json.loads((RUN / "manifest.json").read_bytes()) | {"state": "running"}
+    # Nobody keeps the run any more.
+    data["launcher"] = {"pid": 1, "start_ticks": 1}
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "manifest.json").write_text(json.dumps(data))
+    (tmp_path / "raw" / "exit.json").write_text(
+        json.dumps({**ending, key: value} if key else value)
+    )
+    manifest = read_manifest(tmp_path)
+    assert manifest.state == "interrupted"
+    manifest.model_validate(manifest.model_dump(by_alias=True))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ commands write for their experiments.
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,7 +106,8 @@ def _read(path: Path, chain: tuple[Path, ...], files: list[Path]) -> Merged:
         if not isinstance(name, str):
             raise UsageError(f"{document.where(('extends', at))}: extends: a file's name")
         other = path.parent / name
-        if not other.is_file():
+        # Of `os.path`: a name that is too long is of no file.
+        if not os.path.isfile(other):
             raise UsageError(f"{document.where(('extends', at))}: there is no file {other}")
         found = _over(found, _read(other, (*chain, real), files))
     files.append(path)
@@ -117,7 +119,7 @@ def _absolute(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Make the path of a workload's file absolute; drop ``extends``, which has been followed."""
     kept = {key: one for key, one in value.items() if key != "extends"}
     workload = kept.get("workload")
-    if isinstance(workload, str) and (folder / workload).exists():
+    if isinstance(workload, str) and os.path.exists(folder / workload):
         by_name = Path(workload).suffix in (*SUFFIXES, ".sql", ".py") or "/" in workload
         if by_name:
             kept["workload"] = str((folder / workload).absolute())
@@ -220,7 +222,7 @@ def experiment_text(kind: str, workload: str, description: str, **keys: Any) -> 
     blocks: 3
     """
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(workload).stem).strip("-.") or "workload"
-    by_file = Path(workload).suffix and Path(workload).exists()
+    by_file = Path(workload).suffix and os.path.exists(workload)
     fields: Mapping[str, Any] = {
         "name": f"{kind}-{name}",
         "description": description.format(name),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 
 YAML_FILE = "workload.yaml"
@@ -13,4 +14,5 @@ def yaml_path(name: str) -> Path | None:
     path = Path(name)
     if name.endswith(YAML_SUFFIXES):
         return path
-    return path / YAML_FILE if (path / YAML_FILE).is_file() else None
+    # Of `os.path`: a name that is too long is of no file.
+    return path / YAML_FILE if os.path.isfile(path / YAML_FILE) else None

@@ -175,7 +175,7 @@ def prepared(name: str, file: WorkloadFile) -> Prepared:
     home, files, paths = folder(name), [], {}
     for word, data in file.data.items():
         path = home / data.path
-        if not path.exists():
+        if not os.path.exists(path):
             raise UsageError(f"{name}: data {word}: there is no {path}", "correct data.*.path")
         paths[word] = str(path)
         found = sorted(one for one in path.rglob("*") if one.is_file()) or [path]

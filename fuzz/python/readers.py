@@ -1,0 +1,109 @@
+"""Readers of documents that people write or that may be damaged, each for bytes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from pyrometer.core.json_text import parse_json
+from pyrometer.experiments.folder import read_plan
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.plan.constraints import parse_constraint
+from pyrometer.experiments.plan.source import read_source
+from pyrometer.experiments.studies.plan import read_study
+from pyrometer.store.iteration_lines import read_iterations
+from pyrometer.store.manifest import read_manifest
+from pyrometer.trial.yaml_file import parse
+from pyrometer.workloads.custom.workload_file import conf, prepared, read, variants
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+EXPERIMENTS = ("jdks", "reclaim-sort", "tpch-all-q01")
+RUNNING = b"""{"schema": "pyrometer/manifest/1", "schema_version": 1, "run_id": "1",
+ "created_wall_ns": 1, "pyrometer_version": "0.1.0", "workload": {}, "profile": "light",
+ "host": {}}"""
+
+
+class Readers:
+    """Every reader by the name of its document; files lie in a folder of their own."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pyrometer-fuzz-"))
+        (self.folder / "raw").mkdir()
+        # What the examples name.
+        (self.folder / "orders").mkdir()
+        (self.folder / "orders" / "part").write_bytes(b"1")
+        shutil.copy(EXAMPLES / "apps" / "segments.yaml", self.folder)
+        self.by_name: dict[str, Callable[[bytes], object]] = {
+            "constraint": lambda data: parse_constraint(data.decode("utf-8", "replace")),
+            "exit": self._exit,
+            "experiment": lambda data: read_source(self._file("experiment.yaml", data)),
+            "iterations": lambda data: read_iterations(
+                self._file("iterations.ndjson", data), lambda *_, **__: None
+            ),
+            "journal": lambda data: (self._file("journal.ndjson", data), read_journal(self.folder)),
+            "json": self._json,
+            "manifest": self._manifest,
+            "plan": lambda data: (self._file("experiment.json", data), read_plan(self.folder)),
+            "study": lambda data: read_study(str(self._file("study.yaml", data))),
+            "workload": self._workload,
+            "yaml": lambda data: parse(data.decode("utf-8", "replace"), "x.yaml"),
+        }
+
+    def close(self) -> None:
+        """Remove the files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _file(self, name: str, data: bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(data)
+        return path
+
+    def _json(self, data: bytes) -> object:
+        try:
+            return parse_json(data)
+        except ValueError:
+            return None
+
+    def _manifest(self, data: bytes) -> object:
+        (self.folder / "raw" / "exit.json").unlink(missing_ok=True)
+        self._file("manifest.json", data)
+        return read_manifest(self.folder).ending
+
+    def _exit(self, data: bytes) -> object:
+        self._file("manifest.json", RUNNING)
+        self._file("raw/exit.json", data)
+        return read_manifest(self.folder).ending
+
+    def _workload(self, data: bytes) -> object:
+        name = str(self._file("workload.yaml", data))
+        made = read(name)
+        levels = {name: variant.default for name, variant in variants(made).items()}
+        return conf(made, levels), prepared(name, made)
+
+
+def seeds() -> dict[str, list[bytes]]:
+    """Give valid documents by the name of their reader."""
+    run = EXAMPLES / "nightly" / "01"
+    apps = [EXAMPLES / "apps" / f"{name}.yaml" for name in ("ranking", "segments")]
+    experiments = [EXAMPLES / "apps" / "join.yaml"]
+    experiments += [ROOT / "studies" / "experiments" / f"{name}.yaml" for name in EXPERIMENTS]
+    journal = (EXAMPLES / "join" / "journal.ndjson").read_bytes().splitlines(keepends=True)
+    return {
+        "constraint": [b"jvm.heap <= 0.9 * mem_total", b"not (cpus < 2 or a == b) and x >= 1.5"],
+        "exit": [b'{"code": 0, "signal": null, "end_mono_ns": 5, "end_wall_ns": 6}'],
+        "experiment": [path.read_bytes() for path in experiments],
+        "iterations": [(run / "raw" / "iterations.ndjson").read_bytes()],
+        "journal": [b"".join(journal[:6])],
+        "json": [b'{"a": [1, 2.5e3, true, null, "\\u00e9"]}'],
+        "manifest": [
+            (run / "manifest.json").read_bytes(),
+            RUNNING.replace(b'"host": {}', b'"host": {}, "launcher": {"pid": 1, "start_ticks": 1}'),
+        ],
+        "plan": [(EXAMPLES / "join" / "experiment.json").read_bytes()],
+        "study": [(ROOT / "studies" / "jdks.yaml").read_bytes()],
+        "workload": [path.read_bytes() for path in apps],
+        "yaml": [b"a: [1, ~, 'x']\nb:\n  - {c: d}\n  - |\n    text\n", b"? a\n: !!str 3\n"],
+    }

@@ -1,0 +1,63 @@
+"""The readers that `fuzz/python/documents.py` fuzzes, for some documents and without atheris."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrometer.core.errors import PyrometerError
+
+FUZZ = Path(__file__).parents[3] / "fuzz" / "python"
+NAMES = [
+    "constraint", "exit", "experiment", "iterations", "journal", "json", "manifest", "plan",
+    "study", "workload", "yaml",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fuzz() -> Iterator[Any]:
+    sys.path.insert(0, str(FUZZ))
+    try:
+        import mutate
+        import readers
+    finally:
+        sys.path.remove(str(FUZZ))
+    made = readers.Readers()
+    yield made.by_name, readers.seeds(), mutate.mutated
+    made.close()
+
+
+def test_every_reader_is_tried(fuzz: Any) -> None:
+    by_name, seeds, _ = fuzz
+    assert list(by_name) == list(seeds) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_document_is_a_value_or_one_of_our_errors(fuzz: Any, name: str) -> None:
+    by_name, seeds, mutated = fuzz
+    rng = random.Random(name)
+
+    def some_byte(data: bytes) -> bytes:
+        at = rng.randrange(len(data) + 1)
+        return data[:at] + bytes([rng.randrange(256)]) + data[at + rng.randrange(3) :]
+
+    for document in seeds[name]:
+        for _ in range(60):
+            changed = mutated(name, document, rng, some_byte)
+            try:
+                by_name[name](changed)
+            except PyrometerError:
+                continue
+
+
+# One of the experiments extends a file that lies elsewhere.
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"experiment"}))
+def test_what_is_mutated_is_valid(fuzz: Any, name: str) -> None:
+    by_name, seeds, _ = fuzz
+    for document in seeds[name]:
+        by_name[name](document)
