@@ -7,10 +7,9 @@ use pyro_stacks::{Frame, Rules};
 
 use super::block::{Block, ChunkEnd, Compilation, New};
 use super::doubts::doubts;
-use super::recording::Recording;
+use super::recording::{Open, Recording};
 use super::samples::{Event, Tallies, append};
 use super::source::Place;
-use super::threads::Open;
 use super::unfreed::{Native, Unfreed};
 use crate::dictionary::Dictionary;
 use crate::sample_rows::{Label, SampleColumns, SampleRows};

@@ -98,3 +98,6 @@ pub fn said(
     }
     said
 }
+
+/// Opens the recording with a number, of which nothing was read.
+pub type Open<'o, 'a> = &'o (dyn Fn(usize) -> Recording<'a> + Sync);

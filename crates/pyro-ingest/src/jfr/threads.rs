@@ -16,7 +16,7 @@ use super::chunk::Chunk;
 use super::chunk_reader::read_chunk;
 use super::merge::Merger;
 use super::output::{Output, Stopped, Take};
-use super::recording::Recording;
+use super::recording::Open;
 use super::source::{Next, Passing, Place, Source};
 
 /// Bytes of the chunks that are read at once, at most, unless one alone has more.
@@ -25,9 +25,6 @@ const CHUNK_BYTES: u64 = 48 << 20;
 const REMEMBERED_BYTES: usize = 32 << 20;
 /// Blocks of a chunk that may wait.
 const BLOCKS: usize = 2;
-
-/// Makes the recording with a number, of which nothing was read.
-pub type Open<'o, 'a> = &'o (dyn Fn(usize) -> Recording<'a> + Sync);
 
 /// What is in the queue, in the order of the files.
 enum Entry<'a> {
