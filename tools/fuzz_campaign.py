@@ -30,9 +30,9 @@ CORPORA = FUZZ / "corpora"
 CAMPAIGNS = FUZZ / "campaigns.csv"
 ARTIFACTS = FUZZ / "artifacts"
 TARGET = f"{platform.machine()}-unknown-linux-gnu"
-# What cargo-fuzz passes; `--cfg fuzzing` leaves out the encoding of tables.
+# What cargo-fuzz passes (`fuzz/cover.sh` says to which crates); `--cfg fuzzing`, to all, leaves out
+# the encoding of tables.
 COVERAGE = [
-    "--cfg fuzzing",
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
@@ -92,15 +92,14 @@ def build(names: list[str], sanitizer: str) -> Path:
     """Compile the targets and say where they are."""
     if subprocess.run(["cargo", "+nightly", "--version"], capture_output=True).returncode != 0:
         raise SystemExit("A nightly Rust is missing. Install: rustup toolchain install nightly")
-    flags = list(COVERAGE)
-    if sanitizer != "none":
-        flags.append(f"-Zsanitizer={sanitizer}")
+    flags = ["--cfg fuzzing", *(() if sanitizer == "none" else [f"-Zsanitizer={sanitizer}"])]
     folder = FUZZ / "target" / sanitizer
     command = ["cargo", "+nightly", "build", "--locked", "--release", "--target", TARGET]
     command += ["--target-dir", str(folder)]
     for name in names:
         command += ["--bin", name]
-    env = {**os.environ, "RUSTFLAGS": " ".join(flags)}
+    env = {**os.environ, "RUSTFLAGS": " ".join(flags), "PYROMETER_COVERAGE": " ".join(COVERAGE)}
+    env["RUSTC_WRAPPER"] = str(FUZZ / "cover.sh")
     subprocess.run(command, cwd=FUZZ, env=env, check=True)
     return folder / TARGET / "release"
 

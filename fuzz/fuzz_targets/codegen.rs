@@ -2,6 +2,8 @@
 //! same bytes as the text of a stage between comments of operators and expressions.
 #![no_main]
 
+mod scratch;
+
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
@@ -12,11 +14,11 @@ const HEAD: &str = "return new GeneratedIteratorForCodegenStage1(references);\nc
                     protected void processNext() {\n";
 
 fuzz_target!(|bytes: &[u8]| {
-    let out = tempfile::tempdir().expect("a temporary folder");
-    let path = out.path().join("codegen-driver-driver-1.ndjson");
+    let out = scratch::folder();
+    let path = out.join("codegen-driver-driver-1.ndjson");
     std::fs::write(&path, bytes).expect("a temporary file");
     let path = [path.to_string_lossy().into_owned()];
-    ingest_codegen(&path, &out.path().to_string_lossy()).expect("only the disk can fail");
+    ingest_codegen(&path, &out.to_string_lossy()).expect("only the disk can fail");
 
     let comment = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let comments = BTreeMap::from([

@@ -2,6 +2,8 @@
 //! what is drawn is text. As tables the stacks add up to the same.
 #![no_main]
 
+mod scratch;
+
 use libfuzzer_sys::fuzz_target;
 use pyro_ingest::folded::{FoldedOptions, import_folded};
 use pyro_stacks::folded::{Folded, collapsed};
@@ -26,15 +28,15 @@ fuzz_target!(|bytes: &[u8]| {
     svg::write(&folded, &SvgOptions::default(), &mut drawn).expect("memory takes all");
     assert!(std::str::from_utf8(&drawn).is_ok());
 
-    let out = tempfile::tempdir().expect("a temporary folder");
-    let path = out.path().join("stacks.txt");
+    let out = scratch::folder();
+    let path = out.join("stacks.txt");
     std::fs::write(&path, bytes).expect("a temporary file");
     let options = FoldedOptions {
         host: None,
         event: "cpu",
         unit: "samples",
     };
-    let (path, folder) = (path.to_string_lossy(), out.path().to_string_lossy());
+    let (path, folder) = (path.to_string_lossy(), out.to_string_lossy());
     let report = import_folded(&path, &folder, &options, &mut || true).expect("read before");
     assert_eq!(report.tables["samples"], folded.len() as u64);
 });
