@@ -151,7 +151,7 @@ def _mark(
 def _refuse_tag(node: yaml.Node, name: str) -> None:
     if node.tag not in _TAGS:
         where = f"{name}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
-        raise UsageError(f"{where}: tags (!!name) are not used here")
+        raise UsageError(f"{where}: tags (!!name) are not supported")
 
 
 Text = Annotated[str, WithJsonSchema({"type": ["string", "number", "boolean"]})]
