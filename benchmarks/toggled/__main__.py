@@ -93,6 +93,8 @@ def observe(workload: str, chosen: argparse.Namespace, folder: Path) -> list[dic
     ]  # fmt: skip
     environment = {
         **os.environ,
+        # Workers are those of this environment, whatever `python3` is.
+        "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": f"{options} pyspark-shell",
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":"),
     }
