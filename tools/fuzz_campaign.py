@@ -193,8 +193,8 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
         sanitizer=given.sanitizer,
         executions_count=last(r"stat::number_of_executed_units:\s*(\d+)", said),
         seconds=seconds,
-        edges_count=last(r"cov: (\d+)", said),
-        features_count=last(r"ft: (\d+)", said),
+        edges_count=last(r"^#\d+\s.* cov: (\d+) ft: ", said),
+        features_count=last(r"^#\d+\s.* cov: \d+ ft: (\d+)", said),
         corpus_inputs_count=kept,
         findings_count=len(list(failed.iterdir())) - before,
     )
@@ -202,7 +202,7 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
 
 def last(pattern: str, text: str) -> int:
     """Read the last number that a pattern finds; 0 if there is none."""
-    found = re.findall(pattern, text)
+    found = re.findall(pattern, text, re.MULTILINE)
     return int(found[-1]) if found else 0
 
 
@@ -240,7 +240,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*", help="default: all")
     parser.add_argument("--executions", type=int, default=10**8, help="of each (default: 1e8)")
-    parser.add_argument("--minutes", type=int, default=60, help="of each, at most (default: 60)")
+    parser.add_argument("--minutes", type=float, default=60, help="of each, at most (default: 60)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="targets at once")
     parser.add_argument(
         "--sanitizer", choices=("none", "address"), default="none", help="default: none"
