@@ -100,7 +100,8 @@ def build(names: list[str], sanitizer: str) -> Path:
         command += ["--bin", name]
     env = {**os.environ, "RUSTFLAGS": " ".join(flags), "PYROMETER_COVERAGE": " ".join(COVERAGE)}
     env["RUSTC_WRAPPER"] = str(FUZZ / "cover.sh")
-    subprocess.run(command, cwd=FUZZ, env=env, check=True)
+    if subprocess.run(command, cwd=FUZZ, env=env).returncode != 0:
+        raise SystemExit("The targets do not compile: see above.")
     return folder / TARGET / "release"
 
 
@@ -186,6 +187,8 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
             print("\n".join(said.splitlines()[-25:]), file=sys.stderr)
         merge = [str(folder / name), *common, "-merge=1", str(small), str(corpus)]
         merged = subprocess.run(merge, env=env, capture_output=True, text=True, errors="replace")
+        if merged.returncode != 0:
+            print(f"{name}: its corpus could not be minimised, all of it is kept", file=sys.stderr)
         kept = pack(name, small if merged.returncode == 0 else corpus)
     return Campaign(
         day=time.strftime("%Y-%m-%d", time.gmtime()),
@@ -196,7 +199,8 @@ def fuzzed(name: str, folder: Path, given: argparse.Namespace) -> Campaign:
         edges_count=last(r"^#\d+\s.* cov: (\d+) ft: ", said),
         features_count=last(r"^#\d+\s.* cov: \d+ ft: (\d+)", said),
         corpus_inputs_count=kept,
-        findings_count=len(list(failed.iterdir())) - before,
+        # One that ended by itself without leaving its input failed all the same.
+        findings_count=max(len(list(failed.iterdir())) - before, int(done.returncode != 0)),
     )
 
 
@@ -245,7 +249,11 @@ def main() -> int:
     parser.add_argument(
         "--sanitizer", choices=("none", "address"), default="none", help="default: none"
     )
-    parser.add_argument("--run", type=Path, help="run directory whose raw streams to begin with")
+    parser.add_argument(
+        "--run",
+        type=Path,
+        help="run directory whose raw streams to begin with; pieces of them stay in the corpora",
+    )
     parser.add_argument("--scratch", default="/dev/shm", help="where files lie (default: /dev/shm)")
     parser.add_argument("--total", action="store_true", help="add up the campaigns so far")
     given = parser.parse_args()
