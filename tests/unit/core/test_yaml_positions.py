@@ -36,7 +36,7 @@ def test_a_scalar_is_the_text_that_stands_there():
         ("a: 1\n a: 2\n", "x.yaml:2:3: not YAML"),
         ("a: 1\nb: 2\na: 3\n", "x.yaml:3:1: 'a' is given twice"),
         ("a: &x [1]\nb: *x\n", "aliases"),
-        ("a: !!python/object/apply:os.system [ls]\n", "x.yaml:1:4: tags (!!name) are not supported"),
+        ("a: !!python/object/apply:os.system [ls]\n", "x.yaml:1:4: tags (!!name)"),
         ("a: \x01", "x.yaml: not YAML"),
         ("? [1]\n: 2\n", "x.yaml:1:3: a key must be a word"),
     ],
