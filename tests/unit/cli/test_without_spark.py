@@ -11,7 +11,7 @@ from pyrometer.accounts.ledger.schema import Ledger, View
 from pyrometer.accounts.schema import Cpu, Failed, Iteration, PageCache
 from pyrometer.summary import terminal
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.summary import verdict
+from pyrometer.summary.verdict import verdict
 from pyrometer.window.windows import RunFacts, WindowFacts
 
 
