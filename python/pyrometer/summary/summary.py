@@ -14,6 +14,7 @@ from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.io import io, io_latency
 from pyrometer.accounts.jvm.jvm import gc, jvm
+from pyrometer.accounts.ledger.elapsed.elapsed_view import elapsed
 from pyrometer.accounts.ledger.report import ledger
 from pyrometer.accounts.ledger.schema import View
 from pyrometer.accounts.memory import code, memory
@@ -119,6 +120,7 @@ def summarise(scope: Scope) -> Summary:
         hardware=hardware(scope),
         python=workers,
         extended_stacks=extended_stacks(scope),
+        elapsed=elapsed(scope)[0],
         ledger=ledger(scope),
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
