@@ -116,6 +116,23 @@ class Node(BaseModel):
     metrics: list[NodeMetric] = Field(default_factory=list)
 
 
+class Explosion(BaseModel):
+    """An operator whose output has many times the rows of its input.
+
+    Attributes
+    ----------
+    factor : float
+        Output rows over input rows, all inputs together.
+    """
+
+    node_id: int
+    name: str
+    rows_in_count: int
+    rows_out_count: int
+    factor: float
+    stage_ids: list[int] = Field(default_factory=list)
+
+
 class Sql(BaseModel):
     """One SQL execution with its final plan."""
 
@@ -129,6 +146,7 @@ class Sql(BaseModel):
     error: str | None = None
     plan_versions_count: int
     nodes: list[Node] = Field(default_factory=list)
+    explosions: list[Explosion] = Field(default_factory=list)
 
 
 Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]

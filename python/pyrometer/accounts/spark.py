@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pyrometer.accounts.explosions import explosions
 from pyrometer.accounts.schema import (
     App,
     Failed,
@@ -300,7 +301,11 @@ def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
                 metrics=metrics.get(key, []),
             )
         )
-    listed = [Sql(**row, nodes=nodes[(row["app_index"], row["sql_id"])]) for row in executions]
+    plans = [nodes[(row["app_index"], row["sql_id"])] for row in executions]
+    listed = [
+        Sql(**row, nodes=plan, explosions=explosions(plan))
+        for row, plan in zip(executions, plans, strict=True)
+    ]
     return sorted(listed, key=lambda q: (q.app_index, q.start_wall_ns or 0, q.sql_id))
 
 
