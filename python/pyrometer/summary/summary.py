@@ -10,6 +10,7 @@ import pkgutil
 from functools import cache
 from typing import Any
 
+from pyrometer.accounts.applications import apps
 from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.io import io, io_latency
@@ -20,7 +21,7 @@ from pyrometer.accounts.ledger.schema import View
 from pyrometer.accounts.memory import code, memory
 from pyrometer.accounts.processes import account
 from pyrometer.accounts.schema import Failed
-from pyrometer.accounts.spark import apps, iterations, sql, stages, window_totals
+from pyrometer.accounts.spark import iterations, sql, stages, window_totals
 from pyrometer.accounts.waits.extended_stacks import doubts as extended_stack_doubts
 from pyrometer.accounts.waits.extended_stacks import extended_stacks
 from pyrometer.accounts.waits.off_cpu import waits
