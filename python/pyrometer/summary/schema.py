@@ -44,6 +44,7 @@ class Summary(BaseModel):
     window: WindowFacts
     windows: list[str] = Field(default_factory=list)
     verdict: str = ""
+    next_step: str | None = None
     elapsed: Elapsed = Field(default_factory=Elapsed)
     totals: Totals
     failed: Failed

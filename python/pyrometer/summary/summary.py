@@ -128,7 +128,7 @@ def summarise(scope: Scope) -> Summary:
         doubts=[*run.doubts, *io_doubts],
     )
     result.doubts += analysis_doubts(scope, result)
-    result.verdict = verdict(result)
+    result.verdict, result.next_step = verdict(result)
     return result
 
 

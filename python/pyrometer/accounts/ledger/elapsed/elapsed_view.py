@@ -145,13 +145,17 @@ def _fill(
                 last_task=tasks.get((stage.app, stage.stage_id, stage.attempt)),
             )
         )
-    gaps = sorted((p for p in parts if p.stage is None), key=lambda p: p.start - p.end)
+    gaps = [number for number, part in enumerate(parts) if part.stage is None]
+    gaps.sort(key=lambda number: parts[number].start - parts[number].end)
     result.gaps_count = len(gaps)
-    result.gaps = [_gap(scope, part) for part in gaps[:MOST_GAPS]]
+    result.gaps = [_gap(scope, parts, number) for number in gaps[:MOST_GAPS]]
     result.path = _drawn(parts)
 
 
-def _gap(scope: Scope, part: PathPart) -> Gap:
+def _gap(scope: Scope, parts: Sequence[PathPart], number: int) -> Gap:
+    part = parts[number]
+    after = next((p.stage for p in reversed(parts[:number]) if p.stage), None)
+    before = next((p.stage for p in parts[number:] if p.stage), None)
     found = scope.tables.record(
         "SELECT sql_id, description FROM sql_executions WHERE app_index = ? AND start_wall_ns < ?"
         " AND coalesce(end_wall_ns, ?) > ? ORDER BY start_wall_ns DESC LIMIT 1",
@@ -164,6 +168,8 @@ def _gap(scope: Scope, part: PathPart) -> Gap:
         length_ns=part.end - part.start,
         sql_id=found.get("sql_id") if part.where == "in_query" else None,
         description=found.get("description") if part.where == "in_query" else None,
+        after_stage_id=after.stage_id if after else None,
+        before_stage_id=before.stage_id if before else None,
     )
 
 

@@ -62,7 +62,7 @@ class Gap(BaseModel):
     """Time in which the driver held the application up.
 
     ``where`` is ``start`` (before the first query or job), ``in_query``, ``between_queries`` or
-    ``end``; times are from the start of the window.
+    ``end``; times are from the start of the window. The stages are those on the path around it.
     """
 
     app_index: int
@@ -71,6 +71,8 @@ class Gap(BaseModel):
     length_ns: int
     sql_id: int | None = None
     description: str | None = None
+    after_stage_id: int | None = None
+    before_stage_id: int | None = None
 
 
 class PathStretch(BaseModel):
