@@ -11,7 +11,7 @@ from pyrometer.accounts.schema import Node
 from pyrometer.core import units
 from pyrometer.summary.busy_slots import work
 from pyrometer.summary.schema import Summary
-from pyrometer.summary.story import Story, at_file, short
+from pyrometer.summary.story import Story, short, site
 
 _DOMINANT = 0.25
 """From this share of the elapsed time on, a stage is spoken of by itself."""
@@ -148,7 +148,7 @@ def _one(summary: Summary, group: _Group) -> Story:
     name = _place(summary, stage)
     many = stage.slots_count
     slots = "" if many is None else f" {units.count(many)}"
-    every = "its only slot" if many == 1 else f"all{slots} slots"
+    every = {1: "its only slot", 2: "both slots"}.get(many or 0, f"all{slots} slots")
     tasks = units.count(stage.tasks_count)
     ask = f"pyrometer ledger RUN --stage {stage.stage_id}"
     if cause == "too_few_tasks":
@@ -184,11 +184,8 @@ def _one(summary: Summary, group: _Group) -> Story:
 
 
 def _place(summary: Summary, stage: HeldStage) -> str:
-    """Say where in the program a stage comes from; Spark's own threads are no answer."""
-    text = stage.name
-    if text is None or text.startswith("$anonfun"):
-        text = _text(summary, stage)
-    return f" ({short(at_file(text))})" if text else ""
+    text = site(stage.name, _text(summary, stage))
+    return f" ({short(text)})" if text else ""
 
 
 def _last(stage: HeldStage) -> str:

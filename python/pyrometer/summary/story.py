@@ -46,3 +46,17 @@ def at_file(text: str) -> str:
     'collect at q.py:3'
     """
     return re.sub(r" at /\S*/(?=[^/\s]+$)", " at ", text)
+
+
+def site(name: str | None, description: str | None) -> str:
+    """Say where in the program a stage comes from; Spark's own threads are no answer.
+
+    Examples
+    --------
+    >>> site("$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768", "show at q.py:2")
+    'show at q.py:2'
+    """
+    text = name
+    if text is None or text.startswith("$anonfun"):
+        text = description
+    return at_file(text or "")

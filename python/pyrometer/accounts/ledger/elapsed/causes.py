@@ -60,7 +60,8 @@ def causes_of(scope: Scope, parts: Sequence[PathPart]) -> list[Causes]:
 
 # At each instant of the path: slots of the whole application, those of executors that have not
 # launched a task yet (fresh) and attempts under way (run); of the stage on the path its attempts
-# under way and its tasks not yet launched (own, pending).
+# under way and its tasks not yet launched (own, pending). While tasks wait and some slots are free,
+# the busy share of the slots counts as busy: one free slot of a hundred holds nothing up.
 _LEVELS = f"""
 WITH {EVENTS},
 known AS (SELECT app_index, count(*) > 0 AS sized FROM places GROUP BY ALL),
@@ -110,9 +111,9 @@ seen AS (
     AND o.stage_attempt = w.stage_attempt AND o.t >= w.t
   LEFT JOIN known k ON k.app_index = o.app_index
   LEFT JOIN staged s ON s.app_index = o.app_index AND s.stage_id = o.stage_id
-    AND s.stage_attempt = o.stage_attempt)
-SELECT number,
-  CASE WHEN stage_id IS NULL THEN CASE WHEN sized AND slots <= 0 THEN 'executor_startup'
+    AND s.stage_attempt = o.stage_attempt),
+named AS (
+  SELECT *, CASE WHEN stage_id IS NULL THEN CASE WHEN sized AND slots <= 0 THEN 'executor_startup'
       ELSE 'driver' END
     WHEN own <= 0 AND pending <= 0 THEN 'finishing'
     WHEN NOT sized THEN 'running'
@@ -122,7 +123,16 @@ SELECT number,
     WHEN pending > 0 THEN 'waiting_to_launch'
     WHEN planned < slots THEN 'too_few_tasks'
     ELSE 'stage_tail' END AS why,
-  sum(dt)::BIGINT AS length, max(slots)::BIGINT AS slots,
+  FROM seen),
+shared AS (
+  SELECT *, CASE WHEN stage_id IS NOT NULL AND slots > 0
+      AND why IN ('executor_startup', 'waiting_to_launch') THEN dt * run // slots
+    ELSE 0 END AS busy_dt
+  FROM named),
+parts AS (
+  SELECT number, why, dt - busy_dt AS dt, slots, run, own FROM shared
+  UNION ALL SELECT number, 'slots_busy', busy_dt, slots, run, own FROM shared WHERE busy_dt > 0)
+SELECT number, why, sum(dt)::BIGINT AS length, max(slots)::BIGINT AS slots,
   sum(run * dt)::BIGINT AS busy, sum(own * dt)::BIGINT AS own
-FROM seen GROUP BY ALL ORDER BY ALL
+FROM parts GROUP BY ALL ORDER BY ALL
 """
