@@ -9,20 +9,23 @@ export function find(node, pattern) {
   return (node.metrics ?? []).find((item) => pattern.test(item.metric));
 }
 
-// `sampled`: what the samples say about the operator, if any do; `nodes`: the whole plan.
-export function details(node, sampled, nodes) {
+// `sampled`: what the samples say about the operator, if any do; `nodes`: the whole plan; `exploded`:
+// how its rows grew, if they did.
+export function details(node, sampled, nodes, exploded = null) {
   const all = nodes.reduce((sum, other) => sum + (other.on_cpu_ns ?? 0), 0);
   const timer = timers(node);
   return [
     el("h4", null, el("bdi", null, node.name)),
+    exploded && el("p", null, exploded),
     el("dl", { class: "pairs" }, [
-      ["CPU of tasks", !gone(node.on_cpu_ns) ? `${time(node.on_cpu_ns)}${all ? ` · ${percent(node.on_cpu_ns / all)} of the plan` : ""}` : "not sampled"],
+      ["CPU of tasks", !gone(node.on_cpu_ns) ? `${time(node.on_cpu_ns)}${all ? ` · ${percent(node.on_cpu_ns / all)} of the plan` : ""}` : null],
       ["95 % interval", sampled?.on_cpu && !gone(sampled.on_cpu.low) ? interval(sampled.on_cpu.low, sampled.on_cpu.high, "ns") : null],
       ["Tasks waiting", !gone(node.off_cpu_ns) ? time(node.off_cpu_ns) : null],
       ["Samples", node.samples_count],
       ["Attributed by", attribution(sampled?.samples_by)],
-      ["Spark's own timer", timer && `${timer} (wall time, including its children)`],
+      ["Spark's own timer", timer],
       ["Stages", (node.stage_ids ?? []).join(", ") || null],
+      ["Wrapped in", node.wrappers?.join(", ")],
     ].filter(([, value]) => !gone(value)).map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
     el("pre", null, node.simple_string ?? node.name),
     sampled?.expressions?.length > 0 && table([
@@ -48,6 +51,7 @@ function attribution(samples) {
 }
 
 function timers(node) {
-  const found = find(node, /^(duration|sort time|scan time|time in aggregation build|shuffle write time)$/);
-  return found && !gone(found.value_sum) ? `${found.metric} ${metric(found.value_sum, found.metric_type)}` : null;
+  const found = find(node, /^(duration|exclusive time|sort time|scan time|time in aggregation build|shuffle write time)$/);
+  if (!found || gone(found.value_sum)) return null;
+  return `${found.metric} ${metric(found.value_sum, found.metric_type)} (wall time of all tasks${found.metric === "duration" ? ", with its inputs" : ""})`;
 }
