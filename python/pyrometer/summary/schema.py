@@ -14,6 +14,7 @@ from pyrometer.accounts.schema import (
     Cpu,
     Failed,
     Gc,
+    HostContention,
     Instrument,
     Io,
     Iteration,
@@ -56,6 +57,7 @@ class Summary(BaseModel):
     too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
     categories: list[Category] = Field(default_factory=list)
     cpu: Cpu = Field(default_factory=Cpu)
+    contention: HostContention = Field(default_factory=HostContention)
     io: Io = Field(default_factory=Io)
     io_latency: list[IoLatency] = Field(default_factory=list)
     waits: Waits = Field(default_factory=Waits)

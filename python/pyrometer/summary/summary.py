@@ -10,6 +10,7 @@ import pkgutil
 from functools import cache
 from typing import Any
 
+from pyrometer.accounts.contention import contention
 from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.io import io, io_latency
@@ -92,6 +93,7 @@ def summarise(scope: Scope) -> Summary:
     workers = python(scope)
     bytes_read, io_doubts = io(scope, succeeded, failed)
     process = cpu(scope, succeeded, failed)
+    views = ledger(scope)
     result = Summary(
         run=facts(run),
         window=scope.window.facts(),
@@ -109,6 +111,7 @@ def summarise(scope: Scope) -> Summary:
         too_large_to_compile=too_large_to_compile(scope),
         categories=with_workers(categories(scope), workers.in_tasks_ns),
         cpu=process,
+        contention=contention(scope, views),
         io=bytes_read,
         io_latency=io_latency(scope),
         waits=waits(scope),
@@ -119,7 +122,7 @@ def summarise(scope: Scope) -> Summary:
         hardware=hardware(scope),
         python=workers,
         extended_stacks=extended_stacks(scope),
-        ledger=ledger(scope),
+        ledger=views,
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],
@@ -136,7 +139,7 @@ def every_rule() -> tuple[Rule, ...]:
     Examples
     --------
     >>> [rule.code for rule in every_rule()][:2]
-    ['ledger_open', 'python_unseen']
+    ['host_contended', 'ledger_open']
     """
     names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
     return tuple(importlib.import_module(f"{rules.__name__}.{name}").RULE for name in names)
