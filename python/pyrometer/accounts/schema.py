@@ -103,7 +103,11 @@ class NodeMetric(BaseModel):
 
 
 class Node(BaseModel):
-    """One node of the final plan; ``node_id`` is its pre-order index."""
+    """One node of the final plan; ``node_id`` is its pre-order index.
+
+    ``python_cpu_ns`` is the CPU of the Python workers that it drove, beside ``on_cpu_ns`` of the
+    JVM's threads.
+    """
 
     node_id: int
     parent_node_id: int | None = None
@@ -112,6 +116,7 @@ class Node(BaseModel):
     simple_string: str | None = None
     codegen_stage_id: int | None = None
     on_cpu_ns: int | None = None
+    python_cpu_ns: int | None = None
     off_cpu_ns: int | None = None
     samples_count: int | None = None
     stage_ids: list[int] = Field(default_factory=list)

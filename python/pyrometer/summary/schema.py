@@ -26,6 +26,7 @@ from pyrometer.accounts.waits.schema import ExtendedStacks, IoLatency, Waits
 from pyrometer.attribution.schema import (
     AttributionShares,
     Category,
+    CpuBase,
     Helper,
     HugeMethod,
     Operator,
@@ -50,6 +51,7 @@ class Summary(BaseModel):
     iterations: list[Iteration] = Field(default_factory=list)
     stages: list[Stage] = Field(default_factory=list)
     sql: list[Sql] = Field(default_factory=list)
+    cpu_base: CpuBase = Field(default_factory=CpuBase)
     operators: list[Operator] = Field(default_factory=list)
     unmapped: Unmapped = Field(default_factory=Unmapped)
     helpers: list[Helper] = Field(default_factory=list)

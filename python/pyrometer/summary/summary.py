@@ -32,7 +32,13 @@ from pyrometer.attribution.operators import (
     operators,
     too_large_to_compile,
 )
-from pyrometer.attribution.python_workers import python, with_python, with_workers
+from pyrometer.attribution.python_workers import (
+    cpu_base,
+    on_base,
+    python,
+    with_python,
+    with_workers,
+)
 from pyrometer.attribution.samples import attribution
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
@@ -89,8 +95,9 @@ def summarise(scope: Scope) -> Summary:
     run = scope.run
     succeeded, failed = window_totals(scope)
     used, unmapped = operators(scope)
-    used = with_python(scope, used)
     workers = python(scope)
+    base = cpu_base(scope.task_cpu_ns, workers.in_tasks_ns)
+    used, unmapped = on_base(with_python(scope, used), unmapped, base)
     bytes_read, io_doubts = io(scope, succeeded, failed)
     process = cpu(scope, succeeded, failed)
     views = ledger(scope)
@@ -104,12 +111,13 @@ def summarise(scope: Scope) -> Summary:
         iterations=iterations(scope),
         stages=stages(scope),
         sql=sql(scope, used),
+        cpu_base=base,
         operators=used,
         unmapped=unmapped,
         helpers=helpers(scope),
         told=attribution_shares(attribution(scope)),
         too_large_to_compile=too_large_to_compile(scope),
-        categories=with_workers(categories(scope), workers.in_tasks_ns),
+        categories=with_workers(categories(scope), base),
         cpu=process,
         contention=contention(scope, views),
         io=bytes_read,

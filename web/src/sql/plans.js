@@ -8,7 +8,7 @@ import { details, find } from "./operator.js";
 const ROW = 28;
 const STEP = 16;
 const MEASURES = {
-  cpu: { name: "CPU", title: "CPU of tasks", of: (node) => node.on_cpu_ns },
+  cpu: { name: "CPU", title: "CPU of tasks", of: (node) => (node.python_cpu_ns ? (node.on_cpu_ns ?? 0) + node.python_cpu_ns : node.on_cpu_ns) },
   wait: { name: "Waiting", title: "Tasks waiting", of: (node) => node.off_cpu_ns },
 };
 
