@@ -11,6 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from pyrometer.core.estimate import Estimate
+
 Totals = dict[str, int | None]
 
 
@@ -207,7 +209,11 @@ class NodeMetric(BaseModel):
 
 
 class Node(BaseModel):
-    """One node of the final plan; ``node_id`` is its pre-order index."""
+    """One node of the final plan; ``node_id`` is its pre-order index.
+
+    ``python_cpu_ns`` is the CPU of the Python workers that it drove, beside ``on_cpu_ns`` of the
+    JVM's threads.
+    """
 
     node_id: int
     parent_node_id: int | None = None
@@ -216,6 +222,7 @@ class Node(BaseModel):
     simple_string: str | None = None
     codegen_stage_id: int | None = None
     on_cpu_ns: int | None = None
+    python_cpu_ns: int | None = None
     off_cpu_ns: int | None = None
     samples_count: int | None = None
     stage_ids: list[int] = Field(default_factory=list)
@@ -276,6 +283,56 @@ class Cpu(BaseModel):
     ratio: float | None = None
     run_delay_ns: int | None = None
     roles: list[CpuRole] = Field(default_factory=list)
+    reason: str | None = None
+
+
+class CpuTaker(BaseModel):
+    """A process outside the run, by the CPU time that it used while the run lasted."""
+
+    pid: int
+    comm: str
+    cpu_ns: int
+
+
+class HostContention(BaseModel):
+    """What others took of the CPUs that the run used, and what tasks waited behind them.
+
+    Attributes
+    ----------
+    cpus : list of int
+        CPUs that the run's threads were seen on, where these are not all of the host.
+    cpus_count, host_cpus_count : int or None
+        How many CPUs the run used, and the host has.
+    others_ns, others_ratio : int, float or None
+        CPU time of other processes on the run's CPUs, and its share of what these CPUs had.
+    steal_ns, steal_ratio : int, float or None
+        The same of what the hypervisor took.
+    host_others_ratio : float or None
+        Share of other processes in the CPU time of the whole host.
+    task_ns, run_queue_ns, run_queue_ratio : int, float or None
+        Time of tasks, and in it the wait for a CPU, whoever held it.
+    behind_others_ns : Estimate or None
+        The part of that wait in which others held the CPU, with its bounds.
+    behind_others_ratio : float or None
+        Its share of task time.
+    takers : list of CpuTaker
+        Processes that used most, where the launch saw them: over the whole run, not the window.
+    """
+
+    cpus: list[int] = Field(default_factory=list)
+    cpus_count: int | None = None
+    host_cpus_count: int | None = None
+    others_ns: int | None = None
+    others_ratio: float | None = None
+    steal_ns: int | None = None
+    steal_ratio: float | None = None
+    host_others_ratio: float | None = None
+    task_ns: int | None = None
+    run_queue_ns: int | None = None
+    run_queue_ratio: float | None = None
+    behind_others_ns: Estimate | None = None
+    behind_others_ratio: float | None = None
+    takers: list[CpuTaker] = Field(default_factory=list)
     reason: str | None = None
 
 

@@ -279,6 +279,7 @@ def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
             Node(
                 **row,
                 on_cpu_ns=_sum(o.on_cpu_ns for o in hits),
+                python_cpu_ns=_sum(o.python_cpu_ns for o in hits),
                 off_cpu_ns=_sum(o.off_cpu_ns for o in hits),
                 samples_count=sum(o.samples_count for o in hits) if hits else None,
                 stage_ids=stage_ids.get(key, []),

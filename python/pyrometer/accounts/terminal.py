@@ -124,7 +124,7 @@ def code_lines(code: Code, look: Look) -> Iterator[RenderableType]:
     """Draw task CPU by how the JVM ran its code."""
     if not code.kinds:
         return
-    yield heading("Task CPU in interpreted and compiled code")
+    yield heading("CPU of task threads in interpreted and compiled code")
     rows = bars(look)
     for kind in (one for one in code.kinds if one.share):
         part = kind.estimate

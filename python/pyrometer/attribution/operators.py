@@ -126,6 +126,7 @@ def _added(parts: Sequence[Operator]) -> Operator:
             "python_cpu_ns": sum(o.python_cpu_ns or 0 for o in parts) or None,
             "python_samples_count": sum(o.python_samples_count for o in parts),
             "share_of_task_cpu": sum(o.share_of_task_cpu or 0 for o in parts),
+            "share_with_workers": sum(o.share_with_workers or 0 for o in parts),
             "samples_by": dict(by),
             "expressions": sorted(
                 (_added_expression(text, found, cpu) for text, found in same.items()),

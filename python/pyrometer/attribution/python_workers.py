@@ -11,7 +11,16 @@ from collections.abc import Sequence
 
 from pyrometer.attribution.generated import comparable
 from pyrometer.attribution.samples import kind
-from pyrometer.attribution.schema import Category, Operator, Python, PythonFunction, PythonWork
+from pyrometer.attribution.schema import (
+    WITH_WORKERS,
+    Category,
+    CpuBase,
+    Operator,
+    Python,
+    PythonFunction,
+    PythonWork,
+    Unmapped,
+)
 from pyrometer.core import schema
 from pyrometer.window.scope import Scope
 
@@ -104,18 +113,67 @@ def with_python(scope: Scope, operators: Sequence[Operator]) -> list[Operator]:
     return sorted(found.values(), key=lambda o: -((o.on_cpu_ns or 0) + (o.python_cpu_ns or 0)))
 
 
-def with_workers(categories: Sequence[Category], in_tasks_ns: int | None) -> list[Category]:
-    """Add what workers used for tasks; shares are then of task threads and workers together."""
-    jvm = sum(c.on_cpu_ns or 0 for c in categories)
+def cpu_base(task_threads_ns: int | None, in_tasks_ns: int | None) -> CpuBase:
+    """Give what shares of CPU are of: task threads, and the Python workers that work for them.
+
+    Examples
+    --------
+    >>> cpu_base(1_000, 3_000).total_ns, cpu_base(1_000, None).name
+    (4000, 'task threads')
+    """
     if not in_tasks_ns:
+        return CpuBase(task_threads_ns=task_threads_ns, total_ns=task_threads_ns)
+    return CpuBase(
+        name=WITH_WORKERS,
+        task_threads_ns=task_threads_ns,
+        workers_ns=in_tasks_ns,
+        total_ns=None if task_threads_ns is None else task_threads_ns + in_tasks_ns,
+    )
+
+
+def with_workers(categories: Sequence[Category], base: CpuBase) -> list[Category]:
+    """Add what workers used for tasks; shares are of the base, task threads and workers together.
+
+    Without a base's total, of task threads whose CPU is not known, no share can be had.
+    """
+    if not base.workers_ns:
         return list(categories)
-    whole = jvm + in_tasks_ns
+    whole = base.total_ns
     rows = [
-        c.model_copy(update={"share": c.on_cpu_ns / whole}) if c.on_cpu_ns is not None else c
-        for c in categories
+        *categories,
+        Category(category=CATEGORY, on_cpu_ns=base.workers_ns),
     ]
-    rows.append(Category(category=CATEGORY, on_cpu_ns=in_tasks_ns, share=in_tasks_ns / whole))
-    return sorted(rows, key=lambda c: -(c.on_cpu_ns or 0))
+    shared = [
+        c.model_copy(update={"share": c.on_cpu_ns / whole if whole and c.on_cpu_ns else None})
+        for c in rows
+    ]
+    return sorted(shared, key=lambda c: -(c.on_cpu_ns or 0))
+
+
+def on_base(
+    operators: Sequence[Operator], unmapped: Unmapped, base: CpuBase
+) -> tuple[list[Operator], Unmapped]:
+    """Give operators, and what names none, their share of the base."""
+    whole = base.total_ns
+
+    def share(on_cpu_ns: int | None, python_ns: int | None) -> float | None:
+        if not whole or (on_cpu_ns is None and python_ns is None):
+            return None
+        return ((on_cpu_ns or 0) + (python_ns or 0)) / whole
+
+    known = [
+        o.model_copy(update={"share_with_workers": share(o.on_cpu_ns, o.python_cpu_ns)})
+        for o in operators
+    ]
+    rest = None
+    if base.workers_ns:
+        rest = max(0, base.workers_ns - sum(o.python_cpu_ns or 0 for o in operators))
+    return known, unmapped.model_copy(
+        update={
+            "python_cpu_ns": rest,
+            "share_with_workers": share(unmapped.on_cpu_ns, rest),
+        }
+    )
 
 
 def _counted(scope: Scope) -> int | None:

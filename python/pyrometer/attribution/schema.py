@@ -18,6 +18,27 @@ from pyrometer.window.windows import RunFacts, WindowFacts
 By = Literal["line", "method", "frames"]
 
 
+TASK_THREADS = "task threads"
+WITH_WORKERS = "tasks and their Python workers"
+
+
+class CpuBase(BaseModel):
+    """What shares of operators and kinds of work are of: one base for all of a window.
+
+    Attributes
+    ----------
+    name : str
+        ``tasks and their Python workers`` where workers were sampled, else ``task threads``.
+    task_threads_ns, workers_ns, total_ns : int or None
+        CPU of the JVM's threads in tasks, of Python workers for these tasks, and of both.
+    """
+
+    name: str = TASK_THREADS
+    task_threads_ns: int | None = None
+    workers_ns: int | None = None
+    total_ns: int | None = None
+
+
 class Expression(BaseModel):
     """CPU of one expression within an operator.
 
@@ -59,9 +80,13 @@ class Operator(BaseModel):
         ``method``, ``frames`` of a class that works for it alone.
     kind : str
         ``sql``; ``rdd`` for code outside SQL; ``task`` for a task's work outside operators.
+    share_of_task_cpu : float or None
+        ``on_cpu_ns`` as a share of the CPU of task threads, Python workers left out.
     python_cpu_ns : int or None
         CPU of the Python workers that it drove, in addition to ``on_cpu_ns`` of the JVM's threads;
         ``None`` where none was sampled.
+    share_with_workers : float or None
+        Both together as a share of the summary's ``cpu_base``.
     """
 
     app_index: int | None = None
@@ -80,6 +105,7 @@ class Operator(BaseModel):
     samples_by: dict[By, int] = Field(default_factory=dict)
     python_cpu_ns: int | None = None
     python_samples_count: int = 0
+    share_with_workers: float | None = None
     expressions: list[Expression] = Field(default_factory=list)
 
 
@@ -133,14 +159,29 @@ class HugeMethod(BaseModel):
 
 
 class Unmapped(BaseModel):
-    """Task CPU whose stack names no operator."""
+    """CPU whose stack names no operator.
+
+    Attributes
+    ----------
+    on_cpu_ns, ratio : int, float or None
+        Of task threads, and its share of their CPU.
+    python_cpu_ns : int or None
+        Of Python workers for tasks.
+    share_with_workers : float or None
+        Both together as a share of the summary's ``cpu_base``.
+    """
 
     on_cpu_ns: int | None = None
     ratio: float | None = None
+    python_cpu_ns: int | None = None
+    share_with_workers: float | None = None
 
 
 class Category(BaseModel):
-    """What task threads, and Python workers for tasks, were doing on the CPU."""
+    """What task threads, and Python workers for tasks, were doing on the CPU.
+
+    ``share`` is of the summary's ``cpu_base``.
+    """
 
     category: str
     on_cpu_ns: int | None = None

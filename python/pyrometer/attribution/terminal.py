@@ -13,7 +13,9 @@ from rich.text import Text
 
 from pyrometer.attribution.operators import across_executions
 from pyrometer.attribution.plan_match import unnumbered
+from pyrometer.attribution.python_workers import CATEGORY as WORKERS
 from pyrometer.attribution.schema import (
+    WITH_WORKERS,
     AttributionShares,
     Category,
     Expression,
@@ -45,10 +47,11 @@ def operator_lines(
     too_large_to_compile: Sequence[HugeMethod],
     look: Look,
 ) -> Iterator[RenderableType]:
-    """Draw task CPU by operator, with that of the Python workers it drove below."""
+    """Draw CPU by operator: of task threads and the Python workers it drove, on one base."""
     if not operators:
         return
-    yield heading("Task CPU by operator")
+    workers = any(o.python_cpu_ns for o in operators)
+    yield heading(_title("by operator", workers))
     rows = bars(look)
     several = len({o.sql_id for o in operators} - {None}) > 1
     for o in across_executions(operators)[:MAX_OPERATORS]:
@@ -56,20 +59,21 @@ def operator_lines(
     if unmapped.ratio is not None:
         rows.add_row(
             "[dim]no operator in the stack[/]",
-            bar(unmapped.ratio, look.plain),
-            units.percent(unmapped.ratio),
-            units.duration(unmapped.on_cpu_ns),
+            bar(_whole(unmapped, unmapped.ratio), look.plain),
+            units.percent(_whole(unmapped, unmapped.ratio)),
+            units.duration((unmapped.on_cpu_ns or 0) + (unmapped.python_cpu_ns or 0)),
         )
     yield indented(rows)
-    yield from _attribution_lines(attributed)
+    yield from _attribution_lines(attributed, workers)
     yield from _huge(too_large_to_compile)
 
 
 def category_lines(categories: Sequence[Category], look: Look) -> Iterator[RenderableType]:
-    """Draw task CPU by kind of work."""
+    """Draw CPU by kind of work, on the same base."""
     if not categories:
         return
-    yield heading("Task CPU by kind of work")
+    workers = any(c.category == WORKERS and c.estimate is None for c in categories)
+    yield heading(_title("by kind of work", workers))
     rows = bars(look)
     for c in categories:
         rows.add_row(
@@ -81,21 +85,33 @@ def category_lines(categories: Sequence[Category], look: Look) -> Iterator[Rende
     yield indented(rows)
 
 
+def _title(how: str, workers: bool) -> str:
+    return f"CPU of {WITH_WORKERS} {how}" if workers else f"Task CPU {how}"
+
+
+def _whole(part: Operator | Unmapped, of_task_threads: float | None) -> float | None:
+    """Give the share of task threads and workers together."""
+    return of_task_threads if part.share_with_workers is None else part.share_with_workers
+
+
 def _operator(rows: Table, o: Operator, look: Look, several: bool) -> None:
     """Draw one operator; with its execution where there are several and this is one's alone."""
     execution = f"sql {o.sql_id}, " if several and o.sql_id is not None else ""
     where = f" ({execution}node {o.node_id})" if o.node_id is not None else ""
+    share, used = _whole(o, o.share_of_task_cpu), o.python_cpu_ns or 0
     rows.add_row(
         f"{safe(o.operator, 120)}[dim]{where}[/]",
-        bar(o.share_of_task_cpu, look.plain),
-        units.percent(o.share_of_task_cpu),
-        interval(o.on_cpu_ns, *_ends(o.on_cpu)),
+        bar(share, look.plain),
+        units.percent(share),
+        interval((o.on_cpu_ns or 0) + used, *_ends(o.on_cpu, used)),
     )
-    if o.python_cpu_ns:
-        rows.add_row("[dim]  in Python workers[/]", "", "", units.duration(o.python_cpu_ns))
+    whole = share or 0
+    if used:
+        part = whole * used / ((o.on_cpu_ns or 0) + used)
+        rows.add_row("[dim]  in Python workers[/]", "", units.percent(part), units.duration(used))
+        whole -= part
     if o.fused:
         rows.add_row(f"[dim]  {safe(', '.join(o.fused), 200)}[/]", "", "", "")
-    whole = o.share_of_task_cpu or 0
     shown = [e for e in o.expressions if e.share * whole >= _WORTH_A_LINE]
     for e in shown[:MAX_EXPRESSIONS]:
         _expression(rows, e, whole)
@@ -110,7 +126,7 @@ def _expression(rows: Table, e: Expression, whole: float) -> None:
     )
 
 
-def _attribution_lines(shares: AttributionShares) -> Iterator[RenderableType]:
+def _attribution_lines(shares: AttributionShares, workers: bool) -> Iterator[RenderableType]:
     ways = (
         ("the line of generated code", shares.line_ratio),
         ("a generated method's name", shares.method_ratio),
@@ -119,7 +135,8 @@ def _attribution_lines(shares: AttributionShares) -> Iterator[RenderableType]:
     )
     said = [f"{name} {units.percent(ratio)}" for name, ratio in ways if ratio]
     if said:
-        yield note(f"attributed by: {', '.join(said)}")
+        what = "CPU of task threads attributed by" if workers else "attributed by"
+        yield note(f"{what}: {', '.join(said)}")
 
 
 def _huge(methods: Sequence[HugeMethod]) -> Iterator[RenderableType]:
@@ -136,8 +153,11 @@ def _huge(methods: Sequence[HugeMethod]) -> Iterator[RenderableType]:
         yield note(f"and {len(same) - MAX_HUGE} more; --json has all")
 
 
-def _ends(estimate: Estimate | None) -> tuple[float | None, float | None]:
-    return (estimate.low, estimate.high) if estimate else (None, None)
+def _ends(estimate: Estimate | None, counted: int = 0) -> tuple[float | None, float | None]:
+    """Give the ends of an interval, with what was counted and not sampled added to both."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return None, None
+    return estimate.low + counted, estimate.high + counted
 
 
 MAX_FUNCTIONS = 5

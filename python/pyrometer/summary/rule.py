@@ -30,6 +30,8 @@ class Rule:
     check : callable
         Looks at the open window and its summary; gives a message for each thing to doubt, with
         the numbers that were seen.
+    graded : callable or None
+        Gives the severity where it goes by the size of what was seen.
     """
 
     code: str
@@ -37,10 +39,12 @@ class Rule:
     meaning: str
     remedy: str
     check: Callable[[Scope, Summary], Iterable[str]]
+    graded: Callable[[Summary], Severity] | None = None
 
     def doubts(self, scope: Scope, summary: Summary) -> list[Doubt]:
         """Doubts of this rule about a summary."""
+        severity = self.graded(summary) if self.graded else self.severity
         return [
-            Doubt(code=self.code, severity=self.severity, message=message, remedy=self.remedy)
+            Doubt(code=self.code, severity=severity, message=message, remedy=self.remedy)
             for message in self.check(scope, summary)
         ]

@@ -15,6 +15,7 @@ from pyrometer.accounts.schema import (
     Cpu,
     Failed,
     Gc,
+    HostContention,
     Instrument,
     Io,
     Iteration,
@@ -26,6 +27,7 @@ from pyrometer.accounts.waits.schema import ExtendedStacks, IoLatency, Waits
 from pyrometer.attribution.schema import (
     AttributionShares,
     Category,
+    CpuBase,
     Helper,
     HugeMethod,
     Operator,
@@ -52,6 +54,7 @@ class Summary(BaseModel):
     iterations: list[Iteration] = Field(default_factory=list)
     stages: list[Stage] = Field(default_factory=list)
     sql: list[Sql] = Field(default_factory=list)
+    cpu_base: CpuBase = Field(default_factory=CpuBase)
     operators: list[Operator] = Field(default_factory=list)
     unmapped: Unmapped = Field(default_factory=Unmapped)
     helpers: list[Helper] = Field(default_factory=list)
@@ -59,6 +62,7 @@ class Summary(BaseModel):
     too_large_to_compile: list[HugeMethod] = Field(default_factory=list)
     categories: list[Category] = Field(default_factory=list)
     cpu: Cpu = Field(default_factory=Cpu)
+    contention: HostContention = Field(default_factory=HostContention)
     io: Io = Field(default_factory=Io)
     io_latency: list[IoLatency] = Field(default_factory=list)
     waits: Waits = Field(default_factory=Waits)

@@ -10,7 +10,11 @@ import pkgutil
 from functools import cache
 from typing import Any
 
+<<<<<<< HEAD
 from pyrometer.accounts.applications import apps
+=======
+from pyrometer.accounts.contention import contention
+>>>>>>> h5
 from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.io import io, io_latency
@@ -33,7 +37,13 @@ from pyrometer.attribution.operators import (
     operators,
     too_large_to_compile,
 )
-from pyrometer.attribution.python_workers import python, with_python, with_workers
+from pyrometer.attribution.python_workers import (
+    cpu_base,
+    on_base,
+    python,
+    with_python,
+    with_workers,
+)
 from pyrometer.attribution.samples import attribution
 from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
@@ -90,10 +100,12 @@ def summarise(scope: Scope) -> Summary:
     run = scope.run
     succeeded, failed = window_totals(scope)
     used, unmapped = operators(scope)
-    used = with_python(scope, used)
     workers = python(scope)
+    base = cpu_base(scope.task_cpu_ns, workers.in_tasks_ns)
+    used, unmapped = on_base(with_python(scope, used), unmapped, base)
     bytes_read, io_doubts = io(scope, succeeded, failed)
     process = cpu(scope, succeeded, failed)
+    views = ledger(scope)
     result = Summary(
         run=facts(run),
         window=scope.window.facts(),
@@ -104,13 +116,15 @@ def summarise(scope: Scope) -> Summary:
         iterations=iterations(scope),
         stages=stages(scope),
         sql=sql(scope, used),
+        cpu_base=base,
         operators=used,
         unmapped=unmapped,
         helpers=helpers(scope),
         told=attribution_shares(attribution(scope)),
         too_large_to_compile=too_large_to_compile(scope),
-        categories=with_workers(categories(scope), workers.in_tasks_ns),
+        categories=with_workers(categories(scope), base),
         cpu=process,
+        contention=contention(scope, views),
         io=bytes_read,
         io_latency=io_latency(scope),
         waits=waits(scope),
@@ -121,8 +135,12 @@ def summarise(scope: Scope) -> Summary:
         hardware=hardware(scope),
         python=workers,
         extended_stacks=extended_stacks(scope),
+<<<<<<< HEAD
         elapsed=elapsed(scope)[0],
         ledger=ledger(scope),
+=======
+        ledger=views,
+>>>>>>> h5
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],
@@ -139,7 +157,7 @@ def every_rule() -> tuple[Rule, ...]:
     Examples
     --------
     >>> [rule.code for rule in every_rule()][:2]
-    ['ledger_open', 'python_unseen']
+    ['host_contended', 'ledger_open']
     """
     names = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
     return tuple(importlib.import_module(f"{rules.__name__}.{name}").RULE for name in names)

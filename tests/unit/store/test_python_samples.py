@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.support.tables import HOST, MS, PID, StageSpec, World, mono
 
+from pyrometer.attribution.terminal import category_lines, operator_lines
+from pyrometer.core.units import percent
 from pyrometer.store import Run
 from pyrometer.store.python_samples import ingest_python
 from pyrometer.store.tables import Tables
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
+from pyrometer.terminal.drawing import Look, put
 
 LIB = "/usr/lib/python3.11"
 LOOP = ("pyspark.worker", "main", f"{LIB}/site-packages/pyspark/worker.py", 9)
@@ -129,6 +134,55 @@ def test_cpu_of_workers_goes_to_the_node_that_drove_them(tmp_path: Path) -> None
     assert sampler.cpu_ns == 2 * MS
 
 
+def test_operators_and_kinds_of_work_are_shares_of_one_base(tmp_path: Path) -> None:
+    one = world()
+    node(one, 5, "BatchEvalPython", "BatchEvalPython [slow(id#0L)#2], [pythonUDF0#5]")
+    made = account(tmp_path, one, worker(77, ROWS))
+    base = made.cpu_base
+    assert base.name == "tasks and their Python workers"
+    assert base.workers_ns == made.python.in_tasks_ns
+    assert base.total_ns == sum(c.on_cpu_ns or 0 for c in made.categories)
+    # Nothing is left out of either division, and both are of the same whole.
+    shares = [o.share_with_workers or 0 for o in made.operators]
+    assert sum(shares) + (made.unmapped.share_with_workers or 0) == pytest.approx(1, abs=0.01)
+    assert sum(c.share or 0 for c in made.categories) == pytest.approx(1)
+    (driven,) = (o for o in made.operators if o.operator == "BatchEvalPython")
+    (category,) = (c for c in made.categories if c.category == "python")
+    assert driven.share_with_workers == pytest.approx(
+        ((driven.on_cpu_ns or 0) + 85 * MS) / (base.total_ns or 1)
+    )
+    assert (category.share or 0) <= sum(
+        o.share_with_workers or 0 for o in made.operators if o.python_cpu_ns
+    )
+    (plan,) = (n for q in made.sql for n in q.nodes if n.node_id == 5)
+    assert plan.python_cpu_ns == 85 * MS
+
+
+def test_the_terminal_names_the_base_and_shows_shares_of_it(tmp_path: Path) -> None:
+    one = world()
+    node(one, 5, "BatchEvalPython", "BatchEvalPython [slow(id#0L)#2], [pythonUDF0#5]")
+    made = account(tmp_path, one, worker(77, ROWS))
+    console = Console(record=True, width=110, file=StringIO())
+    look = Look.of(console)
+    put(console, operator_lines(made.operators, made.unmapped, made.told, [], look))
+    put(console, category_lines(made.categories, look))
+    text = console.export_text()
+    assert text.count("CPU of tasks and their Python workers") == 2
+    (driven,) = (o for o in made.operators if o.operator == "BatchEvalPython")
+    row = next(line for line in text.splitlines() if "BatchEvalPython" in line)
+    assert percent(driven.share_with_workers) in row
+
+
+def test_without_cpu_of_task_threads_workers_have_no_share_of_it(tmp_path: Path) -> None:
+    bare = world()
+    bare.rows["samples"] = [row for row in bare.rows["samples"] if row["event"] != "cpu"]
+    made = account(tmp_path, bare, worker(77, ROWS))
+    (category,) = made.categories
+    # No stack says what the rest was: it is no reason to call it all Python.
+    assert category.share == pytest.approx(105 * MS / (made.cpu_base.total_ns or 1))
+    assert (category.share or 1) < 1
+
+
 def test_of_several_nodes_the_functions_name_tells(tmp_path: Path) -> None:
     two = world()
     node(two, 5, "BatchEvalPython", "BatchEvalPython [slow(id#0L)#2], [pythonUDF0#5]")
@@ -165,7 +219,8 @@ def test_without_metrics_the_only_python_node_is_it(tmp_path: Path) -> None:
 def test_samples_of_the_jvm_count_as_before(tmp_path: Path) -> None:
     def jvm(made: Summary) -> list[Any]:
         rows = [
-            o.model_dump(exclude={"python_cpu_ns", "python_samples_count"}) for o in made.operators
+            o.model_dump(exclude={"python_cpu_ns", "python_samples_count", "share_with_workers"})
+            for o in made.operators
         ]
         # What stands beside the tasks' time for their Python workers is new, and added to nothing.
         memos = [memo for memo in made.ledger.slot_view.memos if memo.path != "python_workers"]

@@ -5,7 +5,7 @@ import { el, section } from "../ui/dom.js";
 import { count, percent, time, wilson, words } from "../ui/format.js";
 
 export function cpuSection(summary) {
-  return section("cpu", "What the CPU was spent on", "CPU time of task threads by kind of work and by SQL operator, from the profiler's samples; CPU time of whole processes by thread role, from the kernel's counters.",
+  return section("cpu", "What the CPU was spent on", "CPU time of tasks by kind of work and by SQL operator, from the profiler's samples, both with the Python workers of the tasks; CPU time of whole processes by thread role, from the kernel's counters.",
     el("div", { class: "three" }, categories(summary), operators(summary), roles(summary.cpu)));
 }
 
@@ -14,23 +14,29 @@ const NO_SAMPLES = "The profiler took no samples in this run, so its CPU time ca
 function categories(summary) {
   const list = [...(summary.categories ?? [])].filter((item) => item.on_cpu_ns !== null || item.share !== null).sort((a, b) => (b.on_cpu_ns ?? b.share) - (a.on_cpu_ns ?? a.share));
   const most = list[0]?.estimate?.high ?? list[0]?.on_cpu_ns ?? list[0]?.share ?? 1;
-  return barPanel("By kind of work", "Each CPU sample of a task thread falls into one category, by its stack. The thin line is the 95 % interval.",
+  return barPanel("By kind of work", `Each CPU sample of a task thread falls into one category, by its stack. The thin line is the 95 % interval. ${base(summary)}`,
     list.map((item) => cpuBar(words(item.category), item.on_cpu_ns, item.share, most, item.estimate, named(item.category))), NO_SAMPLES);
+}
+
+// What shares of operators and of kinds of work are of.
+function base({ cpu_base: of }) {
+  return of?.total_ns ? `Shares are of the CPU time of ${of.name}: ${time(of.total_ns)}.` : "Shares are of task CPU time.";
 }
 
 function operators(summary) {
   const list = byName(summary.operators ?? []).slice(0, 14);
-  const most = Math.max(1, ...list.map((item) => Math.max(item.estimate.high ?? item.on_cpu_ns, item.python_cpu_ns)));
+  const most = Math.max(1, ...list.map((item) => item.estimate.high ?? item.cpu_ns));
   const rows = list.map((item) => [
-    cpuBar(item.name, item.on_cpu_ns, item.share, most, item.estimate, "var(--accent)", [
+    cpuBar(item.name, item.cpu_ns, item.share, most, item.estimate, "var(--accent)", [
       ["of this operator", item.hits], ["stages", item.stages.join(", ")], ["SQL executions", item.executions.join(", ")], ["waiting", item.off_cpu_ns ? time(item.off_cpu_ns) : null],
     ]),
-    item.python_cpu_ns > 0 && cpuBar("… in Python workers", item.python_cpu_ns, null, most, null, named("python")),
+    item.python_cpu_ns > 0 && cpuBar("… in Python workers", item.python_cpu_ns, (item.share * item.python_cpu_ns) / item.cpu_ns, most, null, named("python")),
     item.expressions.slice(0, 3).map((part) => el("p", { class: "expression" }, el("code", null, part.expression), ` ${time(part.on_cpu_ns)} · ${percent(part.share)}`)),
   ]);
-  const unmapped = summary.unmapped?.on_cpu_ns;
-  if (list.length && unmapped) rows.push(cpuBar("no operator", unmapped, summary.unmapped.ratio, most, null, NEUTRAL));
-  return barPanel("By SQL operator", "CPU samples attributed to an operator by their stack, over all SQL executions of the window; “no operator” is the rest. CPU time of the Python workers that an operator drives is measured separately, by the kernel.", rows, NO_SAMPLES);
+  const rest = summary.unmapped ?? {};
+  const unmapped = (rest.on_cpu_ns ?? 0) + (rest.python_cpu_ns ?? 0);
+  if (list.length && unmapped) rows.push(cpuBar("no operator", unmapped, rest.share_with_workers ?? rest.ratio, most, null, NEUTRAL));
+  return barPanel("By SQL operator", `CPU samples attributed to an operator by their stack, over all SQL executions of the window; “no operator” is the rest. The CPU time of the Python workers that an operator drives is part of it, counted by the kernel. ${base(summary)}`, rows, NO_SAMPLES);
 }
 
 // Operators of the same name in all executions of the window, merged: the plans list them separately.
@@ -38,11 +44,12 @@ export function byName(operators) {
   const found = new Map();
   for (const item of operators) {
     if (!item.on_cpu_ns && !item.python_cpu_ns) continue;
-    const sum = found.get(item.operator) ?? found.set(item.operator, { name: item.operator, on_cpu_ns: 0, python_cpu_ns: 0, off_cpu_ns: 0, share: 0, hits: 0, n: item.on_cpu?.n, stages: new Set(), executions: new Set(), expressions: new Map() }).get(item.operator);
+    const sum = found.get(item.operator) ?? found.set(item.operator, { name: item.operator, on_cpu_ns: 0, python_cpu_ns: 0, off_cpu_ns: 0, share: 0, threads: 0, hits: 0, n: item.on_cpu?.n, stages: new Set(), executions: new Set(), expressions: new Map() }).get(item.operator);
     sum.on_cpu_ns += item.on_cpu_ns ?? 0;
     sum.python_cpu_ns += item.python_cpu_ns ?? 0;
     sum.off_cpu_ns += item.off_cpu_ns ?? 0;
-    sum.share += item.share_of_task_cpu ?? 0;
+    sum.threads += item.share_of_task_cpu ?? 0;
+    sum.share += item.share_with_workers ?? item.share_of_task_cpu ?? 0;
     sum.hits += item.samples_count ?? 0;
     if (item.on_cpu_ns && item.on_cpu?.n !== sum.n) sum.n = null;
     for (const stage of item.stage_ids ?? []) sum.stages.add(stage);
@@ -55,10 +62,10 @@ export function byName(operators) {
   }
   const both = (sum) => sum.on_cpu_ns + sum.python_cpu_ns;
   return [...found.values()].sort((a, b) => both(b) - both(a)).map((sum) => {
-    // The share's interval, by the samples of all of them among the same n.
-    const [low, high] = sum.n && sum.share ? wilson(sum.hits, sum.n).map((p) => (p * sum.on_cpu_ns) / sum.share) : [null, null];
+    // The interval of the share of task threads, by the samples of all of them among the same n; what workers used is counted.
+    const [low, high] = sum.n && sum.threads ? wilson(sum.hits, sum.n).map((p) => (p * sum.on_cpu_ns) / sum.threads + sum.python_cpu_ns) : [null, null];
     return {
-      ...sum, estimate: { low, high, n: sum.n }, stages: [...sum.stages], executions: [...sum.executions],
+      ...sum, cpu_ns: both(sum), estimate: { low, high, n: sum.n }, stages: [...sum.stages], executions: [...sum.executions],
       expressions: [...sum.expressions].map(([expression, ns]) => ({ expression, on_cpu_ns: ns, share: ns / sum.on_cpu_ns })).sort((a, b) => b.on_cpu_ns - a.on_cpu_ns),
     };
   });

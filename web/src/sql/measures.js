@@ -38,7 +38,7 @@ export function spilled(node) {
 
 // `parts`: values add up to a whole, so shares are of that; else the longest bar is the largest.
 export const MEASURES = {
-  cpu: { name: "CPU", title: "CPU of tasks", of: (node) => node.on_cpu_ns, show: time, parts: true, key: "CPU time of tasks, by samples" },
+  cpu: { name: "CPU", title: "CPU of tasks", of: (node) => (node.python_cpu_ns ? (node.on_cpu_ns ?? 0) + node.python_cpu_ns : node.on_cpu_ns), show: time, parts: true, key: "CPU time of tasks and their Python workers, by samples" },
   wait: { name: "Waiting", title: "Tasks waiting", of: (node) => node.off_cpu_ns, show: time, parts: true, key: "time that tasks waited, by samples" },
   time: { name: "Spark's timers", title: "Spark's timer", of: ownTime, show: time, key: "Spark's own timers, summed over tasks; that of a pipeline includes its inputs, and operators without a timer have no colour" },
   rows: { name: "Rows out", title: "Rows out", of: outputRows, show: count, key: "output rows" },

@@ -12,6 +12,16 @@ test("operators of one name are summed, with the interval of their samples toget
   assert.deepEqual(scan.expressions, [{ expression: "cast", on_cpu_ns: 25, share: 0.5 }]);
 });
 
+test("shares are of tasks and their Python workers together, with the interval of what was sampled", () => {
+  const [python, scan] = byName([
+    { operator: "BatchEvalPython", on_cpu_ns: 10, python_cpu_ns: 70, samples_count: 10, share_of_task_cpu: 0.1, share_with_workers: 80 / 170, on_cpu: { n: 100 } },
+    { operator: "Scan", on_cpu_ns: 50, samples_count: 50, share_of_task_cpu: 0.5, share_with_workers: 50 / 170, on_cpu: { n: 100 } },
+  ]);
+  assert.deepEqual([python.cpu_ns, python.share, scan.cpu_ns, scan.share], [80, 80 / 170, 50, 50 / 170]);
+  const [low, high] = wilson(10, 100);
+  assert.ok(Math.abs(python.estimate.low - (70 + 100 * low)) < 1e-9 && Math.abs(python.estimate.high - (70 + 100 * high)) < 1e-9);
+});
+
 test("CPU of Python workers stands apart from that of the JVM, and counts in the order", () => {
   const found = byName([
     { operator: "Scan", on_cpu_ns: 50, samples_count: 5 },

@@ -1,0 +1,48 @@
+"""Rule: other processes, or the hypervisor, took CPUs that the run could have used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.core.doubt import Severity
+from pyrometer.summary.contention import MOST_NAMED, contention, contention_words, severity
+from pyrometer.summary.rule import Rule
+from pyrometer.summary.schema import Summary
+from pyrometer.window.scope import Scope
+
+
+def _check(scope: Scope, summary: Summary) -> Iterator[str]:
+    found = contention(summary)
+    if found is None:
+        return
+    said = contention_words(found)
+    named = [f"{t.comm} ({t.pid}) {units.duration(t.cpu_ns)}" for t in found.takers[:MOST_NAMED]]
+    if named:
+        said += f"; most over the whole run: {', '.join(named)}"
+    yield said[0].upper() + said[1:]
+
+
+def _graded(summary: Summary) -> Severity:
+    found = contention(summary)
+    # Neighbours that were asked for are the treatment, and no reason to doubt what it did.
+    wanted = any(doubt.code == "accompanied" for doubt in summary.doubts)
+    return "info" if found is None or wanted else severity(found)
+
+
+RULE = Rule(
+    code="host_contended",
+    severity="warning",
+    meaning=(
+        "Other processes used the host's CPUs while the run lasted: its times are not its own "
+        "alone. The severity goes by the size."
+    ),
+    remedy=(
+        "Measure on a quiet machine: end what else runs there. Where that cannot be, give the run "
+        "CPUs that others leave alone (--set host.cpus=2-3, a cpuset for the others), and compare "
+        "by an experiment: canaries show what the host did, design.kind: duet lets it meet both "
+        "sides at once."
+    ),
+    check=_check,
+    graded=_graded,
+)
