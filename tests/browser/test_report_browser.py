@@ -423,26 +423,125 @@ def test_help_is_reachable_by_keyboard(full: Browser) -> None:
     assert len(full.text("#tip")) > 20
 
 
-def test_what_is_missing_says_why(browser: Browser, tmp_path: Path) -> None:
+def test_what_an_event_log_cannot_have_is_one_line(browser: Browser, tmp_path: Path) -> None:
     rows = run_rows()
     write_tables(tmp_path / "tables", {k: rows[k] for k in ("apps", "tasks")})
     with Tables(tmp_path / "tables") as tables:
         page = browser.open(build(eventlog_only_summary(), {}, tables))
     assert page.complaints() == []
-    assert "no profiler samples" in page.text("#flame .missing")
-    assert page.js("return document.querySelector('#flame canvas') === null")
-    reasons = page.all_texts("#timeline .missing")
-    assert len(reasons) == 9
-    assert all(len(reason) > 20 for reason in reasons)
+    line = page.text("#absent summary")
+    assert line.startswith("Not in an event log: ")
+    assert "flame graph" in line
+    assert "; needs pyrometer run." in line
+    hidden = ("cpu", "jvm", "waits", "hardware", "flame")
+    linked = page.js("return [...document.querySelectorAll('nav a')].map((a) => a.hash.slice(1))")
+    for name in hidden:
+        assert page.js("return document.getElementById(arguments[0]) === null", name), name
+        assert name not in linked
+    assert page.js("return document.querySelectorAll('.figure.gone').length") == 0
+    assert not page.js("return document.getElementById('absent').open")
+    press(page, "#absent summary")
+    assert all(len(reason) > 15 for reason in page.all_texts("#absent dd"))
     assert page.js("""return document.querySelector('[data-track="tasks"]') !== null""")
-    assert "operating system" in page.text("#ledger .missing")
-    assert "event log alone" in page.text("#environment .missing")
-    assert "needs profiler samples" in page.text("#plans .note")
+    assert "17.0.15" in page.text("#environment")
+    assert page.all_texts("#environment .missing") == page.all_texts("#plans .missing") == []
     empty = page.js(
         "return [...document.querySelectorAll('main section')]"
         ".filter((s) => s.textContent.length < 60).map((s) => s.id)"
     )
     assert empty == []
+
+
+def test_the_configuration_is_searched(full: Browser) -> None:
+    def names() -> list[str]:
+        return full.all_texts("#environment .setting")
+
+    assert names()[:2] == ["spark.sql.shuffle.partitions", "spark.my.password"]
+    assert "(redacted)" in full.text("#environment")
+    assert "in the driver: 2 cores" in full.text("#environment")
+    box = full.driver.find_element(By.ID, "conf-search")
+    box.send_keys("ARCH amd")
+    assert names() == ["os.arch"]
+    box.send_keys(" nothing like it")
+    assert names() == []
+    assert full.complaints() == []
+
+
+def exploded() -> dict[str, Any]:
+    """A summary without samples, with a join whose rows grew."""
+    source = eventlog_only_summary()
+    join = source["sql"][-1]
+    join["nodes"][0]["metrics"][0]["value_sum"] = 5_240_000_000
+    join["explosions"] = [{
+        "node_id": 0, "name": join["nodes"][0]["name"], "rows_in_count": 1_000_300,
+        "rows_out_count": 5_240_000_000, "factor": 5238.4, "stage_ids": [9],
+    }]  # fmt: skip
+    return source
+
+
+def test_a_plan_without_samples_is_coloured_and_marks_what_explodes(browser: Browser) -> None:
+    page = browser.open(build(exploded(), {}, None))
+
+    def hues() -> list[str]:
+        return page.all_texts("#plan-hue option")
+
+    def filled() -> int:
+        return page.js("return document.querySelectorAll('#plans .cell.cpu .fill').length")
+
+    pick = page.driver.find_element(By.ID, "plan-pick")
+    pick.find_element(By.XPATH, "option[contains(text(), 'SQL 4')]").click()
+    assert page.all_texts(".plan-row .explosion") == ["× 5,238"]
+    assert "5.24 G rows out" in page.text(".detail")
+    assert hues() == ["Spark's timers", "Rows out", "Bytes"]
+    assert page.text(".plan-key").startswith("Colour: Spark's own timers")
+    assert filled() == 1
+    page.driver.find_element(By.XPATH, "//select[@id='plan-hue']/option[text()='Bytes']").click()
+    assert page.text(".plan-key").startswith("Colour: bytes read")
+    assert filled() == 2
+    assert {"8.00 MB files", "16.0 kB in memory"} <= set(page.all_texts(".plan-row .size"))
+    pick.find_element(By.XPATH, "option[contains(text(), 'SQL 0')]").click()
+    shown = page.all_texts(".plan-rows .plan-row b")
+    assert shown[:2] == ["HashAggregate", "Exchange"], "wrappers are folded"
+    assert page.complaints() == []
+
+
+def test_a_stage_opens_its_tasks(browser: Browser, tables: Tables) -> None:
+    source = summary()
+    group = {
+        "executor_id": "1", "host": "a", "tasks_count": 31, "failed_tasks_count": 1, "median_ns": 4,
+        "max_ns": 9, "executor_run_time_ns": 90, "jvm_gc_time_ns": 1, "input_bytes": 5,
+        "shuffle_read_bytes": 0, "shuffle_written_bytes": 0, "disk_spilled_bytes": 0,
+    }  # fmt: skip
+    slow = {name: group.get(name) for name in ("executor_id", "host", "input_bytes")} | {
+        "task_attempt_id": 7, "task_index": 3, "attempt": 0, "locality": "ANY",
+        "speculative": False, "duration_ns": 900_000_000,
+    }  # fmt: skip
+    spread = {
+        "min": 10**8,
+        "p25": 2 * 10**8,
+        "median": 3 * 10**8,
+        "p75": 4 * 10**8,
+        "max": 9 * 10**8,
+    }
+    for stage in source["stages"]:
+        stage["tasks"] = {
+            "quantiles": [{"measure": "duration_ns", **spread}],
+            "slowest": [slow, slow], "executors": [group], "executors_count": 1,
+            "hosts": [group], "hosts_count": 1,
+        }  # fmt: skip
+    page = browser.open(build(source, manifest(), tables))
+    head = "//section[@id='stages']//th[@aria-sort='descending']"
+    assert page.driver.find_element(By.XPATH, head).text.startswith("Duration")
+    press(page, "#stages .stage-open")
+    opened = page.text("#stages .opened")
+    for text in ("25 %", "100 ms", "300 ms", "900 ms 3.00 ×", "By executor", "31 +1 failed"):
+        assert text in opened
+    # An axis with units, and every mark within reach of the keyboard.
+    assert "500 ms" in page.all_texts("#stages .opened svg .tick")
+    assert page.js("return document.querySelectorAll('#stages .opened svg .mark').length") == 1
+    press(page, "#stages .stage-open")
+    assert page.js("return document.querySelector('#stages .opened') === null")
+    assert page.complaints() == []
 
 
 def test_an_empty_run_is_a_sensible_page(browser: Browser, tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ from tests.support.tables import MS, PID, StageSpec, World, mono
 from pyrometer.accounts.ledger import terminal as ledger_terminal
 from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.store import Run
-from pyrometer.summary import terminal
+from pyrometer.summary import screen, terminal
 from pyrometer.summary.summary import summary
 
 GOLDENS = (
-    "full-80.txt", "full-120.txt", "full-ascii.txt", "log-80.txt", "failed-60.txt", "ledger-80.txt",
-    "full.json", "ledger.json", "log.json",
+    "screen-80.txt", "screen-log-80.txt", "screen-failed-60.txt", "full-80.txt", "full-120.txt",
+    "full-ascii.txt", "log-80.txt", "failed-60.txt", "ledger-80.txt", "full.json", "ledger.json",
+    "log.json",
 )  # fmt: skip
 LOG_ONLY = {"apps", "executors", "stages", "tasks", "sql_executions", "plan_nodes", "node_metrics"}
 
@@ -79,7 +80,9 @@ def text(run: Path, width: int, view: Any = None, encoding: str = "utf-8") -> st
     console = Console(file=out, width=width, highlight=False, color_system=None)
     with Run.open(run) as opened:
         if view is None:
-            terminal.show(console, summary(opened))
+            terminal.show_sections(console, summary(opened), list(terminal.SECTIONS))
+        elif view == "screen":
+            screen.show(console, summary(opened), "RUN")
         else:
             ledger_terminal.ledger(console, ledger_report(opened))
     out.seek(0)
@@ -93,6 +96,14 @@ def plain(value: Any, folder: Path) -> str:
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     data["run"]["run_dir"] = "RUN"
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def test_one_screen(full: Path, log: Path, failed: Path) -> None:
+    shown = text(full, 80, view="screen")
+    assert len(shown.splitlines()) <= screen.LINES
+    golden.check("show/screen-80.txt", shown)
+    golden.check("show/screen-log-80.txt", text(log, 80, view="screen"))
+    golden.check("show/screen-failed-60.txt", text(failed, 60, view="screen"))
 
 
 def test_terminal_of_a_full_run(full: Path) -> None:

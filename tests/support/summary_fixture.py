@@ -180,7 +180,9 @@ def summary() -> dict[str, Any]:
         },
         "verdict": "CPU-bound: task threads were on CPU for 92 % of task time, 43 % of it decoding Parquet and 24 % decompressing.",
         "totals": TOTALS, "failed": {"totals": {"tasks_count": 1, "executor_run_time_ns": 190_000_000}},
-        "apps": [{"app_index": 0, "app_id": "local-1795250005", "app_name": "parquet-scan", "spark_version": "4.3.0",
+        "apps": [{"app_index": 0, "app_id": "local-1795250005", "app_name": "parquet-scan", "spark_version": "4.3.0", "java_version": "17.0.15", "scala_version": "2.13.18", "master": "local[2]", "user": "ann",
+                  "executors": [{"executors_count": 1, "hosts_count": 1, "removed_count": 0, "cores_count": 2, "storage_memory_bytes": 434_000_000}], "executor_memory": None, "driver_memory": "1g",
+                  "settings": [{"name": n, "value": v, "origin": o} for n, v, o in (("spark.sql.shuffle.partitions", "8", "set"), ("spark.my.password", "*********(redacted)", "set"), ("spark.app.id", "local-1", "spark"), ("os.arch", "amd64", "jvm"))], "settings_count": 4,
                   "start_wall_ns": WALL0 + 4 * S, "end_wall_ns": WALL0 + 40 * S, "totals": TOTALS, "failed": {"totals": {}}}],
         "iterations": [{
             "iteration": i, "warmup": w, "elapsed_ns": int((b - a) * S), "status": "success", "result_rows_count": 0,
@@ -232,6 +234,7 @@ def eventlog_only_summary() -> dict[str, Any]:
     no = "event log only: nothing else was recorded"
     return full | {
         "run": full["run"] | {"profile": None, "host": {}, "conf_overlay": [], "state": None},
+        "doubts": [{"code": "event_log_only", "severity": "info", "message": "no plugin and no probe ran", "remedy": "Run it under `pyrometer run`."}],
         "iterations": [], "operators": [], "unmapped": None, "categories": [], "instruments": [],
         "cpu": {"process_cpu_ns": None, "executor_cpu_time_ns": TOTALS["executor_cpu_time_ns"], "ratio": None, "roles": [], "reason": no},
         "io": dict.fromkeys(full["io"]) | {"reason": no, "input_bytes": None},

@@ -22,15 +22,60 @@ class Failed(BaseModel):
     totals: Totals
 
 
+Origin = Literal["set", "pyrometer", "spark", "jvm"]
+
+
+class Setting(BaseModel):
+    """One setting of an application as its event log has it; secrets are struck.
+
+    Attributes
+    ----------
+    origin : str
+        ``set``: by the application, its submission or the platform; ``pyrometer``: for measuring;
+        ``spark``: by Spark itself when it started; ``jvm``: a system property of the driver.
+    """
+
+    name: str
+    value: str
+    origin: Origin
+
+
+class ExecutorGroup(BaseModel):
+    """Executors alike in cores and memory, of all that ever registered.
+
+    In local mode this is the driver, which runs the tasks. ``storage_memory_bytes`` is the most
+    that Spark gives to storage, not the heap.
+    """
+
+    executors_count: int
+    hosts_count: int
+    removed_count: int = 0
+    cores_count: int | None = None
+    storage_memory_bytes: int | None = None
+
+
 class App(BaseModel):
-    """One Spark application of the run."""
+    """One Spark application of the run.
+
+    ``executor_memory`` and ``driver_memory`` are as set, None where the application left them to
+    Spark; ``settings`` are the first of ``settings_count``.
+    """
 
     app_index: int
     app_id: str | None = None
     app_name: str | None = None
     spark_version: str | None = None
+    java_version: str | None = None
+    scala_version: str | None = None
+    master: str | None = None
+    user: str | None = None
     start_wall_ns: int | None = None
     end_wall_ns: int | None = None
+    executors: list[ExecutorGroup] = Field(default_factory=list)
+    executor_memory: str | None = None
+    driver_memory: str | None = None
+    settings: list[Setting] = Field(default_factory=list)
+    settings_count: int = 0
     totals: Totals = Field(default_factory=dict)
     failed: Failed = Field(default_factory=lambda: Failed(totals={}))
 
@@ -71,8 +116,68 @@ class TaskTime(BaseModel):
     max_ns: int | None = None
 
 
+class Quantiles(BaseModel):
+    """How the successful attempts of a stage spread in one measure; its name has the unit."""
+
+    measure: str
+    min: int | None = None
+    p25: int | None = None
+    median: int | None = None
+    p75: int | None = None
+    max: int | None = None
+
+
+class SlowTask(BaseModel):
+    """One of the longest successful attempts of a stage."""
+
+    task_attempt_id: int
+    task_index: int | None = None
+    attempt: int | None = None
+    executor_id: str | None = None
+    host: str | None = None
+    locality: str | None = None
+    speculative: bool = False
+    duration_ns: int | None = None
+    executor_run_time_ns: int | None = None
+    executor_cpu_time_ns: int | None = None
+    jvm_gc_time_ns: int | None = None
+    scheduler_delay_ns: int | None = None
+    input_bytes: int | None = None
+    shuffle_read_bytes: int | None = None
+    shuffle_written_bytes: int | None = None
+    disk_spilled_bytes: int | None = None
+
+
+class TaskGroup(BaseModel):
+    """The attempts of a stage on one executor or host; sums are of the successful ones."""
+
+    executor_id: str | None = None
+    host: str | None = None
+    tasks_count: int
+    failed_tasks_count: int
+    median_ns: int | None = None
+    max_ns: int | None = None
+    executor_run_time_ns: int | None = None
+    jvm_gc_time_ns: int | None = None
+    input_bytes: int | None = None
+    shuffle_read_bytes: int | None = None
+    shuffle_written_bytes: int | None = None
+    disk_spilled_bytes: int | None = None
+
+
+class StageTasks(BaseModel):
+    """Tasks of one stage attempt; groups are those with the most task time of ``_count``."""
+
+    quantiles: list[Quantiles] = Field(default_factory=list)
+    slowest: list[SlowTask] = Field(default_factory=list)
+    executors: list[TaskGroup] = Field(default_factory=list)
+    executors_count: int = 0
+    hosts: list[TaskGroup] = Field(default_factory=list)
+    hosts_count: int = 0
+
+
 class Stage(BaseModel):
-    """One stage attempt."""
+    """One stage attempt; ``tasks`` is None but for the longest 200."""
 
     app_index: int
     stage_id: int
@@ -89,6 +194,7 @@ class Stage(BaseModel):
     complete_wall_ns: int | None = None
     duration_ns: int | None = None
     task_time: TaskTime = Field(default_factory=TaskTime)
+    tasks: StageTasks | None = None
     totals: Totals = Field(default_factory=dict)
 
 
@@ -123,6 +229,23 @@ class Node(BaseModel):
     metrics: list[NodeMetric] = Field(default_factory=list)
 
 
+class Explosion(BaseModel):
+    """An operator whose output has many times the rows of its input.
+
+    Attributes
+    ----------
+    factor : float
+        Output rows over input rows, all inputs together.
+    """
+
+    node_id: int
+    name: str
+    rows_in_count: int
+    rows_out_count: int
+    factor: float
+    stage_ids: list[int] = Field(default_factory=list)
+
+
 class Sql(BaseModel):
     """One SQL execution with its final plan."""
 
@@ -136,6 +259,7 @@ class Sql(BaseModel):
     error: str | None = None
     plan_versions_count: int
     nodes: list[Node] = Field(default_factory=list)
+    explosions: list[Explosion] = Field(default_factory=list)
 
 
 Method = Literal["exact", "sampled", "apportioned", "by_complement", "unavailable"]

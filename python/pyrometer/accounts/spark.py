@@ -11,9 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pyrometer.accounts.explosions import explosions
 from pyrometer.accounts.schema import (
-    App,
-    Failed,
     Iteration,
     Node,
     NodeMetric,
@@ -23,6 +22,7 @@ from pyrometer.accounts.schema import (
     TaskTime,
     Totals,
 )
+from pyrometer.accounts.stage_tasks import stage_tasks
 from pyrometer.attribution.schema import Operator
 from pyrometer.window.scope import Scope
 
@@ -174,23 +174,6 @@ MAX_STAGES = 5000
 MAX_SQL = 1000
 
 
-def apps(scope: Scope) -> list[App]:
-    """Applications of the run with their totals in the window."""
-    found = totals_by(scope, ("app_index",))
-    rows = scope.tables.records(
-        "SELECT app_index, app_id, app_name, spark_version, start_wall_ns, end_wall_ns"
-        " FROM apps ORDER BY app_index"
-    )
-    return [
-        App(
-            **row,
-            totals=found[SUCCEEDED].get((row["app_index"],), nothing()),
-            failed=Failed(totals=found[FAILED].get((row["app_index"],), nothing())),
-        )
-        for row in rows
-    ]
-
-
 def iterations(scope: Scope) -> list[Iteration]:
     """List iterations of the workload; a bare command is one, as long as its application."""
     found = totals_by(scope, ("iteration",), whole_run=True)[SUCCEEDED]
@@ -225,6 +208,7 @@ def iterations(scope: Scope) -> list[Iteration]:
 def stages(scope: Scope) -> list[Stage]:
     """Stage attempts of the window in order of submission, at most 5000 (the longest)."""
     found = totals_by(scope, STAGE_KEY)[SUCCEEDED]
+    tasks = stage_tasks(scope)
     rows = scope.tables.records(
         f"""
         WITH t AS (
@@ -250,7 +234,8 @@ def stages(scope: Scope) -> list[Stage]:
         q = row.pop("q") or [None] * 4
         key = tuple(row[k] for k in STAGE_KEY)
         times = TaskTime(min_ns=q[0], median_ns=q[1], p95_ns=q[2], max_ns=q[3])
-        attempts.append(Stage(**row, task_time=times, totals=found.get(key, nothing())))
+        sums = found.get(key, nothing())
+        attempts.append(Stage(**row, task_time=times, tasks=tasks.get(key), totals=sums))
     return sorted(attempts, key=lambda s: (s.app_index, s.submit_wall_ns or 0, s.stage_id))
 
 
@@ -301,7 +286,11 @@ def sql(scope: Scope, operators: Iterable[Operator]) -> list[Sql]:
                 metrics=metrics.get(key, []),
             )
         )
-    listed = [Sql(**row, nodes=nodes[(row["app_index"], row["sql_id"])]) for row in executions]
+    plans = [nodes[(row["app_index"], row["sql_id"])] for row in executions]
+    listed = [
+        Sql(**row, nodes=plan, explosions=explosions(plan))
+        for row, plan in zip(executions, plans, strict=True)
+    ]
     return sorted(listed, key=lambda q: (q.app_index, q.start_wall_ns or 0, q.sql_id))
 
 

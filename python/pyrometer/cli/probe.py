@@ -121,14 +121,14 @@ def observe_and_print(
 
 def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
     """Print what was observed, and where it is stored."""
-    from pyrometer.summary import terminal
+    from pyrometer.summary import screen
 
     manifest, paths = observed.record.manifest, observed.record.paths
     console = common.human(as_json)
     length = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
     console.print(f"observed for {length:.1f} s; {observed.reason}", markup=False)
     if observed.summary is not None:
-        terminal.show(console, observed.summary)
+        screen.show(console, observed.summary)
     if paths.report.is_file():
         console.print(f"report: {paths.report}", markup=False, soft_wrap=True)
     console.print(f"run:    {paths.root}", markup=False, soft_wrap=True)

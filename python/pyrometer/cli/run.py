@@ -127,10 +127,10 @@ class _Watching(common.Progress):
 
     def summarised(self, record: Any, summary: Any) -> None:
         """Print it now: the report takes longer."""
-        from pyrometer.summary import terminal
+        from pyrometer.summary import screen
 
         show_ending(record.manifest)
-        terminal.show(common.err(), summary)
+        screen.show(common.err(), summary)
         self.summary_shown = True
 
 

@@ -28,8 +28,18 @@ WindowOption = Annotated[
         show_default=False,
     ),
 ]
-
-
+AllOption = Annotated[bool, typer.Option("--all", help="Print every section, not one screen.")]
+SectionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--section",
+        metavar="NAME",
+        help="Print this section whole, instead; may be given more than once: totals, iterations,"
+        " stages, elapsed, operators, work, code, python, stacks, cpu, io, latency, waits, gc, jvm,"
+        " hardware, memory, processes, slots, cores, instruments, doubts.",
+        show_default=False,
+    ),
+]
 SourceOption = Annotated[
     bool,
     typer.Option(
@@ -44,21 +54,39 @@ def show(
     run: RunArgument,
     as_json: JsonOption = False,
     window: WindowOption = None,
+    everything: AllOption = False,
+    section: SectionOption = None,
     source: SourceOption = False,
 ) -> None:
-    """Summarise a run: totals, stages, operators, CPU, I/O, ledger, doubts."""
+    """Summarise a run on one screen: verdict, doubts, where time went, top stages and operators."""
     from pyrometer.summary.kept import summary_of
 
     if source:
         _source(run, as_json, window)
         return
+    names = _sections(section or [], everything)
     summary = summary_of(run, window)
     if as_json:
         emit_json(summary)
-    else:
-        from pyrometer.summary import terminal
+    elif names:
+        from pyrometer.summary.terminal import show_sections
 
-        terminal.show(human(as_json), summary)
+        show_sections(human(as_json), summary, names)
+    else:
+        from pyrometer.summary import screen
+
+        screen.show(human(as_json), summary, str(run))
+
+
+def _sections(asked: list[str], everything: bool) -> list[str]:
+    """Names of the sections that were asked for; none for the one screen."""
+    from pyrometer.core.errors import UsageError
+    from pyrometer.summary.terminal import SECTIONS
+
+    unknown = [name for name in asked if name not in SECTIONS]
+    if unknown:
+        raise UsageError(f"--section {unknown[0]}: no such section", ", ".join(SECTIONS))
+    return list(SECTIONS) if everything else asked
 
 
 def _source(run: Path, as_json: bool, window: str | None) -> None:

@@ -192,12 +192,12 @@ def view_of(
     )
     weight = float(whole["weight"])
     # Kish's effective number (1965, Survey Sampling, 11.7): ticks of cpu and wall differ in weight.
-    n = round(weight**2 / whole["squares"]) if whole["squares"] else 0
+    n = weight**2 / whole["squares"] if whole["squares"] else 0.0
 
     def share(part: float) -> Estimate:
         value = part / weight if weight else None
-        low, high = wilson(round((value or 0.0) * n), n)
-        return Estimate(value=value, low=low, high=high, level=LEVEL, n=n, method="wilson")
+        low, high = wilson((value or 0.0) * n, n)
+        return Estimate(value=value, low=low, high=high, level=LEVEL, n=round(n), method="wilson")
 
     return FlameView(
         run_dir=run_dir,

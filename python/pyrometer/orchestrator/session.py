@@ -125,9 +125,9 @@ class Measurement:
         """Print the summary, as ``pyrometer show`` does."""
         from rich.console import Console
 
-        from pyrometer.summary import terminal
+        from pyrometer.summary import screen
 
-        terminal.show(Console(highlight=False), self.summary)
+        screen.show(Console(highlight=False), self.summary)
 
     def report(self) -> Path:
         """Write ``report.html`` into the run directory and return its path."""

@@ -13,6 +13,7 @@ from pyrometer.flame.pack import build_flame
 from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
 from pyrometer.pages.page import ReportData, _cut_texts, _environment, _finite, _title
+from pyrometer.report.absent import absent
 from pyrometer.store.tables import Tables
 from pyrometer.timeline.timeline import build_timeline
 
@@ -101,14 +102,16 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
 
 
 def _elapsed(summary: Mapping[str, Any]) -> Figure:
+    window = summary.get("window") or {}
     iterations = summary.get("iterations") or []
-    if not iterations:
+    if not window.get("iterations"):
+        whole = (summary.get("elapsed") or {}).get("total_ns")
         return _figure(
             "Elapsed",
-            (summary.get("totals") or {}).get("elapsed_ns"),
+            window.get("length_ns") or None if whole is None else whole,
             "ns",
-            "From the first submission of a stage to the last completion of one.",
-            reason="No stage of the window ended.",
+            "From the start of the application to its end, or as far as its log goes.",
+            reason="The log has no times.",
         )
     text = (
         "Wall time of one measured iteration. The interval covers iterations of this launch; the "
@@ -264,10 +267,12 @@ def build(
         timeline = build_timeline(tables, manifest, timeline_pack)
         flame = build_flame(tables, flame_pack, find_axis(tables, manifest))
     title = _title(summary, manifest)
+    figures = key_figures(summary)
     content = {
         "schema": SCHEMA,
         "title": title,
-        "figures": key_figures(summary),
+        "figures": [figure for figure in figures if not figure["reason"]],
+        "absent": absent(summary, figures, flame),
         "summary": shown,
         "ledger_walk": _cut_texts(walked),
         "characterisation": _truncated_queries(characterisation, cuts),

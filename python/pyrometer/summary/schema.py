@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from pyrometer.accounts.annotations import Account
 from pyrometer.accounts.hardware.schema import Hardware
 from pyrometer.accounts.jvm.schema import JvmWork
+from pyrometer.accounts.ledger.elapsed.schema import Elapsed
 from pyrometer.accounts.ledger.schema import Ledger
 from pyrometer.accounts.memory import Code, Memory
 from pyrometer.accounts.schema import (
@@ -45,6 +46,8 @@ class Summary(BaseModel):
     window: WindowFacts
     windows: list[str] = Field(default_factory=list)
     verdict: str = ""
+    next_step: str | None = None
+    elapsed: Elapsed = Field(default_factory=Elapsed)
     totals: Totals
     failed: Failed
     apps: list[App] = Field(default_factory=list)

@@ -10,17 +10,22 @@ import pkgutil
 from functools import cache
 from typing import Any
 
+<<<<<<< HEAD
+from pyrometer.accounts.applications import apps
+=======
 from pyrometer.accounts.contention import contention
+>>>>>>> h5
 from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.io import io, io_latency
 from pyrometer.accounts.jvm.jvm import gc, jvm
+from pyrometer.accounts.ledger.elapsed.elapsed_view import elapsed
 from pyrometer.accounts.ledger.report import ledger
 from pyrometer.accounts.ledger.schema import View
 from pyrometer.accounts.memory import code, memory
 from pyrometer.accounts.processes import account
 from pyrometer.accounts.schema import Failed
-from pyrometer.accounts.spark import apps, iterations, sql, stages, window_totals
+from pyrometer.accounts.spark import iterations, sql, stages, window_totals
 from pyrometer.accounts.waits.extended_stacks import doubts as extended_stack_doubts
 from pyrometer.accounts.waits.extended_stacks import extended_stacks
 from pyrometer.accounts.waits.off_cpu import waits
@@ -130,13 +135,18 @@ def summarise(scope: Scope) -> Summary:
         hardware=hardware(scope),
         python=workers,
         extended_stacks=extended_stacks(scope),
+<<<<<<< HEAD
+        elapsed=elapsed(scope)[0],
+        ledger=ledger(scope),
+=======
         ledger=views,
+>>>>>>> h5
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],
     )
     result.doubts += analysis_doubts(scope, result)
-    result.verdict = verdict(result)
+    result.verdict, result.next_step = verdict(result)
     return result
 
 

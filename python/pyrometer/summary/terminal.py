@@ -1,12 +1,9 @@
-"""A summary as text for a terminal: aligned, 80 columns or less, colours optional.
-
-The iterations of a run in the terminal: times, page cache, what the workload counted.
-"""
+"""Sections of a summary for a terminal: aligned, 80 columns or less, colours optional."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from rich.padding import Padding
 from rich.text import Text
@@ -100,49 +97,46 @@ def _numbered(it: Iteration) -> str:
 MAX_STAGES = 10
 
 
-def show(console: Console, summary: Summary) -> None:
-    """Print a whole summary."""
-    put(console, _parts(summary, Look.of(console)))
+Section = Callable[[Summary, Look], Iterator["RenderableType"]]
 
 
-def _parts(s: Summary, look: Look) -> Iterator[RenderableType]:
+def show_sections(console: Console, summary: Summary, names: Sequence[str]) -> None:
+    """Print sections of a summary, below what ran and the verdict.
+
+    Parameters
+    ----------
+    console : Console
+        Where to print.
+    summary : Summary
+        The window.
+    names : sequence of str
+        Keys of `SECTIONS`.
+    """
+    put(console, _parts(summary, Look.of(console), names))
+
+
+def _parts(s: Summary, look: Look, names: Sequence[str]) -> Iterator[RenderableType]:
     yield from _header(s)
     yield ""
     yield Text.from_markup(f"[bold]{safe(s.verdict)}[/]")
-    if s.apps or s.totals.get("tasks_count"):
-        yield heading("Totals")
-        yield from _totals(s, look)
-    yield from iteration_lines(s.iterations, look)
-    if s.stages:
-        yield heading(f"Stages ({len(s.stages)})")
-        yield from _stages(s.stages, look)
-    yield from operator_lines(s.operators, s.unmapped, s.told, s.too_large_to_compile, look)
-    yield from category_lines(s.categories, look)
-    yield from code_lines(s.code, look)
-    yield from python_lines(s.python, look)
-    yield from extended_stack_lines(s.extended_stacks, look)
-    yield from _cpu(s, look)
-    yield from _io(s, look)
-    yield from latency_lines(s.io_latency, look)
-    yield from wait_lines(s.waits, look)
-    yield from _gc(s)
-    yield from jvm_lines(s.jvm, look)
-    yield from hardware_lines(s.hardware, look)
-    yield from memory_lines(s.memory)
-    yield from account_lines(s.account, look)
-    if s.account is None:
-        yield heading("Ledger: what the task slots' time went to")
-        yield from view_lines(s.ledger.slot_view, look)
-    if s.ledger.core_view.total_ns is not None:
-        yield heading("Ledger: what the host's CPU time went to")
-        yield from view_lines(s.ledger.core_view, look)
-    yield from _instruments(s)
-    yield from doubt_lines(s.doubts)
+    for name in names:
+        seen = False
+        for part in SECTIONS[name](s, look):
+            seen = True
+            yield part
+        if not seen and len(names) < len(SECTIONS):
+            yield heading(name.capitalize())
+            yield note("nothing was recorded")
 
 
-def _header(s: Summary) -> Iterator[RenderableType]:
+def run_name(s: Summary) -> str:
+    """Name what ran: a workload, a command, applications, or else the folder."""
     names = [app.app_name for app in s.apps if app.app_name]
-    what = s.run.workload or (" ".join(s.run.command) or " · ".join(names[:3]) or s.run.run_dir)
+    return s.run.workload or " ".join(s.run.command) or " · ".join(names[:3]) or s.run.run_dir
+
+
+def header_facts(s: Summary) -> list[str]:
+    """Say what the run was of: treatment, scale, versions, profile, state."""
     extras = [f"{k}={v}" for k, v in s.run.variant.items()]
     for factor, level in s.run.treatment.items():
         if factor not in s.run.variant:
@@ -159,15 +153,45 @@ def _header(s: Summary) -> Iterator[RenderableType]:
     if s.run.state:
         code = "" if s.run.exit_code is None else f", exit code {s.run.exit_code}"
         extras.append(f"{s.run.state}{code}")
-    yield Text.from_markup(f"[bold cyan]{safe(what, 300)}[/]")
+    if len(s.apps) > 1:
+        extras.append(f"{len(s.apps)} applications")
+    return extras
+
+
+def _header(s: Summary) -> Iterator[RenderableType]:
+    yield Text.from_markup(f"[bold cyan]{safe(run_name(s), 300)}[/]")
+    extras = header_facts(s)
     if extras:
         yield Text.from_markup(f"[dim]{safe(' · '.join(extras), 300)}[/]")
-    if len(s.apps) > 1:
-        yield Text.from_markup(f"[dim]{len(s.apps)} applications[/]")
     yield window_line(s.window.name, s.window.iterations, s.window.length_ns)
 
 
+def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
+    return operator_lines(s.operators, s.unmapped, s.told, s.too_large_to_compile, look)
+
+
+def _elapsed(s: Summary, look: Look) -> Iterator[RenderableType]:
+    if s.ledger.elapsed_view.total_ns is not None:
+        yield heading("Elapsed: what the application waited for")
+        yield from view_lines(s.ledger.elapsed_view, look)
+
+
+def _slots(s: Summary, look: Look) -> Iterator[RenderableType]:
+    if s.account is None:
+        yield heading("Ledger: what the task slots' time went to")
+        yield from view_lines(s.ledger.slot_view, look)
+
+
+def _cores(s: Summary, look: Look) -> Iterator[RenderableType]:
+    if s.ledger.core_view.total_ns is not None:
+        yield heading("Ledger: what the host's CPU time went to")
+        yield from view_lines(s.ledger.core_view, look)
+
+
 def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
+    if not s.apps and not s.totals.get("tasks_count"):
+        return
+    yield heading("Totals")
     failed = s.failed.totals
     any_failed = bool(failed.get("tasks_count"))
     columns: list[tuple[str, Justify]] = [("", "left"), ("succeeded", "right")]
@@ -191,6 +215,9 @@ def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
 
 
 def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:
+    if not stages:
+        return
+    yield heading(f"Stages ({len(stages)})")
     longest = sorted(stages, key=lambda x: -(x.duration_ns or 0))[:MAX_STAGES]
     columns: tuple[tuple[str, Justify], ...] = (
         ("stage", "left"), ("tasks", "right"), ("duration", "right"), ("CPU", "right"),
@@ -278,7 +305,7 @@ def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
         yield note(line)
 
 
-def _gc(s: Summary) -> Iterator[RenderableType]:
+def _gc(s: Summary, look: Look) -> Iterator[RenderableType]:
     if s.gc.pauses_count is None:
         return
     yield heading("Garbage collection")
@@ -300,7 +327,7 @@ def _gc(s: Summary) -> Iterator[RenderableType]:
         yield note("; ".join(kinds))
 
 
-def _instruments(s: Summary) -> Iterator[RenderableType]:
+def _instruments(s: Summary, look: Look) -> Iterator[RenderableType]:
     known = [i for i in s.instruments if i.cpu_ns is not None]
     if not known:
         return
@@ -311,3 +338,30 @@ def _instruments(s: Summary) -> Iterator[RenderableType]:
     ]
     yield heading("What measuring cost")
     yield Padding(Text(", ".join(parts)), (0, 0, 0, 2), expand=False)
+
+
+SECTIONS: Final[dict[str, Section]] = {
+    "totals": _totals,
+    "iterations": lambda s, look: iteration_lines(s.iterations, look),
+    "stages": lambda s, look: _stages(s.stages, look),
+    "elapsed": _elapsed,
+    "operators": _operators,
+    "work": lambda s, look: category_lines(s.categories, look),
+    "code": lambda s, look: code_lines(s.code, look),
+    "python": lambda s, look: python_lines(s.python, look),
+    "stacks": lambda s, look: extended_stack_lines(s.extended_stacks, look),
+    "cpu": _cpu,
+    "io": _io,
+    "latency": lambda s, look: latency_lines(s.io_latency, look),
+    "waits": lambda s, look: wait_lines(s.waits, look),
+    "gc": _gc,
+    "jvm": lambda s, look: jvm_lines(s.jvm, look),
+    "hardware": lambda s, look: hardware_lines(s.hardware, look),
+    "memory": lambda s, look: memory_lines(s.memory),
+    "processes": lambda s, look: account_lines(s.account, look),
+    "slots": _slots,
+    "cores": _cores,
+    "instruments": _instruments,
+    "doubts": lambda s, look: doubt_lines(s.doubts),
+}
+"""Name → lines, in the order of ``show --all``; a section without data has no line."""

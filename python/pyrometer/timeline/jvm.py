@@ -146,14 +146,15 @@ def _code_cache(tables: Tables, axis: Axis, pack: Pack) -> Track:
     host, pid = rows[0]
     pools = tables.query(
         "SELECT DISTINCT split_part(name, '/', 2) FROM jvm_series"
-        " WHERE pid = ? AND name LIKE 'pool_used_bytes/Code%' ORDER BY 1",
-        [pid],
+        " WHERE host = ? AND pid = ? AND name LIKE 'pool_used_bytes/Code%' ORDER BY 1",
+        [host, pid],
     )
     series = []
     for (pool,) in pools:
         found = tables.columns(
-            "SELECT t_mono_ns, value FROM jvm_series WHERE pid = ? AND name = ? ORDER BY 1",
-            [pid, f"pool_used_bytes/{pool}"],
+            "SELECT t_mono_ns, value FROM jvm_series"
+            " WHERE host = ? AND pid = ? AND name = ? ORDER BY 1",
+            [host, pid, f"pool_used_bytes/{pool}"],
         )
         at = axis.from_mono(floats(found["t_mono_ns"]), host)
         if at is not None and at.size:
@@ -161,7 +162,8 @@ def _code_cache(tables: Tables, axis: Axis, pack: Pack) -> Track:
             line = Line(gauge_line(axis, at, floats(found["value"])).value)
             series.append(series_column(pack, f"codecache.{label}", label, line))
     others = tables.scalar(
-        "SELECT count(DISTINCT pid) - 1 FROM jvm_series WHERE name LIKE 'pool_used_bytes/Code%'"
+        "SELECT count(DISTINCT (host, pid)) - 1 FROM jvm_series"
+        " WHERE name LIKE 'pool_used_bytes/Code%'"
     )
     note = f"JVM {pid}, the largest; {others} others are not drawn" if others else None
     why = "The readings of the code cache have no usable time."

@@ -5,6 +5,8 @@ A track of the timeline: on which CPU each task thread was seen.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +26,12 @@ CPU_PARTS = {
     "iowait": ("cpu_iowait_ns",),
     "steal": ("cpu_steal_ns",),
 }
+# In these states a CPU spends all its time, in one at a time. Other counters of CPU time count the
+# same time again: that of threads (``cpu_threads_ns``), and guests, which are in user and nice.
+CPU_STATES = (*(name for names in CPU_PARTS.values() for name in names), "cpu_idle_ns")
+# Devices that lie on others, or in memory: what goes through them is counted on the disk below.
+LAYERED = re.compile(r"disk/(dm-|md|loop|zram|ram|bcache|drbd)\d")
+MEMORY = ("mem_total_bytes", "mem_available_bytes", "mem_cached_bytes")
 Track = dict[str, Any]
 
 
@@ -51,18 +59,19 @@ def host_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     return tracks
 
 
-Series = dict[tuple[str, str], tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
+Pair = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Series = dict[tuple[str, str], Pair]
 
 
 def _series(tables: Tables, axis: Axis, host: str) -> Series:
+    of_host = ", ".join(f"'{name}'" for name in (*CPU_STATES, *MEMORY))
     found = tables.columns(
-        """
+        f"""
         SELECT scope, name, t_mono_ns, value FROM os_series
         WHERE host = ? AND (
-            (scope = 'host' AND (name LIKE 'cpu\\_%\\_ns' ESCAPE '\\' OR name IN
-                ('mem_total_bytes', 'mem_available_bytes', 'mem_cached_bytes', 'mem_anon_bytes')))
+            (scope = 'host' AND name IN ({of_host}))
             OR (scope LIKE 'disk/%' AND name IN ('read_bytes', 'written_bytes'))
-            OR (scope LIKE 'process/%' AND name IN ('rchar_bytes', 'read_bytes')))
+            OR (scope LIKE 'process/%' AND name IN ('rchar_bytes', 'read_bytes', 'parent_pid')))
         ORDER BY scope, name, t_mono_ns
         """,
         [host],
@@ -99,6 +108,7 @@ def _cpu(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Trac
             columns.append(series_column(pack, f"{name}.{part}", part, Line(value)))
     if not columns:
         return missing_track(name, f"CPU{suffix}", "The probe read no CPU counters of this host.")
+    cpus = _cpus(series)
     return {
         "id": name,
         "kind": "stack",
@@ -109,17 +119,13 @@ def _cpu(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Trac
             "a disk while idle (iowait), taken by the hypervisor (steal). The rest is idle."
         ),
         "series": columns,
-        "max": _cpus(series),
+        "capacity": None if cpus is None else {"label": f"{cpus:.0f} CPUs", "value": cpus},
     }
 
 
 def _cpus(series: Series) -> float | None:
-    """CPUs of the host: all its CPU time, idle included, over the time between readings."""
-    parts = [
-        series[k]
-        for k in series
-        if k[0] == "host" and k[1].startswith("cpu_") and "guest" not in k[1]
-    ]
+    """CPUs of the host: the time that they spent in all states over the time between readings."""
+    parts = [series["host", name] for name in CPU_STATES if ("host", name) in series]
     spans = [t[-1] - t[0] for t, _ in parts if t.size > 1]
     if not spans or max(spans) <= 0:
         return None
@@ -151,17 +157,27 @@ def _memory(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> T
             "get (available), and the page cache, most of which is available."
         ),
         "series": columns,
-        "max": float(total[1][-1]) if total is not None else None,
+        "capacity": None
+        if total is None
+        else {"label": "all memory", "value": float(total[1][-1])},
     }
 
 
 def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Track:
+    disks = {scope for scope, _ in series if scope.startswith("disk/")}
+    whole = {scope for scope in disks if not LAYERED.match(scope)} or disks
+
     def total(prefix: str, key: str) -> npt.NDArray[np.float64] | None:
-        lines = [
-            rate_line(axis, *pair).value
+        of = {
+            scope: pair
             for (scope, metric), pair in series.items()
             if scope.startswith(prefix) and metric == key and pair[0].size > 1
-        ]
+        }
+        if prefix == "disk/":
+            of = {scope: pair for scope, pair in of.items() if scope in whole}
+        else:
+            of = without_children(of, series)
+        lines = [rate_line(axis, *pair).value for pair in of.values()]
         if not lines:
             return None
         summed: npt.NDArray[np.float64] = np.nansum(lines, axis=0)
@@ -192,6 +208,28 @@ def _reads(series: Series, pack: Pack, axis: Axis, name: str, suffix: str) -> Tr
         ),
         "series": columns,
     }
+
+
+def without_children(of: Mapping[str, Pair], series: Series) -> dict[str, Pair]:
+    """Take out of counters of processes what the kernel added of children that ended.
+
+    The kernel adds the bytes of a child that was waited for to its parent's. The parent's first
+    step that can hold them is taken to do so, once the child is no longer read.
+    """
+    own = dict(of)
+    for scope in sorted(own, key=lambda one: of[one][0][-1]):
+        parent = series.get((scope, "parent_pid"))
+        above = None if parent is None else f"process/{int(parent[1][-1])}"
+        ended, grown = of[scope][0][-1], of[scope][1][-1]
+        if above not in own or grown <= 0:
+            continue
+        at, value = own[above]
+        steps = np.diff(value, prepend=value[0])
+        holds = np.flatnonzero((at > ended) & (steps >= grown))
+        if holds.size:
+            steps[holds[0]] -= grown
+            own[above] = (at, value[0] + np.cumsum(steps))
+    return own
 
 
 def jvm_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
@@ -235,7 +273,7 @@ def jvm_tracks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
                 "by the JVM."
             ),
             "series": columns,
-            "max": max(maxima) if maxima else None,
+            "capacity": {"label": "largest allowed", "value": max(maxima)} if maxima else None,
             "note": f"{MAX_JVMS} of {len(jvms)} JVMs are drawn" if len(jvms) > MAX_JVMS else None,
         }
     ]

@@ -25,6 +25,7 @@ from pyrometer.timeline.machine import (
     place_track,
     series_column,
 )
+from pyrometer.timeline.pauses import pause_track
 
 MAX_STAGES = 5_000
 MAX_STAGE_LANES = 16
@@ -118,7 +119,16 @@ MAX_LANES = 64
 # Spark gives a slot to the next task before it has noted the end of the one before.
 MAX_OVERLAP_MS = 200.0
 OVERLAP_SHARE = 0.1
-MAX_PAUSES = 20_000
+# What only a measured run has; an event log has none of it.
+MEASURED_TABLES = (
+    "os_series",
+    "jvm_series",
+    "gc_pauses",
+    "safepoints",
+    "jit",
+    "spans",
+    "thread_counters",
+)
 
 STATUSES = ("success", "failed", "killed", "running")
 
@@ -130,18 +140,23 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
     -------
     dict
         ``t0_wall_ns``, ``duration_ms``, ``step_ms``, ``marks`` (iterations), ``tracks`` and
-        ``latencies``. A track without data has a ``reason`` instead. ``{"reason": ...}`` if nothing
-        has a time.
+        ``latencies``. A track without data has a ``reason`` instead; of an event log, ``needs_run``
+        has the titles of the tracks that only a measured run can have. ``{"reason": ...}`` if
+        nothing has a time.
     """
     axis = find_axis(tables, manifest)
     if axis is None:
         return {"reason": "Nothing in this run has a start and an end."}
     tracks = stage_tracks(tables, axis, pack)
-    tracks += [*_tasks(tables, axis, pack), _pauses(tables, axis, pack)]
+    tracks += [*_tasks(tables, axis, pack), pause_track(tables, axis, pack)]
     tracks += host_tracks(tables, axis, pack)
     tracks += jvm_tracks(tables, axis, pack)
     tracks += work_tracks(tables, axis, pack)
     tracks.append(place_track(tables, axis, pack))
+    needs_run: list[str] = []
+    if not any(tables.has(name) for name in MEASURED_TABLES):
+        needs_run = [t["title"] for t in tracks if t["kind"] == "missing" and t["id"] != "tasks"]
+        tracks = [t for t in tracks if t["kind"] != "missing" or t["id"] == "tasks"]
     return {
         "t0_wall_ns": axis.t0_wall_ns,
         "duration_ms": axis.duration_ms,
@@ -149,6 +164,7 @@ def build_timeline(tables: Tables, manifest: Mapping[str, Any], pack: Pack) -> d
         "count": axis.count,
         "marks": _marks(tables, axis),
         "tracks": tracks,
+        "needs_run": needs_run,
         "latencies": latency_map(tables, axis, pack),
     }
 
@@ -198,8 +214,33 @@ def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
         "series": [
             series_column(pack, "running", "running tasks", Line(occupancy(axis, start, end)))
         ],
+        "capacity": _slots(tables, axis, pack),
     }
     return [_lanes(found, start, end, pack), running]
+
+
+_PLACES = """
+    SELECT cores_count // greatest(1, coalesce(TRY_CAST(json_extract_string(
+               spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS slots,
+           coalesce(add_wall_ns, start_wall_ns, first_event_wall_ns) AS start,
+           coalesce(remove_wall_ns, end_wall_ns, last_event_wall_ns) AS finish
+    FROM executors JOIN apps USING (app_index)
+    WHERE cores_count > 0 AND start IS NOT NULL AND finish IS NOT NULL
+"""
+
+
+def _slots(tables: Tables, axis: Axis, pack: Pack) -> dict[str, Any] | None:
+    """Slots that were registered, over time; None where no executor reports its cores."""
+    if not tables.has("executors") or not tables.has("apps"):
+        return None
+    found = tables.columns(_PLACES)
+    slots = integers(found["slots"])
+    if not slots.sum():
+        return None
+    start = np.repeat(axis.from_wall(floats(found["start"])), slots)
+    end = np.repeat(axis.from_wall(floats(found["finish"])), slots)
+    line = Line(occupancy(axis, start, np.maximum(start, end)))
+    return series_column(pack, "slots", "slots", line)
 
 
 def _lanes(
@@ -300,89 +341,3 @@ def _assign_lanes(
         ]
     base = np.array([first[executors[i]] for i in keep.tolist()], np.int64)
     return base + local, labels
-
-
-def _pauses(tables: Tables, axis: Axis, pack: Pack) -> Track:
-    parts: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[str], int]] = []
-    hosts = _hosts_by_pid(tables)
-    unplaced = 0
-    if tables.has("gc_pauses"):
-        found = tables.columns(
-            "SELECT pid, start_mono_ns, start_wall_ns, duration_ns, kind, cause "
-            "FROM gc_pauses ORDER BY pid, start_mono_ns"
-        )
-        at = _place(axis, found["pid"], found["start_mono_ns"], found["start_wall_ns"], hosts)
-        names = [
-            f"{kind} ({cause})" if cause else kind
-            for kind, cause in zip(texts(found["kind"]), texts(found["cause"]), strict=True)
-        ]
-        parts.append((at, floats(found["duration_ns"]) / 1e6, names, 0))
-    if tables.has("safepoints"):
-        found = tables.columns(
-            "SELECT pid, end_mono_ns - total_ns AS start, total_ns, operation "
-            "FROM safepoints ORDER BY pid, end_mono_ns"
-        )
-        at = _place(axis, found["pid"], found["start"], None, hosts)
-        parts.append((at, floats(found["total_ns"]) / 1e6, texts(found["operation"]), 1))
-    if not parts:
-        return missing_track("pauses", "Pauses", "The run has no GC or safepoint log.")
-    start = np.concatenate([p[0] for p in parts])
-    length = np.concatenate([p[1] for p in parts])
-    names = [name for p in parts for name in p[2]]
-    row = np.concatenate([np.full(p[0].size, p[3], np.int64) for p in parts])
-    keep = np.flatnonzero(~np.isnan(start))
-    unplaced = start.size - keep.size
-    if not keep.size:
-        why = "The pauses of this run have no usable time." if unplaced else "There were no pauses."
-        return missing_track("pauses", "Pauses", why)
-    notes = [f"{unplaced} pauses without a usable time"] if unplaced else []
-    if keep.size > MAX_PAUSES:
-        notes.append(f"the longest {MAX_PAUSES:,} of {keep.size:,} are drawn")
-        keep = np.sort(keep[np.argsort(-length[keep], kind="stable")[:MAX_PAUSES]])
-    distinct = sorted({names[i] for i in keep})
-    place = {name: n for n, name in enumerate(distinct)}
-    return {
-        "id": "pauses",
-        "kind": "pauses",
-        "title": "GC and safepoints",
-        "help": (
-            "Times at which all Java threads of a process were stopped: pauses of the garbage "
-            "collector and, below, all safepoints of the JVM (collections included)."
-        ),
-        "rows": ["GC pauses", "safepoints"],
-        "names": distinct,
-        "columns": {
-            "start": pack.add("pauses.start", start[keep]),
-            "length": pack.add("pauses.length", length[keep].astype(np.float32)),
-            "row": pack.add("pauses.row", row[keep].astype(np.uint8)),
-            "name": pack.add(
-                "pauses.name", smallest_uint(np.array([place[names[i]] for i in keep], np.int64))
-            ),
-        },
-        "note": "; ".join(notes) or None,
-    }
-
-
-def _hosts_by_pid(tables: Tables) -> dict[int, str]:
-    if not tables.has("processes"):
-        return {}
-    return {int(pid): host for pid, host in tables.query("SELECT pid, host FROM processes")}
-
-
-def _place(
-    axis: Axis,
-    pids: npt.NDArray[Any],
-    mono: npt.NDArray[Any],
-    wall: npt.NDArray[Any] | None,
-    hosts: dict[int, str],
-) -> npt.NDArray[np.float64]:
-    at = np.full(len(pids), np.nan)
-    stamps, pid = floats(mono), integers(pids)
-    for one in np.unique(pid):
-        placed = axis.from_mono(stamps[pid == one], hosts.get(int(one)))
-        if placed is not None:
-            at[pid == one] = placed
-    if wall is not None:
-        fallback = axis.from_wall(floats(wall))
-        at = np.where(np.isnan(at), fallback, at)
-    return at

@@ -9,10 +9,12 @@ from rich.console import Console
 
 from pyrometer.accounts.ledger.schema import Ledger, View
 from pyrometer.accounts.schema import Cpu, Failed, Iteration, PageCache
-from pyrometer.summary import terminal
+from pyrometer.summary import screen
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.verdict import verdict
 from pyrometer.window.windows import RunFacts, WindowFacts
+
+VIEWS = ("slot", "core", "elapsed")
 
 
 def summary(*shares: float | None, state: str | None = "warm") -> Summary:
@@ -36,26 +38,26 @@ def summary(*shares: float | None, state: str | None = "warm") -> Summary:
             for number, share in enumerate(shares)
         ],
         cpu=Cpu(process_cpu_ns=25_000_000),
-        ledger=Ledger(slot_view=View(window="measured"), core_view=View(window="measured")),
+        ledger=Ledger(**{f"{view}_view": View(window="measured") for view in VIEWS}),
     )
 
 
-def test_levels_are_told_and_who_chose_them() -> None:
+def test_levels_are_shown_and_who_chose_them() -> None:
     made = summary(1, 1)
     made.run.treatment = {"jvm.heap": "2g", "cgroup.memory": 7}
     made.run.treatment_origin = {"jvm.heap": "user", "cgroup.memory": "workload"}
     console = Console(file=io.StringIO(), width=80)
-    terminal.show(console, made)
+    screen.show(console, made)
     told = " ".join(console.file.getvalue().split())
     assert "jvm.heap=2g · cgroup.memory=7 (the workload's own)" in told
 
 
-def test_the_verdict_tells_times_cpu_and_latency_of_the_measured_iterations() -> None:
-    assert verdict(summary(1, 1, 1, 1)) == (
-        "3 iteration(s) without Spark, 30.0 ms each; their processes were on a CPU for 25 % of that"
-        " time; latency of one read or query: p50 2.00 µs (medians)."
+def test_the_verdict_says_times_cpu_and_latency_of_the_measured_iterations() -> None:
+    assert verdict(summary(1, 1, 1, 1))[0] == (
+        "3 iteration(s) without Spark, 30.0 ms each; their processes were on a CPU for 25.0 % of"
+        " that time; latency of one read or query: p50 2.00 µs (medians)."
     )
-    assert verdict(summary()) == "No Spark application was seen."
+    assert verdict(summary())[0] == "No Spark application was seen."
 
 
 @pytest.mark.parametrize(
@@ -68,11 +70,11 @@ def test_the_verdict_tells_times_cpu_and_latency_of_the_measured_iterations() ->
 )
 def test_the_page_cache_has_a_line(shares: tuple[float | None, ...], told: str) -> None:
     out = io.StringIO()
-    terminal.show(Console(file=out, width=80), summary(*shares))
+    screen.show(Console(file=out, width=80), summary(*shares))
     shown = out.getvalue().replace("\u00a0", " ")
     assert told in shown
     assert "latency p50" in shown
     assert "Totals" not in shown
     out = io.StringIO()
-    terminal.show(Console(file=out, width=80), summary(*shares, state=None))
+    screen.show(Console(file=out, width=80), summary(*shares, state=None))
     assert "page cache" not in out.getvalue()

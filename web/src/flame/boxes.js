@@ -49,7 +49,9 @@ export function drawn(view, boxes, of) {
   return {
     ...boxes, ...links(boxes.depth), model, runs, unit, frame,
     query: view.query,
-    sum: view.sum ?? runs.sum, samples: view.samples ?? runs.samples, effective: runs.effective,
+    sum: view.sum ?? runs.sum, samples: view.samples ?? runs.samples, effective: view.effective ?? runs.effective,
+    // The same for what lies in and under box `root` (-1: all): what a share of it is known from.
+    effectiveOf: (root) => (root < 0 ? view.effective ?? runs.effective : effective(factsIn(runs, of.ranges(root)), runs.weight, runs.ticks)),
     zoom: of.zoom ?? (() => null),
     frames: names + 1,
     name,
@@ -61,6 +63,18 @@ export function drawn(view, boxes, of) {
       return cache.get(key(i)) ?? cache.set(key(i), heaviest(view, of.ranges(i), dimension)).get(key(i));
     },
   };
+}
+
+// Facts of ranges [first, last).
+export function factsIn({ facts }, ranges) {
+  if (ranges.length === 1) return facts.subarray(...ranges[0]);
+  const found = new Uint32Array(ranges.reduce((sum, [first, last]) => sum + last - first, 0));
+  let size = 0;
+  for (const [first, last] of ranges) {
+    found.set(facts.subarray(first, last), size);
+    size += last - first;
+  }
+  return found;
 }
 
 function heaviest({ model, runs }, ranges, dimension) {

@@ -142,16 +142,19 @@ export function flameGraph(model, window, time = null, more = null) {
   }
 
   function about(view, i) {
-    const ratio = view.total[i] / view.sum;
-    const inView = view === picture.view && picture.root >= 0 ? view.total[picture.root] : null;
-    const [low, high] = wilson(ratio * view.effective, view.effective);
+    // Shares are of what is in view, with their intervals; of everything besides, where that is more.
+    const root = view === picture.view ? picture.root : -1;
+    const of = (whole, n) => {
+      const [low, high] = wilson((view.total[i] / whole) * n, n);
+      return `${percent(view.total[i] / whole)}${n ? ` (95 %: ${percent(low)} – ${percent(high)})` : ""}`;
+    };
     const { index, share: part } = view.dominant(i, "what");
     const what = meta.dimensions.what[index] ?? null;
     return [view.label(i), [
-      ["total", `${unit(view.total[i], view.unit)} · ${percent(ratio)} of all`],
-      ["95 % interval", view.effective ? `${percent(low)} – ${percent(high)} of all` : null],
-      ["share of the part in view", inView && percent(view.total[i] / inView)],
-      ["self", `${unit(view.self[i], view.unit)} · ${percent(view.self[i] / view.sum)}`],
+      ["total", unit(view.total[i], view.unit)],
+      ["share of the part in view", root >= 0 && view.total[i] < view.total[root] ? of(view.total[root], view.effectiveOf(root)) : null],
+      ["share of all shown", of(view.sum, view.effective)],
+      ["self", `${unit(view.self[i], view.unit)} · ${percent(view.self[i] / view.sum)} of all shown`],
       ["samples", count(view.n[i])],
       ["kind of code", view.kind(i) === "group" ? null : view.kind(i)],
       ["kind of work", what && `${words(what)}${part < 0.995 ? ` (${percent(part)} of it)` : ""}`],

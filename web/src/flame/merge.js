@@ -1,6 +1,6 @@
 // Trees that are merged from many places of a view: stacks from the leaf up, and callers and callees
 // of one frame.
-import { doubled, drawn } from "./boxes.js";
+import { doubled, drawn, effective, factsIn } from "./boxes.js";
 import { occurrences } from "./frames.js";
 
 // Above this number of places, boxes lighter than this share of the whole are left out.
@@ -53,7 +53,8 @@ function around(view, frame, range, step) {
     samples += runs.n[run];
   }
   merge(view, out, places, numbers(0, places.size), 0, step, runs.size > MANY ? LIGHT * sum : 0, false);
-  return finished({ ...view, groups: [], sum, samples }, out, () => false);
+  const facts = factsIn(runs, found.map(([run]) => [runs.start[run], runs.start[runs.end[run]]]));
+  return finished({ ...view, groups: [], sum, samples, effective: effective(facts, runs.weight, runs.ticks) }, out, () => false);
 }
 
 const numbers = (first, last) => Uint32Array.from({ length: last - first }, (_, i) => first + i);

@@ -206,7 +206,7 @@ function summed(model, { size, source, start, facts, weight, parent }, own) {
     if (above < 0) [sum, count] = [sum + total[i], count + samples[i]];
     else next[above] += total[i];
   }
-  return { rows, begin, self, selfN, total, n: samples, x, sum, samples: count, effective: effective(facts, weight, ticksOf(model, own)) };
+  return { rows, begin, self, selfN, total, n: samples, x, sum, samples: count, effective: effective(facts, weight, ticksOf(model, own)), ticks: ticksOf(model, own) };
 }
 
 // All boxes of a view, or those worth drawing where there are many.

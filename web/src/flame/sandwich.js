@@ -1,6 +1,6 @@
 // The frames of a view as a table, and around a chosen one its callers and its callees.
 import { el, replace } from "../ui/dom.js";
-import { percent, unit, wilson } from "../ui/format.js";
+import { count, percent, unit, wilson } from "../ui/format.js";
 import { callees, callers } from "./merge.js";
 import { hottest, pattern, rangeOf } from "./frames.js";
 import { flameCanvas } from "./canvas.js";
@@ -37,12 +37,16 @@ export function sandwich(look) {
 
   function fill() {
     if (!view) return;
-    const whole = (root < 0 ? view.sum : view.total[root]) || 1;
+    // From the leaf up, the table is of all that is shown, whatever box fills the width.
+    const part = view.run ? root : -1;
+    const whole = (part < 0 ? view.sum : view.total[part]) || 1;
     const wanted = pattern(filter.value);
     const met = wanted ? list.filter(({ name }) => wanted.test(name)) : list;
+    // Share and interval are of the same: what is in view.
+    const n = view.effectiveOf(part);
     const range = (share) => {
-      const [low, high] = wilson(share * view.effective, view.effective);
-      return view.effective ? `${percent(low)} – ${percent(high)}` : null;
+      const [low, high] = wilson(share * n, n);
+      return n ? `${percent(low)} – ${percent(high)}` : null;
     };
     const open = (f) => el("button", { type: "button", class: "link", "aria-pressed": String(f.frame === chosen), data: { frame: f.frame }, on: { click: () => choose(f.frame, true) } }, el("bdi", null, f.name));
     const columns = [
@@ -51,13 +55,13 @@ export function sandwich(look) {
       { label: "Self %", value: (f) => f.self / whole, show: (f) => percent(f.self / whole), number: true },
       { label: "Total", value: (f) => f.total, show: (f) => unit(f.total, view.unit), number: true, help: "Spent in the frame and its callees; a recursive call counts once." },
       { label: "Total %", value: (f) => f.total / whole, show: (f) => percent(f.total / whole), number: true },
-      { label: "95 % of total", value: (f) => f.total / view.sum, show: (f) => range(f.total / view.sum), number: true, help: "Wilson interval of the frame's total as a share of everything." },
+      { label: "95 % of total", value: (f) => f.total / whole, show: (f) => range(f.total / whole), number: true, help: "Wilson interval of the frame's total as a share of what is shown: of the selected threads and time, and of the box that fills the width." },
       { label: "Kind", value: (f) => f.kind },
     ];
     // Of many frames those that lead either column.
     const leading = (name) => [...met].sort((a, b) => b[name] - a[name]).slice(0, LISTED);
     const shown = met.length > LISTED ? [...new Set([...leading("self"), ...leading("total")])] : met;
-    replace(rows, table(columns, shown, { first: 15, sort: { column: 1, down: true }, empty: wanted ? "No frame matches." : "No samples." }));
+    replace(rows, el("p", { class: "aside", id: "flame-base" }, view.sum ? `Shares are of the ${unit(whole, view.unit)} ${part < 0 ? "shown" : `in ${view.label(part)}`}; n = ${count(n)}.` : null), table(columns, shown, { first: 15, sort: { column: 1, down: true }, empty: wanted ? "No frame matches." : "No samples." }));
   }
 
   function choose(frame, move = false) {

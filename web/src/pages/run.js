@@ -6,6 +6,7 @@ import { memorySection } from "../accounts/memory.js";
 import { waitsSection } from "../accounts/waits.js";
 import { flameSection } from "../flame/section.js";
 import { ledgerSection } from "../ledger/section.js";
+import { absentLine, present } from "../run/absent.js";
 import { environmentSection } from "../run/environment.js";
 import { head, runVerdict } from "../run/head.js";
 import { iterationsSection } from "../run/iterations.js";
@@ -20,7 +21,7 @@ const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Le
 
 export const runPage = {
   // Only a run of a suite is split into queries.
-  navigation: (content) => NAVIGATION.filter(([id]) => id !== "queries" || content.characterisation),
+  navigation: (content) => NAVIGATION.filter(([id]) => present(content, id) && (id !== "queries" || content.characterisation)),
   sections,
   foot(content) {
     const omitted = (content.cuts ?? []).filter((text) => !/^(stages|plans):/.test(text));
@@ -32,23 +33,24 @@ function sections(content, columns) {
   const summary = content.summary ?? {};
   // Time can be selected where it is known when samples were taken.
   const selection = content.flame?.times && !content.flame.times.reason ? makeSelection() : null;
+  const unless = (id, draw) => (present(content, id) ? draw() : null);
   return [
     ["Head", () => head(content)],
     ["Verdict", () => runVerdict(summary)],
-    ["Key figures", () => figures(content.figures)],
+    ["Key figures", () => [figures(content.figures), absentLine(content.absent)]],
     ["Doubts", () => doubts(summary.doubts)],
     ["Where the time went", () => ledgerSection(summary.ledger, content.ledger_walk)],
-    ["CPU", () => cpuSection(summary)],
-    ["Memory and code", () => memorySection(summary)],
-    ["JVM", () => jvmSection(summary)],
-    ["Waits", () => waitsSection(summary, content.timeline, columns.timeline)],
-    ["Counters", () => hardwareSection(summary)],
-    ["Iterations", () => iterationsSection(summary.iterations)],
+    ["CPU", () => unless("cpu", () => cpuSection(summary))],
+    ["Memory and code", () => unless("resources", () => memorySection(summary))],
+    ["JVM", () => unless("jvm", () => jvmSection(summary))],
+    ["Waits", () => unless("waits", () => waitsSection(summary, content.timeline, columns.timeline))],
+    ["Counters", () => unless("hardware", () => hardwareSection(summary))],
+    ["Iterations", () => (summary.window?.iterations?.length > 0 || summary.iterations?.length > 1) && iterationsSection(summary.iterations)],
     ["Queries", () => queriesSection(content.characterisation)],
     ["Stages", () => stagesSection(summary, content.cuts)],
     ["SQL plans", () => plansSection(summary, content.cuts)],
     ["Timeline", () => timelineSection(content.timeline, columns.timeline, selection)],
-    ["Flame graph", () => flameSection(content, columns.flame, selection)],
+    ["Flame graph", () => unless("flame", () => flameSection(content, columns.flame, selection))],
     ["Environment", () => environmentSection(content)],
   ];
 }

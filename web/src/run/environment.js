@@ -2,15 +2,16 @@
 import { el, missing, section } from "../ui/dom.js";
 import { bytes, count, date, percent, time, words } from "../ui/format.js";
 import { table } from "../ui/table.js";
+import { applications } from "./configuration.js";
 
 export function environmentSection(content) {
   const { summary = {}, manifest = {} } = content;
   const host = manifest.host ?? summary.run?.host ?? {};
   const overlay = manifest.conf_overlay ?? summary.run?.conf_overlay ?? [];
-  const reason = "Not recorded: this report is from an event log alone.";
-  const [title, text] = ["Environment and cost of measuring", "Machine and versions, what Pyrometer changed in the Spark configuration, and what measuring cost."];
-  if (!manifest.run_id && !overlay.length) return section("environment", title, text, missing(reason));
-  return section("environment", title, text,
+  const reason = "Not recorded in this run.";
+  if (!manifest.run_id && !overlay.length) return section("environment", "Environment", "Versions, executors and settings of the application, as its event log has them.", applications(summary.apps) ?? missing("The event log names no application."));
+  return section("environment", "Environment and cost of measuring", "Versions, executors and settings of the application, the machine, what Pyrometer changed in the Spark configuration, and what measuring cost.",
+    applications(summary.apps),
     el("div", { class: "two" },
       panel("Machine", pairs([
         ["Host", host.hostname], ["CPU", host.cpu_model], ["CPUs", count(host.cpus_count)], ["Memory", host.memory_bytes === undefined ? null : bytes(host.memory_bytes)],

@@ -12,7 +12,7 @@ export function head(content) {
   const ended = manifest.ended_wall_ns;
   const facts = [
     ["Started", date(started)],
-    ["Took", ended && started ? time(ended - started) : null],
+    ["Launch to exit", ended && started ? time(ended - started) : null],
     ["Machine", [host.hostname, host.cpu_model, host.cpus_count && `${host.cpus_count} CPUs`, host.memory_bytes && bytes(host.memory_bytes)].filter(Boolean).join(" · ")],
     ["Spark", manifest.versions?.spark ?? run.spark_version ?? summary.apps?.[0]?.spark_version],
     ["Application", [...new Set((summary.apps ?? []).map((app) => app.app_name).filter(Boolean))].join(", ")],
@@ -40,7 +40,7 @@ function stateText(manifest, run) {
 function windowText(window) {
   if (!window?.name) return null;
   const iterations = window.iterations?.length ? ` (iteration${window.iterations.length > 1 ? "s" : ""} ${window.iterations.join(", ")})` : "";
-  return window.name + iterations;
+  return `${window.name}${iterations}${window.length_ns ? ` · ${time(window.length_ns)}` : ""}`;
 }
 
 export function runVerdict(summary) {

@@ -1,12 +1,13 @@
-// Stages: a sortable table.
+// Stages: a sortable table, the longest first; a row opens the stage's tasks.
 import { bar } from "../ui/bars.js";
 import { el, missing, section } from "../ui/dom.js";
-import { bytes, callSite, count, percent, significant, time } from "../ui/format.js";
+import { bytes, callSite, count, gone, percent, significant, time } from "../ui/format.js";
 import { table } from "../ui/table.js";
 import { facts, tipOn } from "../ui/tip.js";
+import { taskDetails } from "./tasks.js";
 
 export function stagesSection(summary, cuts) {
-  const help = "A stage is a set of tasks that run the same code on partitions of the data. Click a heading to sort; the box shows how evenly its tasks ran.";
+  const help = "A stage is a set of tasks that run the same code on partitions of the data. Click a heading to sort; select a stage for its tasks: quantiles, the slowest, and each executor.";
   const stages = summary.stages ?? [];
   if (!stages.length) return section("stages", "Stages", help, missing("The event log has no stages."));
   const several = new Set(stages.map((stage) => stage.app_index)).size > 1;
@@ -16,8 +17,9 @@ export function stagesSection(summary, cuts) {
   const longest = most((stage) => stage.duration_ns);
   const heaviest = most(run);
   const slowest = most((stage) => stage.task_time?.max_ns);
+  let used;
   const columns = [
-    { label: "Stage", value: (s) => (s.app_index ?? 0) * 1e9 + s.stage_id * 100 + (s.stage_attempt ?? 0), show: (s) => `${several ? `${s.app_index}·` : ""}${s.stage_id}${s.stage_attempt ? `.${s.stage_attempt}` : ""}`, number: true },
+    { label: "Stage", value: (s) => (s.app_index ?? 0) * 1e9 + s.stage_id * 100 + (s.stage_attempt ?? 0), show: (s) => opener(s, nameOf(s, several), used.length), number: true },
     { label: "Name", value: (s) => s.name, show: (s) => el("bdi", { class: "clip", title: s.name }, callSite(s.name) ?? "–"), class: "name" },
     { label: "Iteration", value: (s) => s.iteration, number: true },
     { label: "SQL", value: (s) => s.sql_id, number: true, help: "SQL execution that submitted the stage." },
@@ -26,18 +28,35 @@ export function stagesSection(summary, cuts) {
     { label: "Run time", value: run, show: (s) => bar(run(s), heaviest, time(run(s))), number: true, help: "Sum over all its tasks." },
     { label: "CPU", value: cpuShare, show: (s) => percent(cpuShare(s)), number: true, help: "Share of the run time spent on a CPU." },
     { label: "GC", value: (s) => ratio(s.totals?.jvm_gc_time_ns, run(s)), show: (s) => percent(ratio(s.totals?.jvm_gc_time_ns, run(s))), number: true, help: "GC time as Spark counts it, as a share of run time: a pause counts once for each running task." },
-    { label: "Task times", value: skew, show: (s) => box(s, slowest), help: "Shortest, median, 95th percentile and longest task, on one scale. Sorts by skew: longest over median.", number: true },
+    { label: "Task times", value: skew, show: (s) => box(s, slowest), help: `Line: shortest to longest task; block: median to 95th percentile. All stages on one scale, from 0 to ${time(slowest)}. Sorts by skew: longest over median.`, number: true },
     { label: "Input", value: total("input_bytes"), show: (s) => bytes(total("input_bytes")(s)), number: true },
     { label: "Shuffle read", value: total("shuffle_read_total_bytes"), show: (s) => bytes(total("shuffle_read_total_bytes")(s)), number: true },
     { label: "Shuffle write", value: total("shuffle_written_bytes"), show: (s) => bytes(total("shuffle_written_bytes")(s)), number: true },
     { label: "Spilled", value: total("disk_spilled_bytes"), show: (s) => bytes(total("disk_spilled_bytes")(s)), number: true, help: "Bytes written to disk for lack of memory." },
     { label: "Status", value: (s) => s.status },
   ];
-  const used = columns.filter((column) => !["Iteration", "SQL", "Spilled", "Shuffle read", "Shuffle write", "Input"].includes(column.label) || stages.some((stage) => column.value(stage) !== null && column.value(stage) !== undefined && (column.label === "Iteration" || column.label === "SQL" || column.value(stage) > 0)));
-  // In order of time while the eye can take them in, else the heaviest first.
-  const many = stages.length > 30;
+  const optional = new Set(["Iteration", "SQL", "Spilled", "Shuffle read", "Shuffle write", "Input"]);
+  const known = (column, stage) => ["Iteration", "SQL"].includes(column.label) ? !gone(column.value(stage)) : column.value(stage) > 0;
+  used = columns.filter((column) => !optional.has(column.label) || stages.some((stage) => known(column, stage)));
   const cut = (cuts ?? []).find((text) => text.startsWith("stages:"));
-  return section("stages", "Stages", help, cut && el("p", { class: "note" }, `Shown: ${cut.slice(8)}.`), table(used, stages, { first: 60, sort: many ? { column: used.findIndex((column) => column.label === "Run time"), down: true } : { column: 0, down: false } }));
+  return section("stages", "Stages", help, cut && el("p", { class: "note" }, `Shown: ${cut.slice(8)}.`),
+    table(used, stages, { first: 60, sort: { column: used.findIndex((column) => column.label === "Duration"), down: true } }));
+}
+
+const nameOf = (stage, several) => `${several ? `${stage.app_index}·` : ""}${stage.stage_id}${stage.stage_attempt ? `.${stage.stage_attempt}` : ""}`;
+
+// The stage's number; where its tasks are known, a button that opens them below the row.
+function opener(stage, name, width) {
+  if (!stage.tasks) return name;
+  const button = el("button", { type: "button", class: "link stage-open", "aria-expanded": "false", "aria-label": `Tasks of stage ${name}`, on: { click: toggle } }, el("span", { class: "fold", "aria-hidden": "true" }), name);
+  function toggle() {
+    const row = button.closest("tr");
+    const open = button.getAttribute("aria-expanded") === "true";
+    button.setAttribute("aria-expanded", String(!open));
+    if (open) row.nextElementSibling.remove();
+    else row.after(el("tr", { class: "opened" }, el("td", { colspan: width }, taskDetails(stage, name))));
+  }
+  return button;
 }
 
 function tasks(stage) {

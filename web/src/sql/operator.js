@@ -9,24 +9,37 @@ export function find(node, pattern) {
   return (node.metrics ?? []).find((item) => pattern.test(item.metric));
 }
 
+<<<<<<< HEAD
+// `sampled`: what the samples say about the operator, if any do; `nodes`: the whole plan; `exploded`:
+// how its rows grew, if they did.
+export function details(node, sampled, nodes, exploded = null) {
+  const all = nodes.reduce((sum, other) => sum + (other.on_cpu_ns ?? 0), 0);
+=======
 // CPU of task threads and of the Python workers that the node drove.
 const cpu = (node) => (node.on_cpu_ns ?? 0) + (node.python_cpu_ns ?? 0);
 
 // `sampled`: what the samples say about the operator, if any do; `nodes`: the whole plan.
 export function details(node, sampled, nodes) {
   const all = nodes.reduce((sum, other) => sum + cpu(other), 0);
+>>>>>>> h5
   const timer = timers(node);
   return [
     el("h4", null, el("bdi", null, node.name)),
+    exploded && el("p", null, exploded),
     el("dl", { class: "pairs" }, [
+<<<<<<< HEAD
+      ["CPU of tasks", !gone(node.on_cpu_ns) ? `${time(node.on_cpu_ns)}${all ? ` · ${percent(node.on_cpu_ns / all)} of the plan` : ""}` : null],
+=======
       ["CPU of tasks", !gone(node.on_cpu_ns) || cpu(node) ? `${time(cpu(node))}${all ? ` · ${percent(cpu(node) / all)} of the plan` : ""}` : "not sampled"],
       ["… in Python workers", node.python_cpu_ns ? time(node.python_cpu_ns) : null],
+>>>>>>> h5
       ["95 % interval", sampled?.on_cpu && !gone(sampled.on_cpu.low) ? interval(sampled.on_cpu.low, sampled.on_cpu.high, "ns") : null],
       ["Tasks waiting", !gone(node.off_cpu_ns) ? time(node.off_cpu_ns) : null],
       ["Samples", node.samples_count],
       ["Attributed by", attribution(sampled?.samples_by)],
-      ["Spark's own timer", timer && `${timer} (wall time, including its children)`],
+      ["Spark's own timer", timer],
       ["Stages", (node.stage_ids ?? []).join(", ") || null],
+      ["Wrapped in", node.wrappers?.join(", ")],
     ].filter(([, value]) => !gone(value)).map(([name, value]) => [el("dt", null, name), el("dd", null, value)])),
     el("pre", null, node.simple_string ?? node.name),
     sampled?.expressions?.length > 0 && table([
@@ -52,6 +65,7 @@ function attribution(samples) {
 }
 
 function timers(node) {
-  const found = find(node, /^(duration|sort time|scan time|time in aggregation build|shuffle write time)$/);
-  return found && !gone(found.value_sum) ? `${found.metric} ${metric(found.value_sum, found.metric_type)}` : null;
+  const found = find(node, /^(duration|exclusive time|sort time|scan time|time in aggregation build|shuffle write time)$/);
+  if (!found || gone(found.value_sum)) return null;
+  return `${found.metric} ${metric(found.value_sum, found.metric_type)} (wall time of all tasks${found.metric === "duration" ? ", with its inputs" : ""})`;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { groupName, links } from "../../src/flame/boxes.js";
+import { wilson } from "../../src/ui/format.js";
 import { callees, callers } from "../../src/flame/merge.js";
 import { hasBoth, loadFlame, makeView } from "../../src/flame/model.js";
 import { follow, hottest, pathOf, pattern, search } from "../../src/flame/frames.js";
@@ -285,4 +286,36 @@ test("random trees: totals are sums of what lies under, whatever the filter", ()
     }
     assert.equal(view.sum, chosen.reduce((sum, line) => sum + line.weight, 0));
   }
+});
+
+test("shares and their intervals are of the same: what is shown, and of the box in view", () => {
+  const of = model(LINES);
+  const all = makeView(of, { event: "cpu" });
+  // Kish's number of the samples that are shown: 12² / (6² + 3² + 1 + 2²).
+  assert.equal(all.effectiveOf(-1), 144 / 50);
+  assert.equal(all.effectiveOf(-1), all.effective);
+  const scan = [...rows(all).keys()].find((i) => all.label(i) === "scan");
+  const n = 100 / 46;
+  assert.equal(all.effectiveOf(scan), n);
+  // The whole of a box is the box: its interval reaches 1, and no share leaves its own.
+  const [low, high] = wilson((all.total[scan] / all.total[scan]) * n, n);
+  assert.equal(high, 1);
+  assert.ok(low < 1);
+  for (let i = scan; i < all.end[scan]; i += 1) {
+    const share = all.total[i] / all.total[scan];
+    const [from, to] = wilson(share * all.effectiveOf(scan), all.effectiveOf(scan));
+    assert.ok(from <= share && share <= to);
+  }
+  // A filter, and a part of the time: the same of what is left.
+  const one = makeView(of, { event: "cpu", filters: { stage: [of.meta.dimensions.stage.indexOf(1)] } });
+  assert.equal(one.effectiveOf(-1), 81 / 45);
+  const some = makeView(of, { event: "cpu", weights: { weight: Float64Array.from([3, 3, 0, 0, 0]), critical: new Float64Array(5), n: Float64Array.from([1, 1, 0, 0, 0]) } });
+  assert.equal(some.effectiveOf(-1), 2);
+  // From the leaf up, and around a frame.
+  const up = makeView(of, { event: "cpu", inverted: true });
+  const decode = [...rows(up).keys()].find((i) => up.label(i) === "decode");
+  assert.equal(up.effectiveOf(decode), 1);
+  const around = callees(all, all.frame(scan));
+  assert.equal(around.sum, 10);
+  assert.equal(around.effective, n);
 });

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyrometer.accounts.ledger.checks import checks
 from pyrometer.accounts.ledger.core_view import core_view
+from pyrometer.accounts.ledger.elapsed.elapsed_view import elapsed
 from pyrometer.accounts.ledger.parts import MOST, operators, parts
 from pyrometer.accounts.ledger.schema import (
     Ledger,
@@ -33,10 +34,16 @@ from pyrometer.window.windows import windows
 
 
 def ledger(scope: Scope) -> Ledger:
-    """Both views of the window, and the checks between their sources."""
-    return Ledger(slot_view=slot_view(scope), core_view=core_view(scope), checks=checks(scope))
+    """Build the views of the window, and the checks between their sources."""
+    return Ledger(
+        slot_view=slot_view(scope),
+        core_view=core_view(scope),
+        elapsed_view=elapsed(scope)[1],
+        checks=checks(scope),
+    )
 
 
+NOT_OF_A_PART = "the critical path is of the whole window"
 NOT_OF_A_HOST = "CPUs are not given to stages or tasks: the core view is of the whole window"
 
 
@@ -80,6 +87,7 @@ def ledger_report(
         by=asked.by,
         slot_view=View(window=scope.window.name),
         core_view=View(window=scope.window.name, reason=NOT_OF_A_HOST),
+        elapsed_view=View(window=scope.window.name, reason=NOT_OF_A_PART),
         doubts=run.doubts,
     )
     if asked.slowest:
@@ -94,6 +102,7 @@ def ledger_report(
             both.core_view,
             both.checks,
         )
+        report.elapsed_view = both.elapsed_view
     else:
         report.slot_view = only_view(scope, asked.only)
         if not report.slot_view.total_ns:

@@ -80,10 +80,11 @@ class Check(BaseModel):
 
 
 class Ledger(BaseModel):
-    """Both views and the cross-checks."""
+    """The three views and the cross-checks; ``elapsed_view`` is along the critical path."""
 
     slot_view: View
     core_view: View
+    elapsed_view: View
     checks: list[Check] = Field(default_factory=list)
 
 
@@ -209,6 +210,7 @@ class LedgerReport(BaseModel):
     by: Part | None = None
     slot_view: View
     core_view: View
+    elapsed_view: View
     checks: list[Check] = Field(default_factory=list)
     groups: list[LedgerGroup] = Field(default_factory=list)
     groups_count: int | None = None

@@ -63,8 +63,8 @@ def slots(scope: Scope) -> Slots | None:
 # (attempts under way), active (stages), planned and pending (their tasks in all, and not yet
 # launched), inside (the window). The second end of an attempt whose output was lost (again) puts
 # its task back, and ran no time.
-_SWEEP = """
-WITH life AS (
+EVENTS = """
+life AS (
   SELECT app_index, coalesce(start_wall_ns, first_event_wall_ns) AS born,
     coalesce(end_wall_ns, last_event_wall_ns) AS gone,
     greatest(1, coalesce(TRY_CAST(json_extract_string(
@@ -93,7 +93,10 @@ staged AS (
     coalesce(c.launches, 0) AS launches, coalesce(c.returned, 0) AS returned
   FROM stages s JOIN life l USING (app_index)
   LEFT JOIN counted c USING (app_index, stage_id, stage_attempt)
-  WHERE s.submit_wall_ns IS NOT NULL),
+  WHERE s.submit_wall_ns IS NOT NULL)
+"""
+_SWEEP = f"""
+WITH {EVENTS},
 deltas(app_index, t, slots, fresh, run, active, planned, pending, inside) AS (
   SELECT app_index, since, n, n, 0, 0, 0, 0, 0 FROM places
   UNION ALL SELECT app_index, until, -n, 0, 0, 0, 0, 0, 0 FROM places

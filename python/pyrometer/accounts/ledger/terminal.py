@@ -216,7 +216,7 @@ def ledger(
     report : LedgerReport
         What was accounted for.
     view : str, optional
-        ``slot`` or ``core``; by default, both.
+        ``elapsed``, ``slot`` or ``core``; by default, all.
     depth : int, optional
         Levels of rows; by default, all.
     """
@@ -234,6 +234,7 @@ def _parts(
 ) -> Iterator[RenderableType]:
     yield window_line(report.window.name, report.window.iterations, report.window.length_ns)
     for name, title, one in (
+        ("elapsed", "Elapsed view: what the application waited for", report.elapsed_view),
         ("slot", "Slot view: what the task slots' time went to", report.slot_view),
         ("core", "Core view: what the host's CPU time went to", report.core_view),
     ):

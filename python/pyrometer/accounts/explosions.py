@@ -1,0 +1,96 @@
+"""Operators whose output has many times the rows of their input: joins, generates, expands.
+
+An operator's input is what the operators below it report, seen through those that neither count
+rows nor change their number. Below one that may change it without counting, the input is unknown,
+and nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from pyrometer.accounts.schema import Explosion, Node
+
+# What is worth a mark: a factor that no ordinary join has, and enough rows to cost something.
+LEAST_FACTOR = 10.0
+LEAST_ROWS = 100_000
+
+# The second is how RAPIDS calls it.
+_ROWS = ("number of output rows", "output rows")
+_FAMILY = re.compile(r"^(?:Gpu|Photon|Velox)")
+_KEEPS_ROWS = re.compile(
+    r"^(?:AdaptiveSparkPlan|AQEShuffleRead|ArrowEvalPython|BatchEvalPython|BroadcastExchange"
+    r"|BroadcastQueryStage|Coalesce\w*|Columnar\w*|CustomShuffleReader|DeserializeToObject"
+    r"|Exchange|Execute|HostColumnarToGpu|InputAdapter|MapElements|Project|Result\w*Stage|Reused\w+"
+    r"|RowToColumnar|SerializeFromObject|Shuffle\w*|Sort|TableCacheQueryStage|Union"
+    r"|WholeStageCodegen|Window)\b"
+)
+
+
+def explosions(
+    nodes: Sequence[Node], least_factor: float = LEAST_FACTOR, least_rows: int = LEAST_ROWS
+) -> list[Explosion]:
+    """Find operators of one plan whose output has at least ``least_factor`` times their input.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        The nodes of one final plan.
+    least_factor : float
+        Output rows over input rows, all inputs together.
+    least_rows : int
+        Output rows below which nothing is worth saying.
+
+    Returns
+    -------
+    list of Explosion
+        The most output rows first.
+
+    Examples
+    --------
+    >>> def rows(n):
+    ...     return [{"metric": "number of output rows", "value_sum": n}]
+    >>> plan = [
+    ...     Node(node_id=0, depth=0, name="CartesianProduct", metrics=rows(4_000_000)),
+    ...     Node(node_id=1, depth=1, parent_node_id=0, name="Range", metrics=rows(2_000)),
+    ...     Node(node_id=2, depth=1, parent_node_id=0, name="Project"),
+    ...     Node(node_id=3, depth=2, parent_node_id=2, name="Range", metrics=rows(2_000)),
+    ... ]
+    >>> [(e.node_id, e.rows_in_count, e.factor) for e in explosions(plan)]
+    [(0, 4000, 1000.0)]
+    """
+    children: dict[int, list[Node]] = defaultdict(list)
+    for node in nodes:
+        if node.parent_node_id is not None:
+            children[node.parent_node_id].append(node)
+    # In pre-order a child has the larger number: backwards, what is below is known.
+    out: dict[int, int | None] = {}
+    found = []
+    for node in sorted(nodes, key=lambda n: -n.node_id):
+        below = [out[child.node_id] for child in children[node.node_id]]
+        known = [rows for rows in below if rows is not None]
+        rows_in = sum(known) if known and len(known) == len(below) else None
+        rows_out = output_rows(node)
+        if rows_out is None:
+            out[node.node_id] = rows_in if _KEEPS_ROWS.match(_FAMILY.sub("", node.name)) else None
+            continue
+        out[node.node_id] = rows_out
+        if rows_in and rows_out >= max(least_rows, least_factor * rows_in):
+            found.append(
+                Explosion(
+                    node_id=node.node_id,
+                    name=node.name,
+                    rows_in_count=rows_in,
+                    rows_out_count=rows_out,
+                    factor=rows_out / rows_in,
+                    stage_ids=node.stage_ids,
+                )
+            )
+    return sorted(found, key=lambda e: (-e.rows_out_count, e.node_id))
+
+
+def output_rows(node: Node) -> int | None:
+    """Rows that an operator counts as its output; None where it counts none."""
+    return next((m.value_sum for m in node.metrics if m.metric in _ROWS), None)

@@ -1,0 +1,294 @@
+"""Elapsed time of a window along the critical path, from the event log alone.
+
+The path is walked for each application and each stretch of the window; every instant on it then
+gets its cause from the tasks and slots of that instant, in the database.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pyrometer.accounts.ledger.elapsed.causes import EXECUTORS, WAITING, Causes, causes_of
+from pyrometer.accounts.ledger.elapsed.path import PathPart, PathStage, path_parts
+from pyrometer.accounts.ledger.elapsed.schema import (
+    Elapsed,
+    Gap,
+    HeldStage,
+    Kind,
+    LastTask,
+    PathStretch,
+)
+from pyrometer.accounts.ledger.rows import close
+from pyrometer.accounts.ledger.schema import Row, View
+from pyrometer.accounts.ledger.slot_view import EVENT_LOG_MS
+from pyrometer.window.scope import Scope
+
+MOST_STAGES = 20
+MOST_GAPS = 20
+MOST_STRETCHES = 1000
+MOST_ROWS = 12
+_NO_APPLICATION = "no Spark application was seen: there are no stages to follow"
+_SOURCES = {
+    "executors": "event log: no executor had registered, or a stage waited and there was no slot",
+    "executors/before_the_first_query": "event log: before the first query, no executor registered",
+    "executors/stage_waiting": "event log: a stage was submitted, and there was no slot",
+    "stages": "event log: from a stage's submission, or the launch of its first task, to its end",
+    "driver": "event log: on the path, and no stage was waited for",
+    "driver/start": "from the application's start to its first query or job",
+    "driver/in_query": "in a query or job between its stages: planning, scheduling, results",
+    "driver/between_queries": "outside all queries and jobs: the program itself",
+    "driver/end": "from the last query or job to the application's end",
+}
+_CAUSES = {
+    "slots_busy": "all slots ran tasks",
+    "too_few_tasks": "the stage had fewer tasks than there were slots",
+    "stage_tail": "all tasks launched, the last ones still running, slots free",
+    "waiting_to_launch": "tasks waited while slots were free: launch or locality delay",
+    "finishing": "no task left to run: results and completion",
+    "running": "the number of slots is unknown",
+}
+
+
+def elapsed(scope: Scope) -> tuple[Elapsed, View]:
+    """Split the elapsed time of a window along the critical path.
+
+    Returns
+    -------
+    tuple of Elapsed and View
+        The stages and gaps on the path, and the same as a view of the ledger.
+    """
+    known = scope.kept.get("elapsed")
+    if known is None:
+        known = scope.kept["elapsed"] = _elapsed(scope)
+    found: tuple[Elapsed, View] = known
+    return found
+
+
+@dataclass
+class _Held:
+    """What a stage held the path up with, over all its parts."""
+
+    times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    slots: int | None = None
+    busy: int = 0
+    own: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.times.values())
+
+    def add(self, one: Causes) -> None:
+        for cause, length in one.times.items():
+            self.times[cause] += length
+        if one.slots:
+            self.slots = max(self.slots or 0, one.slots)
+        self.busy, self.own = self.busy + one.busy, self.own + one.own
+
+
+def _elapsed(scope: Scope) -> tuple[Elapsed, View]:
+    name = scope.window.name
+    parts = list(path_parts(scope))
+    if not parts:
+        return Elapsed(reason=_NO_APPLICATION), View(window=name, reason=_NO_APPLICATION)
+    held: dict[PathStage, _Held] = defaultdict(_Held)
+    gaps: dict[str, int] = defaultdict(int)
+    for part, causes in zip(parts, causes_of(scope, parts), strict=True):
+        if part.stage is not None:
+            held[part.stage].add(causes)
+            continue
+        for cause, length in causes.times.items():
+            gaps[EXECUTORS if cause == EXECUTORS else part.where or "in_query"] += length
+    result = Elapsed(total_ns=sum(part.end - part.start for part in parts))
+    result.submitted_before_ns = _submitted_before(scope)
+    _fill(scope, result, parts, held)
+    return result, _view(scope, result, held, gaps)
+
+
+def _submitted_before(scope: Scope) -> int | None:
+    """Time from ``spark-submit`` to the application's start, of a run of one application."""
+    if scope.window.iterations:
+        return None
+    row = scope.tables.record(
+        "SELECT count(*) AS n, min(start_wall_ns) AS start, min(TRY_CAST(json_extract_string("
+        "spark_conf, '$.\"spark.app.submitTime\"') AS BIGINT)) AS asked FROM apps"
+    )
+    if row["n"] != 1 or row["asked"] is None or row["start"] is None:
+        return None
+    before = int(row["start"] - row["asked"] * EVENT_LOG_MS)
+    return before if before >= 0 else None
+
+
+def _fill(
+    scope: Scope, result: Elapsed, parts: Sequence[PathPart], held: dict[PathStage, _Held]
+) -> None:
+    largest = sorted(held, key=lambda s: (-held[s].total, s.stage_id))
+    result.stages_count = len(largest)
+    tasks = _tasks(scope, largest[:MOST_STAGES])
+    for stage in largest[:MOST_STAGES]:
+        own = held[stage]
+        result.stages.append(
+            HeldStage(
+                app_index=stage.app,
+                stage_id=stage.stage_id,
+                stage_attempt=stage.attempt,
+                sql_id=stage.sql_id,
+                name=stage.name,
+                tasks_count=stage.planned,
+                duration_ns=stage.times.complete - stage.times.submit,
+                held_ns=own.total,
+                share=own.total / (result.total_ns or 1),
+                causes=dict(sorted(own.times.items(), key=lambda one: -one[1])),
+                slots_count=own.slots,
+                own_ratio=own.own / own.busy if own.busy else None,
+                last_task=tasks.get((stage.app, stage.stage_id, stage.attempt)),
+            )
+        )
+    gaps = [number for number, part in enumerate(parts) if part.stage is None]
+    gaps.sort(key=lambda number: parts[number].start - parts[number].end)
+    result.gaps_count = len(gaps)
+    result.gaps = [_gap(scope, parts, number) for number in gaps[:MOST_GAPS]]
+    result.path = _drawn(parts)
+
+
+def _gap(scope: Scope, parts: Sequence[PathPart], number: int) -> Gap:
+    part = parts[number]
+    after = next((p.stage for p in reversed(parts[:number]) if p.stage), None)
+    before = next((p.stage for p in parts[number:] if p.stage), None)
+    found = scope.tables.record(
+        "SELECT sql_id, description FROM sql_executions WHERE app_index = ? AND start_wall_ns < ?"
+        " AND coalesce(end_wall_ns, ?) > ? ORDER BY start_wall_ns DESC LIMIT 1",
+        [part.app, part.end, part.end, part.start],
+    )
+    return Gap(
+        app_index=part.app,
+        where=part.where or "in_query",
+        start_ns=part.offset,
+        length_ns=part.end - part.start,
+        sql_id=found.get("sql_id") if part.where == "in_query" else None,
+        description=found.get("description") if part.where == "in_query" else None,
+        after_stage_id=after.stage_id if after else None,
+        before_stage_id=before.stage_id if before else None,
+    )
+
+
+def _tasks(scope: Scope, stages: Sequence[PathStage]) -> dict[tuple[int, int, int], LastTask]:
+    """Find the last task of each stage, beside the median of its tasks."""
+    if not stages:
+        return {}
+    keys = ", ".join(f"({s.app}, {s.stage_id}, {s.attempt})" for s in stages)
+    read = (
+        "coalesce(input_bytes, 0) + coalesce(shuffle_read_local_bytes, 0)"
+        " + coalesce(shuffle_read_remote_bytes, 0)"
+    )
+    rows = scope.tables.records(
+        f"""
+        SELECT app_index, stage_id, stage_attempt,
+          arg_max(struct_pack(task_attempt_id, executor_id, host,
+            duration_ns := finish_wall_ns - launch_wall_ns, cpu_ns := executor_cpu_time_ns,
+            gc_ns := jvm_gc_time_ns, read_bytes := {read}), finish_wall_ns) AS last,
+          quantile_disc(finish_wall_ns - launch_wall_ns, 0.5) AS median_ns,
+          quantile_disc({read}, 0.5) AS median_read_bytes, count(*) AS n
+        FROM tasks WHERE (app_index, stage_id, stage_attempt) IN ({keys})
+          AND status = 'success' AND finish_wall_ns IS NOT NULL AND launch_wall_ns IS NOT NULL
+        GROUP BY ALL
+        """
+    )
+    return {
+        (r["app_index"], r["stage_id"], r["stage_attempt"]): LastTask(
+            **r["last"],
+            median_ns=r["median_ns"] if r["n"] > 1 else None,
+            median_read_bytes=r["median_read_bytes"] if r["n"] > 1 else None,
+        )
+        for r in rows
+    }
+
+
+def _drawn(parts: Sequence[PathPart]) -> list[PathStretch]:
+    """Give the path for drawing; beyond the limit the shortest parts join the one before."""
+    lengths = sorted((part.end - part.start for part in parts), reverse=True)
+    least = lengths[MOST_STRETCHES - 1] if len(lengths) > MOST_STRETCHES else 0
+    found: list[PathStretch] = []
+    for part in parts:
+        end = part.offset + part.end - part.start
+        if found and part.end - part.start < least:
+            found[-1].end_ns = end
+            continue
+        kind: Kind = "stage" if part.stage else "driver"
+        found.append(
+            PathStretch(
+                app_index=part.app,
+                start_ns=part.offset,
+                end_ns=end,
+                kind=kind,
+                stage_id=part.stage.stage_id if part.stage else None,
+                stage_attempt=part.stage.attempt if part.stage else None,
+            )
+        )
+    return found[:MOST_STRETCHES]
+
+
+def _view(
+    scope: Scope, result: Elapsed, held: dict[PathStage, _Held], gaps: dict[str, int]
+) -> View:
+    waiting = sum(one.times.get(WAITING, 0) for one in held.values())
+    stages = {
+        stage: {cause: ns for cause, ns in one.times.items() if cause != WAITING and ns}
+        for stage, one in held.items()
+    }
+    before = gaps.pop(EXECUTORS, 0)
+    result.executors_ns = before + waiting
+    result.stages_ns = sum(sum(causes.values()) for causes in stages.values())
+    result.driver_ns = sum(gaps.values())
+    rows = [
+        _row("executors", before + waiting),
+        _row("executors/before_the_first_query", before),
+        _row("executors/stage_waiting", waiting),
+        _row("stages", result.stages_ns),
+        *_stage_rows(stages),
+        _row("driver", result.driver_ns),
+        *(_row(f"driver/{w}", gaps.get(w, 0))
+          for w in ("start", "in_query", "between_queries", "end")),
+    ]  # fmt: skip
+    resolution = 2 * EVENT_LOG_MS
+    return close(scope.window.name, scope_length(scope), rows, [], resolution)
+
+
+def scope_length(scope: Scope) -> int:
+    """Length of the window in which an application lived; of several, the sum of theirs."""
+    return int(
+        scope.tables.scalar(
+            "SELECT coalesce(sum(greatest(0, least(w.end_wall_ns,"
+            " coalesce(a.end_wall_ns, a.last_event_wall_ns)) - greatest(w.start_wall_ns,"
+            " coalesce(a.start_wall_ns, a.first_event_wall_ns)))), 0)::BIGINT FROM w, apps a"
+        )
+    )
+
+
+def _stage_rows(stages: dict[PathStage, dict[str, int]]) -> Iterator[Row]:
+    ordered = sorted(stages, key=lambda s: (-sum(stages[s].values()), s.stage_id))
+    several_apps = len({stage.app for stage in ordered}) > 1
+    for stage in ordered[:MOST_ROWS]:
+        name = f"stage {stage.stage_id}" + (f".{stage.attempt}" if stage.attempt else "")
+        if several_apps:
+            name += f" of application {stage.app}"
+        path = f"stages/{name}"
+        yield _row(path, sum(stages[stage].values()), stage.name or "")
+        for cause, ns in sorted(stages[stage].items(), key=lambda one: -one[1]):
+            yield _row(f"{path}/{cause}", ns, _CAUSES[cause])
+    rest = ordered[MOST_ROWS:]
+    if rest:
+        path = f"stages/{len(rest)} other stages"
+        yield _row(path, sum(sum(stages[s].values()) for s in rest), "the others on the path")
+        sums: dict[str, int] = defaultdict(int)
+        for stage in rest:
+            for cause, ns in stages[stage].items():
+                sums[cause] += ns
+        for cause, ns in sorted(sums.items(), key=lambda one: -one[1]):
+            yield _row(f"{path}/{cause}", ns, _CAUSES[cause])
+
+
+def _row(path: str, value: int, source: str = "") -> Row:
+    parent = path.rpartition("/")[0] or None
+    return Row(path=path, parent=parent, value_ns=value, source=source or _SOURCES.get(path, ""))

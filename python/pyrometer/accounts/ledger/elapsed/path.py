@@ -1,0 +1,163 @@
+"""The path of each application through a window: stages, and gaps with what they lie in."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, Stretch, critical_path
+from pyrometer.accounts.ledger.slot_view import EVENTS
+from pyrometer.window.scope import Scope
+
+
+@dataclass(frozen=True)
+class PathStage:
+    """A stage attempt of an application."""
+
+    app: int
+    stage_id: int
+    attempt: int
+    sql_id: int | None
+    name: str | None
+    planned: int | None
+    times: StageTimes
+
+
+@dataclass(frozen=True)
+class PathPart:
+    """A stretch of the path: of a stage, or in a gap that says where it was."""
+
+    app: int
+    start: int
+    end: int
+    stage: PathStage | None
+    where: str | None
+    offset: int
+
+
+def path_parts(scope: Scope) -> Iterator[PathPart]:
+    """Walk every application through every stretch of the window that it lived in."""
+    lives = scope.tables.records(
+        "SELECT app_index, coalesce(start_wall_ns, first_event_wall_ns) AS born,"
+        " coalesce(end_wall_ns, last_event_wall_ns) AS gone FROM apps ORDER BY app_index"
+    )
+    stages, queries = _stages(scope), _queries(scope)
+    offset = 0
+    for interval in scope.window.intervals:
+        for life in lives:
+            app = life["app_index"]
+            if life["born"] is None or life["gone"] is None:
+                continue
+            start = max(interval.start_wall_ns, life["born"])
+            end = min(interval.end_wall_ns, life["gone"])
+            own = stages.get(app, [])
+            found = critical_path([one.times for one in own], start, end)
+            for one in found:
+                if one.stage is not None:
+                    since = offset + one.start - interval.start_wall_ns
+                    yield PathPart(app, one.start, one.end, own[one.stage], None, since)
+                    continue
+                for piece, where in _placed(one, queries.get(app, _Queries((), None, None))):
+                    since = offset + piece.start - interval.start_wall_ns
+                    yield PathPart(app, piece.start, piece.end, None, where, since)
+        offset += interval.end_wall_ns - interval.start_wall_ns
+
+
+def _stages(scope: Scope) -> dict[int, list[PathStage]]:
+    rows = scope.tables.records(
+        f"""
+        WITH {EVENTS},
+        ran AS (SELECT app_index, stage_id, stage_attempt, min(since) AS first, max(until) AS last
+          FROM work WHERE NOT again GROUP BY ALL)
+        SELECT s.app_index, s.stage_id, s.stage_attempt, d.sql_id, d.name, d.parent_ids,
+          d.planned_tasks_count, s.since AS submit, greatest(s.until, s.since) AS complete,
+          r.first, r.last, j.submit_wall_ns AS job_submit
+        FROM staged s JOIN stages d USING (app_index, stage_id, stage_attempt)
+        LEFT JOIN ran r USING (app_index, stage_id, stage_attempt)
+        LEFT JOIN jobs j ON j.app_index = d.app_index AND j.job_id = d.job_id
+        ORDER BY s.app_index, s.since, s.stage_id, s.stage_attempt
+        """
+    )
+    places: dict[tuple[int, int], list[int]] = defaultdict(list)
+    numbers: dict[int, int] = defaultdict(int)
+    for row in rows:
+        places[row["app_index"], row["stage_id"]].append(numbers[row["app_index"]])
+        numbers[row["app_index"]] += 1
+    found: dict[int, list[PathStage]] = defaultdict(list)
+    for row in rows:
+        app = row["app_index"]
+        parents = tuple(n for p in row["parent_ids"] or () for n in places.get((app, p), ()))
+        times = StageTimes(
+            row["submit"], row["complete"], row["first"], row["last"], parents, row["job_submit"]
+        )
+        found[app].append(
+            PathStage(
+                app,
+                row["stage_id"],
+                row["stage_attempt"],
+                row["sql_id"],
+                row["name"],
+                row["planned_tasks_count"],
+                times,
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Queries:
+    """Queries and jobs of an application: stretches that touch joined, and the ends of all."""
+
+    joined: Sequence[tuple[int, int]]
+    first: int | None
+    last: int | None
+
+
+def _queries(scope: Scope) -> dict[int, _Queries]:
+    rows = scope.tables.query(
+        """
+        SELECT app_index, start_wall_ns AS since, end_wall_ns AS until FROM sql_executions
+          WHERE start_wall_ns IS NOT NULL AND end_wall_ns IS NOT NULL
+        UNION ALL SELECT app_index, submit_wall_ns, end_wall_ns FROM jobs
+          WHERE submit_wall_ns IS NOT NULL AND end_wall_ns IS NOT NULL
+        UNION ALL SELECT app_index, submit_wall_ns, complete_wall_ns FROM stages
+          WHERE submit_wall_ns IS NOT NULL AND complete_wall_ns IS NOT NULL
+        ORDER BY app_index, since
+        """
+    )
+    joined: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for app, since, until in rows:
+        own = joined[app]
+        if own and since <= own[-1][1]:
+            own[-1] = (own[-1][0], max(own[-1][1], until))
+        else:
+            own.append((since, max(since, until)))
+    return {app: _Queries(own, own[0][0], own[-1][1]) for app, own in joined.items()}
+
+
+def _placed(gap: Stretch, queries: _Queries) -> Iterator[tuple[Stretch, str]]:
+    """Cut a gap where queries begin and end, and say of each piece where it is."""
+    first, last = queries.first, queries.last
+    if first is None or last is None:
+        yield gap, "start"
+        return
+    begin = max(0, bisect_right([since for since, _ in queries.joined], gap.start) - 1)
+    cuts = {gap.start, gap.end}
+    for since, until in queries.joined[begin:]:
+        if since >= gap.end:
+            break
+        cuts |= {at for at in (since, until) if gap.start < at < gap.end}
+    inside = queries.joined
+    for since, until in pairwise(sorted(cuts)):
+        middle = (since + until) / 2
+        at = bisect_right(inside, middle, key=lambda q: q[0]) - 1
+        if until <= first:
+            where = "start"
+        elif since >= last:
+            where = "end"
+        else:
+            where = "in_query" if at >= 0 and middle < inside[at][1] else "between_queries"
+        yield Stretch(since, until), where
