@@ -10,11 +10,8 @@ import pkgutil
 from functools import cache
 from typing import Any
 
-<<<<<<< HEAD
 from pyrometer.accounts.applications import apps
-=======
 from pyrometer.accounts.contention import contention
->>>>>>> h5
 from pyrometer.accounts.cpu import cpu, instruments
 from pyrometer.accounts.hardware.hardware import hardware
 from pyrometer.accounts.io import io, io_latency
@@ -135,12 +132,8 @@ def summarise(scope: Scope) -> Summary:
         hardware=hardware(scope),
         python=workers,
         extended_stacks=extended_stacks(scope),
-<<<<<<< HEAD
         elapsed=elapsed(scope)[0],
-        ledger=ledger(scope),
-=======
         ledger=views,
->>>>>>> h5
         account=account(scope),
         instruments=instruments(scope, process.process_cpu_ns),
         doubts=[*run.doubts, *io_doubts],

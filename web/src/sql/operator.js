@@ -9,30 +9,20 @@ export function find(node, pattern) {
   return (node.metrics ?? []).find((item) => pattern.test(item.metric));
 }
 
-<<<<<<< HEAD
-// `sampled`: what the samples say about the operator, if any do; `nodes`: the whole plan; `exploded`:
-// how its rows grew, if they did.
-export function details(node, sampled, nodes, exploded = null) {
-  const all = nodes.reduce((sum, other) => sum + (other.on_cpu_ns ?? 0), 0);
-=======
 // CPU of task threads and of the Python workers that the node drove.
 const cpu = (node) => (node.on_cpu_ns ?? 0) + (node.python_cpu_ns ?? 0);
 
-// `sampled`: what the samples say about the operator, if any do; `nodes`: the whole plan.
-export function details(node, sampled, nodes) {
+// `sampled`: what the samples say about the operator, if any do; `nodes`: the whole plan; `exploded`:
+// how its rows grew, if they did.
+export function details(node, sampled, nodes, exploded = null) {
   const all = nodes.reduce((sum, other) => sum + cpu(other), 0);
->>>>>>> h5
   const timer = timers(node);
   return [
     el("h4", null, el("bdi", null, node.name)),
     exploded && el("p", null, exploded),
     el("dl", { class: "pairs" }, [
-<<<<<<< HEAD
-      ["CPU of tasks", !gone(node.on_cpu_ns) ? `${time(node.on_cpu_ns)}${all ? ` · ${percent(node.on_cpu_ns / all)} of the plan` : ""}` : null],
-=======
-      ["CPU of tasks", !gone(node.on_cpu_ns) || cpu(node) ? `${time(cpu(node))}${all ? ` · ${percent(cpu(node) / all)} of the plan` : ""}` : "not sampled"],
+      ["CPU of tasks", !gone(node.on_cpu_ns) || cpu(node) ? `${time(cpu(node))}${all ? ` · ${percent(cpu(node) / all)} of the plan` : ""}` : null],
       ["… in Python workers", node.python_cpu_ns ? time(node.python_cpu_ns) : null],
->>>>>>> h5
       ["95 % interval", sampled?.on_cpu && !gone(sampled.on_cpu.low) ? interval(sampled.on_cpu.low, sampled.on_cpu.high, "ns") : null],
       ["Tasks waiting", !gone(node.off_cpu_ns) ? time(node.off_cpu_ns) : null],
       ["Samples", node.samples_count],
