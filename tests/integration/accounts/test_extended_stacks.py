@@ -42,8 +42,8 @@ def test_tasks_that_wait_for_python_have_stacks_of_both_halves(tmp_path: Path) -
             " JOIN frames f USING (frame_id)"
         )
     assert whole[0] == whole[1]
-    helper = next(wait for wait in told.classes if wait.wait_class == "helper")
-    assert helper.share.value is not None
-    assert helper.share.value > 0.5
-    assert helper.joined_ns > 0.8 * helper.asleep_ns
+    python = next(wait for wait in told.classes if wait.wait_class == "python_workers")
+    assert python.share.value is not None
+    assert python.share.value > 0.5
+    assert python.joined_ns > 0.8 * python.asleep_ns
     assert {"kernel", "native"} <= {kind for (kind,) in frames}

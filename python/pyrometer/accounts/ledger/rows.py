@@ -14,6 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from pyrometer.accounts.ledger.schema import Row, View
+from pyrometer.accounts.waits.python_waits import define_python_waits, wait_class
 from pyrometer.accounts.waits.waits import Weighed
 from pyrometer.attribution.samples import (
     CATEGORY,
@@ -112,6 +113,7 @@ class Counts:
 def define_samples_of_tasks(scope: Scope) -> None:
     """Define ``l_samples``: hits by task, kind, name and operator."""
     define_stack_labels(scope)
+    define_python_waits(scope)
     same = " AND ".join(f"o.{key} IS NOT DISTINCT FROM x.{key}" for key in EVIDENCE)
     paused = (
         "EXISTS (SELECT 1 FROM w_pauses p WHERE (p.pid = x.pid OR p.pid IS NULL)"
@@ -128,7 +130,7 @@ def define_samples_of_tasks(scope: Scope) -> None:
         "   WHEN x.state = 'sleeping' THEN 'asleep'"
         "   WHEN x.paused THEN 'awake in pause' ELSE 'awake' END AS kind,"
         f" CASE WHEN x.event = 'cpu' THEN {CATEGORY}"
-        f"  ELSE coalesce(x.wait_class, '{UNCLASSIFIED}') END AS name,"
+        f"  ELSE {wait_class('x')} END AS name,"
         " o.attributed_operator AS operator, sum(x.hits)::BIGINT AS hits"
         " FROM seen x LEFT JOIN l_tasks t ON t.task_attempt_id = x.task_attempt_id"
         "  AND t.app_index IS NOT DISTINCT FROM x.app_index"

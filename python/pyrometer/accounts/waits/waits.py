@@ -15,11 +15,15 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from pyrometer.accounts.waits.python_waits import (
+    UNCLASSIFIED,
+    define_python_waits,
+    wait_class,
+)
 from pyrometer.core.estimate import Estimate
 from pyrometer.statistics.shares import part_by_weight
 from pyrometer.window.scope import Scope
 
-UNCLASSIFIED = "unclassified"
 SOURCE = "extended stacks: states of task threads, pass by pass"
 _AWAKE = "('on_cpu', 'run_queue')"
 ON_FUTEX = ("lock", "timed_sleep", "helper", "shuffle_fetch", "memory_pool", "idle", UNCLASSIFIED)
@@ -133,6 +137,7 @@ def define_states(scope: Scope) -> None:
     Columns: app_index, task_attempt_id, kind (``asleep``, ``paused``, ``awake``), name (the wait
     class), operator, ns, squares, n, told_ns (joined with a Java stack), split_ns.
     """
+    define_python_waits(scope)
     scope.tables.define("w_states_seen", _SEEN)
     scope.tables.define("w_walls_apart", _WALLS_APART)
     scope.tables.define("w_states", _SPLIT)
@@ -145,7 +150,7 @@ _SEEN = f"""
         CASE WHEN x.state IN {_AWAKE} THEN 'awake'
           WHEN p.start_ns IS NOT NULL AND x.t_ns < p.end_ns THEN 'paused'
           ELSE 'asleep' END AS kind,
-        coalesce(x.wait_class, '{UNCLASSIFIED}') AS name, x.operator, x.weight,
+        {wait_class("x")} AS name, x.operator, x.weight,
         CASE WHEN x.java_stack IS NULL THEN 0 ELSE x.weight END AS joined,
         -- Wall samples do not know places: a class found by place is split with the rest.
         x.java_stack IS NULL AND x.episode_id IS NOT NULL AND (x.join_status = 'same_place'
@@ -171,7 +176,7 @@ _WALLS_APART = f"""
     SELECT stage_id, name, operator, sum(weight) / sum(sum(weight)) OVER of_stage AS share,
       sum(count(*)) OVER of_stage AS walls
     FROM (
-      SELECT x.stage_id, coalesce(x.wait_class, '{UNCLASSIFIED}') AS name, x.operator, x.weight
+      SELECT x.stage_id, {wait_class("x")} AS name, x.operator, x.weight
       FROM samples x JOIN w ON x.t_ns >= w.start_mono_ns AND x.t_ns < w.end_mono_ns
       ASOF LEFT JOIN w_pauses p ON p.pid = x.pid AND x.t_ns >= p.start_ns
       WHERE x.event = 'wall' AND x.clock = 'mono' AND x.state = 'sleeping'

@@ -203,7 +203,7 @@ class PythonUdf(Structural):
         "Each row takes 10 ms: its share in a Python worker, for which the task waits, and the "
         f"rest in the JVM. A task has at most {_MOST_ROWS} rows, so that worker and JVM take turns."
     )
-    expectation = "Wait class helper has the share of task time, and Python processes the CPU."
+    expectation = "Row python_workers has the share of task time, and Python processes the CPU."
     variants: ClassVar = {
         CAUSE: cause("the function takes its share", "the JVM's part alone, without Python"),
         SHARE: share("Share of the time that the function takes"),
@@ -218,7 +218,7 @@ class PythonUdf(Structural):
             value=percent(spec) / 100 if is_on(spec) else 0.0,
             unit="share",
             tolerance=0.08,
-            measured_by=slots("task/waiting/helper"),
+            measured_by=slots("task/waiting/python_workers"),
             of=slots("task"),
         )
 
