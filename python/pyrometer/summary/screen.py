@@ -253,17 +253,19 @@ def _stages(s: Summary, look: Look) -> Iterator[RenderableType]:
 
 
 def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
-    named = [o for o in across_executions(s.operators) if o.share_of_task_cpu]
+    named = [o for o in across_executions(s.operators) if o.share_with_workers]
     if not named:
         return
-    yield _title("Operators by task CPU")
+    base = "CPU of tasks and Python workers" if s.cpu_base.workers_ns else "task CPU"
+    yield _title(f"Operators by {base}")
     table = bars(look)
     for o in named[:MAX_OPERATORS]:
         low, high = (o.on_cpu.low, o.on_cpu.high) if o.on_cpu else (None, None)
+        workers = f" [dim]+ {units.duration(o.python_cpu_ns)} Python[/]" if o.python_cpu_ns else ""
         table.add_row(
             safe(o.operator),
-            bar(o.share_of_task_cpu, look.plain),
-            units.percent(o.share_of_task_cpu),
-            interval(o.on_cpu_ns, low, high),
+            bar(o.share_with_workers, look.plain),
+            units.percent(o.share_with_workers),
+            interval(o.on_cpu_ns, low, high) + workers,
         )
     yield indented(table)

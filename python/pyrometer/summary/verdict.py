@@ -9,6 +9,7 @@ from __future__ import annotations
 from statistics import median
 
 from pyrometer.core import units
+from pyrometer.summary.contention import contention, contention_words, severity
 from pyrometer.summary.held_up import driver_story, executors_story, stage_story
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.story import Story, capital
@@ -37,7 +38,11 @@ def _account(summary: Summary) -> Story:
     story = _largest(summary)
     text = f"{_took(summary)}: {story.text}."
     lost = _failed(summary) if ended else "no task ended in this window"
-    return Story(f"{text} {capital(lost)}." if lost else text, story.next_step)
+    taken = contention(summary)
+    said = [lost] if lost else []
+    if taken is not None and severity(taken) != "info":
+        said.append(contention_words(taken))
+    return Story(" ".join([text, *(f"{capital(one)}." for one in said)]), story.next_step)
 
 
 def _took(summary: Summary) -> str:
