@@ -46,5 +46,5 @@ function windowText(window) {
 export function runVerdict(summary) {
   const found = summary.verdict;
   const text = typeof found === "object" && found !== null ? found.text ?? found.message : found;
-  return verdict(text ?? "No verdict: too little was recorded to say where the time went.", summary.doubts ?? []);
+  return verdict(text ?? "No verdict: too little was recorded to say where the time went.", summary.doubts ?? [], summary.next_step);
 }
