@@ -51,7 +51,7 @@ function settings(app) {
   const columns = [
     { label: "Setting", value: (item) => item.name, show: (item) => bdi(item.name), class: "mono setting" },
     { label: "Value", value: (item) => item.value, show: (item) => el("bdi", null, item.value === "" ? "(empty)" : item.value), class: "mono wrap" },
-    ...(all.some((item) => !gone(item.default)) ? [{ label: "Default", value: (item) => item.default, show: (item) => bdi(item.default), class: "mono wrap", help: "As Spark documents it, where Pyrometer knows it for this version." }] : []),
+    ...(all.some((item) => !gone(item.default)) ? [{ label: "Default", value: (item) => item.default, show: (item) => (item.is_default ? el("span", { class: "aside" }, "the same") : bdi(item.default)), class: "mono wrap", help: "What Spark of this version takes where nothing is set, as far as Pyrometer knows it." }] : []),
     { label: "Set by", value: (item) => ORIGINS[item.origin] ?? item.origin, class: "origin", help: "Who set it. What nobody set is not in the log." },
   ];
   function draw() {
@@ -61,7 +61,7 @@ function settings(app) {
   }
   draw();
   return [title,
-    el("p", { class: "note" }, "What was set explicitly comes first. Values of settings that hold secrets are struck.", app.settings_count > all.length && ` The first ${count(all.length)} of ${count(app.settings_count)} settings.`),
+    el("p", { class: "note" }, "What was set to another value than Spark's own comes first. Values of settings that hold secrets are struck.", app.settings_count > all.length && ` The first ${count(all.length)} of ${count(app.settings_count)} settings.`),
     el("p", { class: "controls" }, el("label", { for: "conf-search" }, "Search "), box, found), view];
 }
 
