@@ -432,7 +432,9 @@ def test_what_an_event_log_cannot_have_is_one_line(browser: Browser, tmp_path: P
     line = page.text("#absent summary")
     assert line.startswith("Not in an event log: ")
     assert "flame graph" in line
+    assert "core view" in line
     assert "; needs pyrometer run." in line
+    assert page.all_texts("#ledger .missing") == []
     hidden = ("cpu", "jvm", "waits", "hardware", "flame")
     linked = page.js("return [...document.querySelectorAll('nav a')].map((a) => a.hash.slice(1))")
     for name in hidden:

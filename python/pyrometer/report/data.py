@@ -229,6 +229,7 @@ def _spill_note(totals: Mapping[str, Any]) -> str | None:
 SCHEMA = "pyrometer/report/1"
 # What is cut, and how much of it was cut, is shown in the page.
 MAX_STAGES = 2_000
+MAX_OPENED_STAGES = 100
 MAX_EXECUTIONS = 100
 MAX_PLAN_NODES = 20_000
 MAX_LIST = 5_000
@@ -293,13 +294,30 @@ def _truncated(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
         cuts.append(f"stages: the {MAX_STAGES:,} with most task time of {len(stages):,}")
         stages = sorted(stages, key=_task_time, reverse=True)[:MAX_STAGES]
         stages.sort(key=lambda s: (s.get("app_index") or 0, s.get("stage_id") or 0))
-    shown["stages"] = stages
+    shown["stages"] = _with_slim_tasks(stages)
     shown["sql"] = _truncated_sql(list(summary.get("sql") or []), cuts)
     for key, value in shown.items():
         if isinstance(value, list) and len(value) > MAX_LIST:
             cuts.append(f"{key}: the first {MAX_LIST:,} of {len(value):,}")
             shown[key] = value[:MAX_LIST]
     return {key: _cut_texts(value) for key, value in shown.items()}
+
+
+def _with_slim_tasks(stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the tasks of the longest stages, without what is 0 or not known."""
+    kept = sorted(stages, key=lambda s: -(s.get("duration_ns") or 0))[:MAX_OPENED_STAGES]
+    opened = {id(stage) for stage in kept}
+    slim = []
+    for stage in stages:
+        tasks = stage.get("tasks") if id(stage) in opened else None
+        rows = {
+            name: [{k: v for k, v in row.items() if v not in (None, 0, False)} for row in value]
+            if name in ("slowest", "executors", "hosts")
+            else value
+            for name, value in (tasks or {}).items()
+        }
+        slim.append({**stage, "tasks": rows or None})
+    return slim
 
 
 def _truncated_queries(found: Mapping[str, Any] | None, cuts: list[str]) -> Any:

@@ -321,6 +321,21 @@ def test_missing_figures_say_why() -> None:
 # --- bounds ---
 
 
+def test_tasks_of_the_longest_stages_alone_are_on_the_page_without_zeros(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = summary()
+    longest = max(source["stages"], key=lambda s: s["duration_ns"])
+    row = {"host": "a", "tasks_count": 3, "failed_tasks_count": 0, "max_ns": 5, "input_bytes": None}
+    for stage in source["stages"]:
+        stage["tasks"] = {"quantiles": [], "slowest": [], "hosts": [row], "hosts_count": 1}
+    monkeypatch.setattr(report_data, "MAX_OPENED_STAGES", 1)
+    made = {s["stage_id"]: s["tasks"] for s in build(source, {}, None).content["summary"]["stages"]}
+    (tasks,) = (tasks for tasks in made.values() if tasks)
+    assert made[longest["stage_id"]] is tasks
+    assert tasks["hosts"] == [{"host": "a", "tasks_count": 3, "max_ns": 5}]
+
+
 def test_long_strings_are_cut_and_say_so(tables: Tables) -> None:
     source = summary()
     source["sql"][0]["nodes"][0]["simple_string"] = "x" * 100_000

@@ -21,9 +21,16 @@ const METHODS = {
 export function ledgerSection(ledger, walk) {
   return section("ledger", "Where the time went",
     "Two accounts of the same window, each adding up to its total. Wide parts are where time can be saved.",
-    el("div", { class: "two" }, VIEWS.map(([key, title, text]) => view(title, text, ledger?.[key]))),
+    views(ledger),
     drillDown(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns), endedBy(data.ended_by, data.total_ns)]),
     checks(ledger?.checks));
+}
+
+// Of a run without records of the operating system the slot view alone.
+function views(ledger) {
+  const known = VIEWS.filter(([key]) => ledger?.[key]?.rows?.length);
+  const shown = known.length ? known : VIEWS.slice(0, 1);
+  return el("div", { class: shown.length > 1 ? "two" : null }, shown.map(([key, title, text]) => view(title, text, ledger?.[key])));
 }
 
 function view(title, text, data) {
