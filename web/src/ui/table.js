@@ -35,7 +35,7 @@ export function table(columns, rows, { caption, sort = null, first = FIRST, empt
 
   draw();
   return el("div", { class: "scroll" },
-    el("table", null, caption && el("caption", null, caption), el("thead", null, el("tr", null, heads)), body), more);
+    el("table", { role: "grid" }, caption && el("caption", null, caption), el("thead", null, el("tr", null, heads)), body), more);
 }
 
 function cell(column, row) {
