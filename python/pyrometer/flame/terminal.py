@@ -33,8 +33,8 @@ def show_flame(console: Console, view: FlameView) -> None:
     """Print what the page opens with, and where it is."""
     put(console, _parts(view, Look.of(console)))
     if view.page is not None and view.size_bytes is not None:
-        size = view.size_bytes / 1e6
-        console.print(f"\nFlame graph: {safe(view.page)} ({size:.1f} MB)", soft_wrap=True)
+        size = units.size(view.size_bytes)
+        console.print(f"\nFlame graph: {safe(view.page)} ({size})", soft_wrap=True)
 
 
 def _parts(view: FlameView, look: Look) -> Iterator[RenderableType]:

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from pyrometer.core import units
 from pyrometer.flame.pack import build_flame
 from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
@@ -28,7 +29,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
     -------
     list of dict
         ``{label, value, unit, low, high, n, method, note, help, reason}``; ``unit`` is ns, bytes,
-        count, ratio or MB/s. ``value`` is None exactly where ``reason`` is set.
+        count, ratio or bytes/s. ``value`` is None exactly where ``reason`` is set.
     """
     totals = summary.get("totals") or {}
     failed = (summary.get("failed") or {}).get("totals") or {}
@@ -66,8 +67,8 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
         ),
         _figure(
             "Throughput per core",
-            io.get("mb_per_s_per_core"),
-            "MB/s",
+            _per_second(io.get("mb_per_s_per_core")),
+            "bytes/s",
             "Bytes processed divided by the run time of tasks: the throughput of one busy slot.",
             reason=io.get("reason") or "Needs input bytes and task run time.",
         ),
@@ -85,7 +86,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
             totals.get("tasks_count"),
             "count",
             "Task attempts that ended successfully in the window.",
-            note=f"{failed['tasks_count']:,} failed or killed"
+            note=f"{units.count(failed['tasks_count'])} failed or killed"
             if failed.get("tasks_count")
             else None,
             reason="The event log holds no finished task.",
@@ -177,13 +178,21 @@ def _number(value: Any) -> Any:
     return value.get("value") if isinstance(value, Mapping) else value
 
 
+def _per_second(megabytes: Any) -> Any:
+    """Bytes per second of a value or an estimate in units of 10⁶ bytes."""
+    if isinstance(megabytes, Mapping):
+        ends = {key: _per_second(megabytes.get(key)) for key in ("value", "low", "high")}
+        return {**megabytes, **ends}
+    return None if megabytes is None else megabytes * 1e6
+
+
 def _of(part: Any, whole: Any, words: str) -> str | None:
-    return f"{100 * part / whole:.1f} % {words}" if part is not None and whole else None
+    return f"{units.percent(part / whole)} {words}" if part is not None and whole else None
 
 
 def _times(ratio: Any, words: str) -> str | None:
     value = _number(ratio)
-    return f"{value:.2f} {words}" if value is not None else None
+    return f"{units.digits(value)} {words}" if value is not None else None
 
 
 _SOURCES = {
@@ -210,7 +219,7 @@ def _bytes_note(io: Mapping[str, Any]) -> str | None:
     if cached is not None:
         source = str((io.get("page_cache") or {}).get("source") or "")
         how = ", estimated" if source.startswith("estimated") else ""
-        parts.append(f"{100 * cached:.1f} % from page cache{how}")
+        parts.append(f"{units.percent(cached)} from page cache{how}")
     return " · ".join(parts) or None
 
 
@@ -218,12 +227,12 @@ def _gc_note(gc: Mapping[str, Any]) -> str | None:
     if not gc.get("pauses_count"):
         return None
     longest = gc.get("pause_max_ns")
-    return None if longest is None else f"longest {longest / 1e6:,.1f} ms"
+    return None if longest is None else f"longest {units.duration(longest)}"
 
 
 def _spill_note(totals: Mapping[str, Any]) -> str | None:
     spilled = totals.get("disk_spilled_bytes")
-    return f"{spilled / 1e6:,.0f} MB spilled to disk" if spilled else None
+    return f"{units.size(spilled)} spilled to disk" if spilled else None
 
 
 SCHEMA = "pyrometer/report/1"

@@ -1,9 +1,9 @@
 // How each kind of track is drawn on its canvas, and what it shows under the pointer.
-import { css, cycled, ink, named, STATUS_COLOURS } from "../ui/colours.js";
+import { COLOURS, css, cycled, ink, named, STATUS_COLOURS } from "../ui/colours.js";
 import { time, unit, words } from "../ui/format.js";
 import { threadCpus } from "./thread-cpus.js";
 
-const SERIES = { used: "#4477aa", available: "#9aa7b5", "page cache": "#bbaa33", committed: "#9aa7b5", user: "#4477aa", system: "#ee7733", irq: "#882255", iowait: "#bbaa33", steal: "#8a5a78", "disk reads": "#228833", "disk writes": "#aa3377", "read calls of the application": "#66aacc" };
+const SERIES = { used: cycled(0), available: COLOURS.idle, "page cache": cycled(1), committed: COLOURS.idle, user: named("user"), system: named("system"), irq: named("irq"), iowait: named("iowait"), steal: named("steal"), "disk reads": cycled(2), "disk writes": cycled(3), "read calls of the application": cycled(5) };
 
 export function seriesColour(label, index) {
   return SERIES[label] ?? cycled(index);
@@ -133,7 +133,7 @@ function pauses(track, columns) {
         }
       }
       stopped.forEach((shares, line) => {
-        ctx.fillStyle = line ? "#b8834a" : named("gc");
+        ctx.fillStyle = line ? COLOURS.vm : named("gc");
         shares.forEach((share, x) => {
           const tall = share > 0 ? Math.max(3, Math.min(1, share) * (height - 3)) : 0;
           if (tall) ctx.fillRect(x, (line + 1) * height - 1 - tall, 1, tall);
@@ -151,7 +151,7 @@ function pauses(track, columns) {
       }
       return best === null ? null : [words(track.names[name[best]]), [["stopped for", time(length[best] * 1e6)], ["kind", track.rows[row[best]]]], { range: [start[best], start[best] + length[best]], focus: null }];
     },
-    legend: () => track.rows.map((label, index) => ({ label, colour: index ? "#b8834a" : named("gc"), value: "" })),
+    legend: () => track.rows.map((label, index) => ({ label, colour: index ? COLOURS.vm : named("gc"), value: "" })),
   };
 }
 
