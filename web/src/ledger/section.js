@@ -14,7 +14,7 @@ const VIEWS = [
 
 export function ledgerSection(ledger, walk) {
   return section("ledger", "Where the time went",
-    "Two accounts of the same window, each adding up to its total. Wide parts are where time can be saved.",
+    "Accounts of the same window, each adding up to its total: what was paid for. What was waited for stands above.",
     views(ledger),
     drillDown(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns, "Rows of the ledger"), endedBy(data.ended_by, data.total_ns)]),
     checks(ledger?.checks));

@@ -2,6 +2,8 @@
 import { el, missing, section, svg } from "../ui/dom.js";
 import { callSite, count, percent, time } from "../ui/format.js";
 import { axisBelow, drawing, linear, reach, steps, wide, words } from "../ui/plot.js";
+import { quality } from "./section.js";
+import { rowsTable } from "./rows.js";
 import { table } from "../ui/table.js";
 import { facts } from "../ui/tip.js";
 import { causesOf, drawn, stageName, WHERE } from "./path.js";
@@ -20,7 +22,8 @@ export function elapsedSection(summary) {
       found.submitted_before_ns ? ` It was submitted ${time(found.submitted_before_ns)} before it started.` : null),
     bar(found, named),
     stages(found),
-    gaps(found));
+    gaps(found),
+    rows(summary.ledger?.elapsed_view));
 }
 
 function bar(found, named) {
@@ -67,4 +70,10 @@ function gaps(found) {
     { label: "Between stages", value: (g) => g.after_stage_id, show: (g) => [g.after_stage_id, g.before_stage_id].map((id) => id ?? "–").join(" and "), number: true },
   ];
   return el("details", { class: "checks" }, el("summary", null, `Gaps: no stage was awaited (${count(found.gaps_count)})`), table(columns, list, { first: 10 }));
+}
+
+// The same as a view of the ledger, with its closure.
+function rows(view) {
+  if (!view?.rows?.length) return null;
+  return el("details", { class: "checks" }, el("summary", null, "All of it, as rows of the ledger"), quality(view), rowsTable(view.rows, view.total_ns, "Elapsed view: rows"));
 }
