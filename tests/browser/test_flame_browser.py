@@ -86,8 +86,8 @@ def percent(text: str) -> float:
 def test_share_and_interval_after_a_zoom_are_of_the_same(browser: Browser, plain: Path) -> None:
     page = browser.go(plain)
     canvas = page.driver.find_element(By.ID, "flame-canvas")
-    frame = "VectorizedColumnReader.readBatch"
-    page.driver.find_element(By.ID, "flame-find").send_keys("VectorizedColumnReader")
+    frame = "SnappyDecompressor.decompress"
+    page.driver.find_element(By.ID, "flame-find").send_keys("SnappyDecompressor")
 
     def agrees() -> tuple[float, int]:
         share, told = row_of(page, frame)[4:6]
