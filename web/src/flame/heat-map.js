@@ -28,7 +28,7 @@ export function heatMap(model, columns, selection, marks = []) {
   const legend = el("div", { class: "legend", id: "heat-legend" });
   const clear = el("button", { type: "button", id: "heat-clear", on: { click: selection.clear } }, "Clear selection");
   const dimensions = ROWS.filter((name) => (meta.dimensions[name]?.length ?? 0) > 1);
-  // Closed at first: the graph is what one came for. What is selected is told beneath in any case.
+  // Closed at first, as the graph leads; a selection is always shown below.
   const drawer = el("details", { id: "heat" });
   const by = el("select", { "data-name": "heat-rows", on: { change: () => { Object.assign(state, { by: by.value, cursor: null }); measure(); describe(); draw(); } } },
     el("option", { value: WITHIN }, "parts of a second"), dimensions.map((name) => el("option", { value: name }, DIMENSIONS[name].toLowerCase())));
@@ -211,7 +211,9 @@ export function heatMap(model, columns, selection, marks = []) {
     },
     linked: () => ({ time: rangesToText(selection.ranges), only: selection.focus ? JSON.stringify(selection.focus) : "" }),
     restore({ time: ranges, only }) {
-      if (ranges) selection.set(rangesFromText(ranges), focusFrom(only));
+      if (!ranges) return;
+      drawer.open = true;
+      selection.set(rangesFromText(ranges), focusFrom(only));
     },
     onChange: selection.onChange,
   };
