@@ -11,7 +11,8 @@ from pyrometer.accounts.waits.schema import (
     WaitShare,
     WakeUps,
 )
-from pyrometer.accounts.waits.waits import UNCLASSIFIED, has_states, waits
+from pyrometer.accounts.waits.waits import has_states, waits
+from pyrometer.attribution.samples import UNCLASSIFIED
 from pyrometer.core import schema, units
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
