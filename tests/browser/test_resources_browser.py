@@ -44,9 +44,9 @@ def test_values_and_reasons(browser: Browser) -> None:
     page = page_of(browser, memory=memory.model_dump(), code=code.model_dump())
     assert page.complaints() == []
     assert rows(page) == [
-        ["Allocated by tasks ?", "55.8 GB", ""],
-        ["… per second ?", "567 MB/s", ""],
-        ["Minor page faults ?", "599,256", ""],
+        ["Allocated by tasks ?", "52.0 GiB", ""],
+        ["… per second ?", "541 MiB/s", ""],
+        ["Minor page faults ?", "599 256", ""],
         ["Major page faults ?", "9", ""],
         ["Swapped out, peak ?", "–", "the OS probe did not run"],
         ["Read from swap by the host ?", "–", "the OS probe did not run"],
