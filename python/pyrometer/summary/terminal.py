@@ -96,6 +96,7 @@ def _numbered(it: Iteration) -> str:
 
 
 MAX_STAGES = 10
+_MARKS_BESIDE = 72
 SPARKS_INPUT = "Spark's input bytes"
 
 
@@ -199,14 +200,14 @@ def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
     columns: list[tuple[str, Justify]] = [("", "left"), ("succeeded", "right")]
     if any_failed:
         columns.append(("failed or killed", "right"))
-    marks = {one.field: _marked(mark(one)) for one in s.disputed}
-    shown = [marks[f"totals.{name}"] for name in s.totals if f"totals.{name}" in marks]
-    if shown:
+    wide = look.width >= _MARKS_BESIDE + (20 if any_failed else 0)
+    found = {name: one for name in s.totals if (one := about(s.disputed, f"totals.{name}"))}
+    if found:
         columns.append(("", "left"))
     rows, zeros, missing = [], [], []
     for name, value in s.totals.items():
         lost = failed.get(name)
-        wrong = marks.get(f"totals.{name}", "")
+        wrong = name in found
         if value is None and not lost and not wrong:
             missing.append(words(name))
         elif value == 0 and not lost and not wrong:
@@ -214,10 +215,14 @@ def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
         else:
             cells = [words(name), units.quantity(name, value)]
             cells += [units.quantity(name, lost)] if any_failed else []
-            rows.append([*cells, *([wrong] if shown else [])])
-    yield indented(grid(look, columns, rows, elastic=len(columns) - 1 if shown else 0))
-    if shown:
+            told = _marked(mark(found[name]) if wide else "✗") if wrong else ""
+            rows.append([*cells, *([told] if found else [])])
+    yield indented(grid(look, columns, rows, elastic=len(columns) - 1 if found and wide else 0))
+    if found and wide:
         yield note("✗ contradicted by another source, which follows; --json says why")
+    elif found:
+        for name, one in found.items():
+            yield note(f"✗ {words(name)}: {mark(one).removeprefix('✗ ')}")
     if zeros:
         yield note("0: " + ", ".join(zeros))
     if missing:
