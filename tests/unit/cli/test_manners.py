@@ -37,15 +37,21 @@ def test_an_unknown_workload_brings_the_nearest_name_alone(
     ("findings", "said"),
     [
         ([], "full profile works"),
-        ([Finding("counters", "hardware", False, "")], "full profile works; missing: hardware counters"),
+        (
+            [Finding("counters", "hardware", False, "")],
+            "full profile works; missing: hardware counters",
+        ),
         (
             [Finding("stacks.cpu", None, False, "")],
             "light profile works, full without stacks.cpu",
         ),
         ([Finding("plugin", None, False, "")], "no run is possible: plugin is missing"),
-        ([Finding("setting_left", None, False, "")], "full profile works; left by dead runs: kernel settings"),
+        (
+            [Finding("setting_left", None, False, "")],
+            "full profile works; left by dead runs: kernel settings",
+        ),
     ],
-)  # fmt: skip
+)
 def test_doctor_sums_up(findings: list[Finding], said: str) -> None:
     assert verdict([WORKS, *findings]) == said
     assert can_run([WORKS, *findings]) == (not said.startswith("no run"))

@@ -172,7 +172,8 @@ def verdict(findings: Sequence[Finding]) -> str:
     """
     lacking = _lacking(findings)
     if lacking:
-        return f"no run is possible: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing"
+        are = "is" if len(lacking) == 1 else "are"
+        return f"no run is possible: {', '.join(lacking)} {are} missing"
     stacks = [f.name for f in findings if f.name.startswith(_STACKS) and not f.available]
     left = [_LEFT[f.name] for f in findings if f.name in _LEFT]
     missing = dict.fromkeys(
