@@ -133,9 +133,8 @@ def _parts(s: Summary, look: Look, names: Sequence[str]) -> Iterator[RenderableT
 
 
 def run_name(s: Summary) -> str:
-    """Name what ran: a workload, a command, applications, or else the folder."""
-    names = [app.app_name for app in s.apps if app.app_name]
-    return s.run.workload or " ".join(s.run.command) or " · ".join(names[:3]) or s.run.run_dir
+    """Name what ran, as people do, or else its folder."""
+    return s.run.name or s.run.run_dir
 
 
 def header_facts(s: Summary) -> list[str]:
