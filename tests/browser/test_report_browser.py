@@ -261,7 +261,7 @@ def test_click_zooms_back_and_reset_return(full: Browser) -> None:
     whole = full.text("#flame-status")
     assert "samples" in whole
     hover(full, "#flame-canvas", 0.06, 0.97)
-    assert "95 % interval" in full.text("#tip")
+    assert re.search(r"share of all shown[\d.]+ % \(95 %: [\d.]+ % – [\d.]+ %\)", full.text("#tip"))
     ActionChains(full.driver).click().perform()
     assert full.text("#flame-status").startswith("copy_page_to_iter · total")
     zoomed = full.text("#flame-status")
@@ -323,7 +323,8 @@ def test_a_link_brings_back_the_view(full: Browser) -> None:
     canvas.send_keys(Keys.ARROW_DOWN + Keys.ARROW_DOWN + Keys.ENTER)
     shown = full.text("#flame-status")
     press(full, "[data-keep=link]")
-    assert "#flame?event=wall&by=role%2Cstage" in full.driver.current_url
+    assert "#flame?event=wall&by=operator%2Cstage" in full.driver.current_url
+    assert "serves=%22tasks%22" in full.driver.current_url
     full.driver.refresh()
     full.until(lambda: full.js("return document.documentElement.dataset.ready"))
     assert full.text("#flame-status") == shown
@@ -348,9 +349,13 @@ def test_the_flame_graph_works_by_keyboard(full: Browser) -> None:
     full.js("arguments[0].focus()", canvas)
     keys = ActionChains(full.driver)
     keys.send_keys(Keys.ARROW_DOWN).perform()
-    assert full.text("#flame-status").startswith("task · total")
+    assert full.text("#flame-status").startswith("Scan parquet · total")
     ActionChains(full.driver).send_keys(Keys.ARROW_DOWN).perform()
+    assert full.text("#flame-status").startswith("Spark's task runner (7 frames) · folded")
+    # Enter opens what is folded; the box that it becomes is zoomed into by another.
+    ActionChains(full.driver).send_keys(Keys.ENTER).perform()
     assert full.text("#flame-status").startswith("java.lang.Thread.run · total")
+    assert full.js("return document.getElementById('flame-reset').disabled")
     ActionChains(full.driver).send_keys(Keys.ENTER).perform()
     assert not full.js("return document.getElementById('flame-reset').disabled")
     ActionChains(full.driver).send_keys(Keys.ESCAPE).perform()
@@ -387,6 +392,39 @@ def test_hover_tells_the_task_and_the_values(full: Browser) -> None:
     hover(full, '[data-track="cpu0"]', 0.55, 0.5)
     value = full.until(lambda: full.text('#timeline .track:has([data-track="cpu0"]) .legend b'))
     assert 0.5 < float(value) < 2
+
+
+def test_a_track_shows_its_numbers_as_a_table(full: Browser) -> None:
+    assert full.js("return document.getElementById('timeline-table').hidden")
+    press(full, "#timeline-as-table")
+    path = "//select[@data-name='timeline-series']/option[text()='CPU']"
+    full.driver.find_element(By.XPATH, path).click()
+    assert full.all_texts("#timeline-table th button")[:3] == [
+        "From",
+        "user (CPUs)",
+        "system (CPUs)",
+    ]
+    rows = full.js(
+        "return [...document.querySelectorAll('#timeline-table tbody tr')]"
+        ".map((row) => [...row.children].map((cell) => cell.textContent))"
+    )
+    assert len(rows) == 40
+    # Of two CPUs no part has more, and busy ones have nearly all.
+    used = [sum(float(value) for value in row[1:5] if value != "–") for row in rows]
+    assert 1.7 < max(used) <= 2.0
+    assert {row[-1] for row in rows} == {"2.00"}
+    track = full.driver.find_element(By.CSS_SELECTOR, '[data-track="cpu0"]')
+    full.js("arguments[0].focus()", track)
+    ActionChains(full.driver).send_keys("+").perform()
+    first = full.until(
+        lambda: (
+            full.text("#timeline-table tbody td") != rows[0][0]
+            and full.text("#timeline-table tbody td")
+        )
+    )
+    assert first == "10.0 s"
+    press(full, "#timeline-as-table")
+    assert full.js("return document.getElementById('timeline-table').hidden")
 
 
 def test_plans_open_an_operator_by_click_and_key(full: Browser) -> None:
@@ -444,6 +482,12 @@ def test_what_an_event_log_cannot_have_is_one_line(browser: Browser, tmp_path: P
     assert not page.js("return document.getElementById('absent').open")
     press(page, "#absent summary")
     assert all(len(reason) > 15 for reason in page.all_texts("#absent dd"))
+    assert page.js("return document.querySelector('#flame canvas') === null")
+    # Tracks as well.
+    assert page.all_texts("#timeline .missing") == []
+    needs = page.text("#timeline-needs")
+    assert needs.startswith("Needs pyrometer run: GC and safepoints · CPU, memory, reads · heap")
+    assert needs.count("·") == 8
     assert page.js("""return document.querySelector('[data-track="tasks"]') !== null""")
     assert "17.0.15" in page.text("#environment")
     assert page.all_texts("#environment .missing") == page.all_texts("#plans .missing") == []

@@ -211,7 +211,9 @@ export function heatMap(model, columns, selection, marks = []) {
     },
     linked: () => ({ time: rangesToText(selection.ranges), only: selection.focus ? JSON.stringify(selection.focus) : "" }),
     restore({ time: ranges, only }) {
-      if (ranges) selection.set(rangesFromText(ranges), focusFrom(only));
+      if (!ranges) return;
+      drawer.open = true;
+      selection.set(rangesFromText(ranges), focusFrom(only));
     },
     onChange: selection.onChange,
   };
