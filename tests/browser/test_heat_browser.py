@@ -94,9 +94,9 @@ def samples_in(low: int, high: int, **wanted: Any) -> int:
 
 
 def counted(page: Browser, where: str) -> int:
-    found = re.search(r"in ([\d,]+) samples", page.text(where))
+    found = re.search(r"in ([\d ]+) samples", page.text(where))
     assert found, page.text(where)
-    return int(found[1].replace(",", ""))
+    return int(found[1].replace(" ", ""))
 
 
 def drag(

@@ -23,7 +23,8 @@ MOST_STOPS = 40
 """Tab stops before the flame graph."""
 STOPS = """
 const flame = document.getElementById('flame');
-return [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
+const all = 'a[href], button, input, select, textarea, summary, [tabindex]';
+return [...document.querySelectorAll(all)]
   .filter((node) => node.tabIndex >= 0 && !node.disabled && node.checkVisibility())
   .filter((node) => node.compareDocumentPosition(flame) & Node.DOCUMENT_POSITION_FOLLOWING).length;
 """

@@ -28,7 +28,7 @@ export function heatMap(model, columns, selection, marks = []) {
   const legend = el("div", { class: "legend", id: "heat-legend" });
   const clear = el("button", { type: "button", id: "heat-clear", on: { click: selection.clear } }, "Clear selection");
   const dimensions = ROWS.filter((name) => (meta.dimensions[name]?.length ?? 0) > 1);
-  // Closed at first: the graph is what one came for. What is selected is told beneath in any case.
+  // Closed at first, as the graph leads; a selection is always shown below.
   const drawer = el("details", { id: "heat" });
   const by = el("select", { "data-name": "heat-rows", on: { change: () => { Object.assign(state, { by: by.value, cursor: null }); measure(); describe(); draw(); } } },
     el("option", { value: WITHIN }, "parts of a second"), dimensions.map((name) => el("option", { value: name }, DIMENSIONS[name].toLowerCase())));
@@ -132,7 +132,9 @@ export function heatMap(model, columns, selection, marks = []) {
     else selection.set([range], state.grid.focus(from, to));
   }
 
+  // The cells of a drawer that has just been opened come with its event, a moment later.
   canvas.addEventListener("pointerdown", (event) => {
+    if (!state.grid) return;
     const cell = cellAt(event);
     if (!cell.inside || event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
@@ -140,6 +142,7 @@ export function heatMap(model, columns, selection, marks = []) {
     draw();
   });
   canvas.addEventListener("pointermove", (event) => {
+    if (!state.grid) return;
     const cell = cellAt(event);
     if (state.drag) {
       state.drag.to = cell;
@@ -161,7 +164,7 @@ export function heatMap(model, columns, selection, marks = []) {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === "Escape") selection.clear();
     else if (event.key === "Enter" && state.cursor) select(state.cursor, state.cursor, event.ctrlKey || event.metaKey);
-    else if (step) move(step, event.shiftKey);
+    else if (step && state.grid) move(step, event.shiftKey);
     else return;
     event.preventDefault();
   });

@@ -250,7 +250,7 @@ function whole(view) {
         const run = folded(i);
         return run < 0 ? null : { name: model.meta.runners?.[fold.kind.get(run) - 1] ?? "runners", frames: fold.deep.get(run), names: () => framesOf(model, runs, fold, run) };
       }),
-      // Draw anew with box `id` and those around it unfolded; null where it is not folded.
+      // The view again with box `id` and its neighbours unfolded; null if it is not folded.
       unfold: (id) => {
         const run = id < 0 || !fold ? -1 : runOf(offset, runs.size, id);
         if (run < 0 || fold.top[run] < 0 || id - offset[run] >= fold.cut[run]) return null;
