@@ -78,7 +78,7 @@ def test_the_verb_writes_the_page_into_the_folder(made: Path, capsys: Any) -> No
     assert found["schema"] == "pyrometer/experiment-page/1"
     assert len(found["plots"]["order"]["points"]) == found["report"]["done_count"] == 20
     assert found["verdict"].startswith("codec=none, tasks=1 has the lowest mean and is faster than")
-    assert "is slower than codec=snappy, tasks=1 by " in found["verdict"]
+    assert "the baseline codec=snappy, tasks=1: −" in found["verdict"]
 
 
 def test_the_matrix_is_beside_the_baseline_and_shows_its_gaps(made: Path) -> None:
