@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,13 @@ from tests.browser.conftest import Browser
 from tests.support.report_fixture import manifest, run_rows, write_tables
 from tests.support.summary_fixture import eventlog_only_summary, summary
 
+from pyrometer.accounts.ledger.elapsed.schema import (
+    Elapsed,
+    Gap,
+    HeldStage,
+    Kind,
+    PathStretch,
+)
 from pyrometer.characterise.queries import Characterisation, Part
 from pyrometer.pages.page import ReportData
 from pyrometer.report.data import build
@@ -656,3 +664,58 @@ def test_a_page_without_any_number_shows_dashes(browser: Browser, tables: Tables
     assert "failed:" not in text
     for trace in ("NaN", "undefined", "Infinity", "[object", "null"):
         assert trace not in text, text[max(0, text.find(trace) - 60) : text.find(trace) + 20]
+
+
+def test_what_the_application_waited_for_is_a_bar_and_tables(
+    browser: Browser, tables: Tables
+) -> None:
+    second = 1_000_000_000
+
+    def part(start: int, end: int, stage: int | None) -> PathStretch:
+        kind: Kind = "driver" if stage is None else "stage"
+        ends = {"start_ns": start * second, "end_ns": end * second}
+        return PathStretch(app_index=0, kind=kind, stage_id=stage, stage_attempt=0, **ends)
+
+    held = HeldStage(
+        app_index=0,
+        stage_id=7,
+        stage_attempt=0,
+        name="collect at q.py:3",
+        tasks_count=2,
+        held_ns=6 * second,
+        share=0.6,
+        causes={"too_few_tasks": 6 * second},
+        slots_count=4,
+    )
+    path = Elapsed(
+        total_ns=10 * second,
+        stages_ns=6 * second,
+        driver_ns=4 * second,
+        stages=[held],
+        stages_count=1,
+        gaps=[Gap(app_index=0, where="start", start_ns=0, length_ns=3 * second)],
+        gaps_count=2,
+        path=[part(0, 3, None), part(3, 9, 7), part(9, 10, None)],
+    )
+    shown = summary() | {"elapsed": path.model_dump(mode="json"), "next_step": "look at stage 7"}
+    page = browser.open(build(shown, manifest(), tables))
+    assert page.complaints() == []
+    parts = page.js(
+        "return [...document.querySelectorAll('#elapsed rect.on-path')]"
+        ".map((part) => [Number(part.getAttribute('x')), Number(part.getAttribute('width'))])"
+    )
+    assert [width / sum(w for _, w in parts) for _, width in parts] == pytest.approx(
+        [0.3, 0.6, 0.1]
+    )
+    assert all(a[0] + a[1] == pytest.approx(b[0]) for a, b in pairwise(parts))
+    assert page.all_texts("#elapsed .on-path-label") == ["7"]
+    assert (
+        page.text("#elapsed .quality")
+        == "10.0 s: 60.0 % stages (6.00 s), 40.0 % the driver (4.00 s)."
+    )
+    row = page.all_texts("#elapsed table tbody tr:first-child td")
+    assert row[:6] == ["7", "6.00 s", "60.0 %", "fewer tasks than slots 6.00 s", "2", "4"]
+    # One stop of the Tab key for all parts of the bar.
+    stops = "return document.querySelectorAll('#elapsed rect.on-path[tabindex=\"0\"]').length"
+    assert page.js(stops) == 1
+    assert page.text("#verdict .next") == "Next: look at stage 7"

@@ -119,7 +119,7 @@ def _counters(summary: Summary, stage: HeldStage | None) -> Story:
     parts = []
     cpu = totals.get("executor_cpu_time_ns")
     if cpu is not None:
-        parts.append(f"its tasks were on the CPU for {_percent(min(1.0, cpu / run))} of their time")
+        parts.append(f"tasks were on the CPU for {_percent(min(1.0, cpu / run))} of their time")
     for name, what in (
         ("jvm_gc_time_ns", "in garbage collection"),
         ("shuffle_fetch_wait_time_ns", "waiting for shuffle data"),
@@ -127,7 +127,8 @@ def _counters(summary: Summary, stage: HeldStage | None) -> Story:
     ):
         part = (totals.get(name) or 0) / run
         if part >= _NOTABLE:
-            parts.append(f"{_percent(part)} {what}")
+            whose = "" if parts else " of task time"
+            parts.append(f"{_percent(part)}{whose} {what}")
     spilled = totals.get("disk_spilled_bytes")
     if spilled:
         parts.append(f"{units.size(spilled)} spilled to disk")

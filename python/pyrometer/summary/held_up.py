@@ -254,7 +254,7 @@ def _all(summary: Summary, groups: Sequence[_Group]) -> Story:
         "stage_tail": "stages waited for their last tasks",
         "waiting_to_launch": "tasks waited to be launched while slots were free",
         "finishing": "stages were ending, with no task left",
-        "running": "tasks ran",
+        "running": "no more is known of their tasks",
     }
     text += f"; for {share} of that {words[cause]}"
     if cause in ("slots_busy", "running"):

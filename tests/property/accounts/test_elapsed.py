@@ -99,8 +99,13 @@ def naive(rows: Rows, stage_id: int, t: int) -> dict[str, float]:
     pending += sum(
         x["status"] != "success" and min(ms(x["finish_wall_ns"]), until) <= t for x in counted
     )
+    if own <= 0 and stage["planned_tasks_count"] > 0 and not counted:
+        return {"running": 1}
     if own <= 0 and pending <= 0:
         return {"finishing": 1}
+    begins = [ms(x["launch_wall_ns"]) for x in rows["tasks"]]
+    if begins and min(ms(e["add_wall_ns"]) for e in rows["executors"]) > min(begins):
+        return {"running": 1}
     if slots <= 0 and own <= 0:
         return {"executor_startup": 1}
     if len(running) >= slots:

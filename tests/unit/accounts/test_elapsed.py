@@ -81,6 +81,41 @@ def test_waiting_for_the_first_executor_is_a_row(tmp_path: Path) -> None:
     assert found.executors_ns == rows["executors"]
 
 
+def test_executors_that_idled_away_are_not_waited_for(tmp_path: Path) -> None:
+    world = World([StageSpec([40, 30], gap_ms=500)])
+    submitted = world.rows["stages"][0]["submit_wall_ns"]
+    first = world.rows["executors"][0]
+    first["add_wall_ns"], first["remove_wall_ns"] = wall(10), wall(50)
+    later = {**first, "executor_id": "2", "add_wall_ns": submitted, "remove_wall_ns": None}
+    world.rows["executors"].append(later)
+    world.rows["apps"][0]["start_wall_ns"] = wall(0)
+    with Run.open(world.write(tmp_path)) as run:
+        found, view = elapsed(open_scope(run, "application"))
+    rows = {row.path: row.value_ns for row in view.rows}
+    assert rows["executors/before_the_first_query"] == 10 * MS
+    assert rows["driver/start"] == 90 * MS
+    assert [gap.where for gap in found.gaps[:2]] == ["in_query", "start"]
+
+
+def test_executors_later_than_the_first_task_are_not_believed(tmp_path: Path) -> None:
+    world = World([StageSpec([400, 300])])
+    for row in world.rows["executors"]:
+        row["add_wall_ns"] = world.rows["stages"][0]["complete_wall_ns"]
+    with Run.open(world.write(tmp_path)) as run:
+        found, view = elapsed(open_scope(run, "application"))
+    assert found.executors_ns == 0
+    assert set(found.stages[0].causes) == {"running"}
+    assert view.closure_ratio == 0
+
+
+def test_a_log_that_lost_its_tasks_does_not_blame_executors(tmp_path: Path) -> None:
+    world = World([StageSpec([400, 300])])
+    world.rows["tasks"].clear()
+    with Run.open(world.write(tmp_path)) as run:
+        found, _ = elapsed(open_scope(run, "application"))
+    assert set(found.stages[0].causes) == {"running"}
+
+
 def test_a_run_without_an_application_says_why(tmp_path: Path) -> None:
     world = World([StageSpec([10])])
     for table in ("apps", "jobs", "stages", "tasks", "sql_executions", "executors"):

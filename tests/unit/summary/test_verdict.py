@@ -39,7 +39,7 @@ def test_a_straggler_is_named_beside_the_median(tmp_path: Path) -> None:
 def test_busy_slots_say_what_tasks_did(tmp_path: Path) -> None:
     found = of(tmp_path, World([StageSpec([400] * 8)], on_cpu=0.25, run_queue=0))
     assert "kept both slots busy for 1.62 s" in found.verdict
-    assert "its tasks were on the CPU for 25 % of their time" in found.verdict
+    assert "tasks were on the CPU for 25 % of their time" in found.verdict
 
 
 def test_time_before_the_first_query_is_the_drivers(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ export const CAUSES = {
   waiting_to_launch: ["tasks waited to be launched", "Slots were free, but tasks were held back: locality, or the driver was slow."],
   executor_startup: ["waited for executors", "A stage was submitted, and there was no slot for it."],
   finishing: ["ending", "No task was left: results and bookkeeping."],
-  running: ["ran", "The number of slots is unknown."],
+  running: ["ran", "The number of slots is unknown, or the log lacks its tasks."],
 };
 
 export const WHERE = {
+  before_executors: "before an executor had registered",
   start: "before the first query",
   in_query: "within a query, between its stages",
   between_queries: "between queries: the program itself",

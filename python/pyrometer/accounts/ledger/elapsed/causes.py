@@ -49,7 +49,7 @@ def causes_of(scope: Scope, parts: Sequence[PathPart]) -> list[Causes]:
     for number, why, length, slots, busy, own in scope.tables.query(_LEVELS):
         part, one = parts[number], found[number]
         if part.stage is None:
-            why = EXECUTORS if why == WAITING and part.where == "start" else DRIVER
+            why = EXECUTORS if why == WAITING and part.where == "before_executors" else DRIVER
         one.times[why] += length
         if slots is not None:
             one.slots = max(one.slots or 0, slots)
@@ -61,10 +61,14 @@ def causes_of(scope: Scope, parts: Sequence[PathPart]) -> list[Causes]:
 # At each instant of the path: slots of the whole application, those of executors that have not
 # launched a task yet (fresh) and attempts under way (run); of the stage on the path its attempts
 # under way and its tasks not yet launched (own, pending). While tasks wait and some slots are free,
-# the busy share of the slots counts as busy: one free slot of a hundred holds nothing up.
+# the busy share of the slots counts as busy: one free slot of a hundred holds nothing up. Slots are
+# unknown where all executors registered after the first task, tasks where a stage succeeded without
+# any.
 _LEVELS = f"""
 WITH {EVENTS},
-known AS (SELECT app_index, count(*) > 0 AS sized FROM places GROUP BY ALL),
+began AS (SELECT app_index, min(since) AS first FROM work GROUP BY ALL),
+known AS (SELECT p.app_index, min(p.since) <= coalesce(min(b.first), min(p.since)) AS sized
+  FROM places p LEFT JOIN began b USING (app_index) GROUP BY p.app_index),
 changes(app_index, t, slots, fresh, run) AS (
   SELECT app_index, since, n, n, 0 FROM places
   UNION ALL SELECT app_index, until, -n, 0, 0 FROM places
@@ -105,16 +109,20 @@ own_levels AS (
   WINDOW upto AS (PARTITION BY app_index, stage_id, stage_attempt ORDER BY t)),
 seen AS (
   SELECT o.number, o.slots, o.fresh, o.run, o.dt, o.stage_id, coalesce(k.sized, false) AS sized,
-    coalesce(w.own, 0) AS own, coalesce(w.pending, 0) AS pending, s.planned
+    coalesce(w.own, 0) AS own, coalesce(w.pending, 0) AS pending, s.planned,
+    s.launches = 0 AND s.planned > 0 AND d.status = 'succeeded' AS unseen
   FROM on_path o
   ASOF LEFT JOIN own_levels w ON o.app_index = w.app_index AND o.stage_id = w.stage_id
     AND o.stage_attempt = w.stage_attempt AND o.t >= w.t
   LEFT JOIN known k ON k.app_index = o.app_index
   LEFT JOIN staged s ON s.app_index = o.app_index AND s.stage_id = o.stage_id
-    AND s.stage_attempt = o.stage_attempt),
+    AND s.stage_attempt = o.stage_attempt
+  LEFT JOIN stages d ON d.app_index = o.app_index AND d.stage_id = o.stage_id
+    AND d.stage_attempt = o.stage_attempt),
 named AS (
   SELECT *, CASE WHEN stage_id IS NULL THEN CASE WHEN sized AND slots <= 0 THEN 'executor_startup'
       ELSE 'driver' END
+    WHEN unseen AND own <= 0 THEN 'running'
     WHEN own <= 0 AND pending <= 0 THEN 'finishing'
     WHEN NOT sized THEN 'running'
     WHEN slots <= 0 AND own <= 0 THEN 'executor_startup'

@@ -48,7 +48,7 @@ _CAUSES = {
     "stage_tail": "all tasks launched, the last ones still running, slots free",
     "waiting_to_launch": "tasks waited while slots were free: launch or locality delay",
     "finishing": "no task left to run: results and completion",
-    "running": "the number of slots is unknown",
+    "running": "the number of slots is unknown, or the log lacks the tasks",
 }
 
 

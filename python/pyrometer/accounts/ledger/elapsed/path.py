@@ -112,7 +112,8 @@ def _stages(scope: Scope) -> dict[int, list[PathStage]]:
 class _Queries:
     """Queries and jobs of an application: stretches that touch joined, and the ends of all.
 
-    ``registered`` is when the first executor was there.
+    ``registered`` is when the first executor was there; None where that is unknown, or later than
+    the first task, which contradicts it.
     """
 
     joined: Sequence[tuple[int, int]]
@@ -142,8 +143,11 @@ def _queries(scope: Scope) -> dict[int, _Queries]:
             own.append((since, max(since, until)))
     registered: dict[int, int] = dict(
         scope.tables.query(
-            "SELECT app_index, min(add_wall_ns) FROM executors"
-            " WHERE cores_count > 0 AND add_wall_ns IS NOT NULL GROUP BY ALL"
+            "SELECT e.app_index, min(e.add_wall_ns) AS first FROM executors e LEFT JOIN"
+            " (SELECT app_index, min(launch_wall_ns) AS began FROM tasks GROUP BY ALL) t"
+            " USING (app_index) WHERE e.cores_count > 0 AND e.add_wall_ns IS NOT NULL"
+            " GROUP BY e.app_index"
+            " HAVING min(e.add_wall_ns) <= coalesce(min(t.began), min(e.add_wall_ns))"
         )
     )
     return {
@@ -175,7 +179,8 @@ def _placed(gap: Stretch, queries: _Queries) -> Iterator[tuple[Stretch, str]]:
         middle = (since + until) / 2
         at = bisect_right(inside, middle, key=lambda q: q[0]) - 1
         if until <= first:
-            where = "start"
+            waits = queries.registered is not None and until <= queries.registered
+            where = "before_executors" if waits else "start"
         elif since >= last:
             where = "end"
         else:

@@ -34,7 +34,7 @@ class HeldStage(BaseModel):
         The same time by cause: ``slots_busy`` (its tasks and those of others had every slot),
         ``too_few_tasks``, ``stage_tail`` (its last tasks ran, other slots were free),
         ``waiting_to_launch``, ``executor_startup``, ``finishing`` (no task left to run),
-        ``running`` where the number of slots is unknown.
+        ``running`` where the number of slots is unknown, or the log lacks the stage's tasks.
     slots_count : int or None
         The most slots there were meanwhile.
     own_ratio : float or None
@@ -61,7 +61,8 @@ class HeldStage(BaseModel):
 class Gap(BaseModel):
     """Time in which the driver held the application up.
 
-    ``where`` is ``start`` (before the first query or job), ``in_query``, ``between_queries`` or
+    ``where`` is ``before_executors`` (none had registered), ``start`` (before the first query or
+    job), ``in_query``, ``between_queries`` or
     ``end``; times are from the start of the window. The stages are those on the path around it.
     """
 
