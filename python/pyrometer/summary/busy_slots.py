@@ -7,15 +7,15 @@ from pyrometer.accounts.schema import Explosion, Sql, Stage
 from pyrometer.attribution.operators import across_executions
 from pyrometer.attribution.plan_match import unnumbered
 from pyrometer.core import units
+from pyrometer.summary.contention import queue_held_by
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.story import Story, short
+from pyrometer.summary.waits import waiting_words
 
 _DOMINANT = 0.05
 _NOTABLE = 0.1
 _WAITS = {
-    "task/run_queue": "waited for a CPU that other threads held",
     "task/gc_pause": "stood still in GC pauses",
-    "task/waiting": "slept (I/O, locks, shuffle)",
     "task/shuffle_fetch": "waited for shuffle data",
 }
 
@@ -62,18 +62,19 @@ def _explosion(summary: Summary, stage: HeldStage | None) -> tuple[Sql, Explosio
 
 
 def _cpu(summary: Summary) -> str | None:
-    named = [o for o in across_executions(summary.operators) if o.share_of_task_cpu]
-    if not named or (named[0].share_of_task_cpu or 0) < _DOMINANT:
+    cpu = summary.cpu_base.cpu
+    named = [o for o in across_executions(summary.operators) if o.share]
+    if not named or (named[0].share or 0) < _DOMINANT:
         if summary.categories and summary.categories[0].share:
             heavy = summary.categories[0]
-            return f"{units.percent(heavy.share)} of task CPU is {heavy.category}"
+            return f"{units.percent(heavy.share)} of {cpu} is {heavy.category}"
         return None
     top = named[0]
-    text = f"{_percent(top.share_of_task_cpu)} of task CPU is {top.operator}"
+    text = f"{_percent(top.share)} of {cpu} is {top.operator}"
     if top.fused:
         text += f" (fused: {', '.join(top.fused)})"
     converting = [e for e in top.expressions if e.converting_share]
-    of_all = sum(e.converting_share for e in converting) * (top.share_of_task_cpu or 0)
+    of_all = sum(e.converting_share for e in converting) * top.share_of_threads
     if of_all >= _DOMINANT:
         whats = ", ".join(unnumbered(e.expression) for e in converting)
         return f"{text}, {_percent(of_all)} converting {short(whats, 70)}"
@@ -84,11 +85,13 @@ def _cpu(summary: Summary) -> str | None:
 
 
 def _waits(summary: Summary) -> str | None:
-    rows = [r for r in summary.ledger.slot_view.rows if r.path in _WAITS and r.share]
-    worst = max(rows, key=lambda r: r.share or 0, default=None)
-    if worst is None or (worst.share or 0) < _NOTABLE:
-        return None
-    return f"tasks {_WAITS[worst.path]} for {_percent(worst.share)} of slot time"
+    view = summary.ledger.slot_view
+    queue = f"waited for a CPU that {queue_held_by(summary)} held"
+    words = {**_WAITS, "task/run_queue": queue}
+    found = [(row.share, words[row.path]) for row in view.rows if row.path in words and row.share]
+    found += [(one.share, one.words) for one in waiting_words(view)]
+    share, what = max(found, default=(0.0, ""))
+    return f"tasks {what} for {_percent(share)} of slot time" if share >= _NOTABLE else None
 
 
 def _counters(summary: Summary, stage: HeldStage | None) -> Story:

@@ -18,6 +18,7 @@ from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.terminal import ordered
 from pyrometer.accounts.terminal import account_lines
 from pyrometer.attribution.operators import across_executions
+from pyrometer.attribution.terminal import cpu_ends
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.summary.schema import Summary
@@ -253,17 +254,16 @@ def _stages(s: Summary, look: Look) -> Iterator[RenderableType]:
 
 
 def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
-    named = [o for o in across_executions(s.operators) if o.share_of_task_cpu]
+    named = [o for o in across_executions(s.operators) if o.share]
     if not named:
         return
-    yield _title("Operators by task CPU")
+    yield _title(f"Operators by {s.cpu_base.cpu}")
     table = bars(look)
     for o in named[:MAX_OPERATORS]:
-        low, high = (o.on_cpu.low, o.on_cpu.high) if o.on_cpu else (None, None)
         table.add_row(
             safe(o.operator),
-            bar(o.share_of_task_cpu, look.plain),
-            units.percent(o.share_of_task_cpu),
-            interval(o.on_cpu_ns, low, high),
+            bar(o.share, look.plain),
+            units.percent(o.share),
+            interval(o.cpu_ns, *cpu_ends(o)),
         )
     yield indented(table)

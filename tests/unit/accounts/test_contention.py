@@ -67,6 +67,7 @@ def test_a_host_that_others_keep_busy_is_a_doubt_with_its_size(tmp_path: Path) -
     # Others had more than half of the busy time, so tasks waited mostly behind them.
     assert behind.value > 0.5 * (one.contention.run_queue_ns or 0)
     assert f"{100 * (one.contention.behind_others_ratio or 0):.1f} %" in doubt.message
+    assert "Other processes took 50.0 % of the host's CPU time" in one.verdict
 
 
 def test_threads_of_the_application_that_queue_for_each_other_are_no_contention(
@@ -75,6 +76,8 @@ def test_threads_of_the_application_that_queue_for_each_other_are_no_contention(
     one = shown(busy_host(world(slots=4, on_cpu=0.45, run_queue=0.5), 0.0), tmp_path)
     assert found(one) == []
     assert contention(one) is None
+    assert "Other processes" not in one.verdict
+    assert "tasks waited for a CPU that the application's own threads held" in one.verdict
     assert (one.contention.run_queue_ratio or 0) > 0.4
     assert one.contention.behind_others_ratio == pytest.approx(0, abs=0.005)
     assert queue_words(one) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyrometer.accounts.waits.python_waits import UNCLASSIFIED
 from pyrometer.accounts.waits.schema import (
     ExtendedStacks,
     JoinStatus,
@@ -11,7 +12,7 @@ from pyrometer.accounts.waits.schema import (
     WaitShare,
     WakeUps,
 )
-from pyrometer.accounts.waits.waits import UNCLASSIFIED, has_states, waits
+from pyrometer.accounts.waits.waits import has_states, waits
 from pyrometer.core import schema, units
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate
