@@ -7,7 +7,7 @@ from pyrometer.accounts.schema import Explosion, Sql, Stage
 from pyrometer.attribution.operators import across_executions
 from pyrometer.attribution.plan_match import unnumbered
 from pyrometer.core import units
-from pyrometer.summary.contention import queue_held_by
+from pyrometer.summary.contention import queue_words
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.story import Story, short
 from pyrometer.summary.waits import waiting_words
@@ -62,15 +62,17 @@ def _explosion(summary: Summary, stage: HeldStage | None) -> tuple[Sql, Explosio
 
 
 def _cpu(summary: Summary) -> str | None:
-    cpu = summary.cpu_base.cpu
-    named = [o for o in across_executions(summary.operators) if o.share]
-    if not named or (named[0].share or 0) < _DOMINANT:
+    named = [o for o in across_executions(summary.operators) if o.share_with_workers]
+    base = "task CPU"
+    if summary.cpu_base.workers_ns:
+        base = "CPU of tasks and their Python workers"
+    if not named or (named[0].share_with_workers or 0) < _DOMINANT:
         if summary.categories and summary.categories[0].share:
             heavy = summary.categories[0]
-            return f"{units.percent(heavy.share)} of {cpu} is {heavy.category}"
+            return f"{_percent(heavy.share)} of {base} is {heavy.category}"
         return None
     top = named[0]
-    text = f"{_percent(top.share)} of {cpu} is {top.operator}"
+    text = f"{_percent(top.share_with_workers)} of {base} is {top.operator}"
     if top.fused:
         text += f" (fused: {', '.join(top.fused)})"
     converting = [e for e in top.expressions if e.converting_share]
@@ -85,13 +87,16 @@ def _cpu(summary: Summary) -> str | None:
 
 
 def _waits(summary: Summary) -> str | None:
+    """Name the largest wait of tasks: a share of slot time, or of task time in the run queue."""
     view = summary.ledger.slot_view
-    queue = f"waited for a CPU that {queue_held_by(summary)} held"
-    words = {**_WAITS, "task/run_queue": queue}
-    found = [(row.share, words[row.path]) for row in view.rows if row.path in words and row.share]
-    found += [(one.share, one.words) for one in waiting_words(view)]
-    share, what = max(found, default=(0.0, ""))
-    return f"tasks {what} for {_percent(share)} of slot time" if share >= _NOTABLE else None
+    rows = {row.path: row.share or 0 for row in view.rows}
+    found = [(rows.get(path, 0), f"tasks {words}") for path, words in _WAITS.items()]
+    found += [(one.share, f"tasks {one.words}") for one in waiting_words(view)[:1]]
+    queued = queue_words(summary)
+    share, text = max(found)
+    if queued and rows.get("task/run_queue", 0) >= max(share, _NOTABLE):
+        return queued
+    return f"{text} for {_percent(share)} of slot time" if share >= _NOTABLE else None
 
 
 def _counters(summary: Summary, stage: HeldStage | None) -> Story:

@@ -105,7 +105,7 @@ class _Group:
         if len(numbers) == 1:
             return f"stage {numbers[0]}"
         listed = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
-        return f"stage {listed} (one an iteration)"
+        return f"stages {listed} (one an iteration)"
 
 
 def stage_story(summary: Summary) -> Story:

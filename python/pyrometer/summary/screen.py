@@ -18,7 +18,6 @@ from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.terminal import ordered
 from pyrometer.accounts.terminal import account_lines
 from pyrometer.attribution.operators import across_executions
-from pyrometer.attribution.terminal import cpu_ends
 from pyrometer.core import units
 from pyrometer.core.doubt import Doubt
 from pyrometer.summary.schema import Summary
@@ -254,16 +253,19 @@ def _stages(s: Summary, look: Look) -> Iterator[RenderableType]:
 
 
 def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
-    named = [o for o in across_executions(s.operators) if o.share]
+    named = [o for o in across_executions(s.operators) if o.share_with_workers]
     if not named:
         return
-    yield _title(f"Operators by {s.cpu_base.cpu}")
+    base = "CPU of tasks and Python workers" if s.cpu_base.workers_ns else "task CPU"
+    yield _title(f"Operators by {base}")
     table = bars(look)
     for o in named[:MAX_OPERATORS]:
+        low, high = (o.on_cpu.low, o.on_cpu.high) if o.on_cpu else (None, None)
+        workers = f" [dim]+ {units.duration(o.python_cpu_ns)} Python[/]" if o.python_cpu_ns else ""
         table.add_row(
             safe(o.operator),
-            bar(o.share, look.plain),
-            units.percent(o.share),
-            interval(o.cpu_ns, *cpu_ends(o)),
+            bar(o.share_with_workers, look.plain),
+            units.percent(o.share_with_workers),
+            interval(o.on_cpu_ns, low, high) + workers,
         )
     yield indented(table)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from statistics import median
 
 from pyrometer.core import units
-from pyrometer.summary.contention import contention_words
+from pyrometer.summary.contention import contention, contention_words, severity
 from pyrometer.summary.held_up import driver_story, executors_story, stage_story
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.story import Story, capital
@@ -38,8 +38,11 @@ def _account(summary: Summary) -> Story:
     story = _largest(summary)
     text = f"{_took(summary)}: {story.text}."
     lost = _failed(summary) if ended else "no task ended in this window"
-    more = [part for part in (lost, _contended(summary)) if part]
-    return Story(" ".join([text, *(f"{capital(part)}." for part in more)]), story.next_step)
+    taken = contention(summary)
+    said = [lost] if lost else []
+    if taken is not None and severity(taken) != "info":
+        said.append(contention_words(taken))
+    return Story(" ".join([text, *(f"{capital(one)}." for one in said)]), story.next_step)
 
 
 def _took(summary: Summary) -> str:
@@ -73,12 +76,6 @@ def _largest(summary: Summary) -> Story:
     second = parts[1][1](summary)
     text = f"{first.text}. {capital(second.text)}"
     return Story(text, first.next_step or second.next_step)
-
-
-def _contended(summary: Summary) -> str | None:
-    """Say what others took of the host, where it is more than a remark."""
-    doubted = any(d.code == "host_contended" and d.severity != "info" for d in summary.doubts)
-    return contention_words(summary.contention) if doubted else None
 
 
 def _failed(summary: Summary) -> str | None:

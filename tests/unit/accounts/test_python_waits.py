@@ -20,8 +20,13 @@ READER = "org.apache.spark.api.python.BasePythonRunner$ReaderIterator"
 STACKS = {
     "answer": [*BASE, READER, "java.io.DataInputStream", "java.net.SocketInputStream"],
     "start": [
-        *BASE, "org.apache.spark.api.python.PythonWorkerFactory", "java.io.DataInputStream",
+        *BASE, "org.apache.spark.api.python.PythonWorkerFactory$", "java.io.DataInputStream",
         "java.io.FileInputStream",
+    ],
+    # Another task holds the monitor while it starts a worker.
+    "turn": [
+        *BASE, "org.apache.spark.api.python.BasePythonRunner",
+        "org.apache.spark.SparkEnv.createPythonWorker",
     ],
     # The task's own thread writes its input to the worker, and reads that input from a file.
     "input": [
@@ -35,7 +40,8 @@ STACKS = {
 def run(tmp_path: Path, stack: list[str], wait_class: str) -> Summary:
     made = World([StageSpec([400, 400], iteration=0)])
     for number, name in enumerate(stack):
-        made.add("frames", frame_id=number, class_name=name, method="m", kind="c2")
+        owner, _, method = name.rpartition(".") if name.endswith("Worker") else (name, "", "m")
+        made.add("frames", frame_id=number, class_name=owner, method=method, kind="c2")
     made.add("stacks", stack_id=7, frame_ids=list(range(len(stack))), truncated=False)
     for row in made.rows["samples"]:
         if row.get("state") == "sleeping":
@@ -50,6 +56,7 @@ def run(tmp_path: Path, stack: list[str], wait_class: str) -> Summary:
         ("answer", "helper", "python_workers"),
         ("answer", "network", "python_workers"),
         ("start", "block_io", "python_workers"),
+        ("turn", "lock", "python_workers"),
         ("answer", "gc_or_safepoint", "gc_or_safepoint"),
         ("input", "block_io", "block_io"),
     ],

@@ -5,6 +5,7 @@ import { jvmSection } from "../accounts/jvm.js";
 import { memorySection } from "../accounts/memory.js";
 import { waitsSection } from "../accounts/waits.js";
 import { flameSection } from "../flame/section.js";
+import { elapsedSection } from "../elapsed/section.js";
 import { ledgerSection } from "../ledger/section.js";
 import { absentLine, present } from "../run/absent.js";
 import { environmentSection } from "../run/environment.js";
@@ -17,7 +18,7 @@ import { timelineSection } from "../timeline/section.js";
 import { doubts, figures } from "../ui/summary.js";
 import { makeSelection } from "../ui/time-selection.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["elapsed", "Elapsed"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 export const runPage = {
   // Only a run of a suite is split into queries.
@@ -39,6 +40,7 @@ function sections(content, columns) {
     ["Verdict", () => runVerdict(summary)],
     ["Key figures", () => [figures(content.figures), absentLine(content.absent)]],
     ["Doubts", () => doubts(summary.doubts)],
+    ["What the application waited for", () => elapsedSection(summary)],
     ["Where the time went", () => ledgerSection(summary.ledger, content.ledger_walk)],
     ["CPU", () => unless("cpu", () => cpuSection(summary))],
     ["Memory and code", () => unless("resources", () => memorySection(summary))],

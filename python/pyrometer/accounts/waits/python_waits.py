@@ -13,7 +13,10 @@ from pyrometer.window.scope import Scope
 PYTHON_WORKERS = "python_workers"
 """Wait class: the answer of a Python worker."""
 UNCLASSIFIED = "unclassified"
-_BRIDGE = r"^org\.apache\.spark\.(sql\.execution\.python|api\.python)\."
+_BRIDGE = (
+    r"^org\.apache\.spark\.((sql\.execution\.python|api\.python)\."
+    r"|SparkEnv\$?\.(create|destroy|release)PythonWorker)"
+)
 # How a thread waits, not for what: the JDK, the loops over iterators, Arrow's own reader.
 _LIBRARY = (
     r"^(java|javax|jdk|sun|com\.sun|scala|io\.netty|org\.apache\.arrow|org\.sparkproject)\."
@@ -30,8 +33,9 @@ def define_python_waits(scope: Scope) -> None:
         "   generate_subscripts(frame_ids, 1) AS i FROM stacks WHERE stack_id IN"
         "   (SELECT DISTINCT java_stack FROM samples"
         f"    WHERE event IN ('wall', 'state') AND role = 'task' AND wait_class IN {_MAY_BE})),"
-        f" named AS (SELECT frame_id, regexp_matches(class_name, '{_BRIDGE}') AS bridge FROM frames"
-        "   WHERE frame_id IN (SELECT frame_id FROM mine) AND class_name IS NOT NULL"
+        " named AS (SELECT frame_id,"
+        f"   regexp_matches(class_name || '.' || coalesce(method, ''), '{_BRIDGE}') AS bridge"
+        "   FROM frames WHERE frame_id IN (SELECT frame_id FROM mine) AND class_name IS NOT NULL"
         f"   AND NOT regexp_matches(class_name, '{_LIBRARY}'))"
         " SELECT stack_id FROM mine JOIN named USING (frame_id)"
         " GROUP BY stack_id HAVING arg_max(bridge, i)",

@@ -94,7 +94,8 @@ def _elapsed(scope: Scope) -> tuple[Elapsed, View]:
         return Elapsed(reason=_NO_APPLICATION), View(window=name, reason=_NO_APPLICATION)
     held: dict[PathStage, _Held] = defaultdict(_Held)
     gaps: dict[str, int] = defaultdict(int)
-    for part, causes in zip(parts, causes_of(scope, parts), strict=True):
+    found = causes_of(scope, parts)
+    for part, causes in zip(parts, found, strict=True):
         if part.stage is not None:
             held[part.stage].add(causes)
             continue
@@ -103,6 +104,7 @@ def _elapsed(scope: Scope) -> tuple[Elapsed, View]:
     result = Elapsed(total_ns=sum(part.end - part.start for part in parts))
     result.submitted_before_ns = _submitted_before(scope)
     _fill(scope, result, parts, held)
+    result.path = _drawn(parts, found)
     return result, _view(scope, result, held, gaps)
 
 
@@ -149,7 +151,6 @@ def _fill(
     gaps.sort(key=lambda number: parts[number].start - parts[number].end)
     result.gaps_count = len(gaps)
     result.gaps = [_gap(scope, parts, number) for number in gaps[:MOST_GAPS]]
-    result.path = _drawn(parts)
 
 
 def _gap(scope: Scope, parts: Sequence[PathPart], number: int) -> Gap:
@@ -205,17 +206,20 @@ def _tasks(scope: Scope, stages: Sequence[PathStage]) -> dict[tuple[int, int, in
     }
 
 
-def _drawn(parts: Sequence[PathPart]) -> list[PathStretch]:
+def _drawn(parts: Sequence[PathPart], causes: Sequence[Causes]) -> list[PathStretch]:
     """Give the path for drawing; beyond the limit the shortest parts join the one before."""
     lengths = sorted((part.end - part.start for part in parts), reverse=True)
     least = lengths[MOST_STRETCHES - 1] if len(lengths) > MOST_STRETCHES else 0
     found: list[PathStretch] = []
-    for part in parts:
+    for part, one in zip(parts, causes, strict=True):
         end = part.offset + part.end - part.start
         if found and part.end - part.start < least:
             found[-1].end_ns = end
             continue
+        most = max(one.times, key=lambda cause: one.times[cause], default=None)
         kind: Kind = "stage" if part.stage else "driver"
+        if most in (EXECUTORS, WAITING):
+            kind = "executors"
         found.append(
             PathStretch(
                 app_index=part.app,
