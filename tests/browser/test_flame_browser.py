@@ -15,6 +15,7 @@ from tests.support.report_fixture import manifest, run_rows, write_tables
 
 from pyrometer.flame.page import write_flame
 from pyrometer.flame.selection import Selection
+from pyrometer.statistics.shares import wilson
 
 pytestmark = pytest.mark.browser
 
@@ -54,7 +55,110 @@ def test_it_opens_at_what_was_asked_for(flame: Browser) -> None:
     # The root below: what stood above is reached by the other key.
     choose(flame, "upright", "upwards")
     canvas.send_keys(Keys.ESCAPE + Keys.ARROW_UP + Keys.ARROW_UP)
-    assert flame.text("#flame-status").startswith("java.lang.Thread.run · total")
+    assert flame.text("#flame-status").startswith("Spark's task runner (7 frames)")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page as it opens when nothing is asked for."""
+    run = tmp_path_factory.mktemp("plain")
+    write_tables(run / "tables", run_rows())
+    (run / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))
+    write_flame(run, run / "flame.html")
+    return run / "flame.html"
+
+
+def row_of(page: Browser, frame: str) -> list[str]:
+    return page.until(
+        lambda: page.js(
+            "const row = [...document.querySelectorAll('#flame .scroll tbody tr')]"
+            ".find((r) => r.firstChild.textContent.endsWith(arguments[0]));"
+            "return row && [...row.children].map((cell) => cell.textContent)",
+            frame,
+        )
+    )
+
+
+def percent(text: str) -> float:
+    return float(text.removesuffix(" %")) / 100
+
+
+def test_share_and_interval_after_a_zoom_are_of_the_same(browser: Browser, plain: Path) -> None:
+    page = browser.go(plain)
+    canvas = page.driver.find_element(By.ID, "flame-canvas")
+    frame = "SnappyDecompressor.decompress"
+    page.driver.find_element(By.ID, "flame-find").send_keys("SnappyDecompressor")
+
+    def agrees() -> tuple[float, int]:
+        share, told = row_of(page, frame)[4:6]
+        n = int(page.text("#flame-base").split("n = ")[1].rstrip(".").replace(" ", ""))
+        low, high = (percent(end) for end in told.split(" – "))
+        assert low < percent(share) < high
+        # The same interval as statistics.shares gives, from the n that is told.
+        assert (low, high) == pytest.approx(wilson(percent(share) * n, n), abs=6e-4)
+        return percent(share), n
+
+    whole = agrees()
+    assert page.text("#flame-base").split(";")[0].endswith(" shown")
+    # Into the operator of the scan, then a filter on top.
+    canvas.send_keys(Keys.ARROW_DOWN + Keys.ENTER)
+    page.until(lambda: "in Scan parquet" in page.text("#flame-base"))
+    zoomed = agrees()
+    assert zoomed[0] > whole[0] * 1.2
+    assert zoomed[1] < whole[1]
+    choose(page, "iteration", "iteration 2")
+    page.until(lambda: f"n = {zoomed[1]:,}".replace(",", " ") not in page.text("#flame-base"))
+    assert agrees()[1] < zoomed[1] / 2
+    assert page.complaints() == []
+
+
+def test_it_opens_on_tasks_with_runners_folded(browser: Browser, plain: Path) -> None:
+    page = browser.go(plain)
+
+    def value(name: str) -> str:
+        return page.driver.find_element(By.CSS_SELECTOR, f"select[data-name={name}]").get_attribute(
+            "value"
+        )
+
+    assert value("group0") == "operator"
+    assert (
+        page.js(
+            "const threads = document.querySelector('select[data-name=serves]');"
+            "return threads.selectedOptions[0].textContent"
+        )
+        == "for tasks"
+    )
+    assert not page.js("return document.getElementById('heat').open")
+    canvas = page.driver.find_element(By.ID, "flame-canvas")
+    canvas.send_keys(Keys.ARROW_DOWN * 2)
+    told = page.text("#flame-status")
+    assert told.startswith("Spark's task runner (7 frames)")
+    weight = told.split("total ")[1].split(" · ")[0]
+    canvas.send_keys(Keys.ARROW_DOWN)
+    assert "GeneratedIteratorForCodegenStage1.processNext" in page.text("#flame-status")
+    # A search reaches what is folded, and counts it.
+    page.driver.find_element(By.ID, "flame-search").send_keys("TaskRunner")
+    assert page.text("#flame-share").startswith("100 % matched")
+    page.js("document.getElementById('flame-search').value = ''")
+    # A click opens it: the first of its frames weighs the same, and zooming goes on from there.
+    canvas.send_keys(Keys.ARROW_UP + Keys.ENTER)
+    assert page.text("#flame-status").startswith(f"java.lang.Thread.run · total {weight}")
+    canvas.send_keys(Keys.ARROW_DOWN + Keys.ENTER)
+    inside = page.text("#flame-status")
+    assert inside.startswith("java.util.concurrent.ThreadPoolExecutor$Worker.run")
+    # A link to a frame that is folded when the page opens leads to it.
+    page.driver.find_element(By.CSS_SELECTOR, '[data-keep="link"]').click()
+    assert "zoom=" in page.driver.current_url
+    assert "runners" not in page.driver.current_url
+    page.driver.refresh()
+    page.until(lambda: page.js("return document.documentElement.dataset.ready"))
+    assert page.text("#flame-status") == inside
+    choose(page, "runners", "shown")
+    assert page.text("#flame-status") == inside
+    page.driver.find_element(By.ID, "flame-canvas").send_keys(Keys.ESCAPE + Keys.ARROW_DOWN * 2)
+    assert page.text("#flame-status").startswith("java.lang.Thread.run · total")
+    page.driver.get("about:blank")
+    assert page.complaints() == []
 
 
 def test_a_frame_stands_between_its_callers_and_callees(flame: Browser) -> None:

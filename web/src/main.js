@@ -9,6 +9,8 @@ import { runPage } from "./pages/run.js";
 import { studyPage } from "./pages/study.js";
 import { el, missing, replace } from "./ui/dom.js";
 import { unpack } from "./ui/packed.js";
+import { scrollSpy } from "./ui/scroll-spy.js";
+import { keepStops } from "./ui/stops.js";
 import { themeButton } from "./ui/theme.js";
 
 // A page has navigation(content): [[id, label]], sections(content, columns): [[name, draw]], and
@@ -65,9 +67,11 @@ async function main() {
     replace(document.getElementById("main"), missing("This page has no data. `pyrometer report RUN` fills it."));
     return;
   }
+  keepStops(document.body);
   const columns = await unpackAll(content);
   replace(document.getElementById("main"), guarded(["Report", () => page.sections(content, columns).map(guarded)]));
   replace(document.getElementById("foot"), el("p", null, page.foot(content)));
+  scrollSpy(document.querySelector("#top nav"));
   document.documentElement.dataset.ready = "true";
 }
 

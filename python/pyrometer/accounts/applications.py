@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from pyrometer.accounts.schema import App, ExecutorGroup, Failed, Origin, Setting
 from pyrometer.accounts.spark import FAILED, SUCCEEDED, nothing, totals_by
+from pyrometer.core import schema
 from pyrometer.window.scope import Scope
 
 MAX_SETTINGS = 1_000
@@ -50,7 +51,8 @@ def apps(scope: Scope) -> list[App]:
     listed = []
     for row in rows:
         conf = _mapping(row.pop("spark_conf"))
-        every = settings(conf, _mapping(row.pop("system_properties")), changed)
+        properties = _mapping(row.pop("system_properties"))
+        every = settings(conf, properties, row["spark_version"], changed)
         listed.append(
             App(
                 **row,
@@ -67,14 +69,19 @@ def apps(scope: Scope) -> list[App]:
 
 
 def settings(
-    conf: Mapping[str, str], properties: Mapping[str, str], changed: Iterable[str] = ()
+    conf: Mapping[str, str],
+    properties: Mapping[str, str],
+    spark_version: str | None = None,
+    changed: Iterable[str] = (),
 ) -> list[Setting]:
-    """List settings with where they are from: what somebody chose first, then by name.
+    """List settings with where they are from: what somebody changed first, then by name.
 
     Parameters
     ----------
     conf, properties : mapping of str to str
         Spark properties and system properties of the driver.
+    spark_version : str or None
+        Whose defaults the values are compared with.
     changed : iterable of str
         Spark properties that Pyrometer set.
 
@@ -85,17 +92,36 @@ def settings(
     [('spark.master', 'set'), ('spark.app.id', 'spark'), ('os.arch', 'jvm')]
     """
     ours = set(changed)
-    listed = [
-        Setting(name=name, value=_cut(value), origin=_origin(name, value, ours))
-        for name, value in conf.items()
-    ]
+    listed = []
+    for name, value in conf.items():
+        default = schema.spark_default(name, spark_version)
+        listed.append(
+            Setting(
+                name=name,
+                value=_cut(value),
+                origin=_origin(name, value, ours),
+                default=default,
+                is_default=None if default is None else _plain(value) == _plain(default),
+            )
+        )
     # A property of spark-submit stands in both.
     listed += [
         Setting(name=name, value=_cut(value), origin="jvm")
         for name, value in properties.items()
         if name not in conf
     ]
-    return sorted(listed, key=lambda s: (_RANKS.index(s.origin), s.name))
+    return sorted(listed, key=lambda s: (_RANKS.index(s.origin), bool(s.is_default), s.name))
+
+
+_SIZE = re.compile(r"(\d+)([kmgt]?)b?")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def _plain(value: str) -> str:
+    """Write a value so that equal ones are equal texts: sizes in bytes, words in lower case."""
+    text = value.strip().lower()
+    found = _SIZE.fullmatch(text)
+    return str(int(found[1]) * _UNITS[found[2]]) if found else text
 
 
 def _origin(name: str, value: str, ours: set[str]) -> Origin:

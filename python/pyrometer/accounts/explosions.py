@@ -1,8 +1,9 @@
 """Operators whose output has many times the rows of their input: joins, generates, expands.
 
-An operator's input is what the operators below it report, seen through those that neither count
-rows nor change their number. Below one that may change it without counting, the input is unknown,
-and nothing is said.
+An operator's input is what the operators below it report, seen through those that hand rows on
+and count none. Below one that may change their number without counting, the input is unknown, and
+nothing is said. What hands rows on is never named itself: an exchange that many tasks read, or a
+cached table, counts the same rows several times.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FAMILY = re.compile(r"^(?:Gpu|Photon|Velox)")
 _KEEPS_ROWS = re.compile(
     r"^(?:AdaptiveSparkPlan|AQEShuffleRead|ArrowEvalPython|BatchEvalPython|BroadcastExchange"
     r"|BroadcastQueryStage|Coalesce\w*|Columnar\w*|CustomShuffleReader|DeserializeToObject"
-    r"|Exchange|Execute|HostColumnarToGpu|InputAdapter|MapElements|Project|Result\w*Stage|Reused\w+"
+    r"|Exchange|Execute|HostColumnarToGpu|InMemoryTableScan|InputAdapter|MapElements|Project|Result\w*Stage|Reused\w+"
     r"|RowToColumnar|SerializeFromObject|Shuffle\w*|Sort|TableCacheQueryStage|Union"
     r"|WholeStageCodegen|Window)\b"
 )
@@ -73,11 +74,12 @@ def explosions(
         known = [rows for rows in below if rows is not None]
         rows_in = sum(known) if known and len(known) == len(below) else None
         rows_out = output_rows(node)
+        keeps = bool(_KEEPS_ROWS.match(_FAMILY.sub("", node.name)))
         if rows_out is None:
-            out[node.node_id] = rows_in if _KEEPS_ROWS.match(_FAMILY.sub("", node.name)) else None
+            out[node.node_id] = rows_in if keeps else None
             continue
         out[node.node_id] = rows_out
-        if rows_in and rows_out >= max(least_rows, least_factor * rows_in):
+        if not keeps and rows_in and rows_out >= max(least_rows, least_factor * rows_in):
             found.append(
                 Explosion(
                     node_id=node.node_id,

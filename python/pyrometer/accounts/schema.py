@@ -33,11 +33,17 @@ class Setting(BaseModel):
     origin : str
         ``set``: by the application, its submission or the platform; ``pyrometer``: for measuring;
         ``spark``: by Spark itself when it started; ``jvm``: a system property of the driver.
+    default : str or None
+        What Spark takes without the setting (``schema/spark_defaults.toml``), where it is known.
+    is_default : bool or None
+        The value is the default; None where that is not known.
     """
 
     name: str
     value: str
     origin: Origin
+    default: str | None = None
+    is_default: bool | None = None
 
 
 class ExecutorGroup(BaseModel):

@@ -289,9 +289,11 @@ def _size(value: int | None) -> str:
 
 
 def _time(part: Part) -> str:
+    from pyrometer.core import units
+
     found = part.elapsed_ns
     if found.value is None:
         return "?"
     if found.low is None:
-        return f"{found.value / 1e9:.2f} s"
-    return f"{found.value / 1e9:.2f} ± {(found.value - found.low) / 1e9:.2f} s"
+        return units.duration(found.value)
+    return f"{units.duration(found.value)} ± {units.duration(found.value - found.low)}"

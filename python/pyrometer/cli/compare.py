@@ -161,6 +161,8 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare runs, groups of runs, an experiment or lists of times: change and verdict."""
+    from pyrometer.compare.runs import RunsReport
+    from pyrometer.compare.runs_terminal import show_runs
     from pyrometer.statistics.treatments import analyse
 
     least = parse_margin(margin or MARGIN)
@@ -185,7 +187,10 @@ def compare(
         report = _of_experiment(experiments, [*(run or ()), *(against or ())], control, margin)
     else:
         report = _of_runs(run or [], against or [], least)
-    show(human(as_json), report)
+    if isinstance(report, RunsReport):
+        show_runs(human(as_json), report)
+    else:
+        show(human(as_json), report)
     if as_json:
         emit_json(report)
 
@@ -227,9 +232,7 @@ def _of_experiment(
 
 
 def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
-    from pyrometer.compare.lists import times_of, trials_of
-    from pyrometer.statistics.treatments import analyse
-    from pyrometer.store import Run
+    from pyrometer.compare.runs import compare_runs
 
     tables = [path for path in (*a, *b) if path.suffix == ".csv"]
     if tables:
@@ -244,16 +247,4 @@ def _of_runs(a: list[Path], b: list[Path], margin: float) -> CompareReport:
             "give two sides to compare",
             "pyrometer compare RUN_A RUN_B, or RUN… --against RUN…, or --csv FILE",
         )
-    sides = []
-    for paths in (a, b):
-        times = []
-        for path in paths:
-            with Run.open(path) as opened:
-                times.append(times_of(opened))
-        sides.append(times)
-    trials, doubts = trials_of(*sides)
-    report = analyse(trials, what="time of an iteration", unit="s", margin=margin)
-    # The two lists of runs say nothing about the order in time.
-    report.order.fixed = False
-    report.doubts = [*doubts, *(one for one in report.doubts if one.code == "few_trials")]
-    return report
+    return compare_runs(a, b, margin)

@@ -48,7 +48,8 @@ def flame(
             "--by",
             metavar="DIMENSION,…",
             help="What to group stacks by, from the root, in order: stage, operator, expression,"
-            " sql, job, task, iteration, role, thread, executor, process, state, wait, what.",
+            " sql, job, task, iteration, serves, role, thread, executor, process, state, wait,"
+            " what.",
             show_default=False,
         ),
     ] = "",
@@ -60,14 +61,23 @@ def flame(
             show_default=False,
         ),
     ] = None,
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            "--threads",
+            help="tasks (default where there are any): threads that worked for tasks, their Python"
+            " workers among them; or all, as with --by role.",
+            show_default=False,
+        ),
+    ] = None,
     against: AgainstOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the flame graph as one HTML file, and print the hottest frames."""
     if against:
-        if event or by or iteration:
+        if event or by or iteration or threads:
             raise UsageError(
-                "--event, --by and --iteration take one run",
+                "--event, --by, --iteration and --threads take one run",
                 "leave them out: a difference shows CPU and wall time of all measured iterations",
             )
         print_difference(run, against, output, as_json)
@@ -82,7 +92,7 @@ def flame(
     from pyrometer.flame.terminal import show_flame
 
     names = tuple(name.strip() for name in by.split(",") if name.strip())
-    graph = write_flame(run[0], output, Selection(event, names, iteration))
+    graph = write_flame(run[0], output, Selection(event, names, iteration, threads))
     show_flame(human(as_json), graph)
     if as_json:
         emit_json(graph)

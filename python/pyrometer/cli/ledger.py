@@ -42,8 +42,8 @@ def ledger(
     as_json: JsonOption = False,
     window: WindowOption = None,
     view: Annotated[
-        Literal["slot", "core"] | None,
-        typer.Option("--view", help="Only this view.", show_default="both"),
+        Literal["elapsed", "slot", "core"] | None,
+        typer.Option("--view", help="Only this view.", show_default="all"),
     ] = None,
     by: Annotated[
         Literal["iteration", "sql", "stage", "operator", "task"] | None,
@@ -84,7 +84,7 @@ def ledger(
         ),
     ] = None,
 ) -> None:
-    """Account for all time of a window, twice: by task slots and by CPU cores."""
+    """Account for all time of a window: elapsed time, task slots and CPU cores."""
     from pyrometer.accounts.ledger import terminal
     from pyrometer.accounts.ledger.report import ledger_against, ledger_report
     from pyrometer.store import Run

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -54,7 +55,7 @@ def report(
         _report_trials(run)
     path = write_report(run, output)
     size = path.stat().st_size
-    human(as_json).print(f"Report: {escape(str(path))} ({size / 1e6:.1f} MB)", soft_wrap=True)
+    human(as_json).print(f"Report: {escape(str(path))} ({units.size(size)})", soft_wrap=True)
     if as_json:
         emit_json({"schema": "pyrometer/report/1", "report": str(path), "size_bytes": size})
 

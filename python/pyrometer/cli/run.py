@@ -11,6 +11,7 @@ import typer
 
 from pyrometer.cli.shared.budget import PROBE_BUDGET_TEXT, ProbeBudgetOption
 from pyrometer.cli.shared.endings import CommandExit
+from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal import console as common
 
@@ -243,7 +244,7 @@ def show_ending(manifest: Manifest) -> None:
     console = common.err()
     seconds = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
     code = "" if manifest.exit.code is None else f", exit code {manifest.exit.code}"
-    console.print(f"[bold]{manifest.state}[/] after {seconds:.1f} s{code}")
+    console.print(f"[bold]{manifest.state}[/] after {units.duration(seconds * 1e9)}{code}")
     if manifest.exit.reason:
         console.print(f"  {manifest.exit.reason}", markup=False)
     if manifest.warmup_found and manifest.warmup_found.taken:

@@ -46,24 +46,28 @@ def times_of(run: Run) -> list[int]:
     return found
 
 
-def trials_of(a: Sequence[list[int]], b: Sequence[list[int]]) -> tuple[list[Trial], list[Doubt]]:
-    """Build trials of sides A and B from the times of their runs.
+def trials_of(
+    a: Sequence[list[int]], b: Sequence[list[int]], names: tuple[str, str] = ("A", "B")
+) -> tuple[list[Trial], list[Doubt]]:
+    """Build trials of two sides from the times of their runs.
 
     A run is a trial: its value is the mean of its iterations, which share one JVM. Only if each
     side has one run do its iterations count as trials, with a doubt.
     """
     if len(a) == len(b) == 1:
-        trials = [Trial(name, ns / 1e9) for name, one in (("A", a), ("B", b)) for ns in one[0]]
+        trials = [
+            Trial(name, ns / 1e9) for name, one in zip(names, (a, b), strict=True) for ns in one[0]
+        ]
+        what = "Iterations of one run" if len(trials) > 2 else "One run"
         return trials, [
             doubt(
                 "one_run_each",
-                "Iterations of one run on each side are compared: how much runs differ among "
-                "themselves is not in the interval",
+                f"{what} on each side: how much runs differ among themselves is not known",
             )
         ]
     return [
         Trial(name, statistics.fmean(times) / 1e9)
-        for name, one in (("A", a), ("B", b))
+        for name, one in zip(names, (a, b), strict=True)
         for times in one
     ], []
 

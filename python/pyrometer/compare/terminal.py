@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyrometer.terminal.drawing import COLOURS
+
 if TYPE_CHECKING:
+    from pyrometer.core.doubt import Doubt
     from pyrometer.core.estimate import Estimate
     from pyrometer.statistics.treatments import CompareReport, PairReport
 
@@ -20,12 +23,18 @@ LONG_NAME = 24
 
 def show(console: Any, report: CompareReport) -> None:
     """Print treatments, pairs with their verdicts, and doubts."""
+    show_comparison(console, report, report.what)
+    show_welch(console, report)
+    show_doubts(console, report.doubts)
+
+
+def show_doubts(console: Any, doubts: Sequence[Doubt]) -> None:
+    """Print doubts, each with what to do."""
     from rich.markup import escape
 
-    show_comparison(console, report, report.what)
-    _show_welch(console, report)
-    for doubt in report.doubts:
-        console.print(f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})")
+    for doubt in doubts:
+        severity = f"[{COLOURS[doubt.severity]}]{doubt.severity}[/]"
+        console.print(f"{severity} {escape(doubt.message)} ({doubt.code})")
         if doubt.remedy:
             console.print(f"  → {escape(doubt.remedy)}")
 
@@ -75,7 +84,7 @@ def show_comparison(console: Any, report: CompareReport, what: str) -> None:
     )
 
 
-def _show_welch(console: Any, report: CompareReport) -> None:
+def show_welch(console: Any, report: CompareReport) -> None:
     """Print Welch's test of the values as given, of the pairs that are listed."""
     from rich.table import Table
     from rich.text import Text

@@ -142,6 +142,33 @@ def _load(name: str) -> dict[str, Any]:
     return tomllib.loads((schema_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 
+def spark_default(name: str, spark_version: str | None) -> str | None:
+    """Give what Spark takes where a setting is not set; None where this is not known.
+
+    Examples
+    --------
+    >>> spark_default("spark.sql.shuffle.partitions", "4.1.0")
+    '200'
+    >>> spark_default("spark.sql.ansi.enabled", "3.5.1"), spark_default("spark.x", "3.5.1")
+    ('false', None)
+    """
+    declared = _load("spark_defaults")
+    ours = _release(spark_version)
+    if ours < _release(declared["since"]):
+        return None
+    for one in declared["changed"]:
+        if one["name"] == name:
+            return str(one["before" if ours < _release(one["version"]) else "after"])
+    found = declared["defaults"].get(name)
+    return None if found is None else str(found)
+
+
+def _release(version: str | None) -> tuple[int, ...]:
+    """Major and minor number; of an unknown version one that comes before all."""
+    found = re.match(r"(\d+)\.(\d+)", version or "")
+    return tuple(map(int, found.groups())) if found else (0, 0)
+
+
 def schema_version() -> int:
     """Version of the tables that this Pyrometer writes and reads."""
     return int(_load("tables")["version"])

@@ -1,6 +1,12 @@
-"""Numbers with their units, for people: three significant digits, never a naked number."""
+"""Numbers with their units, for people: three significant digits, never a naked number.
+
+The page writes them the same way (`web/src/ui/format.js`); `tests/fixtures/units.json` holds both
+to it.
+"""
 
 from __future__ import annotations
+
+from math import isfinite
 
 MISSING = "–"
 _TIME = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -11,20 +17,26 @@ LARGE = 1e8
 
 
 def digits(value: float, significant: int = 3) -> str:
-    """Write a number to so many significant digits, without exponent.
+    """Write a number to so many significant digits, without exponent; thousands are grouped.
 
     Examples
     --------
-    >>> digits(0.012345), digits(1234.5), digits(7.0)
-    ('0.0123', '1235', '7.00')
+    >>> digits(0.012345), digits(1234.5), digits(7.0), digits(-2.0)
+    ('0.0123', '1 235', '7.00', '−2.00')
     """
+    if not isfinite(value):
+        return MISSING
     if value == 0:
         return "0"
     scientific = f"{abs(value):.{significant - 1}e}"
     exponent = int(scientific.split("e")[1])
-    places = max(0, significant - 1 - exponent)
+    sign = "−" if value < 0 else ""
+    return sign + _fixed(abs(value), max(0, significant - 1 - exponent))
+
+
+def _fixed(size: float, places: int) -> str:
     # Half away from zero on the decimal digits, as people round.
-    return f"{value + (1e-9 if value > 0 else -1e-9) * 10.0**-places:.{places}f}"
+    return f"{size + 1e-9 * 10.0**-places:,.{places}f}".replace(",", " ")
 
 
 def short(value: float, significant: int = 3, signed: bool = False) -> str:
@@ -52,14 +64,14 @@ def duration(ns: float | None) -> str:
     >>> duration(465_430_000_000)
     '7 min 45 s'
     """
-    if ns is None:
+    if ns is None or not isfinite(ns):
         return MISSING
     if ns == 0:
         return "0 s"
     sign, size = ("−", -ns) if ns < 0 else ("", ns)
     seconds = size / 1e9
     if seconds >= 99.95:
-        whole = round(seconds)
+        whole = int(seconds + 0.5)
         if whole < 3600:
             return f"{sign}{whole // 60} min {whole % 60:02d} s"
         return f"{sign}{whole // 3600} h {whole % 3600 // 60:02d} min"
@@ -77,13 +89,26 @@ def size(n: float | None) -> str:
     >>> size(72_942_144_585), size(512), size(0), size(None)
     ('67.9 GiB', '512 B', '0 B', '–')
     """
-    if n is None:
+    if n is None or not isfinite(n):
         return MISSING
     sign, amount = ("−", -n) if n < 0 else ("", n)
     for factor, unit in _BYTES:
         if amount >= factor * 0.9995:
             return f"{sign}{digits(amount / factor)} {unit}"
-    return f"{sign}{int(amount)} B"
+    return f"{sign}{_fixed(amount, 0)} B"
+
+
+def rate(bytes_per_s: float | None) -> str:
+    """Write bytes per second in binary units.
+
+    Examples
+    --------
+    >>> rate(97_400_000), rate(None)
+    ('92.9 MiB/s', '–')
+    """
+    if bytes_per_s is None or not isfinite(bytes_per_s):
+        return MISSING
+    return f"{size(bytes_per_s)}/s"
 
 
 def count(n: int | None) -> str:
@@ -94,23 +119,27 @@ def count(n: int | None) -> str:
     >>> count(1079971165), count(None)
     ('1 079 971 165', '–')
     """
-    return MISSING if n is None else f"{n:,}".replace(",", " ")
+    return MISSING if n is None else f"{n:,}".replace(",", " ").replace("-", "−")
 
 
 def percent(ratio: float | None, signed: bool = False) -> str:
-    """Write a ratio as per cent.
+    """Write a ratio as per cent. What is not nothing does not look like it.
 
     Examples
     --------
     >>> percent(0.123), percent(0.0004), percent(-0.012, signed=True), percent(None)
     ('12.3 %', '0.04 %', '−1.20 %', '–')
+    >>> percent(0.00001), percent(-0.00001)
+    ('< 0.01 %', '> −0.01 %')
     """
-    if ratio is None:
+    if ratio is None or not isfinite(ratio):
         return MISSING
     value = ratio * 100
     if value == 0:
         return "0 %"
-    text = f"{abs(value):.2f}" if abs(value) < 9.995 else digits(abs(value))
+    if abs(value) < 0.005:
+        return "< 0.01 %" if value > 0 else "> −0.01 %"
+    text = _fixed(abs(value), 2) if abs(value) < 9.995 else digits(abs(value))
     sign = "−" if value < 0 else "+" if signed else ""
     return f"{sign}{text} %"
 

@@ -31,11 +31,20 @@ STATE = "state"
 EVENTS = ("cpu", "wall", STATE, "alloc", "live", "nativemem", "lock")
 # Events whose samples show what elapsed time was spent on.
 CRITICAL = ("cpu", "wall", STATE)
+# What the thread worked for when it was sampled: tasks (on their threads, or as their Python worker
+# or helper), else the application. A task thread between two tasks serves none.
+_SERVES = """CASE WHEN role IS NULL THEN NULL
+    WHEN task_attempt_id IS NOT NULL THEN 'tasks'
+    WHEN role = 'task' AND wait_class IS DISTINCT FROM 'idle' THEN 'tasks'
+    WHEN role IN ('python', 'helper') AND stage_id IS NOT NULL THEN 'tasks'
+    ELSE 'application' END"""
+TASKS = "tasks"
 # Dimension in the viewer -> expression over table samples. `what` is what an on-CPU sample was
 # doing, or what an off-CPU one waited for; Spark names a task's thread after the task.
 DIMENSIONS = {
     "stage": "stage_id",
     "iteration": "iteration",
+    "serves": _SERVES,
     "role": "role",
     "what": "coalesce(category, wait_class, state)",
     "sql": "sql_id",
@@ -145,7 +154,7 @@ def _placed(attributed: str) -> str:
                weight, critical, host, clock, t_ns
         FROM placed
         -- Time on a CPU is known by its samples; threads that idle outside tasks do not count.
-        WHERE event <> '{STATE}' OR (state <> 'on_cpu'
+        WHERE event NOT IN ('{STATE}', 'wall') OR ((event = 'wall' OR state <> 'on_cpu')
             AND (task_attempt_id IS NOT NULL OR wait_class IS DISTINCT FROM 'idle'))
     """
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyrometer.flame.facts import CRITICAL, DIMENSIONS, EVENTS, FOLDED, build_times, facts_of
+from pyrometer.flame.names import RUNNERS, runners, stable_name
 from pyrometer.flame.tree import KINDS, Ints, Paths, Tree, build_tree
 from pyrometer.pages.axis import Axis
 from pyrometer.pages.columns import Pack, integers, smallest_uint, texts
@@ -164,14 +165,11 @@ def _paths(tables: Tables, facts: dict[str, Any]) -> tuple[Paths, Ints, list[str
 def _frames(tables: Tables) -> tuple[list[str], npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
     """Names in order, and per frame id its name's rank and its kind.
 
-    Frames that differ only in line or tier share a name and so a node.
+    Frames that differ only in line, tier or in what the run handed out share a name and so a node.
     """
-    found = tables.columns("SELECT frame_id, class_name, method, kind FROM frames")
+    found = tables.columns(f"SELECT frame_id, {stable_name()} AS name, kind FROM frames")
     ids = integers(found["frame_id"])
-    named = [
-        f"{cls}.{method}" if cls else method
-        for cls, method in zip(texts(found["class_name"]), texts(found["method"]), strict=True)
-    ]
+    named = texts(found["name"])
     names = sorted({MISSING, *named})
     rank = {name: place for place, name in enumerate(names)}
     size = int(ids.max(initial=-1)) + 1
@@ -250,6 +248,7 @@ def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict
     pack.add("flame.run", smallest_uint(tree.run))
     pack.add("flame.depth", smallest_uint(tree.depth))
     pack.add_text("flame.strings", strings)
+    pack.add("flame.runner", runners(strings))
     pack.add("flame.node", smallest_uint(leaf[order]))
     pack.add("flame.event", event[order].astype(np.uint8))
     pack.add("flame.weight", summed("weight"))
@@ -267,6 +266,7 @@ def _pack(pack: Pack, folded: Folded, tables: Tables, axis: Axis | None) -> dict
         },
         "event_names": events,
         "kinds": list(KINDS),
+        "runners": [name for name, _ in RUNNERS],
         "dimensions": {name: values[name] for name in DIMENSIONS},
         "note": _note(facts),
     }

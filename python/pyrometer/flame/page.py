@@ -20,6 +20,7 @@ from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.core.errors import UsageError
 from pyrometer.core.estimate import Estimate
 from pyrometer.flame.facts import FOLDED
+from pyrometer.flame.names import runners
 from pyrometer.flame.pack import Folded, fold, pack_flame
 from pyrometer.flame.selection import Chosen, Selection
 from pyrometer.flame.tree import Ints
@@ -34,20 +35,26 @@ from pyrometer.window.windows import APPLICATION, MEASURED, choose, windows
 
 # Frames of the tree that are processed together, to limit memory.
 _BLOCK = 4_000_000
+# A frame with more of the weight than this stands in practically all stacks.
+ALL_SHARE = 0.995
 
 
 @dataclass(frozen=True)
 class HotFrame:
-    """A frame by name: its self weight and its total; a recursive call counts once."""
+    """A frame by name: its self weight and its total; a recursive call counts once.
+
+    ``decides``: what is spent under it is not simply all that is spent under its caller.
+    """
 
     frame: str
     own: float
     total: float
     n: int
+    decides: bool
 
 
 def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[HotFrame]:
-    """Give the frames with the largest self weight, and those with the largest total.
+    """Give the frames with the largest self weight, the largest total, and those that decide.
 
     Parameters
     ----------
@@ -56,7 +63,7 @@ def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[Ho
     chosen : bool array
         Which facts count.
     most : int
-        Frames by self and by total, each.
+        Frames by self, by total, and by total of those that decide, each.
     """
     tree, facts, names = folded.tree, folded.facts, len(folded.strings)
     size, leaf = tree.run.size, folded.leaf[chosen]
@@ -69,17 +76,47 @@ def hottest(folded: Folded, chosen: npt.NDArray[np.bool_], most: int) -> list[Ho
     for frame, run in _outermost(tree.frame, tree.run, tree.ends, under > 0, names):
         total_of += np.bincount(frame, under[run], names)
         n_of += np.bincount(frame, samples[run], names)
+    decides = _decides(folded, total_of, n_of, float(weight.sum()))
     leading = {
         int(place)
-        for column in (self_of, total_of)
+        for column in (self_of, total_of, np.where(decides, total_of, 0))
         for place in np.argsort(-column, kind="stable")[:most]
         if column[place] > 0
     }
     found = [
-        HotFrame(folded.strings[i], float(self_of[i]), float(total_of[i]), int(n_of[i]))
+        HotFrame(
+            folded.strings[i], float(self_of[i]), float(total_of[i]), int(n_of[i]), bool(decides[i])
+        )
         for i in leading
     ]
     return sorted(found, key=lambda row: (-row.own, -row.total, row.frame))
+
+
+def _decides(
+    folded: Folded,
+    total: npt.NDArray[np.float64],
+    n: npt.NDArray[np.float64],
+    whole: float,
+) -> npt.NDArray[np.bool_]:
+    """Tell which frames say where the weight went.
+
+    Not those that all stacks share; nor runners (see `pyrometer.flame.names`), which only lead on;
+    nor, of frames that always call one another, any but the first: they weigh the same.
+    """
+    able = (total > 0) & (total < ALL_SHARE * whole) & (runners(folded.strings) == 0)
+    seen, first = np.unique(folded.tree.frame, return_index=True)
+    place = np.full(total.size, folded.tree.frame.size, np.int64)
+    place[seen] = first
+    order = np.flatnonzero(able)
+    order = order[np.lexsort((place[order], n[order], total[order]))]
+    run = np.searchsorted(np.cumsum(folded.tree.run), place[order], "right")
+    found = np.zeros(total.size, np.bool_)
+    caller, until = (-1.0, -1.0), -1  # weights of the last one that was found, end of its subtree
+    for name, at in zip(order.tolist(), run.tolist(), strict=True):
+        weighs = (float(total[name]), float(n[name]))
+        if weighs != caller or at >= until:
+            found[name], caller, until = True, weighs, int(folded.tree.ends[at])
+    return found
 
 
 def _outermost(
@@ -123,7 +160,11 @@ class _Model(BaseModel):
 
 
 class FlameFrame(_Model):
-    """A frame by name; a recursive call counts once in its total."""
+    """A frame by name; a recursive call counts once in its total.
+
+    ``decides`` is false for frames that all stacks share, that only lead on to the next one (thread
+    pools, Spark's task runner, iterators), or that weigh just what their caller weighs.
+    """
 
     frame: str
     self_weight: float
@@ -131,6 +172,7 @@ class FlameFrame(_Model):
     total_weight: float
     total_share: Estimate
     samples_count: int
+    decides: bool
 
 
 class FlameGroup(_Model):
@@ -152,6 +194,7 @@ class FlameView(_Model):
     event: str
     unit: str
     iterations: list[int] | None
+    serves: str | None
     by: list[str]
     weight: float
     samples_count: int
@@ -204,6 +247,7 @@ def view_of(
         event=chosen.event,
         unit=whole["unit"] or "ns",
         iterations=None if chosen.iterations is None else list(chosen.iterations),
+        serves=chosen.serves,
         by=list(chosen.by),
         weight=weight,
         samples_count=int(whole["n"]),
@@ -224,6 +268,7 @@ def view_of(
                 total_weight=row.total,
                 total_share=share(row.total),
                 samples_count=row.n,
+                decides=row.decides,
             )
             for row in hottest(folded, chosen.facts(folded), FRAMES_COUNT)
         ],

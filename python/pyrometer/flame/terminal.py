@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from pyrometer.core import units
+from pyrometer.flame.facts import TASKS
 from pyrometer.flame.page import FlameView
 from pyrometer.terminal.drawing import Look, brief, grid, heading, indented, note, put, safe
 
@@ -33,8 +34,8 @@ def show_flame(console: Console, view: FlameView) -> None:
     """Print what the page opens with, and where it is."""
     put(console, _parts(view, Look.of(console)))
     if view.page is not None and view.size_bytes is not None:
-        size = view.size_bytes / 1e6
-        console.print(f"\nFlame graph: {safe(view.page)} ({size:.1f} MB)", soft_wrap=True)
+        size = units.size(view.size_bytes)
+        console.print(f"\nFlame graph: {safe(view.page)} ({size})", soft_wrap=True)
 
 
 def _parts(view: FlameView, look: Look) -> Iterator[RenderableType]:
@@ -43,9 +44,10 @@ def _parts(view: FlameView, look: Look) -> Iterator[RenderableType]:
         if view.iterations is None
         else f"iterations {view.iterations}".replace("[", "").replace("]", "")
     )
+    of = "tasks" if view.serves == TASKS else "all threads"
     yield Text.from_markup(
         f"[bold cyan]{_WORDS.get(view.event, safe(view.event))}[/]: {_weight(view, view.weight)} in"
-        f" {units.count(view.samples_count)} samples [dim]({runs})[/]"
+        f" {units.count(view.samples_count)} samples [dim]({of}, {runs})[/]"
     )
     if view.note:
         yield note(view.note)
@@ -73,14 +75,15 @@ def _parts(view: FlameView, look: Look) -> Iterator[RenderableType]:
         )
     for title, name in (("Hottest by self", "self"), ("Hottest by total", "total")):
         yield heading(title)
-        rows = sorted(view.frames, key=lambda f: -getattr(f, f"{name}_weight"))[:MAX_FRAMES]
+        told = [f for f in view.frames if name == "self" or f.decides] or view.frames
+        rows = sorted(told, key=lambda f: -getattr(f, f"{name}_weight"))[:MAX_FRAMES]
         yield indented(
             grid(
                 look,
                 [("frame", "left"), ("share", "right"), ("95 %", "right"), (name, "right")],
                 [
                     [
-                        safe(brief(row.frame), 300),
+                        safe(brief(row.frame).removeprefix("GeneratedClass$"), 300),
                         units.percent(getattr(row, f"{name}_share").value),
                         _range(getattr(row, f"{name}_share")),
                         _weight(view, getattr(row, f"{name}_weight")),
@@ -89,6 +92,11 @@ def _parts(view: FlameView, look: Look) -> Iterator[RenderableType]:
                 ],
             )
         )
+
+    yield note(
+        "By total without frames that decide nothing: those of all stacks, thread pools and"
+        " Spark's task runner, and callees that weigh what their caller weighs (--json has all)."
+    )
 
 
 def _range(share: Estimate) -> str:

@@ -47,8 +47,21 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     finally:
         _redact(record)
         record.save()
+        if summary is not None:
+            _keep(record, summary)
         keep_private(record.paths.root)
     return summary
+
+
+def _keep(record: Record, summary: Summary) -> None:
+    """Store the summary for `show`, unless something is doubted since it was computed."""
+    from pyrometer.store.locate import locate
+    from pyrometer.summary.kept import keep
+
+    with suppress(Exception):
+        found = locate(record.paths.root)
+        if all(doubt in summary.doubts for doubt in record.manifest.doubts):
+            keep(found, summary)
 
 
 def _redact(record: Record) -> None:

@@ -60,6 +60,11 @@ def absent(
             sections.append(name)
             reason = next(filter(None, map(_reason, (summary.get(name), *found))), None)
             items.append({"label": label, "reason": reason or "Not recorded in this run."})
+    ledger = summary.get("ledger") or {}
+    views = {name: ledger.get(name) or {} for name in ("slot_view", "core_view")}
+    if views["slot_view"].get("rows") and not views["core_view"].get("rows"):
+        reason = views["core_view"].get("reason") or "It needs records of the operating system."
+        items.append({"label": "what each CPU did (core view)", "reason": reason})
     if flame.get("reason"):
         sections.append("flame")
         items.append({"label": "flame graph", "reason": flame["reason"]})

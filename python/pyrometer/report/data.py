@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from pyrometer.core import units
 from pyrometer.flame.pack import build_flame
 from pyrometer.pages.axis import find_axis
 from pyrometer.pages.columns import Pack
@@ -28,7 +29,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
     -------
     list of dict
         ``{label, value, unit, low, high, n, method, note, help, reason}``; ``unit`` is ns, bytes,
-        count, ratio or MB/s. ``value`` is None exactly where ``reason`` is set.
+        count, ratio or bytes/s. ``value`` is None exactly where ``reason`` is set.
     """
     totals = summary.get("totals") or {}
     failed = (summary.get("failed") or {}).get("totals") or {}
@@ -66,8 +67,8 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
         ),
         _figure(
             "Throughput per core",
-            io.get("mb_per_s_per_core"),
-            "MB/s",
+            _per_second(io.get("mb_per_s_per_core")),
+            "bytes/s",
             "Bytes processed divided by the run time of tasks: the throughput of one busy slot.",
             reason=io.get("reason") or "Needs input bytes and task run time.",
         ),
@@ -85,7 +86,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
             totals.get("tasks_count"),
             "count",
             "Task attempts that ended successfully in the window.",
-            note=f"{failed['tasks_count']:,} failed or killed"
+            note=f"{units.count(failed['tasks_count'])} failed or killed"
             if failed.get("tasks_count")
             else None,
             reason="The event log holds no finished task.",
@@ -177,13 +178,21 @@ def _number(value: Any) -> Any:
     return value.get("value") if isinstance(value, Mapping) else value
 
 
+def _per_second(megabytes: Any) -> Any:
+    """Bytes per second of a value or an estimate in units of 10⁶ bytes."""
+    if isinstance(megabytes, Mapping):
+        ends = {key: _per_second(megabytes.get(key)) for key in ("value", "low", "high")}
+        return {**megabytes, **ends}
+    return None if megabytes is None else megabytes * 1e6
+
+
 def _of(part: Any, whole: Any, words: str) -> str | None:
-    return f"{100 * part / whole:.1f} % {words}" if part is not None and whole else None
+    return f"{units.percent(part / whole)} {words}" if part is not None and whole else None
 
 
 def _times(ratio: Any, words: str) -> str | None:
     value = _number(ratio)
-    return f"{value:.2f} {words}" if value is not None else None
+    return f"{units.digits(value)} {words}" if value is not None else None
 
 
 _SOURCES = {
@@ -210,7 +219,7 @@ def _bytes_note(io: Mapping[str, Any]) -> str | None:
     if cached is not None:
         source = str((io.get("page_cache") or {}).get("source") or "")
         how = ", estimated" if source.startswith("estimated") else ""
-        parts.append(f"{100 * cached:.1f} % from page cache{how}")
+        parts.append(f"{units.percent(cached)} from page cache{how}")
     return " · ".join(parts) or None
 
 
@@ -218,17 +227,18 @@ def _gc_note(gc: Mapping[str, Any]) -> str | None:
     if not gc.get("pauses_count"):
         return None
     longest = gc.get("pause_max_ns")
-    return None if longest is None else f"longest {longest / 1e6:,.1f} ms"
+    return None if longest is None else f"longest {units.duration(longest)}"
 
 
 def _spill_note(totals: Mapping[str, Any]) -> str | None:
     spilled = totals.get("disk_spilled_bytes")
-    return f"{spilled / 1e6:,.0f} MB spilled to disk" if spilled else None
+    return f"{units.size(spilled)} spilled to disk" if spilled else None
 
 
 SCHEMA = "pyrometer/report/1"
 # What is cut, and how much of it was cut, is shown in the page.
 MAX_STAGES = 2_000
+MAX_OPENED_STAGES = 100
 MAX_EXECUTIONS = 100
 MAX_PLAN_NODES = 20_000
 MAX_LIST = 5_000
@@ -293,13 +303,30 @@ def _truncated(summary: Mapping[str, Any], cuts: list[str]) -> dict[str, Any]:
         cuts.append(f"stages: the {MAX_STAGES:,} with most task time of {len(stages):,}")
         stages = sorted(stages, key=_task_time, reverse=True)[:MAX_STAGES]
         stages.sort(key=lambda s: (s.get("app_index") or 0, s.get("stage_id") or 0))
-    shown["stages"] = stages
+    shown["stages"] = _with_slim_tasks(stages)
     shown["sql"] = _truncated_sql(list(summary.get("sql") or []), cuts)
     for key, value in shown.items():
         if isinstance(value, list) and len(value) > MAX_LIST:
             cuts.append(f"{key}: the first {MAX_LIST:,} of {len(value):,}")
             shown[key] = value[:MAX_LIST]
     return {key: _cut_texts(value) for key, value in shown.items()}
+
+
+def _with_slim_tasks(stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the tasks of the longest stages, without what is 0 or not known."""
+    kept = sorted(stages, key=lambda s: -(s.get("duration_ns") or 0))[:MAX_OPENED_STAGES]
+    opened = {id(stage) for stage in kept}
+    slim = []
+    for stage in stages:
+        tasks = stage.get("tasks") if id(stage) in opened else None
+        rows = {
+            name: [{k: v for k, v in row.items() if v not in (None, 0, False)} for row in value]
+            if name in ("slowest", "executors", "hosts")
+            else value
+            for name, value in (tasks or {}).items()
+        }
+        slim.append({**stage, "tasks": rows or None})
+    return slim
 
 
 def _truncated_queries(found: Mapping[str, Any] | None, cuts: list[str]) -> Any:

@@ -299,7 +299,7 @@ def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
         notes.append(f"{line} ({io.page_cache.source})" if io.page_cache.source else line)
     notes += thread_io_lines(io)
     if io.mb_per_s_per_core is not None:
-        rate = f"{units.digits(io.mb_per_s_per_core)} MB/s per core"
+        rate = f"{units.rate(io.mb_per_s_per_core * 1e6)} per core"
         notes.append(f"{rate}, from {io.bytes_source}")
     for line in notes:
         yield note(line)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pyrometer.core import units
 from pyrometer.core.errors import CapabilityError, PyrometerError
 from pyrometer.core.json_text import parse_json
 from pyrometer.workloads.values import DataFile, Prepared, Progress, no_progress
@@ -165,8 +166,8 @@ class DataCache:
         free = shutil.disk_usage(self.root).free
         if free < bytes_needed:
             raise CapabilityError(
-                f"the data needs about {bytes_needed} bytes ({bytes_needed / 1e9:.1f} GB) below "
-                f"{self.root}, where {free} ({free / 1e9:.1f} GB) are free",
+                f"the data needs about {units.size(bytes_needed)} below "
+                f"{self.root}, where {units.size(free)} are free",
                 "free some disk, set PYROMETER_CACHE to a larger one, or use a smaller --scale",
             )
 

@@ -42,6 +42,29 @@ def test_what_somebody_chose_comes_before_what_spark_wrote() -> None:
     ]
 
 
+def test_values_are_compared_with_the_defaults_of_their_version() -> None:
+    conf = {
+        "spark.sql.autoBroadcastJoinThreshold": "10485760",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.ansi.enabled": "false",
+        "spark.scheduler.mode": "fifo",
+        "spark.x": "1",
+    }
+    new = {s.name: (s.default, s.is_default) for s in settings(conf, {}, "4.1.0")}
+    assert new == {
+        "spark.sql.ansi.enabled": ("true", False),
+        "spark.sql.shuffle.partitions": ("200", False),
+        "spark.x": (None, None),
+        "spark.scheduler.mode": ("FIFO", True),
+        "spark.sql.autoBroadcastJoinThreshold": ("10MB", True),
+    }
+    assert list(new)[-2:] == ["spark.scheduler.mode", "spark.sql.autoBroadcastJoinThreshold"]
+    older = {s.name: s.is_default for s in settings(conf, {}, "3.5.1")}
+    assert older["spark.sql.ansi.enabled"] is True
+    for unknown in (None, "2.4.8"):
+        assert {s.default for s in settings(conf, {}, unknown)} == {None}
+
+
 def test_settings_are_bounded_and_say_what_was_cut(tmp_path: Path) -> None:
     world = World([StageSpec([10])])
     many = {f"spark.x{number:05}": "y" for number in range(MAX_SETTINGS + 5)}

@@ -49,6 +49,17 @@ def test_an_input_that_is_not_counted_says_nothing() -> None:
     assert explosions(half) == []
 
 
+def test_what_hands_rows_on_is_no_explosion() -> None:
+    plan = [
+        node(0, None, "PhotonBroadcastHashJoin", 8_000_000),
+        node(1, 0, "PhotonShuffleExchangeSource", 40_000_000),
+        node(2, 1, "PhotonShuffleExchangeSink", 100_000),
+        node(3, 0, "InMemoryTableScan", 9_000_000),
+        node(4, 3, "Range", 500_000),
+    ]
+    assert explosions(plan) == []
+
+
 def test_nothing_grows_out_of_no_rows() -> None:
     assert explosions([node(0, None, "HashAggregate", 200_000), node(1, 0, "Filter", 0)]) == []
 

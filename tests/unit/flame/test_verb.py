@@ -16,6 +16,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.flame import pack as report_flame
 from pyrometer.flame.page import write_flame
 from pyrometer.flame.selection import Selection
+from pyrometer.statistics.shares import wilson
 
 ROWS = run_rows()
 
@@ -46,7 +47,9 @@ def test_page_and_frames_of_the_measured_iterations(run_dir: Path) -> None:
     assert told["page"] == str(page)
     assert page.stat().st_size == told["size_bytes"]
     assert (told["event"], told["iterations"]) == ("cpu", [1, 2, 3])
-    assert told["weight"] == weight(samples("cpu"))
+    tasks = samples("cpu", role="task")
+    assert told["serves"] == "tasks"
+    assert told["weight"] == weight(tasks) < weight(samples("cpu"))
 
     stacks = {s["stack_id"]: s["frame_ids"] for s in ROWS["stacks"]}
     name = "snappy::InternalUncompressAllTags<>"
@@ -56,17 +59,68 @@ def test_page_and_frames_of_the_measured_iterations(run_dir: Path) -> None:
     assert row["self_weight"] == row["total_weight"] == weight(leaves)
     share = row["self_share"]
     assert share["low"] < share["value"] < share["high"]
-    assert share["n"] == len(samples("cpu"))
+    assert share["n"] == len(tasks)
+    assert [share["low"], share["high"]] == pytest.approx(wilson(len(leaves), len(tasks)))
     root = next(f for f in told["frames"] if f["frame"] == "java.lang.Thread.run")
     assert root["self_weight"] == 0
-    assert root["total_share"]["value"] > 0.9
+    assert root["total_share"]["value"] == 1
+
+
+def test_what_leads_by_total_is_what_decides(run_dir: Path, tmp_path: Path) -> None:
+    made = write_flame(run_dir, tmp_path / "f.html")
+    telling = [f.frame for f in sorted(made.frames, key=lambda f: -f.total_weight) if f.decides]
+    assert telling[0].endswith("GeneratedIteratorForCodegenStage1.columnartorow_nextBatch_0$")
+    assert not {
+        f for f in telling if "Thread" in f or "TaskRunner" in f or f.endswith("processNext")
+    }
+    # A chain of calls without a branch is told by its first frame.
+    assert "org.apache.spark.shuffle.sort.BypassMergeSortShuffleWriter.write" in telling
+    assert "org.apache.spark.storage.DiskBlockObjectWriter.write" not in telling
+    output = CliRunner().invoke(app, [str(run_dir), "-o", str(tmp_path / "g.html")]).stdout
+    by_total = output.split("Hottest by total")[1].split("By total without")[0]
+    assert "columnartorow_nextBatch" in by_total or "GeneratedIterator" in by_total
+    assert "Thread.run" not in by_total
+    everything = write_flame(run_dir, tmp_path / "h.html", Selection(threads="all"))
+    assert everything.serves is None
+    assert everything.weight == weight(samples("cpu"))
+    assert write_flame(run_dir, tmp_path / "i.html", Selection(by=("role",))).serves is None
+
+
+def test_threads_that_idle_between_tasks_are_not_among_the_hottest(tmp_path: Path) -> None:
+    rows = run_rows()
+    (stack,) = [s["stack_id"] for s in rows["stacks"]][:1]
+    extra = {"java_stack": stack, "role": "task", "state": "sleeping", "wait_class": "idle",
+             "task_attempt_id": None, "iteration": 1, "weight": 10**12}  # fmt: skip
+    wall = next(s for s in rows["samples"] if s["event"] == "wall")
+    sleeper = wall | extra | {"role": "helper", "wait_class": "timed_sleep", "stage_id": None}
+    rows["samples"] += [wall | extra, sleeper]
+    write_tables(tmp_path / "tables", rows)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))
+    made = write_flame(tmp_path, tmp_path / "f.html", Selection("wall"))
+    assert made.serves == "tasks"
+    assert made.weight == weight(samples("wall"))
+    every = write_flame(tmp_path, tmp_path / "f.html", Selection("wall", threads="all"))
+    assert every.weight == weight(samples("wall")) + 10**12
+
+
+def test_without_task_threads_it_opens_on_what_there_is(tmp_path: Path) -> None:
+    rows = {k: v for k, v in run_rows().items() if k in ("samples", "stacks", "frames", "apps")}
+    plain = {"role": "other", "task_attempt_id": None, "stage_id": None, "iteration": None}
+    rows["samples"] = [s | plain for s in rows["samples"]]
+    write_tables(tmp_path / "tables", rows)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest() | {"schema_version": 1}))
+    made = write_flame(tmp_path, tmp_path / "f.html")
+    assert made.serves is None
+    assert made.weight == weight([s for s in rows["samples"] if s["event"] == "cpu"])
+    with pytest.raises(UsageError, match="no samples of tasks"):
+        write_flame(tmp_path, tmp_path / "f.html", Selection(threads="tasks"))
 
 
 def test_the_cpu_and_waiting_add_up_without_time_counted_twice(
     run_dir: Path, tmp_path: Path
 ) -> None:
     made = write_flame(run_dir, tmp_path / "f.html", Selection("both", ("state", "operator"), "2"))
-    cpu = [s for s in samples("cpu") if s["iteration"] == 2]
+    cpu = [s for s in samples("cpu", role="task") if s["iteration"] == 2]
     waits = samples("wall", iteration=2, state="sleeping")
     assert made.weight == weight(cpu) + weight(waits)
     groups = {tuple(g.values): g.weight for g in made.groups}

@@ -31,6 +31,7 @@ from pyrometer.pages.page import ReportData
 from pyrometer.report import data as report_data
 from pyrometer.report.data import build, key_figures
 from pyrometer.store import Tables
+from pyrometer.timeline import pauses
 from pyrometer.timeline import timeline as report_timeline
 
 ROWS = run_rows()
@@ -148,7 +149,7 @@ def test_every_task_is_drawn_in_a_lane_of_its_own(data: ReportData) -> None:
 def test_caps_are_told(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_timeline, "MAX_TASKS", 20)
     monkeypatch.setattr(report_timeline, "MAX_LANES", 1)
-    monkeypatch.setattr(report_timeline, "MAX_PAUSES", 5)
+    monkeypatch.setattr(pauses, "MAX_PAUSES", 5)
     monkeypatch.setattr(report_data, "MAX_STAGES", 3)
     monkeypatch.setattr(report_data, "MAX_EXECUTIONS", 1)
     made = build(summary(), manifest(), tables)
@@ -170,7 +171,7 @@ def test_caps_are_told(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_cpu_is_in_cpus(data: ReportData) -> None:
     cpu, columns = track(data, "cpu0"), unpack(data, "timeline")
-    assert cpu["max"] == 2
+    assert cpu["capacity"] == {"label": "2 CPUs", "value": 2}
     whole = np.nansum([columns[s["value"]] for s in cpu["series"]], axis=0)
     assert 0 < whole.max() <= 2.05
     assert [s["label"] for s in cpu["series"]] == ["user", "system", "iowait", "steal"]
@@ -178,7 +179,7 @@ def test_cpu_is_in_cpus(data: ReportData) -> None:
 
 def test_heap_memory_and_reads_are_there(data: ReportData) -> None:
     assert [s["label"] for s in track(data, "heap")["series"]] == ["used", "committed"]
-    assert track(data, "memory0")["max"] == 2.5e10
+    assert track(data, "memory0")["capacity"]["value"] == 2.5e10
     labels = [s["label"] for s in track(data, "disk0")["series"]]
     assert labels == ["read calls of the application", "disk reads"]
 
@@ -266,10 +267,8 @@ def test_event_log_alone(tmp_path: Path) -> None:
     assert made.title == "parquet-scan"
     assert "samples" in made.content["flame"]["reason"]
     assert track(made, "tasks")["kind"] == "tasks"
-    missing = {t["id"]: t["reason"] for t in made.content["timeline"]["tracks"] if "reason" in t}
-    jvm = {"jit", "deoptimisations", "codecache", "heapflow", "collections"}
-    assert {"pauses", "cpu", "heap", "places"} | jvm == set(missing)
-    assert all(missing.values())
+    assert not [t for t in made.content["timeline"]["tracks"] if "reason" in t]
+    assert len(made.content["timeline"]["needs_run"]) == 9
 
 
 def test_nothing_at_all(empty: Tables) -> None:
@@ -319,6 +318,21 @@ def test_missing_figures_say_why() -> None:
 
 
 # --- bounds ---
+
+
+def test_tasks_of_the_longest_stages_alone_are_on_the_page_without_zeros(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = summary()
+    longest = max(source["stages"], key=lambda s: s["duration_ns"])
+    row = {"host": "a", "tasks_count": 3, "failed_tasks_count": 0, "max_ns": 5, "input_bytes": None}
+    for stage in source["stages"]:
+        stage["tasks"] = {"quantiles": [], "slowest": [], "hosts": [row], "hosts_count": 1}
+    monkeypatch.setattr(report_data, "MAX_OPENED_STAGES", 1)
+    made = {s["stage_id"]: s["tasks"] for s in build(source, {}, None).content["summary"]["stages"]}
+    (tasks,) = (tasks for tasks in made.values() if tasks)
+    assert made[longest["stage_id"]] is tasks
+    assert tasks["hosts"] == [{"host": "a", "tasks_count": 3, "max_ns": 5}]
 
 
 def test_long_strings_are_cut_and_say_so(tables: Tables) -> None:

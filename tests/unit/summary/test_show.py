@@ -98,8 +98,8 @@ def test_units_read_as_people_write_them() -> None:
     ]  # fmt: skip
     assert units.duration(-1_500_000) == "−1.50 ms"
     assert [units.size(n) for n in (0, 1023, 1048575, 1 << 50)] == [
-        "0 B", "1023 B", "1.00 MiB", "1.00 PiB",
+        "0 B", "1 023 B", "1.00 MiB", "1.00 PiB",
     ]  # fmt: skip
     assert [units.percent(r) for r in (1.0, 0.09994, 0.9999, 1e-7)] == [
-        "100 %", "9.99 %", "100 %", "0.00 %",
+        "100 %", "9.99 %", "100 %", "< 0.01 %",
     ]  # fmt: skip

@@ -73,7 +73,7 @@ def test_failure_leaves_nothing(tmp_path):
 def test_too_little_room_is_said_before_anything_is_written(tmp_path):
     with pytest.raises(CapabilityError) as caught:
         ensure(DataCache(tmp_path), never, needed=10**18)
-    assert "1000000000.0 GB" in caught.value.message
+    assert "needs about 888 PiB" in caught.value.message
     assert "PYROMETER_CACHE" in caught.value.remedy
     assert not (tmp_path / "data").exists()
 

@@ -1,6 +1,6 @@
 // Hardware counters: instructions per cycle, where cycles went, memory traffic, migrations.
 import { el, missing, section } from "../ui/dom.js";
-import { bytes, count, percent, time } from "../ui/format.js";
+import { bytes, count, percent, rate, time } from "../ui/format.js";
 import { drawer, factPanel } from "../ui/panels.js";
 import { table } from "../ui/table.js";
 
@@ -51,7 +51,7 @@ export function memoryFacts({ bandwidth }) {
   return [
     ["Moved", `${bound}${bytes(bandwidth.total_bytes)}`, `${bandwidth.of}, by ${bandwidth.source}`],
     ...(bandwidth.read_bytes !== null && bandwidth.written_bytes !== null ? [["… read", bytes(bandwidth.read_bytes)], ["… written", bytes(bandwidth.written_bytes)]] : []),
-    ["… per second", `${bound}${bytes(bandwidth.bytes_per_s)}/s`, bandwidth.reason],
+    ["… per second", `${bound}${rate(bandwidth.bytes_per_s)}`, bandwidth.reason],
     ...(share ? [["Share of the measured bandwidth", `${bound}${percent(share.value)}`, `${percent(share.low)} – ${percent(share.high)}, n ${share.n}; ${bandwidth.attainable_by}`]] : []),
     ...(bandwidth.local_ratio === null ? [] : [["Local to the node", percent(bandwidth.local_ratio), bandwidth.local_by]]),
   ];
@@ -106,7 +106,7 @@ function traffic(rows) {
     { label: "read", number: true, value: (row) => row.read_bytes, show: (row) => bytes(row.read_bytes) },
     { label: "written", number: true, value: (row) => row.written_bytes, show: (row) => bytes(row.written_bytes) },
     { label: "total", number: true, value: (row) => row.total_bytes, show: (row) => bytes(row.total_bytes) },
-    { label: "per second", number: true, value: (row) => row.bytes_per_s, show: (row) => bytes(row.bytes_per_s) },
+    { label: "per second", number: true, value: (row) => row.bytes_per_s, show: (row) => rate(row.bytes_per_s) },
   ], rows);
 }
 

@@ -44,7 +44,9 @@ export function drawn(view, boxes, of) {
   const { model, runs, groups, unit } = view;
   const names = model.strings.length;
   const { known = new Map(), key = (i) => i } = of;
-  const frame = (i) => (of.group(i) < 0 ? of.frame(i) : names);
+  const folded = of.folded ?? (() => null);
+  const isFrame = (i) => of.group(i) < 0 && !folded(i);
+  const frame = (i) => (isFrame(i) ? of.frame(i) : names);
   const name = (index) => (index < 0 ? "…" : model.strings.get(index)); // … : comes later
   return {
     ...boxes, ...links(boxes.depth), model, runs, unit, frame,
@@ -53,10 +55,16 @@ export function drawn(view, boxes, of) {
     // The same for what lies in and under box `root` (-1: all): what a share of it is known from.
     effectiveOf: (root) => (root < 0 ? view.effective ?? runs.effective : effective(factsIn(runs, of.ranges(root)), runs.weight, runs.ticks)),
     zoom: of.zoom ?? (() => null),
+    // What a box folds, if it does: {name, frames, names()}; see folding.js.
+    folded, unfold: of.unfold ?? (() => null), again: of.again ?? null,
     frames: names + 1,
     name,
-    label: (i) => (of.group(i) < 0 ? name(of.frame(i)) : groupName(model, groups[boxes.depth[i]], of.group(i))),
-    kind: (i) => (of.group(i) < 0 ? model.meta.kinds[of.kind(i)] : "group"),
+    label: (i) => {
+      if (of.group(i) >= 0) return groupName(model, groups[boxes.depth[i]], of.group(i));
+      const runner = folded(i);
+      return runner ? `${runner.name} (${runner.frames} frames)` : name(of.frame(i));
+    },
+    kind: (i) => (isFrame(i) ? model.meta.kinds[of.kind(i)] : "group"),
     // Value of a dimension that has most weight in box i: {index, share}; -1 where there is none.
     dominant: (i, dimension) => {
       const cache = known.get(dimension) ?? known.set(dimension, new Map()).get(dimension);

@@ -18,7 +18,9 @@ export function search(view, wanted, root = -1) {
   const hit = new Uint8Array(view.size);
   for (let i = 0; i < view.size; i += 1) {
     const frame = view.frame(i);
-    hit[i] = frame === view.frames - 1 ? wanted.test(view.label(i)) : matches(frame, () => view.name(frame));
+    if (frame < view.frames - 1) hit[i] = matches(frame, () => view.name(frame));
+    // A folded box matches by the frames that it stands for.
+    else hit[i] = wanted.test(view.label(i)) || [...(view.folded?.(i)?.names() ?? [])].some((one) => matches(one, () => view.name(one)));
   }
   const { matched, frames } = view.run ? covered(view, matches, wanted, root) : shown(view, hit, root);
   const whole = root < 0 ? view.sum : view.total[root];
@@ -114,10 +116,12 @@ export function occurrences(view, frame, [first, last] = [0, view.runs.size]) {
   return found;
 }
 
+const stepOf = (view, i) => view.kind(i) + (view.folded(i)?.name ?? view.label(i));
+
 // The path to box `i`, including the box, so that it can be found in another view.
 export function pathOf(view, i) {
   const path = [];
-  for (let at = i; at >= 0; at = view.parent[at]) path.push(view.kind(at) + view.label(at));
+  for (let at = i; at >= 0; at = view.parent[at]) path.push(stepOf(view, at));
   return path.reverse();
 }
 
@@ -126,7 +130,7 @@ export function follow(whole, path) {
   let [view, at] = [whole, -1];
   const below = (step) => {
     const last = at < 0 ? view.size : view.end[at];
-    for (let i = at + 1; i < last; i = view.end[i]) if (view.kind(i) + view.label(i) === step) return i;
+    for (let i = at + 1; i < last; i = view.end[i]) if (stepOf(view, i) === step) return i;
     return -1;
   };
   for (const step of path) {

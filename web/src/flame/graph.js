@@ -3,13 +3,13 @@ import { css } from "../ui/colours.js";
 import { el, replace } from "../ui/dom.js";
 import { count, percent, unit, wilson, words } from "../ui/format.js";
 import { onTheme } from "../ui/theme.js";
-import { flameCanvas, ROW } from "./canvas.js";
+import { brief, flameCanvas, ROW } from "./canvas.js";
 import { colouring } from "./colouring.js";
 import { flameControls } from "./controls.js";
 import { drawing, save } from "./export.js";
 import { follow, pathOf, pattern, placeOf, search } from "./frames.js";
 import { fromLink, toLink } from "./link.js";
-import { BOTH, bothOf, makeView } from "./model.js";
+import { BOTH, bothOf, makeView, opening } from "./model.js";
 import { sandwich } from "./sandwich.js";
 import { makeZoom } from "./zoom.js";
 
@@ -24,7 +24,7 @@ const BOTH_TEXT = {
 // frames of light stacks, where those come later.
 export function flameGraph(model, window, time = null, more = null) {
   const { meta } = model;
-  const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, upright: false, colour: "what", lit: null, text: "" };
+  const state = { event: meta.event_names[0], filters: {}, groups: [], weight: "time", inverted: false, upright: false, runners: false, colour: "what", lit: null, text: "" };
   let [all, found] = [null, null]; // all boxes of the view; what the search found
   const measured = (window?.iterations ?? []).map((number) => meta.dimensions.iteration.indexOf(number)).filter((index) => index >= 0);
 
@@ -32,7 +32,7 @@ export function flameGraph(model, window, time = null, more = null) {
     id: "flame-canvas",
     label: "Flame graph; the selected frame is read out below",
     tallest: () => Math.max(400, Math.round(innerHeight * 0.85), TALLEST),
-    look: { pick: (i) => zoom.to(picture.view.id[i]), moved: describe, key: (key) => zoom.pressed(key) },
+    look: { pick, moved: describe, key: (key) => zoom.pressed(key) },
   });
   const zoom = makeZoom("flame", go, (text) => { state.text = text; look(); });
   const status = el("p", { class: "flame-status", "aria-live": "polite", id: "flame-status" });
@@ -44,7 +44,7 @@ export function flameGraph(model, window, time = null, more = null) {
     ["SVG", "Save this whole view as a picture with searchable text", () => save(new Blob([svgText()], { type: "image/svg+xml" }), "flame.svg")],
   ].map(([name, title, click]) => el("button", { type: "button", title, data: { keep: name.toLowerCase() }, on: { click } }, name));
   const frames = sandwich(lookOf);
-  const controls = flameControls(model, state, measured, { rebuild, recolour, turn, more: [zoom.controls, keep] });
+  const controls = flameControls(model, state, measured, { rebuild, recolour, turn, fold, more: [zoom.controls, keep] });
 
   function link() {
     history.replaceState(null, "", toLink({ ...state, at: zoom.at, ...time?.linked() }, meta, measured));
@@ -90,10 +90,28 @@ export function flameGraph(model, window, time = null, more = null) {
     picture.show(picture.view, picture.root);
   }
 
+  // A folded box unfolds, any other fills the width.
+  function pick(i) {
+    const id = picture.view.id[i];
+    if (!picture.view.folded(i)) zoom.to(id);
+    else {
+      all = all.unfold(id) ?? all;
+      go();
+      picture.move(placeOf(picture.view, id));
+    }
+  }
+
+  function fold() {
+    const { at } = zoom;
+    rebuild();
+    if (at >= 0) zoom.start(at);
+  }
+
   function rebuild() {
     const groups = state.groups.filter((name, level) => name && state.groups.indexOf(name) === level);
     const weight = meta.critical && (state.event === BOTH || meta.critical.includes(state.event)) ? state.weight : "time";
-    const query = { event: state.event, filters: state.filters, groups, weight, inverted: state.inverted && complete() };
+    const turned = state.inverted && complete();
+    const query = { event: state.event, filters: state.filters, groups, weight, inverted: turned, open: turned || state.runners ? null : new Set() };
     const zoomed = all ? pathOf(picture.view, picture.root) : [];
     all = makeView(model, { ...query, ...time?.part(query) });
     state.lit = null;
@@ -121,7 +139,13 @@ export function flameGraph(model, window, time = null, more = null) {
 
   // Draw what the zoom says.
   function go() {
-    const view = all.zoom(zoom.at) ?? all;
+    // A link, or a search, may lead to a frame that is folded.
+    let view = all.zoom(zoom.at) ?? all;
+    const unfolded = placeOf(view, zoom.at) < 0 ? all.unfold(zoom.at) : null;
+    if (unfolded) {
+      all = unfolded;
+      view = all.zoom(zoom.at) ?? all;
+    }
     picture.upright = state.upright;
     Object.assign(picture.look, lookOf(view));
     picture.view = view;
@@ -150,7 +174,9 @@ export function flameGraph(model, window, time = null, more = null) {
     };
     const { index, share: part } = view.dominant(i, "what");
     const what = meta.dimensions.what[index] ?? null;
+    const folded = view.folded(i);
     return [view.label(i), [
+      ["folded", folded && `${[...folded.names()].slice(0, 4).map((one) => brief(view.name(one))).join(", ")}, … (a click or Enter opens it)`],
       ["total", unit(view.total[i], view.unit)],
       ["share of the part in view", root >= 0 && view.total[i] < view.total[root] ? of(view.total[root], view.effectiveOf(root)) : null],
       ["share of all shown", of(view.sum, view.effective)],
@@ -207,12 +233,12 @@ export function flameGraph(model, window, time = null, more = null) {
     if (event.key === "Enter") picture.canvas.focus();
   });
 
-  // Open on what the totals are about, the measured iterations by thread role, or on a linked view.
-  const task = meta.dimensions.role?.indexOf("task") ?? -1;
+  // Open on a linked view; else on what the totals are about, the measured iterations, and of these on the
+  // threads of tasks by operator and expression, where there are any.
   const { root = -1, ...linked } = fromLink(location.hash, meta, measured) ?? fromLink(meta.opening ?? "", meta, measured) ?? {};
   if (measured.length) state.filters.iteration = measured;
-  if (task >= 0 && meta.dimensions.role.length > 1) state.groups = ["role"];
-  Object.assign(state, linked);
+  const start = opening(model, state);
+  Object.assign(state, { groups: start.groups, filters: { ...state.filters, ...start.filters } }, linked);
   controls.show();
   zoom.input.value = state.text;
   time?.restore(linked);

@@ -28,13 +28,15 @@ export function heatMap(model, columns, selection, marks = []) {
   const legend = el("div", { class: "legend", id: "heat-legend" });
   const clear = el("button", { type: "button", id: "heat-clear", on: { click: selection.clear } }, "Clear selection");
   const dimensions = ROWS.filter((name) => (meta.dimensions[name]?.length ?? 0) > 1);
+  // Closed at first, as the graph leads; a selection is always shown below.
+  const drawer = el("details", { id: "heat" });
   const by = el("select", { "data-name": "heat-rows", on: { change: () => { Object.assign(state, { by: by.value, cursor: null }); measure(); describe(); draw(); } } },
     el("option", { value: WITHIN }, "parts of a second"), dimensions.map((name) => el("option", { value: name }, DIMENSIONS[name].toLowerCase())));
   const image = document.createElement("canvas");
   const unitName = () => (meta.events[state.query.event] ?? meta.events.cpu).unit;
 
   function measure() {
-    if (!state.query) return;
+    if (!state.query || !drawer.open) return;
     state.grid = makeGrid(model, times, state.taken, state.by, (canvas.clientWidth || 1200) - GUTTER, state.query.weight === "critical");
     colour();
   }
@@ -84,6 +86,7 @@ export function heatMap(model, columns, selection, marks = []) {
 
   function describe() {
     clear.disabled = selection.empty;
+    told.hidden = selection.empty && !drawer.open;
     if (!state.query) return;
     status.textContent = state.cursor && focused() && !state.anchor ? aboutText() : selection.empty ? allText() : selectedText();
   }
@@ -129,7 +132,9 @@ export function heatMap(model, columns, selection, marks = []) {
     else selection.set([range], state.grid.focus(from, to));
   }
 
+  // The cells of a drawer that has just been opened come with its event, a moment later.
   canvas.addEventListener("pointerdown", (event) => {
+    if (!state.grid) return;
     const cell = cellAt(event);
     if (!cell.inside || event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
@@ -137,6 +142,7 @@ export function heatMap(model, columns, selection, marks = []) {
     draw();
   });
   canvas.addEventListener("pointermove", (event) => {
+    if (!state.grid) return;
     const cell = cellAt(event);
     if (state.drag) {
       state.drag.to = cell;
@@ -158,7 +164,7 @@ export function heatMap(model, columns, selection, marks = []) {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === "Escape") selection.clear();
     else if (event.key === "Enter" && state.cursor) select(state.cursor, state.cursor, event.ctrlKey || event.metaKey);
-    else if (step) move(step, event.shiftKey);
+    else if (step && state.grid) move(step, event.shiftKey);
     else return;
     event.preventDefault();
   });
@@ -184,8 +190,16 @@ export function heatMap(model, columns, selection, marks = []) {
   onTheme(() => { colour(); draw(); });
   addEventListener("beforeprint", paint);
 
+  drawer.append(el("summary", null, el("b", null, "Heat map of samples"), " ", el("span", { class: "aside" }, "select a time")), el("p", { class: "controls" }, el("label", null, "Rows ", by), help(HELP)), canvas, legend);
+  drawer.addEventListener("toggle", () => {
+    measure();
+    describe();
+    draw();
+  });
+  const told = el("div", null, el("p", { class: "controls" }, status, clear));
+
   return {
-    element: el("div", { class: "heat" }, el("p", { class: "controls" }, el("b", null, "Heat map of samples"), help(HELP), el("label", null, "Rows ", by), clear), canvas, legend, status),
+    element: el("div", { class: "heat" }, drawer, told),
     // The heat map shows everything that the query asks for, whatever is selected of it.
     part(query) {
       const same = state.query && ["event", "weight", "filters"].every((name) => JSON.stringify(query[name]) === JSON.stringify(state.query[name]));
@@ -200,7 +214,9 @@ export function heatMap(model, columns, selection, marks = []) {
     },
     linked: () => ({ time: rangesToText(selection.ranges), only: selection.focus ? JSON.stringify(selection.focus) : "" }),
     restore({ time: ranges, only }) {
-      if (ranges) selection.set(rangesFromText(ranges), focusFrom(only));
+      if (!ranges) return;
+      drawer.open = true;
+      selection.set(rangesFromText(ranges), focusFrom(only));
     },
     onChange: selection.onChange,
   };

@@ -14,6 +14,7 @@ export function toLink(state, meta, measured) {
   }
   if (state.inverted) words.set("stacks", "leaf");
   if (state.upright) words.set("root", "bottom");
+  if (state.runners) words.set("runners", "shown");
   if (state.weight !== "time") words.set("weight", state.weight);
   if (state.colour !== "what") words.set("colour", state.colour);
   if (state.text) words.set("find", state.text);
@@ -43,6 +44,7 @@ export function fromLink(hash, meta, measured) {
     filters,
     inverted: words.get("stacks") === "leaf",
     upright: words.get("root") === "bottom",
+    runners: words.get("runners") === "shown",
     weight: oneOf("weight", ["critical"], "time"),
     colour: oneOf("colour", Object.keys(MODES), "what"),
     text: words.get("find") ?? "",

@@ -9,6 +9,7 @@
 import { stringTable } from "../ui/packed.js";
 import { inverted } from "./merge.js";
 import { doubled, drawn, effective, links } from "./boxes.js";
+import { foldRunners, framesOf } from "./folding.js";
 
 // Above this number of frames, boxes lighter than this share of the part in view are left out.
 const MANY = 300_000;
@@ -29,7 +30,7 @@ export function loadFlame(meta, columns) {
     strings: stringTable(column("strings.ends"), column("strings.bytes")),
     ...frames(run, column("deep"), column("frame"), column("kind")), run, depth,
     parent: links(depth).parent,
-    node, inOrder: ordered(node),
+    node, inOrder: ordered(node), runner: column("runner"),
     event: column("event"), weight: column("weight"), critical: column("critical"), n: column("n"),
     dimension: Object.fromEntries(Object.keys(meta.dimensions).map((name) => [name, column(name)])),
   };
@@ -81,9 +82,29 @@ export function isShown(model, name) {
   return (fact) => model.event[fact] === cpu || (model.event[fact] === wall && model.dimension.state[fact] !== running);
 }
 
+// What a picture of an event opens with, beside `filters` that hold already: threads that worked for tasks,
+// by operator and expression as far as these are known; without such threads, all of them by role.
+export function opening(model, { event, filters }) {
+  const { meta, dimension, weight } = model;
+  const tasks = meta.dimensions.serves?.indexOf("tasks") ?? -1;
+  const known = { operator: false, expression: false };
+  const shown = isShown(model, event);
+  const held = Object.entries(filters).map(([name, allowed]) => [dimension[name], new Set(allowed)]);
+  let found = false;
+  for (let fact = 0; tasks >= 0 && fact < weight.length; fact += 1) {
+    if (!(weight[fact] > 0) || dimension.serves[fact] !== tasks || !shown(fact) || !held.every(([column, allowed]) => allowed.has(column[fact]))) continue;
+    found = true;
+    for (const name of Object.keys(known)) known[name] ||= meta.dimensions[name] !== undefined && meta.dimensions[name][dimension[name][fact]] !== null;
+    if (known.operator && known.expression) break;
+  }
+  if (found) return { filters: { serves: [tasks] }, groups: known.operator ? Object.keys(known).filter((name) => known[name]) : [] };
+  return { filters: {}, groups: meta.dimensions.role?.length > 1 ? ["role"] : [] };
+}
+
 // The query: {event, filters: {dimension: [indices]}, groups: [dimension], weight: "time" or
-// "critical", inverted, weights}; weights {weight, critical, n} stand in for the model's own, where a
-// part of the time is selected. Returns boxes to draw, laid out, groups as the first levels.
+// "critical", inverted, weights, open}; weights {weight, critical, n} stand in for the model's own, where
+// a part of the time is selected. `open`: a set of what is left unfolded (see folding.js); nothing is folded
+// without one. Returns boxes to draw, laid out, groups as the first levels.
 export function makeView(model, query) {
   const own = query.weights ?? model;
   const weight = query.weight === "critical" ? own.critical : own.weight;
@@ -217,10 +238,26 @@ function whole(view) {
   for (let i = 0; i < runs.size; i += 1) offset[i + 1] = frames += runs.rows[i];
   const many = frames > MANY;
   const known = new Map();
+  const { open } = view.query;
+  const fold = open ? foldRunners(model, runs, open) : null;
+  const top = (i) => (fold?.top[i] === i ? i : -1);
   const make = (root) => {
-    const found = expand(runs, offset, root, many ? LIGHT : 0);
+    const found = expand(runs, offset, root, many ? LIGHT : 0, fold);
     const at = (i) => runs.begin[found.run[i]] + found.row[i];
+    const folded = (i) => (found.row[i] ? -1 : top(found.run[i]));
     return drawn(view, found, {
+      folded: fold && ((i) => {
+        const run = folded(i);
+        return run < 0 ? null : { name: model.meta.runners?.[fold.kind.get(run) - 1] ?? "runners", frames: fold.deep.get(run), names: () => framesOf(model, runs, fold, run) };
+      }),
+      // The view again with box `id` and its neighbours unfolded; null if it is not folded.
+      unfold: (id) => {
+        const run = id < 0 || !fold ? -1 : runOf(offset, runs.size, id);
+        if (run < 0 || fold.top[run] < 0 || id - offset[run] >= fold.cut[run]) return null;
+        open.add(fold.top[run]);
+        return whole(view);
+      },
+      again: () => whole(view),
       known,
       key: (i) => found.run[i],
       group: (i) => (runs.source[found.run[i]] < 0 ? -1 - runs.source[found.run[i]] : -1),
@@ -235,18 +272,20 @@ function whole(view) {
   return make(-1);
 }
 
-// Boxes of runs in pre-order: the ancestors of box `root`, and what lies under it.
-function expand(runs, offset, root, light) {
-  let rootRun = -1;
-  if (root >= 0) {
-    let high = runs.size;
-    rootRun = 0;
-    while (high - rootRun > 1) {
-      const middle = (rootRun + high) >> 1;
-      if (offset[middle] <= root) rootRun = middle;
-      else high = middle;
-    }
+// The run in which a box of a number lies.
+function runOf(offset, size, id) {
+  let [low, high] = [0, size];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (offset[middle] <= id) low = middle;
+    else high = middle;
   }
+  return low;
+}
+
+// Boxes of runs in pre-order: the ancestors of box `root`, and what lies under it.
+function expand(runs, offset, root, light, fold) {
+  const rootRun = root < 0 ? -1 : runOf(offset, runs.size, root);
   const least = light * (rootRun < 0 ? runs.sum : runs.total[rootRun]);
   const kept = [];
   for (let i = rootRun < 0 ? -1 : runs.parent[rootRun]; i >= 0; i = runs.parent[i]) kept.push(i);
@@ -259,20 +298,29 @@ function expand(runs, offset, root, light) {
       i += 1;
     }
   }
-  const size = kept.reduce((sum, i) => sum + runs.rows[i], 0);
+  // Of a folded run the box of its top, if it is one, and the rows after.
+  const from = (i) => (fold ? fold.cut[i] : 0);
+  const isTop = (i) => Number(fold?.top[i] === i);
+  const size = kept.reduce((sum, i) => sum + runs.rows[i] - from(i) + isTop(i), 0);
   const out = { size, run: new Int32Array(size), row: new Uint16Array(size), id: new Float64Array(size), depth: new Uint16Array(size), x: new Float64Array(size), total: new Float64Array(size), self: new Float64Array(size), n: new Float64Array(size) };
   let at = 0;
   for (const i of kept) {
-    for (let row = 0; row < runs.rows[i]; row += 1, at += 1) {
+    const put = (row, depth) => {
       out.run[at] = i;
       out.row[at] = row;
       out.id[at] = offset[i] + row;
-      out.depth[at] = runs.depth[i] + row;
+      out.depth[at] = depth;
       out.x[at] = runs.x[i];
       out.total[at] = runs.total[i];
       out.n[at] = runs.n[i];
+      at += 1;
+    };
+    if (isTop(i)) {
+      put(0, runs.depth[i] - (runs.parent[i] < 0 ? 0 : fold.gone[runs.parent[i]]));
+      out.self[at - 1] = fold.self.get(i) ?? 0;
     }
-    out.self[at - 1] = runs.self[i];
+    for (let row = from(i); row < runs.rows[i]; row += 1) put(row, runs.depth[i] + row - (fold ? fold.gone[i] : 0));
+    if (from(i) < runs.rows[i]) out.self[at - 1] = runs.self[i];
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // From the stages of the window down to one task: stacked bars, each a button to go deeper. The
 // slowest task of a stage is compared with its median in one click.
-import { ink, named } from "../ui/colours.js";
+import { meaningOfRow, paint } from "../ui/colours.js";
 import { el, replace } from "../ui/dom.js";
 import { bytes, callSite, count, interval, percent, signedPercent, time, words } from "../ui/format.js";
 import { belowOf, fromLink, segments, stageKey, tasksOf, toLink, TOP, viewOf } from "./model.js";
@@ -101,8 +101,7 @@ function line(walk, group, most, open) {
   const parts = segments(view.rows);
   const sum = parts.reduce((all, part) => all + part.value, 0) || 1;
   const bar = el("span", { class: "stack-bar", style: { width: `${(100 * (view.total_ns ?? 0)) / most}%` } }, parts.map((part) => {
-    const colour = named(part.name);
-    const piece = el("i", { style: { width: `${(100 * part.value) / sum}%`, background: colour, color: ink(colour) } }, part.value / most > 0.09 ? words(part.name) : "");
+    const piece = el("i", { style: { width: `${(100 * part.value) / sum}%`, ...paint(meaningOfRow(part.path)) } }, part.value / most > 0.09 ? words(part.name) : "");
     return tipOn(piece, () => facts(`${group.label}: ${words(part.path).replaceAll("/", " › ")}`, [
       ["time", time(part.value)], ["share", percent(part.value / (view.total_ns || sum))],
       ["95 % interval", part.row.low_ns === null ? null : interval(part.row.low_ns, part.row.high_ns, "ns")]]));
@@ -117,9 +116,9 @@ function line(walk, group, most, open) {
 
 function legend(groups, walk) {
   const sums = new Map();
-  for (const group of groups) for (const part of segments(viewOf(group.view, walk).rows)) sums.set(part.name, (sums.get(part.name) ?? 0) + part.value);
+  for (const group of groups) for (const part of segments(viewOf(group.view, walk).rows)) sums.set(part.path, (sums.get(part.path) ?? 0) + part.value);
   const names = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 10);
-  return el("p", { class: "stack-legend" }, names.map(([name]) => el("span", null, el("i", { class: "swatch", style: { background: named(name) } }), words(name))));
+  return el("p", { class: "stack-legend" }, names.map(([path]) => el("span", null, el("i", { class: "swatch", style: { background: paint(meaningOfRow(path)).background } }), words(path.slice(path.lastIndexOf("/") + 1)))));
 }
 
 // A task and the middle of its stage: why in words, both bars, what differs, what both read.
@@ -133,7 +132,7 @@ function comparison(walk, found, draw) {
     el("div", { class: "scroll" }, el("table", { class: "rows" },
       el("thead", null, el("tr", null, ["Row", "Difference", "95 % interval", "Median", "This task"].map((text, at) => el("th", { scope: "col", class: at ? "n" : null }, text)))),
       el("tbody", null, rows.map(([path, a, b, value, low, high]) => el("tr", null,
-        el("td", null, el("i", { class: "swatch", style: { background: named(path.slice(path.lastIndexOf("/") + 1)) } }), words(path).replaceAll("/", " › ")),
+        el("td", null, el("i", { class: "swatch", style: { background: paint(meaningOfRow(path)).background } }), words(path).replaceAll("/", " › ")),
         el("td", { class: "n" }, `${value > 0 ? "+" : ""}${time(value)}`),
         el("td", { class: "n dim" }, low === high ? "–" : interval(low, high, "ns")),
         el("td", { class: "n" }, time(a)), el("td", { class: "n" }, time(b))))))),

@@ -1,60 +1,49 @@
 // The ledger: where every slot-second and every core-second went, as bars and rows.
-import { ink, named } from "../ui/colours.js";
+import { meaningOfRow, paint } from "../ui/colours.js";
 import { el, missing, section } from "../ui/dom.js";
-import { gone, interval, percent, signedPercent, time, words } from "../ui/format.js";
+import { gone, percent, signedPercent, time, words } from "../ui/format.js";
 import { facts, help, tipOn } from "../ui/tip.js";
 import { drillDown } from "./drill-down.js";
+import { tree } from "./folding.js";
+import { rowFacts, rowsTable } from "./rows.js";
 
 const VIEWS = [
-  ["slot_view", "Slot view", "Task slots × wall time of the window: every second of every slot, once. What did the slots do?"],
-  ["core_view", "Core view", "CPUs × wall time of the window: every second of every CPU, once. What did the CPUs do?"],
+  ["slot_view", "Slot view", "Task slots × length of the window: every second of every slot, once. What did the slots do?"],
+  ["core_view", "Core view", "CPUs × length of the window: every second of every CPU, once. What did the CPUs do?"],
 ];
-
-const METHODS = {
-  exact: "counted exactly",
-  sampled: "a share of samples, with its 95 % interval",
-  apportioned: "an exact total split by another exact share",
-  by_complement: "what the other rows do not cover",
-  unavailable: "not available",
-};
 
 export function ledgerSection(ledger, walk) {
   return section("ledger", "Where the time went",
-    "Two accounts of the same window, each adding up to its total. Wide parts are where time can be saved.",
-    el("div", { class: "two" }, VIEWS.map(([key, title, text]) => view(title, text, ledger?.[key]))),
-    drillDown(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns), endedBy(data.ended_by, data.total_ns)]),
+    "Accounts of the same window, each adding up to its total: what was paid for. What was waited for stands above.",
+    views(ledger),
+    drillDown(walk, (data) => [quality(data), rowsTable(data.rows, data.total_ns, "Rows of the ledger"), endedBy(data.ended_by, data.total_ns)]),
     checks(ledger?.checks));
+}
+
+// Of a run without records of the operating system the slot view alone.
+function views(ledger) {
+  const known = VIEWS.filter(([key]) => ledger?.[key]?.rows?.length);
+  const shown = known.length ? known : VIEWS.slice(0, 1);
+  return el("div", { class: shown.length > 1 ? "two" : null }, shown.map(([key, title, text]) => view(title, text, ledger?.[key])));
 }
 
 function view(title, text, data) {
   const rows = data?.rows ?? [];
   return el("div", { class: "panel" },
     el("h3", null, title, help(text), data?.window && el("span", { class: "aside" }, data.window), data?.total_ns && el("span", { class: "aside" }, time(data.total_ns))),
-    rows.length ? [quality(data), icicle(rows, data.total_ns), rowsTable(rows, data.total_ns), endedBy(data.ended_by, data.total_ns), memos(data.memos)] : missing(data?.reason || "This view needs records of the operating system, which this run does not have."));
+    rows.length ? [quality(data), icicle(rows, data.total_ns), rowsTable(rows, data.total_ns, `${title}: rows`), endedBy(data.ended_by, data.total_ns), memos(data.memos)] : missing(data?.reason || "This view needs records of the operating system, which this run does not have."));
 }
 
 // The three figures in one sentence.
 export function quality(data) {
   const parts = [];
-  if (!gone(data.closure_ratio)) parts.push(["The rows add up to ", el("b", null, `${(100 * (1 + data.closure_ratio)).toFixed(2)} %`), " of the total (closure ", el("b", null, signedPercent(data.closure_ratio)), ")"]);
+  if (!gone(data.closure_ratio)) parts.push(["The rows add up to ", el("b", null, percent(1 + data.closure_ratio)), " of the total (closure ", el("b", null, signedPercent(data.closure_ratio)), ")"]);
   else parts.push(["It is unknown whether the rows add up to the total (closure)"]);
   if (!gone(data.unclassified_ratio)) parts.push(["; ", el("b", null, percent(data.unclassified_ratio)), " has no category (unclassified)"]);
   if (!gone(data.sampling_error_ratio)) parts.push(["; shares from samples are accurate to ± ", el("b", null, percent(data.sampling_error_ratio)), " (sampling error)"]);
   if (data.resolution_ns && data.total_ns) parts.push(["; coarse clocks alone can shift the sum by ± ", el("b", null, percent(data.resolution_ns / data.total_ns)), " (resolution)"]);
   return el("p", { class: "quality" }, parts, ".",
     help("Closure: the sum of independently measured parts compared with the total, signed. Unclassified: time of unknown kind. Sampling error: half the widest 95 % interval. Resolution: Spark logs whole milliseconds, the kernel counts ticks. They are never mixed, and nothing is rescaled to fit."));
-}
-
-// Rows as a tree: [{row, name, children, value}].
-export function tree(rows) {
-  const nodes = new Map(rows.map((row) => [row.path, { row, name: row.path.slice(row.path.lastIndexOf("/") + 1), children: [], value: row.value_ns ?? 0 }]));
-  const roots = [];
-  for (const row of rows) {
-    const node = nodes.get(row.path);
-    const parent = row.parent && nodes.get(row.parent);
-    (parent ? parent.children : roots).push(node);
-  }
-  return roots;
 }
 
 // Stacked bars: one line per level, each part under its parent.
@@ -76,57 +65,9 @@ function icicle(rows, total) {
   };
   place(tree(rows), 0, 0);
   return el("div", { class: "icicle", role: "img", "aria-label": "Parts of the total as bars; the table below has the same numbers" }, lines.map((line) => el("div", { class: "line" }, line.map(({ node, left, width }) => {
-    const colour = named(node.name);
-    const part = el("span", { class: "part", style: { left: `${left * 100}%`, width: `${width * 100}%`, background: colour, color: ink(colour) } }, width > 0.045 ? words(node.name) : "");
+    const part = el("span", { class: "part", style: { left: `${left * 100}%`, width: `${width * 100}%`, ...paint(meaningOfRow(node.row.path)) } }, width > 0.045 ? words(node.name) : "");
     return tipOn(part, () => facts(words(node.row.path).replaceAll("/", " › "), rowFacts(node.row, total || whole)));
   }))), over && el("span", { class: "whole", style: { left: `${(total / whole) * 100}%` }, title: "100 % of the window" }));
-}
-
-const hasRange = (row) => row.low_ns !== null && row.low_ns !== undefined && row.low_ns !== row.high_ns;
-
-function rowFacts(row, whole) {
-  return [
-    ["time", time(row.value_ns)],
-    ["share", percent(row.value_ns / whole)],
-    ["95 % interval", hasRange(row) ? interval(row.low_ns, row.high_ns, "ns") : null],
-    ["n", row.n],
-    ["how", METHODS[row.method] ?? row.method],
-    ["source", row.source],
-  ];
-}
-
-// Rows as a table. Parts of a sampled share are folded away at first.
-function rowsTable(rows, total) {
-  const body = [];
-  const emit = (nodes, depth, hide) => {
-    for (const node of nodes) {
-      const { row } = node;
-      const absent = gone(row.value_ns);
-      const range = hasRange(row) ? interval(row.low_ns, row.high_ns, "ns") : null;
-      const inner = [];
-      const folds = row.method === "sampled" && node.children.length > 0;
-      const toggle = folds && el("button", { type: "button", class: "fold", "aria-expanded": "false", "aria-label": `Parts of ${words(node.name)}`, on: { click: () => {
-        const open = toggle.getAttribute("aria-expanded") === "false";
-        toggle.setAttribute("aria-expanded", String(open));
-        inner.forEach((line) => { line.hidden = !open; });
-      } } });
-      const name = el("td", { style: { "padding-left": `${6 + depth * 16}px` } },
-        el("i", { class: "swatch", style: { background: absent ? "transparent" : named(node.name) } }), words(node.name), toggle);
-      const line = el("tr", { class: absent ? "gone" : `d${Math.min(depth, 2)}`, hidden: hide !== null }, name,
-        absent ? el("td", { colspan: 3, class: "reason" }, row.source ?? "not available") : [
-          el("td", { class: "n" }, time(row.value_ns)),
-          el("td", { class: "n" }, percent(total ? row.value_ns / total : row.share)),
-          el("td", { class: "dim" }, range ?? (row.method === "by_complement" ? "by complement" : row.method ?? "exact"), help([METHODS[row.method] ?? row.method, row.source, row.n ? `n = ${row.n}` : null].filter(Boolean).join("; "))),
-        ]);
-      body.push(line);
-      hide?.push(line);
-      emit(node.children, depth + 1, folds ? inner : hide);
-    }
-  };
-  emit(tree(rows), 0, null);
-  return el("div", { class: "scroll" }, el("table", { class: "rows" },
-    el("thead", null, el("tr", null, el("th", { scope: "col" }, "Row"), el("th", { scope: "col", class: "n" }, "Time"), el("th", { scope: "col", class: "n" }, "Share"), el("th", { scope: "col" }, "95 % interval"))),
-    el("tbody", null, body)));
 }
 
 // Waits by what ended them: another view of rows above, not part of the sum.

@@ -5,7 +5,7 @@ import { jvmSection } from "../accounts/jvm.js";
 import { memorySection } from "../accounts/memory.js";
 import { waitsSection } from "../accounts/waits.js";
 import { flameSection } from "../flame/section.js";
-import { elapsedSection } from "../elapsed/section.js";
+import { elapsedSection } from "../ledger/elapsed.js";
 import { ledgerSection } from "../ledger/section.js";
 import { absentLine, present } from "../run/absent.js";
 import { environmentSection } from "../run/environment.js";

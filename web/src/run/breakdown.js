@@ -1,11 +1,10 @@
 // CPU time of all threads by component, a stacked bar for each query of a suite.
-import { cycled, ink, named } from "../ui/colours.js";
+import { ink, named } from "../ui/colours.js";
 import { el, missing } from "../ui/dom.js";
 import { percent, time } from "../ui/format.js";
 import { facts, help, tipOn } from "../ui/tip.js";
 
 const NAMES = { java: "Java", codec: "native codec", gc: "GC", jit: "JIT compiler", vm: "JVM", kernel: "kernel", python: "Python", native: "other native" };
-const COLOURS = { java: "#4477aa", sql: "#228833", files: "#2f6f6f", shuffle: "#aa3377", codec: "#77aadd", native: "#bbaa33" };
 const NARROW = 0.06;
 
 const BARS = [
@@ -23,19 +22,18 @@ export function breakdownPanel(characterisation) {
 
 const used = (rows) => rows.filter((row) => row.share?.value > 0);
 const label = (name) => NAMES[name] ?? name;
-const colour = (name) => COLOURS[name] ?? (name === "other" ? cycled(8) : named(name));
 
 function legend(parts, key) {
   const names = new Set(parts.flatMap((part) => used(part.breakdown[key]).map((row) => row.name)));
   return el("div", { class: "legend" }, parts[0].breakdown[key].filter((row) => names.has(row.name)).map((row) =>
-    el("span", null, el("i", { class: "swatch", style: { background: colour(row.name) } }), label(row.name))));
+    el("span", null, el("i", { class: "swatch", style: { background: named(row.name) } }), label(row.name))));
 }
 
 function line(part, key) {
   const rows = used(part.breakdown[key]);
   const words = rows.map((row) => `${label(row.name)} ${percent(row.share.value)}`).join(", ");
   const bar = el("span", { class: "stacked", tabindex: "0", role: "img", "aria-label": `${part.name}: ${words}` }, rows.map((row) => {
-    const shade = colour(row.name);
+    const shade = named(row.name);
     return el("i", { style: { width: `${100 * row.share.value}%`, background: shade, color: ink(shade) } }, row.share.value >= NARROW ? percent(row.share.value) : null);
   }));
   tipOn(bar, () => facts(part.name, [...rows.map((row) => [label(row.name), `${percent(row.share.value)} (${percent(row.share.low)} – ${percent(row.share.high)}) · ${time(row.on_cpu_ns)}`]), ["samples", String(rows[0]?.share.n ?? 0)]]));

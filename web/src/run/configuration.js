@@ -3,7 +3,7 @@ import { bdi, el, replace } from "../ui/dom.js";
 import { bytes, count, date, gone } from "../ui/format.js";
 import { table } from "../ui/table.js";
 
-const ORIGINS = { set: "application or platform", pyrometer: "Pyrometer", spark: "Spark itself", jvm: "JVM property" };
+const ORIGINS = { set: "set", pyrometer: "Pyrometer", spark: "Spark", jvm: "JVM" };
 const [LEAST, MOST] = [10, 60];
 
 export function applications(apps) {
@@ -44,15 +44,15 @@ function settings(app) {
   const title = el("h3", null, "Configuration");
   if (!all.length) return [title, el("p", { class: "missing" }, "The event log has no environment: no settings, no versions.")];
   // At first what somebody chose; the rest follows on demand, or by a search.
-  const first = Math.min(MOST, Math.max(LEAST, all.filter((item) => item.origin === "set" || item.origin === "pyrometer").length));
+  const first = Math.min(MOST, Math.max(LEAST, all.filter((item) => item.origin === "set").length));
   const view = el("div");
   const found = el("span", { class: "note", "aria-live": "polite" });
   const box = el("input", { type: "search", id: "conf-search", placeholder: "Search names and values", on: { input: () => draw() } });
   const columns = [
     { label: "Setting", value: (item) => item.name, show: (item) => bdi(item.name), class: "mono setting" },
     { label: "Value", value: (item) => item.value, show: (item) => el("bdi", null, item.value === "" ? "(empty)" : item.value), class: "mono wrap" },
-    ...(all.some((item) => !gone(item.default)) ? [{ label: "Default", value: (item) => item.default, show: (item) => bdi(item.default), class: "mono wrap", help: "As Spark documents it, where Pyrometer knows it for this version." }] : []),
-    { label: "Set by", value: (item) => ORIGINS[item.origin] ?? item.origin, class: "origin", help: "Who set it. What nobody set is not in the log." },
+    ...(all.some((item) => !gone(item.default)) ? [{ label: "Default", value: (item) => item.default, show: (item) => (item.is_default ? el("span", { class: "aside" }, "the same") : bdi(item.default)), class: "mono wrap", help: "What Spark of this version takes where nothing is set, as far as Pyrometer knows it." }] : []),
+    { label: "Origin", value: (item) => ORIGINS[item.origin] ?? item.origin, class: "origin", help: "Set: by the application, its submission or the platform. Pyrometer: for measuring. Spark: by Spark itself when it started. JVM: a system property of the driver. What nobody set is not in the log." },
   ];
   function draw() {
     const rows = matching(all, box.value);
@@ -61,7 +61,7 @@ function settings(app) {
   }
   draw();
   return [title,
-    el("p", { class: "note" }, "What was set explicitly comes first. Values of settings that hold secrets are struck.", app.settings_count > all.length && ` The first ${count(all.length)} of ${count(app.settings_count)} settings.`),
+    el("p", { class: "note" }, "What was set to another value than Spark's own comes first. Values of settings that hold secrets are struck.", app.settings_count > all.length && ` The first ${count(all.length)} of ${count(app.settings_count)} settings.`),
     el("p", { class: "controls" }, el("label", { for: "conf-search" }, "Search "), box, found), view];
 }
 

@@ -18,7 +18,7 @@ export function head(content) {
     ["Application", [...new Set((summary.apps ?? []).map((app) => app.app_name).filter(Boolean))].join(", ")],
     ["Profile", manifest.profile ?? run.profile],
     ["State", stateText(manifest, run)],
-    ["Window", windowText(summary.window)],
+    ["Window", windowText(summary.window, summary.elapsed?.total_ns)],
   ];
   return el("div", { class: "head" },
     el("h1", null, el("bdi", null, content.title ?? "Spark run")),
@@ -37,14 +37,16 @@ function stateText(manifest, run) {
   return name && [name, signal ?? (code === null || code === undefined ? null : `exit ${code}`)].filter(Boolean).join(" · ");
 }
 
-function windowText(window) {
+// `elapsed`: of a window without iterations the time that the first figure has, too.
+function windowText(window, elapsed) {
   if (!window?.name) return null;
   const iterations = window.iterations?.length ? ` (iteration${window.iterations.length > 1 ? "s" : ""} ${window.iterations.join(", ")})` : "";
-  return `${window.name}${iterations}${window.length_ns ? ` · ${time(window.length_ns)}` : ""}`;
+  const length = iterations ? window.length_ns : elapsed ?? window.length_ns;
+  return `${window.name}${iterations}${length ? ` · ${time(length)}` : ""}`;
 }
 
 export function runVerdict(summary) {
   const found = summary.verdict;
   const text = typeof found === "object" && found !== null ? found.text ?? found.message : found;
-  return verdict(text ?? "No verdict: too little was recorded to say where the time went.", summary.doubts ?? []);
+  return verdict(text ?? "No verdict: too little was recorded to say where the time went.", summary.doubts ?? [], summary.next_step);
 }

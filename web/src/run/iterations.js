@@ -27,9 +27,9 @@ function cacheStates(list) {
   const wanted = list.map((item) => item.cache).filter((cache) => cache?.state);
   if (!wanted.length) return null;
   const shares = wanted.map((cache) => cache.resident_ratio).filter((ratio) => ratio !== null && ratio !== undefined);
-  const ends = [Math.min(...shares), Math.max(...shares)].map((ratio) => (100 * ratio).toFixed(1));
+  const ends = [Math.min(...shares), Math.max(...shares)].map((ratio) => percent(ratio));
   const found = shares.length
-    ? `${ends[0] === ends[1] ? ends[0] : `${ends[0]} to ${ends[1]}`} % resident before each iteration`
+    ? `${ends[0] === ends[1] ? ends[0] : `${ends[0]} to ${ends[1]}`} resident before each iteration`
     : `resident share unknown: ${wanted.find((cache) => cache.reason)?.reason ?? "not recorded"}`;
   return el("p", { id: "page-cache" }, `Page cache: ${wanted[0].state}, `, el("bdi", null, found));
 }

@@ -80,7 +80,7 @@ function box(stage, most) {
   const t = stage.task_time;
   if (!t || t.median_ns === null || t.median_ns === undefined) return "–";
   const at = (value) => `${(value / most) * 100}%`;
-  const node = el("span", { class: "box", tabindex: "0", role: "img", "aria-label": `median ${time(t.median_ns)}, longest ${time(t.max_ns)}` },
+  const node = el("span", { class: "box", role: "img", "aria-label": `median ${time(t.median_ns)}, longest ${time(t.max_ns)}` },
     el("span", { class: "whisker", style: { left: at(t.min_ns), width: `calc(${at(t.max_ns)} - ${at(t.min_ns)})` } }),
     el("span", { class: "body", style: { left: at(t.median_ns), width: `calc(${at(t.p95_ns)} - ${at(t.median_ns)})` } }));
   return tipOn(node, () => facts(`Tasks of stage ${stage.stage_id}`, [["shortest", time(t.min_ns)], ["median", time(t.median_ns)], ["95th percentile", time(t.p95_ns)], ["longest", time(t.max_ns)], ["longest / median", significant(skew(stage))]]));

@@ -1,5 +1,5 @@
 // Scaling curve: speed-up with the ideal line and the fitted laws, and how the slots spent their time.
-import { cycled, named } from "../ui/colours.js";
+import { cycled, rowColour } from "../ui/colours.js";
 import { bdi, el, missing, section, svg } from "../ui/dom.js";
 import { range, seconds } from "../ui/estimates.js";
 import { gone, significant } from "../ui/format.js";
@@ -84,8 +84,8 @@ function slotsPlot({ levels, factor }) {
       words((LEFT + right) / 2, tall - 2, factor, "tick", "middle"),
       reach(layers.map(({ row, spans }, at) => ({
         node: svg("g", null,
-          svg("path", { d: `${pathOf(spans.map(([from], i) => [x(known[i].level), y(from)]))}${pathOf(spans.map(([, end], i) => [x(known[i].level), y(end)]).reverse(), "L")}Z`, style: { fill: named(row.split("/").at(-1).replaceAll("_", " ")) } }),
-          svg("rect", { x: right + 10, y: tall - 50 - at * 16, width: 10, height: 10, style: { fill: named(row.split("/").at(-1).replaceAll("_", " ")) } }),
+          svg("path", { d: `${pathOf(spans.map(([from], i) => [x(known[i].level), y(from)]))}${pathOf(spans.map(([, end], i) => [x(known[i].level), y(end)]).reverse(), "L")}Z`, style: { fill: rowColour(row) } }),
+          svg("rect", { x: right + 10, y: tall - 50 - at * 16, width: 10, height: 10, style: { fill: rowColour(row) } }),
           words(right + 24, tall - 41 - at * 16, row, "tick")),
         label: `${row}: ${known.map((level) => `${seconds(level.ledger_s[row]?.value ?? 0)} at ${level.name}`).join(", ")}`,
         tip: () => facts(row, known.map((level) => [`${factor} = ${level.name}`, `${seconds(level.ledger_s[row]?.value ?? 0)}${level.lost_s[row] ? ` (${level.lost_s[row] > 0 ? "+" : "−"}${seconds(Math.abs(level.lost_s[row]))})` : ""}`])),

@@ -1,7 +1,7 @@
 // The operators of a plan without the nodes that only wrap them.
 
 // Adaptive execution, stages of it, and inputs of generated code do no work of their own.
-const WRAPPER = /^(AdaptiveSparkPlan|InputAdapter|\w*QueryStage)\b/;
+const WRAPPER = /^(AdaptiveSparkPlan|InputAdapter|\w*QueryStage|Photon(Result|ShuffleMap)Stage)\b/;
 const CLUSTER = /^WholeStageCodegen\b/;
 
 export const isCluster = (node) => CLUSTER.test(node.name);

@@ -61,5 +61,5 @@ export function sharer(nodes, measure) {
 }
 
 // Factors of growth: "× 5 240", in words for a tooltip.
-export const factor = (explosion) => `× ${(explosion.factor >= 100 ? Math.round(explosion.factor) : Number(explosion.factor.toPrecision(2))).toLocaleString("en-US")}`;
+export const factor = (explosion) => `× ${explosion.factor >= 100 ? count(Math.round(explosion.factor)) : Number(explosion.factor.toPrecision(2))}`;
 export const growth = (explosion) => `${short(explosion.rows_out_count)} rows out of ${short(explosion.rows_in_count)} in`;

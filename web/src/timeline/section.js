@@ -3,10 +3,10 @@
 // view. The selected time is shared with the heat map and the flame graph.
 import { css } from "../ui/colours.js";
 import { el, missing, replace, section } from "../ui/dom.js";
-import { unit } from "../ui/format.js";
 import { onTheme } from "../ui/theme.js";
 import { clock, makeAxis, ticks } from "../ui/time-axis.js";
 import { facts, help, hideTip, showTip } from "../ui/tip.js";
+import { numbers } from "./numbers.js";
 import { makeTrack } from "./tracks.js";
 
 const TEXT = "All events and series on one time axis that starts with the run. Drag over a track to zoom in, double-click for the whole run, Shift-drag to pan; or focus a track and use + − ← → 0.";
@@ -24,7 +24,10 @@ export function timelineSection(timeline, columns, selection = null) {
     : trackRow(track, makeTrack(track, columns, timeline.step_ms, timeline.tracks), timeline, axis, painters, brush)));
   const scale = ruler(timeline, axis, painters, selection);
   const overview = strip(timeline, columns, axis, painters, selection);
-  const box = el("div", { class: "timeline" }, controls(timeline, axis, brush), overview, scale, rows);
+  const table = numbers(timeline, columns, axis);
+  if (table) painters.push(table.update);
+  const needs = timeline.needs_run?.length ? el("p", { class: "aside", id: "timeline-needs" }, "Needs ", el("code", null, "pyrometer run"), `: ${timeline.needs_run.map((title) => (/^[A-Z][a-z]/.test(title) ? title[0].toLowerCase() + title.slice(1) : title)).join(" · ")}.`) : null;
+  const box = el("div", { class: "timeline" }, controls(timeline, axis, brush, table), overview, scale, rows, table?.element, needs);
 
   let asked = false;
   const paint = () => {
@@ -43,7 +46,7 @@ export function timelineSection(timeline, columns, selection = null) {
   return section("timeline", "Timeline", selection ? `${TEXT} ${SELECT_TEXT}` : TEXT, box);
 }
 
-function controls(timeline, axis, brush) {
+function controls(timeline, axis, brush, table) {
   const button = (label, title, click) => el("button", { type: "button", title, "aria-label": title, on: { click } }, label);
   const shown = el("output", { class: "aside", id: "timeline-range" });
   const update = () => { shown.textContent = `${clock(axis.from, (axis.to - axis.from) / 100)} – ${clock(axis.to, (axis.to - axis.from) / 100)} of ${clock(axis.duration, axis.duration > 6e4 ? 1e3 : 100)}`; };
@@ -55,8 +58,20 @@ function controls(timeline, axis, brush) {
     button("←", "Earlier", () => axis.pan(-0.4)), button("→", "Later", () => axis.pan(0.4)), button("Whole run", "Show the whole run", axis.reset),
     measured.length > 0 && button("Measured", "Show the measured iterations", () => axis.set(measured[0].start_ms, measured.at(-1).end_ms)),
     brush.selection && selecting(axis, brush, button),
+    table && asTable(table),
     timeline.marks.slice(0, 12).map((mark) => button(mark.warmup ? `w${mark.iteration}` : `${mark.iteration}`, `Show ${mark.warmup ? "warm-up " : ""}iteration ${mark.iteration}`, () => axis.set(mark.start_ms, mark.end_ms))),
     shown);
+}
+
+// A button that shows the numbers below the tracks.
+function asTable({ element, update }) {
+  const button = el("button", { type: "button", id: "timeline-as-table", "aria-pressed": "false", "aria-controls": "timeline-table", on: { click: () => {
+    element.hidden = !element.hidden;
+    button.setAttribute("aria-pressed", String(!element.hidden));
+    update();
+    if (!element.hidden) element.scrollIntoView({ block: "nearest" });
+  } } }, "Show as table");
+  return button;
 }
 
 // What a drag does, and the selection by buttons.
@@ -184,7 +199,7 @@ function trackRow(track, painter, timeline, axis, painters, mode) {
       ctx.fillStyle = css("--ink-dim");
       ctx.fillRect(Math.round(axis.x(axis.cursor, width)), 0, 1, height);
     }
-    replace(legend, painter.legend(axis.cursor).map((item) => el("span", null, el("i", { class: "swatch", style: { background: item.colour } }), item.label, " ", el("b", null, item.value))));
+    replace(legend, painter.legend(axis.cursor).map((item) => el("span", null, el("i", { class: "swatch", style: { background: item.colour } }), el("span", null, item.label), " ", el("b", null, item.value))));
   }, { tabindex: "0", role: "img", "aria-label": `${track.title}. ${track.help ?? ""}`, data: { track: track.id } });
   painters.push(paint);
 
@@ -234,6 +249,6 @@ function trackRow(track, painter, timeline, axis, painters, mode) {
     act();
   });
   return el("div", { class: "track" },
-    el("div", { class: "side" }, el("span", null, el("b", null, track.title), help(track.help)), painter.top ? el("span", { class: "aside top" }, `top ${unit(painter.top, track.unit)}${track.unit === "CPUs" ? " CPUs" : ""}`) : null, legend, track.note && el("span", { class: "note" }, track.note)),
+    el("div", { class: "side" }, el("span", null, el("b", null, track.title), help(track.help)), legend, track.note && el("span", { class: "note" }, track.note)),
     canvas);
 }

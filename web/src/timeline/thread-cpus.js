@@ -1,7 +1,8 @@
 // On which CPU each task thread was seen, over time: one point for a thread and a moment. Points of
 // one thread in one row: it stayed; scattered over rows: the scheduler moved it.
-import { cycled } from "../ui/colours.js";
+import { css, cycled } from "../ui/colours.js";
 import { time } from "../ui/format.js";
+import { plate } from "./scale.js";
 
 // A track like those of tracks.js: {height, draw, at, legend}.
 export function threadCpus(track, columns) {
@@ -23,6 +24,7 @@ export function threadCpus(track, columns) {
         ctx.fillStyle = cycled(thread[i]);
         ctx.fillRect((at[i] - axis.from) * scale, line.get(cpu[i]) * row + 1.5 + shift, wide, Math.max(1.5, row / (many ? 3 : 1.5)));
       }
+      if (row >= 14) track.cpus.forEach((number, index) => plate(ctx, `CPU ${number}`, 3, (index + 1) * row - 2, css("--ink-dim")));
     },
     at(ms, y, slack = 0) {
       const number = track.cpus[Math.floor((y - 1) / row)];

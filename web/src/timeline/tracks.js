@@ -1,9 +1,11 @@
 // How each kind of track is drawn on its canvas, and what it shows under the pointer.
-import { css, cycled, ink, named, STATUS_COLOURS } from "../ui/colours.js";
+import { COLOURS, css, cycled, ink, named, STATUS_COLOURS } from "../ui/colours.js";
 import { time, unit, words } from "../ui/format.js";
+import { means } from "./numbers.js";
+import { capacityLine, capacityOf, gridLabels, gridLines, topOf } from "./scale.js";
 import { threadCpus } from "./thread-cpus.js";
 
-const SERIES = { used: "#4477aa", available: "#9aa7b5", "page cache": "#bbaa33", committed: "#9aa7b5", user: "#4477aa", system: "#ee7733", irq: "#882255", iowait: "#bbaa33", steal: "#8a5a78", "disk reads": "#228833", "disk writes": "#aa3377", "read calls of the application": "#66aacc" };
+const SERIES = { used: cycled(0), available: COLOURS.idle, "page cache": cycled(1), committed: COLOURS.idle, user: named("user"), system: named("system"), irq: named("irq"), iowait: named("iowait"), steal: named("steal"), "disk reads": cycled(2), "disk writes": cycled(3), "read calls of the application": cycled(5) };
 
 export function seriesColour(label, index) {
   return SERIES[label] ?? cycled(index);
@@ -60,7 +62,8 @@ function tasks(track, columns) {
       }
       return null;
     },
-    legend: () => [],
+    // Colours are stages; a stripe tells what did not end well.
+    legend: () => [...new Set(status)].filter((one) => one !== success).map((one) => ({ label: track.statuses[one], colour: STATUS_COLOURS[track.statuses[one]] ?? "#000", value: "" })),
   };
 }
 
@@ -133,7 +136,7 @@ function pauses(track, columns) {
         }
       }
       stopped.forEach((shares, line) => {
-        ctx.fillStyle = line ? "#b8834a" : named("gc");
+        ctx.fillStyle = line ? COLOURS.vm : named("gc");
         shares.forEach((share, x) => {
           const tall = share > 0 ? Math.max(3, Math.min(1, share) * (height - 3)) : 0;
           if (tall) ctx.fillRect(x, (line + 1) * height - 1 - tall, 1, tall);
@@ -151,7 +154,7 @@ function pauses(track, columns) {
       }
       return best === null ? null : [words(track.names[name[best]]), [["stopped for", time(length[best] * 1e6)], ["kind", track.rows[row[best]]]], { range: [start[best], start[best] + length[best]], focus: null }];
     },
-    legend: () => track.rows.map((label, index) => ({ label, colour: index ? "#b8834a" : named("gc"), value: "" })),
+    legend: () => track.rows.map((label, index) => ({ label, colour: index ? COLOURS.vm : named("gc"), value: "" })),
   };
 }
 
@@ -159,7 +162,8 @@ function series(track, columns, step) {
   const lines = track.series.map((item, index) => ({ ...item, colour: seriesColour(item.label, index), data: columns[item.value], lows: columns[item.low], highs: columns[item.high] }));
   const stacked = track.kind === "stack";
   const count = lines[0].data.length;
-  let top = track.max ?? 0;
+  const capacity = capacityOf(track.capacity, columns);
+  let most = 0;
   for (let i = 0; i < count; i += 1) {
     let sum = 0;
     for (const line of lines) {
@@ -167,28 +171,32 @@ function series(track, columns, step) {
       if (Number.isNaN(value)) continue;
       sum = stacked ? sum + value : Math.max(sum, value);
     }
-    if (!track.max || !stacked) top = Math.max(top, sum);
+    most = Math.max(most, sum);
   }
-  top = top || 1;
+  const top = topOf(most, capacity);
+  let seen = null; // part of the time that was drawn last
+  const mean = (line) => {
+    const [value] = seen ? means(line.data, step, ...seen, 1) : [NaN];
+    return Number.isNaN(value) ? "" : `mean ${unit(value, track.unit)}`;
+  };
   const bucket = (ms) => Math.min(count - 1, Math.max(0, Math.floor(ms / step)));
   return {
-    height: Math.max(64, 44 + lines.length * 18),
-    top,
+    height: Math.max(72, 44 + lines.length * 18),
     draw(ctx, width, height, axis) {
       const first = Math.max(0, Math.floor(axis.from / step) - 1);
       const last = Math.min(count - 1, Math.ceil(axis.to / step) + 1);
       const x = (i) => axis.x((i + 0.5) * step, width);
       const y = (value) => height - 1 - (Math.min(value, top) / top) * (height - 5);
+      const values = gridLines(ctx, width, height, top, y);
       if (stacked) stack(ctx, lines, first, last, x, y);
       else for (const line of lines) curve(ctx, line, first, last, x, y);
-      ctx.strokeStyle = css("--grid");
-      ctx.beginPath();
-      ctx.moveTo(0, 4.5);
-      ctx.lineTo(width, 4.5);
-      ctx.stroke();
+      capacityLine(ctx, capacity, first, last, x, y, width);
+      gridLabels(ctx, values, track.unit, y);
+      seen = [axis.from, axis.to];
     },
     at: () => null,
-    legend: (ms) => lines.map((line) => ({ label: line.label, colour: line.colour, value: ms === null ? "" : unit(line.data[bucket(ms)], track.unit) })),
+    // Without a pointer the means of what is in view.
+    legend: (ms) => lines.map((line) => ({ label: line.label, colour: line.colour, value: ms === null ? mean(line) : unit(line.data[bucket(ms)], track.unit) })),
   };
 }
 

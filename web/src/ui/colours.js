@@ -1,67 +1,92 @@
-// One colour scale for the whole page. Hues follow Paul Tol's colour-blind safe schemes; a colour
-// never stands alone: its name is always next to it or under the pointer.
+// One colour for each meaning, in every bar, track and flame graph of every page, and the same in both
+// themes. Colours that can stand in one bar are far enough apart for any eye
+// (`web/test/ui/colour-distance.test.mjs`), and a colour never stands alone: its name is always next
+// to it or under the pointer. Names that share a meaning share its colour.
 
-// What CPU was spent on, thread roles and rows of the ledger share names and so share colours.
-const NAMED = [
-  [/unclassified|unmapped|unknown|unsplit/, "#a9adb3"],
-  [/^idle|no task|driver only/, "#c9ced6"],
-  [/decompress/, "#77aadd"],
-  [/^compress/, "#5588bb"],
-  [/encode/, "#336688"],
-  [/decode|parquet|scan/, "#4477aa"],
-  [/^cast|conversion/, "#ee7733"],
-  [/codegen/, "#c9a27a"],
-  [/scheduler delay/, "#8c6d3f"],
-  [/scheduler/, "#a0a878"],
-  [/expression/, "#44aa99"],
-  [/operator/, "#228833"],
-  [/hash|aggregat/, "#bbaa33"],
-  [/sort/, "#997700"],
-  [/shuffle.*read|fetch/, "#cc6699"],
-  [/shuffle/, "#aa3377"],
-  [/serial/, "#882255"],
-  [/spill/, "#994455"],
-  [/python/, "#33bbee"],
-  [/udf/, "#009988"],
-  [/memory|alloc/, "#9970ab"],
-  [/^gc|garbage|pause|safepoint/, "#cc3311"],
-  [/jit|compil/, "#dcb8a4"],
-  [/steal/, "#8a5a78"],
-  [/run queue|runnable|delay/, "#ddaa77"],
-  [/block io|disk|iowait|io wait|^io$/, "#2f6f6f"],
-  [/network/, "#5f9ea0"],
-  [/kernel|system|irq/, "#7a8087"],
-  [/pyrometer/, "#5577aa"],
-  [/helper/, "#66ccbb"],
-  [/driver/, "#6699cc"],
-  [/other process/, "#8f8a7f"],
-  [/^vm|other jvm/, "#b09f84"],
-  [/task|user|on cpu|running/, "#2f7f6f"],
-  [/wait|lock|park|sleep/, "#b8a6d0"],
-  [/other/, "#9aa09a"],
+// Meaning: colour, and the names that have it. The first that matches a name decides.
+const MEANINGS = [
+  ["unknown", "#8f959b", /unclassified|unmapped|unknown|unsplit|^other$|without metrics/],
+  ["idle", "#bcc3ca", /^idle|no task|driver only|executor startup|waiting to launch|too few tasks|stage tail|^available$/],
+  ["pyrometer", "#f8b8f8", /pyrometer/],
+  ["contention", "#b07010", /run queue|runnable|steal|other process|^delay/],
+  ["codec", "#6898b8", /compress|codec/],
+  ["format", "#2060c8", /decode|encode|parquet|^files$|scan/],
+  ["cast", "#e08820", /^cast|conversion/],
+  ["jit", "#a88860", /jit|compil|codegen/],
+  ["driver", "#9870f0", /driver|schedul|planning/],
+  ["python", "#f0c030", /^python( workers?)?$|^for tasks$/],
+  ["helper", "#90b098", /helper|python bridge/],
+  ["shuffle", "#e03080", /shuffle|fetch|getting result/],
+  ["serialisation", "#483090", /seriali[sz]/],
+  ["sort", "#b8b878", /sort|spill/],
+  ["hash", "#f8e098", /hash|aggregat/],
+  ["udf", "#a8e0c0", /^udf/],
+  ["gc", "#a84830", /^gc|garbage|pause|safepoint/],
+  ["memory", "#882010", /memory|alloc|reclaim|swap/],
+  ["io", "#184858", /block io|disk|iowait|io wait|^io$|network/],
+  ["waiting", "#b898f8", /wait|lock|park|sleep|off cpu/],
+  ["kernel", "#687880", /kernel|system|irq|exited threads|^native$/],
+  ["vm", "#484838", /^vm|other jvm/],
+  ["operator", "#287860", /operator|expression|task|user|on cpu|running|^java$|^sql$/],
 ];
+export const COLOURS = Object.fromEntries(MEANINGS.map(([meaning, colour]) => [meaning, colour]));
+export const NEUTRAL = COLOURS.unknown;
 
-const CYCLE = ["#4477aa", "#ee7733", "#228833", "#aa3377", "#66ccee", "#bbaa33", "#882255", "#44aa99", "#999933", "#6699cc"];
+// Meaning of a name; null for one that has none of its own.
+const meanings = new Map();
 
-export const KIND_COLOURS = {
-  interpreted: "#d9c36a", c1: "#9fc08b", c2: "#5fa877", inlined: "#7fc4bd",
-  native: "#c9806f", cpp: "#d6a760", kernel: "#8f9aa8", python: "#66ccee", unknown: "#b5b5b5",
-};
-
-export const STATUS_COLOURS = { failed: "#cc3311", killed: "#8f8a7f", running: "#33bbee" };
-export const NEUTRAL = "#a9adb3";
-
-export function named(name) {
-  const text = String(name ?? "unknown").toLowerCase().replace(/[_-]+/g, " ");
-  for (const [pattern, colour] of NAMED) if (pattern.test(text)) return colour;
-  let hash = 0;
-  for (const char of text) hash = (hash * 31 + char.codePointAt(0)) >>> 0;
-  return CYCLE[hash % CYCLE.length];
+export function meaningOf(name) {
+  const key = String(name ?? "unknown");
+  if (!meanings.has(key)) {
+    const text = key.toLowerCase().replace(/[_-]+/g, " ");
+    meanings.set(key, MEANINGS.find(([, , pattern]) => pattern.test(text))?.[0] ?? null);
+  }
+  return meanings.get(key);
 }
+
+// Colour of a name. One without a meaning of its own is part of what it stands below.
+export const named = (name, parent = "unknown") => COLOURS[meaningOf(name) ?? meaningOf(parent) ?? "unknown"];
+
+// Meaning of a row of the ledger: no reason for an idle slot looks like work, and operators are
+// parts of the category that they are below.
+const INHERITED = /(^|\/)(idle|exited_threads|kernel_threads|other_processes)\/|on_cpu\/[^/]+\/|waiting\/[^/]+\//;
+
+export function meaningOfRow(path) {
+  const names = path.split("/");
+  const own = INHERITED.exec(path);
+  if (own) return meaningOfRow(path.slice(0, own.index + own[0].length - 1));
+  while (names.length) {
+    const meaning = meaningOf(names.pop());
+    if (meaning) return meaning;
+  }
+  return "unknown";
+}
+
+export const rowColour = (path) => COLOURS[meaningOfRow(path)];
+
+// Background and ink of an element in such a colour; idle time is hatched.
+export function paint(meaning) {
+  const colour = COLOURS[meaning];
+  return meaning === "idle" ? { background: "var(--idle)", color: "var(--ink)" } : { background: colour, color: ink(colour) };
+}
+
+// Things without a meaning, told apart: stages, operators, treatments, lines of a chart.
+const CYCLE = ["#6068d0", "#c08020", "#107050", "#b83888", "#d0c850", "#7890f8", "#f8b0a0", "#189870", "#706000", "#10d0f0"];
 
 export function cycled(index) {
   return CYCLE[index % CYCLE.length];
 }
+
+// How a frame's code was made; those of the static flame graph too (`crates/pyro-stacks/src/svg/palette.rs`).
+export const KIND_COLOURS = {
+  interpreted: "#e8e0a0", c1: "#90c0a0", c2: "#489870", inlined: "#98e8f8",
+  native: "#d07028", cpp: "#b890f0", kernel: "#687880", python: "#f0c030", unknown: "#8f959b",
+};
+
+// Whose code a frame is.
+export const CODE_COLOURS = { java: COLOURS.operator, generated: KIND_COLOURS.interpreted, native: KIND_COLOURS.native, kernel: COLOURS.kernel, gc: COLOURS.gc, jit: COLOURS.jit, python: COLOURS.python, unknown: NEUTRAL };
+
+export const STATUS_COLOURS = { failed: "#cc3311", killed: COLOURS.unknown, running: "#33bbee" };
 
 // On a dark page hot is bright, as in a furnace; on a light one it is dark.
 const HEAT = ["#fbe3ad", "#f9c878", "#f2a24a", "#e0702a", "#b93f17", "#7f2312"];

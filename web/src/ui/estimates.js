@@ -1,7 +1,7 @@
 // How estimates with their intervals are written.
 import { gone, NONE, significant, time } from "./format.js";
 
-export const seconds = (value) => (gone(value) ? NONE : value === 0 ? "0 s" : time(value * 1e9));
+export const seconds = (value) => (gone(value) ? NONE : time(value * 1e9));
 
 export const range = (one, show) => (gone(one?.low) || gone(one?.high) ? null : `${show(one.low)} to ${show(one.high)}`);
 

@@ -1,46 +1,60 @@
-// Numbers for people. Every function gives "–" for a missing value.
+// Numbers for people, as the terminal writes them (`python/pyrometer/core/units.py`);
+// `tests/fixtures/units.json` holds both to it. Every function gives "–" for a missing value.
 
 export const NONE = "–";
 
-const minus = (text) => text.replace("-", "−");
-export const gone = (value) => value === null || value === undefined || Number.isNaN(value);
+export const gone = (value) => value === null || value === undefined || (typeof value === "number" && !Number.isFinite(value));
 
-// At most `digits` significant digits, with thousands separated.
+// To so many significant digits, without exponent; thousands are grouped.
 export function significant(value, digits = 3) {
   if (gone(value)) return NONE;
-  const size = Math.abs(Number(value.toPrecision(digits)));
-  if (size >= 10 ** (digits - 1)) return minus(Math.round(value).toLocaleString("en-US"));
-  if (size === 0) return "0";
-  const places = Math.min(6, digits - 1 - Math.floor(Math.log10(size)));
-  return minus(value.toFixed(Math.max(0, places)));
+  if (value === 0) return "0";
+  const exponent = Number(Math.abs(value).toExponential(digits - 1).split("e")[1]);
+  return (value < 0 ? "−" : "") + fixed(Math.abs(value), Math.max(0, digits - 1 - exponent));
 }
 
-// Time in ns; long times as minutes and hours.
+// Half away from zero on the decimal digits, as people round.
+function fixed(size, places) {
+  const [whole, part] = (size + 1e-9 * 10 ** -places).toFixed(places).split(".");
+  return grouped(whole) + (part ? `.${part}` : "");
+}
+
+const grouped = (whole) => whole.replace(/\B(?=(\d{3})+$)/g, " ");
+
+const TIMES = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+
+// Time in ns; from 100 s on as minutes and hours.
 export function time(ns) {
   if (gone(ns)) return NONE;
-  const size = Math.abs(ns);
-  if (size >= 3600e9) return `${Math.floor(ns / 3600e9)} h ${String(Math.floor((ns % 3600e9) / 60e9)).padStart(2, "0")} min`;
-  if (size >= 600e9) return `${Math.floor(ns / 60e9)} min ${String(Math.floor((ns % 60e9) / 1e9)).padStart(2, "0")} s`;
-  if (size >= 1e9) return `${significant(ns / 1e9)} s`;
-  if (size >= 1e6) return `${significant(ns / 1e6)} ms`;
-  if (size >= 1e3) return `${significant(ns / 1e3)} µs`;
-  return `${minus(String(Math.round(ns)))} ns`;
+  if (ns === 0) return "0 s";
+  const [sign, size] = [ns < 0 ? "−" : "", Math.abs(ns)];
+  if (size / 1e9 >= 99.95) {
+    const whole = Math.floor(size / 1e9 + 0.5);
+    const two = (value) => String(value).padStart(2, "0");
+    if (whole < 3600) return `${sign}${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+    return `${sign}${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+  }
+  const [factor, unit] = TIMES.find(([least]) => size >= least * 0.9995) ?? [1, "ns"];
+  return `${sign}${significant(size / factor)} ${unit}`;
 }
 
+const SIZES = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
+
+// Bytes in binary units.
 export function bytes(value) {
   if (gone(value)) return NONE;
-  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-  let power = 0;
-  let scaled = value;
-  while (Math.abs(scaled) >= 999.5 && power < units.length - 1) {
-    scaled /= 1000;
-    power += 1;
-  }
-  return `${power ? significant(scaled) : Math.round(scaled)} ${units[power]}`;
+  const [sign, amount] = [value < 0 ? "−" : "", Math.abs(value)];
+  const found = SIZES.find(([factor]) => amount >= factor * 0.9995);
+  return sign + (found ? `${significant(amount / found[0])} ${found[1]}` : `${fixed(amount, 0)} B`);
 }
 
+// Bytes per second.
+export const rate = (value) => (gone(value) ? NONE : `${bytes(value)}/s`);
+
 export function count(value) {
-  return gone(value) ? NONE : Math.round(value).toLocaleString("en-US");
+  if (gone(value)) return NONE;
+  const whole = Math.round(value);
+  return (whole < 0 ? "−" : "") + grouped(String(Math.abs(whole)));
 }
 
 // Short counts for narrow columns: 43.2 M.
@@ -52,18 +66,17 @@ export function short(value) {
   return count(value);
 }
 
-export function percent(ratio) {
+// What is not nothing does not look like it.
+export function percent(ratio, signed = false) {
   if (gone(ratio)) return NONE;
   const value = ratio * 100;
   const size = Math.abs(value);
-  if (size > 0 && size < 0.01) return value > 0 ? "< 0.01 %" : "> −0.01 %";
-  return `${minus(size >= 99.95 || size === 0 ? String(Math.round(value)) : size >= 10 ? value.toFixed(1) : value.toFixed(2))} %`;
+  if (size === 0) return "0 %";
+  if (size < 0.005) return value > 0 ? "< 0.01 %" : "> −0.01 %";
+  return `${value < 0 ? "−" : signed ? "+" : ""}${size < 9.995 ? fixed(size, 2) : significant(size)} %`;
 }
 
-export function signedPercent(ratio) {
-  if (gone(ratio)) return NONE;
-  return (ratio > 0 ? "+" : "") + percent(ratio);
-}
+export const signedPercent = (ratio) => percent(ratio, true);
 
 // A value in the unit that its name says.
 export function unit(value, name) {
@@ -71,11 +84,10 @@ export function unit(value, name) {
   switch (name) {
     case "ns": return time(value);
     case "bytes": return bytes(value);
-    case "bytes/s": return `${bytes(value)}/s`;
+    case "bytes/s": return rate(value);
     case "count": return Number.isInteger(value) ? count(value) : significant(value);
     case "ratio": return percent(value);
-    case "MB/s": return `${significant(value)} MB/s`;
-    case "CPUs": return `${value.toFixed(2)}`;
+    case "CPUs": return significant(value);
     default: return `${significant(value)} ${name ?? ""}`.trim();
   }
 }
@@ -84,8 +96,8 @@ export function unit(value, name) {
 export function interval(low, high, name) {
   if (gone(low) || gone(high)) return null;
   const [a, b] = [unit(low, name), unit(high, name)];
-  const tail = (text) => text.slice(text.indexOf(" "));
-  return tail(a) === tail(b) && a.includes(" ") ? `${a.slice(0, a.indexOf(" "))} – ${b}` : `${a} – ${b}`;
+  const [head, tail] = [a, b].map((text) => text.match(/^([−\d. ]+) (\D+)$/));
+  return head && tail && head[2] === tail[2] ? `${head[1]} – ${b}` : `${a} – ${b}`;
 }
 
 // Value of a SQL metric by Spark's own type of it.

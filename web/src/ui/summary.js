@@ -6,10 +6,10 @@ import { help } from "./tip.js";
 const SEVERITIES = ["error", "warning", "info"];
 
 // The verdict in one sentence, with a badge that leads to the doubts.
-export function verdict(text, doubts) {
+export function verdict(text, doubts, next = null) {
   const worst = SEVERITIES.find((level) => doubts.some((doubt) => doubt.severity === level));
   return el("div", { class: "verdict", id: "verdict" },
-    el("p", null, el("bdi", null, text)),
+    el("div", null, el("p", null, el("bdi", null, text)), next && el("p", { class: "next" }, "Next: ", el("bdi", null, next))),
     doubts.length > 0
       ? el("a", { class: `badge ${worst}`, href: "#doubts" }, `${doubts.length} doubt${doubts.length > 1 ? "s" : ""}`)
       : el("span", { class: "badge none" }, "no doubts"));

@@ -1,7 +1,7 @@
 // A sortable table. Columns: {label, value(row), show(row)?, number?, help?, class?}.
 import { el, replace } from "./dom.js";
 import { help } from "./tip.js";
-import { NONE } from "./format.js";
+import { count, NONE } from "./format.js";
 
 const FIRST = 200;
 
@@ -30,12 +30,12 @@ export function table(columns, rows, { caption, sort = null, first = FIRST, empt
     const shown = state.all ? ordered : ordered.slice(0, first);
     replace(body, shown.map((row) => el("tr", null, columns.map((column) => cell(column, row)))));
     more.hidden = state.all;
-    more.textContent = `Show all ${rows.length.toLocaleString("en-US")} rows`;
+    more.textContent = `Show all ${count(rows.length)} rows`;
   }
 
   draw();
   return el("div", { class: "scroll" },
-    el("table", null, caption && el("caption", null, caption), el("thead", null, el("tr", null, heads)), body), more);
+    el("table", { role: "grid" }, caption && el("caption", null, caption), el("thead", null, el("tr", null, heads)), body), more);
 }
 
 function cell(column, row) {

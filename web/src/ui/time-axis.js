@@ -48,7 +48,10 @@ export function ticks(from, to, width) {
 export function clock(ms, step = 1) {
   if (step >= 36e5) return `${Math.round(ms / 36e5)} h`;
   const seconds = ms / 1000;
-  if (ms >= 6e4 && step >= 1e3) return `${Math.floor(seconds / 60)}:${String(Math.round(seconds % 60)).padStart(2, "0")} min`;
+  if (ms >= 6e4 && step >= 1e3) {
+    const whole = Math.round(seconds);
+    return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+  }
   const places = step >= 1000 ? 0 : step >= 100 ? 1 : step >= 10 ? 2 : 3;
   return `${seconds.toFixed(places)} s`;
 }

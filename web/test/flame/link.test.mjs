@@ -4,11 +4,11 @@ import { fromLink, toLink } from "../../src/flame/link.js";
 
 const META = { event_names: ["cpu", "wall"], dimensions: { iteration: [null, 0, 1, 2], stage: [null, 3, 4], role: ["gc", "task"], operator: ["Sort & Co, <b>"] } };
 const MEASURED = [2, 3];
-const PLAIN = { event: "cpu", groups: [], filters: {}, inverted: false, weight: "time", colour: "what", text: "", root: -1, upright: false };
+const PLAIN = { event: "cpu", groups: [], filters: {}, inverted: false, weight: "time", colour: "what", text: "", root: -1, upright: false, runners: false };
 
 test("a link brings back the view", () => {
   const views = [PLAIN,
-    { ...PLAIN, event: "wall", groups: ["stage", "operator"], filters: { iteration: MEASURED, role: [1] }, inverted: true, weight: "critical", colour: "kind", text: "a&b=ü#%", root: 12, upright: true },
+    { ...PLAIN, event: "wall", groups: ["stage", "operator"], filters: { iteration: MEASURED, role: [1] }, inverted: true, weight: "critical", colour: "kind", text: "a&b=ü#%", root: 12, upright: true, runners: true },
     { ...PLAIN, event: "both", colour: "operator" },
     { ...PLAIN, filters: { stage: [0], operator: [0] } }];
   for (const view of views) assert.deepEqual(fromLink(toLink({ ...view, at: view.root }, META, MEASURED), META, MEASURED), view);

@@ -37,7 +37,7 @@ test("shares are of the whole for CPU and of the largest for what does not add u
 });
 
 test("growth is a factor with its rows", () => {
-  assert.equal(factor({ factor: 5240.4 }), "× 5,240");
+  assert.equal(factor({ factor: 5240.4 }), "× 5 240");
   assert.equal(factor({ factor: 12.34 }), "× 12");
   assert.equal(growth({ rows_out_count: 12_000_000, rows_in_count: 12_000 }), `${short(12_000_000)} rows out of ${short(12_000)} in`);
 });

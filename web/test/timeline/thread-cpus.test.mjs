@@ -19,8 +19,12 @@ test("only points in view are drawn, in the row of their CPU", () => {
   const track = makeTrack(TRACK, COLUMNS, 100);
   const drawn = [];
   let stripes = 0;
-  const ctx = { set fillStyle(colour) { if (colour.startsWith("rgba")) stripes += 1; }, fillRect: (...box) => drawn.push(box) };
+  const texts = [];
+  globalThis.document ??= { documentElement: {} };
+  globalThis.getComputedStyle ??= () => ({ getPropertyValue: () => "#000000" });
+  const ctx = { set fillStyle(colour) { if (colour.startsWith("rgba")) stripes += 1; }, fillRect: (...box) => (texts.at(-1) === null ? texts.pop() : drawn.push(box)), measureText: () => { texts.push(null); return { width: 20 }; }, fillText: (text) => texts.push(text) };
   track.draw(ctx, 100, 30, { from: 40, to: 140 });
   assert.equal(stripes, 1);
   assert.deepEqual(drawn.slice(1).map(([x, y]) => [x, Math.floor(y / 14)]), [[10, 1]]);
+  assert.deepEqual(texts, ["CPU 0", "CPU 3"]);
 });

@@ -25,5 +25,5 @@ test("ticks are round, inside, and not too many", () => {
     assert.ok(found.every(({ ms }) => ms >= from && ms <= to));
     assert.equal(new Set(found.map(({ label }) => label)).size, found.length);
   }
-  assert.equal(clock(83_000, 1000), "1:23 min");
+  assert.equal(clock(83_000, 1000), "1 min 23 s");
 });

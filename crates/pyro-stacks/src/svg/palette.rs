@@ -9,14 +9,14 @@ pub(super) struct Paint(u8);
 
 /// Kinds of frames in the order of the legend, with their names there and their colours.
 pub(super) const KINDS: [(FrameKind, &str, &str); 8] = [
-    (FrameKind::C2, "compiled", "#5fa877"),
-    (FrameKind::C1, "C1", "#9fc08b"),
-    (FrameKind::Inlined, "inlined", "#7fc4bd"),
-    (FrameKind::Interpreted, "interpreted", "#d9c36a"),
-    (FrameKind::Cpp, "C++", "#d6a760"),
-    (FrameKind::Native, "native", "#c9806f"),
-    (FrameKind::Kernel, "kernel", "#8f9aa8"),
-    (FrameKind::Unknown, "", "#b5b5b5"),
+    (FrameKind::C2, "compiled", "#489870"),
+    (FrameKind::C1, "C1", "#90c0a0"),
+    (FrameKind::Inlined, "inlined", "#98e8f8"),
+    (FrameKind::Interpreted, "interpreted", "#e8e0a0"),
+    (FrameKind::Cpp, "C++", "#b890f0"),
+    (FrameKind::Native, "native", "#d07028"),
+    (FrameKind::Kernel, "kernel", "#687880"),
+    (FrameKind::Unknown, "", "#8f959b"),
 ];
 /// Java of which the profile does not say how it was run.
 const JAVA: u8 = KINDS.len() as u8;

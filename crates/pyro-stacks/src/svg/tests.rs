@@ -44,7 +44,7 @@ fn tiers_of_a_method_are_one_box_of_the_heaviest() {
         svg.contains("<title>a.B.c\ncompiled, 6 samples, 100.00 %</title>"),
         "{svg}"
     );
-    assert!(svg.contains("#5fa877") && svg.contains(">kernel</text>"));
+    assert!(svg.contains("#489870") && svg.contains(">kernel</text>"));
     assert!(!svg.contains("interpreted"));
 }
 

@@ -201,6 +201,7 @@ def _tree(given: Sequence[RowDifference]) -> Iterator[RowDifference]:
 
 
 SMALL = 0.005
+TOGETHER = "together"
 ALL = 99
 
 
@@ -266,7 +267,7 @@ def view_lines(
     look : Look
         How to draw.
     deep : bool
-        All rows; else two levels, and what is at least 0.5 %.
+        All levels, with rows below 0.5 % in one line; else two levels, and what is at least 0.5 %.
     depth : int, optional
         So many levels of rows.
     """
@@ -275,13 +276,15 @@ def view_lines(
         return
     rows = bars(look)
     hidden = 0
-    for row in ordered(view.rows):
+    for row in ordered(view.rows, SMALL if deep else 0):
         level = row.path.count("/")
         small = not row.value_ns or (level > 0 and abs(row.share or 0) < SMALL)
         if level >= (depth or (ALL if deep else 2)) or (not deep and small):
             hidden += 1
             continue
         label = "  " * level + safe(row.path.rsplit("/", 1)[-1].replace("_", " "))
+        if row.source == TOGETHER:
+            label = f"[dim]{label}[/]"
         if row.method == "by_complement":
             label += " *"
         elif row.method == "unavailable":
@@ -324,16 +327,38 @@ def view_lines(
         yield note("smaller and deeper rows: pyrometer ledger RUN")
 
 
-def ordered(rows: Iterable[Row]) -> list[Row]:
-    """Rows as a tree: children under their parent, in the order given."""
+def ordered(rows: Iterable[Row], small: float = 0) -> list[Row]:
+    """Rows as a tree: children under their parent, in the order given.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        The rows of a view.
+    small : float
+        Rows of a parent with a share below this become one row with their sum, if they are several.
+    """
     given = list(rows)
     children: dict[str | None, list[Row]] = {}
     for row in given:
         children.setdefault(row.parent, []).append(row)
 
     def walk(parent: str | None) -> Iterator[Row]:
-        for row in children.get(parent, []):
-            yield row
-            yield from walk(row.path)
+        among = children.get(parent, [])
+        rest = [r for r in among if r.share is not None and abs(r.share) < small]
+        for row in among:
+            if len(rest) < 2 or row not in rest:
+                yield row
+                yield from walk(row.path)
+        if len(rest) > 1:
+            yield _together(rest, parent)
 
     return list(walk(None))
+
+
+def _together(rest: Sequence[Row], parent: str | None) -> Row:
+    name = f"{len(rest)} smaller rows"
+    total = sum(row.value_ns or 0 for row in rest)
+    return Row(
+        path=name if parent is None else f"{parent}/{name}", parent=parent, value_ns=total, n=None,
+        method="exact", source=TOGETHER, share=sum(row.share or 0 for row in rest),
+    )  # fmt: skip

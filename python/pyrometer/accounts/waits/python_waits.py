@@ -35,7 +35,8 @@ def define_python_waits(scope: Scope) -> None:
         f"    WHERE event IN ('wall', 'state') AND role = 'task' AND wait_class IN {_MAY_BE})),"
         " named AS (SELECT frame_id,"
         f"   regexp_matches(class_name || '.' || coalesce(method, ''), '{_BRIDGE}') AS bridge"
-        "   FROM frames WHERE frame_id IN (SELECT frame_id FROM mine) AND class_name IS NOT NULL"
+        "   FROM frames"
+        "   WHERE frame_id IN (SELECT frame_id FROM mine) AND class_name IS NOT NULL"
         f"   AND NOT regexp_matches(class_name, '{_LIBRARY}'))"
         " SELECT stack_id FROM mine JOIN named USING (frame_id)"
         " GROUP BY stack_id HAVING arg_max(bridge, i)",

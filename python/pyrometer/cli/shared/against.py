@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from pyrometer.core import units
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import emit_json, err, human
 
@@ -82,6 +83,6 @@ def print_difference(
     show_difference(console, difference)
     if output is not None:
         size = output.stat().st_size
-        console.print(f"Page: {escape(str(output))} ({size / 1e6:.1f} MB)", soft_wrap=True)
+        console.print(f"Page: {escape(str(output))} ({units.size(size)})", soft_wrap=True)
     if as_json:
         emit_json(difference)

@@ -20,8 +20,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         " export.",
     },
     "Read": {
-        "show": "Summarise a run: totals, stages, operators, CPU, I/O, ledger, doubts.",
-        "ledger": "Account for all time of a window, twice: by task slots and by CPU cores.",
+        "show": "Summarise a run on one screen: verdict, doubts, where time went, top stages and"
+        " operators.",
+        "ledger": "Account for all time of a window: elapsed time, task slots and CPU cores.",
         "flame": "Write the flame graph as one HTML file, and print the hottest frames.",
         "report": "Write the report of a run or an experiment: one HTML file that opens"
         " anywhere, offline.",

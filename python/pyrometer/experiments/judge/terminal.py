@@ -71,7 +71,7 @@ def plan(console: Any, planned: Plan, found: Forecast, brief: bool = False) -> N
         console.print(f"canaries before each {planned.canaries}")
     if found.total_s is not None:
         console.print(
-            f"about {duration(found.total_s)}: {found.trial_s.value:.1f} s a trial"
+            f"about {duration(found.total_s)}: {duration(found.trial_s.value)} a trial"
             f" ({found.trial_s.n} of the past)"
         )
     console.print(_power(planned, found), soft_wrap=True, markup=False)
@@ -303,14 +303,11 @@ def _interval(one: Estimate) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write an approximate duration.
+    """Write a duration given in seconds.
 
     Examples
     --------
     >>> duration(70), duration(600), duration(9000)
-    ('70 s', '10 min', '2.5 h')
+    ('70.0 s', '10 min 00 s', '2 h 30 min')
     """
-    minutes = seconds / 60
-    if minutes < 2:
-        return f"{seconds:.0f} s"
-    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+    return units.duration(seconds * 1e9)

@@ -22,30 +22,25 @@ themselves; `define_paths` adds the operators of clusters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyrometer.attribution.generated import cluster_nodes
 from pyrometer.attribution.plan_match import CLUSTER
 from pyrometer.attribution.samples import CONVERSION, KEY, define_stack_labels
 from pyrometer.attribution.sourced_plan import NO_PLAN, Plan, plans
+from pyrometer.flame import names
+from pyrometer.flame.names import Rules
 from pyrometer.store import Tables
 from pyrometer.window.scope import Scope
 
 UNKNOWN = "*"
 _ITERATOR = "GeneratedIteratorForCodegenStage"
 _GENERATED = "GeneratedClass$"
-Rules = Sequence[tuple[str, str]]
 
 # Pattern and replacement in RE2's syntax, in this order.
 CLASS_RULES: Rules = (
-    (r"[/.+]0x[0-9a-fA-F]+", ""),  # address behind the name of a hidden class
-    (r"\$\$Lambda\$\d+", "$$Lambda"),
-    (r"\$\$Lambda/\d+", "$$Lambda"),
+    *names.CLASS_RULES,
     (r"\$line\d+\.", "$line*."),  # spark-shell
-    (r"proxy\d+\.", "proxy*."),
-    (r"\$Proxy\d+", "$Proxy*"),
-    (r"(Generated\w*Accessor)\d+", r"\1*"),
-    (r"(LambdaForm\$\w+?)\d+\b", r"\1*"),
     # Anonymous classes and functions, of Java ($3) and Scala ($$anon$3, $$anonfun$map$3).
     (r"\$\d+\b", "$*"),
 )
@@ -59,12 +54,6 @@ METHOD_RULES: Rules = (
 )
 # A method that other classes call gets a second entry, whose name ends in $.
 GENERATED_METHOD_RULES: Rules = ((r"\$$", ""), (r"(?:_\d+)+$", ""))
-# Symbols without a class: libraries unpacked under a name of their own, and bare addresses.
-NATIVE_RULES: Rules = (
-    (r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "*"),
-    (r"\d{8,}([^/ ]*\.so)", r"*\1"),
-    (r"0x[0-9a-f]+", "0x*"),
-)
 
 
 def define_frame_names(tables: Tables) -> None:
@@ -75,13 +64,13 @@ def define_frame_names(tables: Tables) -> None:
     """
     generated = f"contains(class_name, '{_GENERATED}')"
     class_name = (
-        f"CASE WHEN {generated} THEN {_replaced('class_name', GENERATED_CLASS_RULES)}"
-        f" ELSE {_replaced('class_name', CLASS_RULES)} END"
+        f"CASE WHEN {generated} THEN {names.replaced('class_name', GENERATED_CLASS_RULES)}"
+        f" ELSE {names.replaced('class_name', CLASS_RULES)} END"
     )
     method = (
-        f"CASE WHEN class_name IS NULL THEN {_replaced('method', NATIVE_RULES)}"
-        f" WHEN {generated} THEN {_replaced('method', GENERATED_METHOD_RULES)}"
-        f" ELSE {_replaced('method', METHOD_RULES)} END"
+        f"CASE WHEN class_name IS NULL THEN {names.replaced('method', names.NATIVE_RULES)}"
+        f" WHEN {generated} THEN {names.replaced('method', GENERATED_METHOD_RULES)}"
+        f" ELSE {names.replaced('method', METHOD_RULES)} END"
     )
     number = f"regexp_extract(class_name, '{_ITERATOR}(\\d+)$', 1)"
     tables.define(
@@ -93,16 +82,6 @@ def define_frame_names(tables: Tables) -> None:
         f" FROM (SELECT frame_id, {class_name} AS stable_class, {method} AS stable_method,"
         f"  try_cast({number} AS INTEGER) AS cluster FROM frames)",
     )
-
-
-def _replaced(column: str, rules: Rules) -> str:
-    for pattern, replacement in rules:
-        column = f"regexp_replace({column}, {_text(pattern)}, {_text(replacement)}, 'g')"
-    return column
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 EVENTS = ("cpu", "wall")

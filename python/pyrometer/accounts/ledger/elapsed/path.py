@@ -109,11 +109,15 @@ def _stages(scope: Scope) -> dict[int, list[PathStage]]:
 
 @dataclass(frozen=True)
 class _Queries:
-    """Queries and jobs of an application: stretches that touch joined, and the ends of all."""
+    """Queries and jobs of an application: stretches that touch joined, and the ends of all.
+
+    ``registered`` is when the first executor was there.
+    """
 
     joined: Sequence[tuple[int, int]]
     first: int | None
     last: int | None
+    registered: int | None = None
 
 
 def _queries(scope: Scope) -> dict[int, _Queries]:
@@ -135,17 +139,32 @@ def _queries(scope: Scope) -> dict[int, _Queries]:
             own[-1] = (own[-1][0], max(own[-1][1], until))
         else:
             own.append((since, max(since, until)))
-    return {app: _Queries(own, own[0][0], own[-1][1]) for app, own in joined.items()}
+    registered: dict[int, int] = dict(
+        scope.tables.query(
+            "SELECT app_index, min(add_wall_ns) FROM executors"
+            " WHERE cores_count > 0 AND add_wall_ns IS NOT NULL GROUP BY ALL"
+        )
+    )
+    return {
+        app: _Queries(
+            joined.get(app, ()),
+            joined[app][0][0] if app in joined else None,
+            joined[app][-1][1] if app in joined else None,
+            registered.get(app),
+        )
+        for app in joined.keys() | registered.keys()
+    }
 
 
 def _placed(gap: Stretch, queries: _Queries) -> Iterator[tuple[Stretch, str]]:
     """Cut a gap where queries begin and end, and say of each piece where it is."""
     first, last = queries.first, queries.last
     if first is None or last is None:
-        yield gap, "start"
-        return
+        first = last = gap.end
     begin = max(0, bisect_right([since for since, _ in queries.joined], gap.start) - 1)
     cuts = {gap.start, gap.end}
+    if queries.registered is not None and gap.start < queries.registered < min(gap.end, first):
+        cuts.add(queries.registered)
     for since, until in queries.joined[begin:]:
         if since >= gap.end:
             break

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { causesOf, drawn, stageName } from "../../src/elapsed/path.js";
+import { causesOf, drawn, stageName } from "../../src/ledger/path.js";
 
 const stretch = (start_ns, end_ns, kind, stage_id = null, stage_attempt = 0) => ({ app_index: 0, start_ns, end_ns, kind, stage_id, stage_attempt });
 
