@@ -23,8 +23,8 @@ MOST_STOPS = 40
 """Tab stops before the flame graph."""
 STOPS = """
 const flame = document.getElementById('flame');
-const all = 'a[href], button, input, select, textarea, summary, [tabindex]';
-return [...document.querySelectorAll(all)]
+return [...document.querySelectorAll(
+  "a[href], button, input, select, textarea, summary, [tabindex]")]
   .filter((node) => node.tabIndex >= 0 && !node.disabled && node.checkVisibility())
   .filter((node) => node.compareDocumentPosition(flame) & Node.DOCUMENT_POSITION_FOLLOWING).length;
 """

@@ -485,7 +485,7 @@ def test_what_an_event_log_cannot_have_is_one_line(browser: Browser, tmp_path: P
     # What an event log cannot have is one line.
     assert page.all_texts("#timeline .missing") == []
     needs = page.text("#timeline-needs")
-    assert needs.startswith("Needs pyrometer run: pauses · CPU, memory, reads · heap")
+    assert needs.startswith("Needs pyrometer run: GC and safepoints · CPU, memory, reads · heap")
     assert needs.count("·") == 8
     assert page.js("""return document.querySelector('[data-track="tasks"]') !== null""")
     assert "17.0.15" in page.text("#environment")

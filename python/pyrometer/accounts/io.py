@@ -252,6 +252,11 @@ def _growth(column: str) -> str:
 
 
 FILES_METRIC = "size of files read"
+TRUSTED = {
+    "process_read_chars_bytes": "by read calls",
+    "scan_files_size_bytes": "in the scan's files",
+}
+"""Fields of `Io` to read where Spark counts too little, in words that follow the number."""
 # Other reads than the scan's while stages run: few once warm, class files when cold.
 _SLACK_BYTES = {True: 1 << 20, False: 32 << 20}
 _FAR_FEWER = 0.5

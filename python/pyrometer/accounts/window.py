@@ -9,7 +9,7 @@ from pyrometer.attribution.python_workers import define_python
 from pyrometer.store import Run
 from pyrometer.window.counters import define_series, define_threads
 from pyrometer.window.scope import Scope
-from pyrometer.window.windows import RunFacts, choose
+from pyrometer.window.windows import RunFacts, choose, run_name
 
 
 def open_scope(run: Run, window: str | None) -> Scope:
@@ -27,11 +27,15 @@ def facts(run: Run) -> RunFacts:
     version = run.tables.scalar("SELECT min(spark_version) FROM apps")
     started = run.tables.scalar("SELECT min(start_wall_ns) FROM apps")
     manifest = run.manifest
+    name = run_name(run)
     if manifest is None:
-        return RunFacts(run_dir=str(run.paths.root), spark_version=version, started_wall_ns=started)
+        return RunFacts(
+            run_dir=str(run.paths.root), name=name, spark_version=version, started_wall_ns=started
+        )
     plain: dict[str, Any] = manifest.model_dump(mode="json")
     return RunFacts(
         run_dir=str(run.paths.root),
+        name=name,
         workload=manifest.workload.name,
         command=manifest.workload.command,
         variant=manifest.workload.variant,

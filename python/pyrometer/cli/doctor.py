@@ -48,6 +48,7 @@ def doctor(
     from pyrometer.collect.doctor import examine as examiner
 
     findings = [*examiner.examine(Path.cwd(), os.environ), *leftover_groups(), *leftover_settings()]
+    common.human(as_json).print(examiner.verdict(findings), style="bold", soft_wrap=True)
     show(findings, common.human(as_json))
     data = examiner.as_data(findings)
     if card:

@@ -133,7 +133,10 @@ def experiment() -> None:
 
 @app.command(no_args_is_help=True)
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the experiment.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="Name of the experiment, or of its file: NAME.yaml."),
+    ],
     workload: Annotated[str, typer.Option(help="Workload of the experiment.")] = "parquet-scan",
     output: Annotated[
         Path | None,
@@ -145,7 +148,8 @@ def new(
     from pyrometer.workloads import registry
 
     registry.get(workload)
-    path = write_skeleton(name, workload, output or Path(f"{name}.yaml"))
+    file = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
+    path = write_skeleton(file.stem, workload, output or file)
     human(False).print(f"{path}\npyrometer experiment plan {path}", markup=False, soft_wrap=True)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.shared.against import AgainstOption, SeveralAgainst, print_difference
+from pyrometer.cli.shared.run_named import run_named
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
@@ -92,7 +93,7 @@ def flame(
     from pyrometer.flame.terminal import show_flame
 
     names = tuple(name.strip() for name in by.split(",") if name.strip())
-    graph = write_flame(run[0], output, Selection(event, names, iteration, threads))
+    graph = write_flame(run_named(run[0]), output, Selection(event, names, iteration, threads))
     show_flame(human(as_json), graph)
     if as_json:
         emit_json(graph)

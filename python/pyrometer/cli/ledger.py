@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pyrometer.cli.shared.against import SeveralAgainst
+from pyrometer.cli.shared.run_named import run_named
 from pyrometer.cli.show import WindowOption
 from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
@@ -100,7 +101,7 @@ def ledger(
                 "give one run, or two sides", "pyrometer ledger RUN… --against RUN… compares them"
             )
         asked = _request(by, stage, sql, task, top)
-        with Run.open(run[0]) as opened, err().status("adding up"):
+        with Run.open(run_named(run[0])) as opened, err().status("adding up"):
             report = ledger_report(opened, window, asked)
     if as_json:
         emit_json(report)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from pyrometer.cli.shared.run_named import run_named
 from pyrometer.core import units
 from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
@@ -53,7 +54,7 @@ def report(
 
     if runs:
         _report_trials(run)
-    path = write_report(run, output)
+    path = write_report(run_named(run), output)
     size = path.stat().st_size
     human(as_json).print(f"Report: {escape(str(path))} ({units.size(size)})", soft_wrap=True)
     if as_json:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pyrometer.cli.shared.run_named import run_named
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
 app = typer.Typer()
@@ -61,6 +62,7 @@ def show(
     """Summarise a run on one screen: verdict, doubts, where time went, top stages and operators."""
     from pyrometer.summary.kept import summary_of
 
+    run = run_named(run)
     if source:
         _source(run, as_json, window)
         return

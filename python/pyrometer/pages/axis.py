@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pyrometer.store.lives import LIVES, SOUND_TASKS
 from pyrometer.store.tables import Tables
 
 Floats = npt.NDArray[np.float64]
@@ -76,17 +77,13 @@ def find_axis(tables: Tables, manifest: Mapping[str, Any]) -> Axis | None:
     """Find the axis of a run: from its launch (else its first event) to its end (else its last)."""
     offsets = _offsets(tables, manifest)
     starts, ends = [manifest.get("started_wall_ns")], [manifest.get("ended_wall_ns")]
-    for table, start, end in (
-        (
-            "apps",
-            "coalesce(start_wall_ns, first_event_wall_ns)",
-            "coalesce(end_wall_ns, last_event_wall_ns)",
-        ),
-        ("tasks", "launch_wall_ns", "finish_wall_ns"),
-        ("iterations", "start_wall_ns", "end_wall_ns"),
+    for table, start, end, source in (
+        ("apps", "born_wall_ns", "gone_wall_ns", f"({LIVES})"),
+        ("tasks", "launch_wall_ns", "finish_wall_ns", SOUND_TASKS),
+        ("iterations", "start_wall_ns", "end_wall_ns", "iterations"),
     ):
         if tables.has(table):
-            row = tables.query(f"SELECT min({start}), max({end}) FROM {table}")[0]
+            row = tables.query(f"SELECT min({start}), max({end}) FROM {source}")[0]
             starts.append(row[0])
             ends.append(row[1])
     if tables.has("os_series"):

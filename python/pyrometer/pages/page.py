@@ -87,7 +87,8 @@ def _title(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
         workload = workload.get("name")
     names = [app.get("app_name") for app in summary.get("apps") or []]
     command = (manifest.get("workload") or {}).get("command") or []
-    return str(workload or next((n for n in names if n), None) or " ".join(command) or "Spark run")
+    named = next((n for n in names if n), None) or " ".join(command)
+    return str(workload or named or (summary.get("run") or {}).get("name") or "Spark run")
 
 
 def _environment(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
     Returns
     -------
     list of dict
-        ``{label, value, unit, low, high, n, method, note, help, reason}``; ``unit`` is ns, bytes,
-        count, ratio or bytes/s. ``value`` is None exactly where ``reason`` is set.
+        ``{label, value, unit, low, high, n, method, note, help, reason, disputed}``; ``unit`` is
+        ns, bytes, count, ratio or bytes/s. ``value`` is None exactly where ``reason`` is set.
     """
     totals = summary.get("totals") or {}
     failed = (summary.get("failed") or {}).get("totals") or {}
@@ -47,6 +47,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
                 "of task run time",
             ),
             reason="No task of the window carries CPU metrics.",
+            disputed=_disputed(summary, "totals.executor_cpu_time_ns"),
         ),
         _figure(
             "Process CPU",
@@ -90,6 +91,7 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
             if failed.get("tasks_count")
             else None,
             reason="The event log holds no finished task.",
+            disputed=_disputed(summary, "totals.tasks_count"),
         ),
         _figure(
             "Shuffle written",
@@ -100,6 +102,14 @@ def key_figures(summary: Mapping[str, Any]) -> list[Figure]:
             reason="No task of the window carries shuffle metrics.",
         ),
     ]
+
+
+def _disputed(summary: Mapping[str, Any], field: str) -> Mapping[str, Any] | None:
+    """Give what contradicts the number of a figure: what to read instead, from where, and why."""
+    for one in summary.get("disputed") or ():
+        if one["field"] == field:
+            return {key: one[key] for key in ("better", "better_source", "why")}
+    return None
 
 
 def _elapsed(summary: Mapping[str, Any]) -> Figure:
@@ -153,6 +163,7 @@ def _figure(
     reason: str,
     note: str | None = None,
     n: int | None = None,
+    disputed: Mapping[str, Any] | None = None,
 ) -> Figure:
     low = high = method = None
     if isinstance(value, Mapping):
@@ -171,6 +182,7 @@ def _figure(
         "note": None if missing else note,
         "help": text,
         "reason": reason if missing else None,
+        "disputed": None if missing else disputed,
     }
 
 

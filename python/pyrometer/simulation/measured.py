@@ -20,6 +20,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.json_text import parse_json
 from pyrometer.simulation.queries import CUT, EXECUTORS, FIRST_LAUNCH, GIVEN_UP, JOBS, STAGES, TASKS
 from pyrometer.store import Run, Tables
+from pyrometer.store.lives import LIVES
 from pyrometer.window.windows import Interval, Window
 
 _TIMES = {"us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9, "h": 3600e9, "d": 86400e9}
@@ -284,8 +285,8 @@ def _application(tables: Tables, app_index: int | None) -> dict[str, Any]:
     rows = tables.records(
         "SELECT a.app_index, a.app_name, a.master, a.spark_conf, a.spark_version,"
         " a.start_wall_ns, a.end_wall_ns,"
-        " a.first_event_wall_ns, coalesce(sum(t.finish_wall_ns - t.launch_wall_ns), 0) AS work"
-        " FROM apps a LEFT JOIN tasks t USING (app_index) GROUP BY ALL"
+        " a.born_wall_ns, coalesce(sum(t.finish_wall_ns - t.launch_wall_ns), 0) AS work"
+        f" FROM ({LIVES}) a LEFT JOIN tasks t USING (app_index) GROUP BY ALL"
         " ORDER BY work DESC, app_index"
     )
     if not rows:
@@ -305,7 +306,7 @@ def _intervals(
     """Give the window's intervals, and whether the log ends before the application."""
     if window.iterations:
         return tuple(_whole_ms(interval) for interval in window.intervals), False
-    start = app["start_wall_ns"] or app["first_event_wall_ns"]
+    start = app["born_wall_ns"]
     if app["end_wall_ns"] is not None and start is not None:
         return (Interval(int(start), int(app["end_wall_ns"])),), False
     last = tables.scalar(

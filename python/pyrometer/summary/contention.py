@@ -16,9 +16,6 @@ _ELSEWHERE = 0.1
 _LARGE, _OVERWHELMING = 0.1, 0.5
 _LARGE_BEHIND, _OVERWHELMING_BEHIND = 0.05, 0.25
 _QUEUED = 0.05
-_NEARLY_ALL = 0.9
-OWN = "the application's own threads"
-BOTH = f"other processes and {OWN}"
 MOST_NAMED = 3
 
 
@@ -96,22 +93,14 @@ def queue_words(summary: Summary) -> str | None:
     if queued is None or queued < _QUEUED:
         return None
     said = f"tasks waited {units.percent(queued)} of their time for a CPU"
-    held_by, behind = queue_held_by(summary), found.behind_others_ratio
-    if held_by != BOTH:
-        return f"{said} that {held_by} held"
-    rest = "the rest behind its own threads"
-    return f"{said}, {units.percent(behind)} behind other processes, {rest}"
-
-
-def queue_held_by(summary: Summary) -> str:
-    """Name who held the CPUs that tasks waited for."""
-    found = summary.contention
-    queued, behind = found.run_queue_ratio, found.behind_others_ratio
-    if not queued or behind is None:
-        return "other threads"
-    if behind >= _NEARLY_ALL * queued:
-        return "other processes"
-    return OWN if behind <= (1 - _NEARLY_ALL) * queued else BOTH
+    behind = found.behind_others_ratio or 0
+    if behind >= 0.9 * queued:
+        return f"{said} that other processes held"
+    if behind <= 0.1 * queued:
+        return f"{said} that the application's own threads held"
+    return (
+        f"{said}, {units.percent(behind)} behind other processes, the rest behind its own threads"
+    )
 
 
 def _taken(found: HostContention) -> float:

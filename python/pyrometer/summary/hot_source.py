@@ -197,7 +197,7 @@ def show_source(console: Console, report: SourceReport) -> None:
 
 
 def _parts(report: SourceReport, look: Look) -> Iterator[RenderableType]:
-    title = report.run.workload or " ".join(report.run.command) or report.run.run_dir
+    title = report.run.name or report.run.run_dir
     yield Text.from_markup(f"[bold cyan]{safe(title, 300)}[/]")
     yield window_line(report.window.name, report.window.iterations, report.window.length_ns)
     if report.reason:

@@ -34,7 +34,7 @@ def summary_of(path: str | Path, window: str | None = None) -> Summary:
         If there is no run, or it has no such window.
     """
     found = locate(path)
-    kept = _read(found, window)
+    kept = kept_summary(found, window)
     if kept is not None:
         kept.run.run_dir = str(found.paths.root)
         return kept
@@ -63,7 +63,8 @@ def keep(found: Located, summary: Summary, window: str | None = None) -> None:
             temporary.unlink()
 
 
-def _read(found: Located, window: str | None) -> Summary | None:
+def kept_summary(found: Located, window: str | None = None) -> Summary | None:
+    """Give the stored summary of a run, or ``None`` if there is none of its present state."""
     try:
         data = json.loads(summary_file(found.paths.tables, window).read_bytes())
         return Summary.model_validate(data["summary"]) if data["of"] == _mark(found) else None

@@ -38,6 +38,44 @@ from pyrometer.core.doubt import Doubt
 from pyrometer.window.windows import RunFacts, WindowFacts
 
 
+class DisputedStage(BaseModel):
+    """The better number of one stage."""
+
+    app_index: int
+    stage_id: int
+    better: int
+
+
+class Disputed(BaseModel):
+    """A number that another source contradicts.
+
+    Attributes
+    ----------
+    field : str
+        Where it stands in the summary; ``stages.totals.…`` is a column of the stages.
+    value, better : int or None
+        The number, and what to read instead; None where that is not known.
+    better_source : str
+        Where the better number is from, in words that follow it.
+    why : str
+        What is wrong with the number.
+    doubt : str or None
+        Code of the doubt that says so; None where the number is what Spark defines, but not what
+        its name says.
+    stages : list of DisputedStage
+        Of a column of the stages, the rows that lack most, of ``stages_count``.
+    """
+
+    field: str
+    value: int | None = None
+    better: int | None = None
+    better_source: str
+    why: str
+    doubt: str | None = None
+    stages: list[DisputedStage] = Field(default_factory=list)
+    stages_count: int = 0
+
+
 class Summary(BaseModel):
     """Everything that ``pyrometer show`` knows about one window of a run."""
 
@@ -50,6 +88,7 @@ class Summary(BaseModel):
     elapsed: Elapsed = Field(default_factory=Elapsed)
     totals: Totals
     failed: Failed
+    disputed: list[Disputed] = Field(default_factory=list)
     apps: list[App] = Field(default_factory=list)
     iterations: list[Iteration] = Field(default_factory=list)
     stages: list[Stage] = Field(default_factory=list)

@@ -46,6 +46,7 @@ from pyrometer.core import schema
 from pyrometer.core.doubt import Doubt
 from pyrometer.store import Run
 from pyrometer.summary import rules
+from pyrometer.summary.disputed import disputed
 from pyrometer.summary.rule import Rule
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.verdict import verdict
@@ -139,6 +140,7 @@ def summarise(scope: Scope) -> Summary:
         doubts=[*run.doubts, *io_doubts],
     )
     result.doubts += analysis_doubts(scope, result)
+    result.disputed = disputed(result)
     result.verdict, result.next_step = verdict(result)
     return result
 

@@ -16,7 +16,8 @@ from pyrometer.accounts.terminal import account_lines, code_lines, memory_lines,
 from pyrometer.accounts.waits.terminal import extended_stack_lines, latency_lines, wait_lines
 from pyrometer.attribution.terminal import category_lines, operator_lines, python_lines
 from pyrometer.core import units
-from pyrometer.summary.schema import Summary
+from pyrometer.summary.disputed import about, mark
+from pyrometer.summary.schema import Disputed, Summary
 from pyrometer.terminal.drawing import (
     Justify,
     Look,
@@ -95,6 +96,8 @@ def _numbered(it: Iteration) -> str:
 
 
 MAX_STAGES = 10
+_MARKS_BESIDE = 72
+SPARKS_INPUT = "Spark's input bytes"
 
 
 Section = Callable[[Summary, Look], Iterator["RenderableType"]]
@@ -130,9 +133,8 @@ def _parts(s: Summary, look: Look, names: Sequence[str]) -> Iterator[RenderableT
 
 
 def run_name(s: Summary) -> str:
-    """Name what ran: a workload, a command, applications, or else the folder."""
-    names = [app.app_name for app in s.apps if app.app_name]
-    return s.run.workload or " ".join(s.run.command) or " · ".join(names[:3]) or s.run.run_dir
+    """Name what ran, as people do, or else its folder."""
+    return s.run.name or s.run.run_dir
 
 
 def header_facts(s: Summary) -> list[str]:
@@ -197,30 +199,50 @@ def _totals(s: Summary, look: Look) -> Iterator[RenderableType]:
     columns: list[tuple[str, Justify]] = [("", "left"), ("succeeded", "right")]
     if any_failed:
         columns.append(("failed or killed", "right"))
+    wide = look.width >= _MARKS_BESIDE + (20 if any_failed else 0)
+    found = {name: one for name in s.totals if (one := about(s.disputed, f"totals.{name}"))}
+    if found:
+        columns.append(("", "left"))
     rows, zeros, missing = [], [], []
     for name, value in s.totals.items():
         lost = failed.get(name)
-        if value is None and not lost:
+        wrong = name in found
+        if value is None and not lost and not wrong:
             missing.append(words(name))
-        elif value == 0 and not lost:
+        elif value == 0 and not lost and not wrong:
             zeros.append(words(name))
         else:
             cells = [words(name), units.quantity(name, value)]
-            rows.append([*cells, *([units.quantity(name, lost)] if any_failed else [])])
-    yield indented(grid(look, columns, rows))
+            cells += [units.quantity(name, lost)] if any_failed else []
+            told = _marked(mark(found[name]) if wide else "✗") if wrong else ""
+            rows.append([*cells, *([told] if found else [])])
+    yield indented(grid(look, columns, rows, elastic=len(columns) - 1 if found and wide else 0))
+    if found and wide:
+        yield note("✗ contradicted by another source, which follows; --json says why")
+    elif found:
+        for name, one in found.items():
+            yield note(f"✗ {words(name)}: {mark(one).removeprefix('✗ ')}")
     if zeros:
         yield note("0: " + ", ".join(zeros))
     if missing:
         yield note("not in this log: " + ", ".join(missing))
 
 
-def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:
+def _marked(text: str) -> str:
+    return f"[yellow]{safe(text)}[/]"
+
+
+def _stages(
+    stages: Sequence[Stage], disputes: Sequence[Disputed], look: Look
+) -> Iterator[RenderableType]:
     if not stages:
         return
     yield heading(f"Stages ({len(stages)})")
     longest = sorted(stages, key=lambda x: -(x.duration_ns or 0))[:MAX_STAGES]
+    wrong = about(disputes, "stages.totals.executor_cpu_time_ns")
     columns: tuple[tuple[str, Justify], ...] = (
-        ("stage", "left"), ("tasks", "right"), ("duration", "right"), ("CPU", "right"),
+        ("stage", "left"), ("tasks", "right"), ("duration", "right"),
+        ("CPU ✗" if wrong else "CPU", "right"),
         ("median task", "right"), ("longest", "right"), ("name", "left"),
     )  # fmt: skip
     rows = []
@@ -239,6 +261,8 @@ def _stages(stages: Sequence[Stage], look: Look) -> Iterator[RenderableType]:
             ]
         )
     yield indented(grid(look, columns, rows, elastic=6))
+    if wrong:
+        yield note(f"{mark(wrong)}: {wrong.why}")
     if len(stages) > len(longest):
         yield note(f"the {len(longest)} longest of {len(stages)}; --json has all")
 
@@ -279,7 +303,7 @@ def _cpu(s: Summary, look: Look) -> Iterator[RenderableType]:
 def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
     io = s.io
     sizes = (
-        ("Spark's input bytes", io.input_bytes),
+        (SPARKS_INPUT, io.input_bytes),
         ("process, by read calls", io.process_read_chars_bytes),
         ("process, from the device", io.process_read_bytes),
         ("size of the scan's files", io.scan_files_size_bytes),
@@ -289,9 +313,11 @@ def _io(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield heading("Bytes read, three ways")
     rows = bars(look)
     most = max(value or 0 for _, value in sizes)
+    wrong = about(s.disputed, "totals.input_bytes")
     for name, value in sizes:
         if value is not None:
-            rows.add_row(name, bar(value / most, look.plain), "", units.size(value))
+            told = f" {_marked('✗ too low')}" if wrong and name == SPARKS_INPUT else ""
+            rows.add_row(name, bar(value / most, look.plain), "", units.size(value) + told)
     yield indented(rows)
     notes = []
     if io.page_cache_ratio is not None:
@@ -343,7 +369,7 @@ def _instruments(s: Summary, look: Look) -> Iterator[RenderableType]:
 SECTIONS: Final[dict[str, Section]] = {
     "totals": _totals,
     "iterations": lambda s, look: iteration_lines(s.iterations, look),
-    "stages": lambda s, look: _stages(s.stages, look),
+    "stages": lambda s, look: _stages(s.stages, s.disputed, look),
     "elapsed": _elapsed,
     "operators": _operators,
     "work": lambda s, look: category_lines(s.categories, look),

@@ -37,7 +37,7 @@ NARROW = 100
 # For terminals that know ASCII alone.
 PLAIN = str.maketrans(
     {"–": "-", "−": "-", "±": "~", "·": "|", "×": "x", "∩": "&", "Σ": "S", "→": ">",
-     "…": ".", "µ": "u", "\ufffd": "?"}
+     "…": ".", "µ": "u", "✗": "!", "\ufffd": "?"}
 )  # fmt: skip
 
 

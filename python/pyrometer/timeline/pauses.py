@@ -13,6 +13,7 @@ from pyrometer.store.tables import Tables
 from pyrometer.timeline.machine import Track, missing_track
 
 MAX_PAUSES = 20_000
+TITLE = "GC and safepoints"
 
 
 def pause_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
@@ -39,7 +40,7 @@ def pause_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
         at = _place(axis, found["pid"], found["start"], None, hosts)
         parts.append((at, floats(found["total_ns"]) / 1e6, texts(found["operation"]), 1))
     if not parts:
-        return missing_track("pauses", "Pauses", "The run has no GC or safepoint log.")
+        return missing_track("pauses", TITLE, "The run has no GC or safepoint log.")
     start = np.concatenate([p[0] for p in parts])
     length = np.concatenate([p[1] for p in parts])
     names = [name for p in parts for name in p[2]]
@@ -48,7 +49,7 @@ def pause_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
     unplaced = start.size - keep.size
     if not keep.size:
         why = "The pauses of this run have no usable time." if unplaced else "There were no pauses."
-        return missing_track("pauses", "Pauses", why)
+        return missing_track("pauses", TITLE, why)
     notes = [f"{unplaced} pauses without a usable time"] if unplaced else []
     if keep.size > MAX_PAUSES:
         notes.append(f"the longest {MAX_PAUSES:,} of {keep.size:,} are drawn")
@@ -58,7 +59,7 @@ def pause_track(tables: Tables, axis: Axis, pack: Pack) -> Track:
     return {
         "id": "pauses",
         "kind": "pauses",
-        "title": "GC and safepoints",
+        "title": TITLE,
         "help": (
             "Times at which all Java threads of a process were stopped: pauses of the garbage "
             "collector and, below, all safepoints of the JVM (collections included)."

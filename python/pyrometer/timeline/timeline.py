@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pyrometer.pages.axis import Axis, Line, find_axis, occupancy
 from pyrometer.pages.columns import Pack, floats, integers, smallest_uint, texts
+from pyrometer.store.lives import LIVES
 from pyrometer.store.tables import Tables
 from pyrometer.timeline.jvm import work_tracks
 from pyrometer.timeline.latency_map import latency_map
@@ -219,12 +220,12 @@ def _tasks(tables: Tables, axis: Axis, pack: Pack) -> list[Track]:
     return [_lanes(found, start, end, pack), running]
 
 
-_PLACES = """
+_PLACES = f"""
     SELECT cores_count // greatest(1, coalesce(TRY_CAST(json_extract_string(
                spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS slots,
-           coalesce(add_wall_ns, start_wall_ns, first_event_wall_ns) AS start,
-           coalesce(remove_wall_ns, end_wall_ns, last_event_wall_ns) AS finish
-    FROM executors JOIN apps USING (app_index)
+           coalesce(add_wall_ns, born_wall_ns) AS start,
+           coalesce(remove_wall_ns, gone_wall_ns) AS finish
+    FROM executors JOIN ({LIVES}) USING (app_index)
     WHERE cores_count > 0 AND start IS NOT NULL AND finish IS NOT NULL
 """
 

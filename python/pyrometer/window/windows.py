@@ -6,20 +6,24 @@ Values that say what was run, and which window of it the numbers of a report are
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
 
 from pyrometer.core.errors import UsageError
+from pyrometer.core.json_text import parse_json
+from pyrometer.store.lives import LIVES
 
 if TYPE_CHECKING:
     from pyrometer.store import Run
 
 
 class RunFacts(BaseModel):
-    """What ran, where and how it ended."""
+    """What ran, where and how it ended; `name` is what people call it (:func:`run_name`)."""
 
     run_dir: str
+    name: str = ""
     workload: str | None = None
     command: list[str] = Field(default_factory=list)
     variant: dict[str, Any] = Field(default_factory=dict)
@@ -164,6 +168,26 @@ def choose(run: Run, name: str | None) -> Window:
     )
 
 
+def run_name(run: Run) -> str:
+    """Name a run as people do: its workload, its applications, its command, or else its file.
+
+    An event log that was cut names no application, and lies in the cache: it is called by the name
+    of its file, or of its folder where it rolls.
+    """
+    workload = run.manifest.workload if run.manifest else None
+    if workload and workload.name:
+        return workload.name
+    apps = run.tables.records("SELECT app_name, source_files FROM apps ORDER BY app_index")
+    names = list(dict.fromkeys(app["app_name"] for app in apps if app["app_name"]))
+    if workload and workload.command:
+        return " ".join(workload.command)
+    if not names:
+        files = [Path(file) for app in apps for file in parse_json(app["source_files"])]
+        rolling = (f.parent if f.parent.name.startswith("eventlog_v2_") else f for f in files)
+        names = list(dict.fromkeys(file.name for file in rolling))
+    return " · ".join(names[:3]) or run.paths.root.name
+
+
 def _outside(run: Run) -> bool:
     """Whether only a part of what ran was observed."""
     return run.manifest is not None and run.manifest.profile in OBSERVING
@@ -171,13 +195,12 @@ def _outside(run: Run) -> bool:
 
 def _application(run: Run) -> tuple[Interval, ...]:
     row = run.tables.record(
-        "SELECT min(coalesce(start_wall_ns, first_event_wall_ns)) AS start,"
-        " max(coalesce(end_wall_ns, last_event_wall_ns)) AS stop FROM apps"
+        f"SELECT min(born_wall_ns) AS start, max(gone_wall_ns) AS stop FROM ({LIVES})"
     )
     start, stop = row.get("start"), row.get("stop")
     if run.manifest and (start is None or stop is None or _outside(run)):
         start, stop = run.manifest.started_wall_ns, run.manifest.ended_wall_ns
-    if start is None or stop is None or stop < start:
+    if start is None or stop is None or stop <= start:
         return ()
     offset = clock_offset_ns(run)
     if offset is None:

@@ -78,7 +78,7 @@ def get(name: str) -> Workload:
     if name not in known:
         if found := custom.workload(name):
             return found
-        raise UsageError(f"unknown workload {name!r}{_hint(name, known)}", _choices(known))
+        raise UsageError(f"unknown workload {name!r}{_hint(name, known)}", "pyrometer workloads")
     return load(known[name])
 
 

@@ -30,8 +30,8 @@ def test_scale_may_be_a_number(scale, size):
 @pytest.mark.parametrize(
     ("arguments", "message", "remedy"),
     [
-        (("parquet-skan", {}), "did you mean 'parquet-scan'?", "interval-join"),
-        (("zzz", {}), "unknown workload 'zzz'", "parquet-scan"),
+        (("parquet-skan", {}), "did you mean 'parquet-scan'?", "pyrometer workloads"),
+        (("zzz", {}), "unknown workload 'zzz'", "pyrometer workloads"),
         (("parquet-scan", {"data.codex": "none"}), "did you mean 'data.codec'?", "data.codec"),
         (("parquet-scan", {"codec": "snapy"}), "did you mean 'snappy'?", "snappy, none, zstd"),
         (("parquet-scan", {}, "big"), "has no scale 'big'", "rows of web_sales"),

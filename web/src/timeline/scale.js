@@ -11,7 +11,7 @@ export function capacityOf(capacity, columns) {
   const data = typeof capacity.value === "number" ? null : columns[capacity.value];
   const at = (i) => (data ? data[i] : capacity.value);
   const most = data ? data.reduce((top, value) => (value > top ? value : top), 0) : capacity.value;
-  return { label: capacity.label, at, most };
+  return { label: capacity.label, at, most, constant: !data };
 }
 
 // Where the axis ends for the largest value drawn.
@@ -20,21 +20,32 @@ export const topOf = (most, capacity) => Math.max(most, capacity?.most ?? 0) * R
 // A value as the axis has it: the unit stands with it.
 export const valued = (value, name) => (name === "CPUs" ? `${Number(value.toFixed(2))} CPU${value === 1 ? "" : "s"}` : name === "count" ? String(Number(value.toFixed(2))) : unit(value, name));
 
+// Round values above 0 and below `top`, about `wanted` of them and at least one; bytes are round in binary units.
+export function rounds(top, wanted, name) {
+  for (let parts = Math.max(1, wanted); parts < 100; parts += 1) {
+    const step = name?.startsWith("bytes") ? 2 ** Math.ceil(Math.log2(top / parts)) : null;
+    const values = step ? Array.from({ length: Math.floor(top / step) }, (_, index) => (index + 1) * step) : steps(0, top, parts);
+    const inside = values.filter((value) => value > 0 && value < top);
+    if (inside.length) return inside;
+  }
+  return [];
+}
+
 // Lines at round values behind the series; gives the values.
-export function gridLines(ctx, width, height, top, y) {
-  const values = steps(0, top, Math.max(1, Math.floor(height / 34))).filter((value) => value > 0 && value < top);
+export function gridLines(ctx, width, height, top, name, y) {
+  const values = rounds(top, Math.floor(height / 34), name);
   ctx.fillStyle = css("--grid");
   for (const value of values) ctx.fillRect(0, Math.round(y(value)), width, 1);
   return values;
 }
 
-// The values beside their lines, over the series so that they can be read.
+// The values beside their lines, over the series so that they can be read; below a line that has no room above.
 export function gridLabels(ctx, values, name, y) {
-  for (const value of values) plate(ctx, valued(value, name), 3, y(value) - 3, css("--ink-dim"));
+  for (const value of values) plate(ctx, valued(value, name), 3, y(value) < 14 ? y(value) + 12 : y(value) - 3, css("--ink-dim"));
 }
 
 // The capacity as a dashed line with its name at the right.
-export function capacityLine(ctx, capacity, first, last, x, y, width) {
+export function capacityLine(ctx, capacity, first, last, x, y, width, name) {
   if (!capacity) return;
   ctx.strokeStyle = css("--ink");
   ctx.setLineDash([5, 3]);
@@ -51,7 +62,7 @@ export function capacityLine(ctx, capacity, first, last, x, y, width) {
   }
   ctx.stroke();
   ctx.setLineDash([]);
-  const text = capacity.label;
+  const text = capacity.constant && name === "bytes" ? `${capacity.label}: ${unit(capacity.most, name)}` : capacity.label;
   plate(ctx, text, width - ctx.measureText(text).width - 4, y(capacity.most) + 12, css("--ink"));
 }
 

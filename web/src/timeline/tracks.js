@@ -5,7 +5,7 @@ import { means } from "./numbers.js";
 import { capacityLine, capacityOf, gridLabels, gridLines, topOf } from "./scale.js";
 import { threadCpus } from "./thread-cpus.js";
 
-const SERIES = { used: cycled(0), available: COLOURS.idle, "page cache": cycled(1), committed: COLOURS.idle, user: named("user"), system: named("system"), irq: named("irq"), iowait: named("iowait"), steal: named("steal"), "disk reads": cycled(2), "disk writes": cycled(3), "read calls of the application": cycled(5) };
+const SERIES = { used: cycled(0), available: COLOURS.idle, "page cache": cycled(1), committed: COLOURS.idle, user: named("user"), system: named("system"), irq: cycled(3), iowait: named("iowait"), steal: named("steal"), "disk reads": cycled(2), "disk writes": cycled(3), "read calls of the application": cycled(5) };
 
 export function seriesColour(label, index) {
   return SERIES[label] ?? cycled(index);
@@ -187,10 +187,10 @@ function series(track, columns, step) {
       const last = Math.min(count - 1, Math.ceil(axis.to / step) + 1);
       const x = (i) => axis.x((i + 0.5) * step, width);
       const y = (value) => height - 1 - (Math.min(value, top) / top) * (height - 5);
-      const values = gridLines(ctx, width, height, top, y);
+      const values = gridLines(ctx, width, height, top, track.unit, y);
       if (stacked) stack(ctx, lines, first, last, x, y);
       else for (const line of lines) curve(ctx, line, first, last, x, y);
-      capacityLine(ctx, capacity, first, last, x, y, width);
+      capacityLine(ctx, capacity, first, last, x, y, width, track.unit);
       gridLabels(ctx, values, track.unit, y);
       seen = [axis.from, axis.to];
     },
@@ -200,16 +200,28 @@ function series(track, columns, step) {
   };
 }
 
+// Series on top of each other, with gaps where none was read.
 function stack(ctx, lines, first, last, x, y) {
-  const base = new Float64Array(last - first + 1);
+  const base = new Float64Array(Math.max(0, last - first + 1));
+  const known = (i) => lines.some((line) => !Number.isNaN(line.data[i]));
+  const parts = [];
+  for (let i = first; i <= last; i += 1) {
+    if (!known(i)) continue;
+    if (parts.at(-1)?.[1] === i - 1) parts.at(-1)[1] = i;
+    else parts.push([i, i]);
+  }
   for (const line of lines) {
-    ctx.beginPath();
-    for (let i = first; i <= last; i += 1) ctx.lineTo(x(i), y(base[i - first] + (line.data[i] || 0)));
-    for (let i = last; i >= first; i -= 1) ctx.lineTo(x(i), y(base[i - first]));
-    ctx.closePath();
     ctx.fillStyle = line.colour;
     ctx.globalAlpha = 0.85;
-    ctx.fill();
+    for (const [low, high] of parts) {
+      const [lower, upper] = [y(base[low - first]), y(base[low - first] + (line.data[low] || 0))];
+      if (low === high) ctx.fillRect(x(low) - 0.5, upper, 1, lower - upper);
+      ctx.beginPath();
+      for (let i = low; i <= high; i += 1) ctx.lineTo(x(i), y(base[i - first] + (line.data[i] || 0)));
+      for (let i = high; i >= low; i -= 1) ctx.lineTo(x(i), y(base[i - first]));
+      ctx.closePath();
+      ctx.fill();
+    }
     ctx.globalAlpha = 1;
     for (let i = first; i <= last; i += 1) base[i - first] += line.data[i] || 0;
   }

@@ -1,4 +1,5 @@
 // The top of every page: the verdict, key figures, and doubts.
+import { disputeMark } from "./disputed.js";
 import { el, section } from "./dom.js";
 import { count, interval, unit } from "./format.js";
 import { help } from "./tip.js";
@@ -15,13 +16,14 @@ export function verdict(text, doubts, next = null) {
       : el("span", { class: "badge none" }, "no doubts"));
 }
 
-// Key figures as tiles: {label, value, unit, low, high, n, note, help, reason}.
+// Key figures as tiles: {label, value, unit, low, high, n, note, help, reason, disputed}.
 export function figures(list) {
   return el("div", { class: "figures", id: "figures" }, (list ?? []).map((figure) => {
     const range = interval(figure.low, figure.high, figure.unit);
     return el("div", { class: figure.reason ? "figure gone" : "figure" },
       el("h3", null, figure.label, help(figure.help)),
       el("p", { class: "big" }, unit(figure.value, figure.unit)),
+      figure.disputed && el("p", { class: "small" }, disputeMark(figure.disputed.better, figure.disputed.better_source, figure.disputed.why, figure.unit)),
       figure.reason
         ? el("p", { class: "small" }, figure.reason)
         : el("p", { class: "small" }, [range && `${range} (95 %)`, figure.n !== null && figure.n !== undefined && `n = ${count(figure.n)}`, figure.note].filter(Boolean).join(" · ")));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { means } from "../../src/timeline/numbers.js";
-import { capacityOf, topOf, valued } from "../../src/timeline/scale.js";
+import { capacityOf, rounds, topOf, valued } from "../../src/timeline/scale.js";
 import { makeTrack } from "../../src/timeline/tracks.js";
 
 // What a track draws, as far as the tests ask.
@@ -43,6 +43,29 @@ test("capacity may change with time, and what goes beyond it is drawn", () => {
   assert.equal(capacityOf(null, columns), null);
   assert.equal(valued(1.5, "CPUs"), "1.5 CPUs");
   assert.equal(valued(20, "count"), "20");
+});
+
+test("an axis has round values in the unit that they are shown in, at least one", () => {
+  const GIB = 2 ** 30;
+  assert.deepEqual(rounds(23 * GIB, 3, "bytes").map((value) => valued(value, "bytes")), ["8.00 GiB", "16.0 GiB"]);
+  assert.deepEqual(rounds(120 * 2 ** 20, 2, "bytes/s").map((value) => valued(value, "bytes/s")), ["64.0 MiB/s"]);
+  assert.deepEqual(rounds(415, 2, "/s"), [200, 400]);
+  for (let top = 1; top < 1e4; top *= 1.07) for (const name of ["count", "bytes"]) assert.ok(rounds(top, 1, name).length >= 1, `${top} ${name}`);
+  // The label of a line at the top is inside the picture.
+  const { ctx, seen } = drawing();
+  const columns = { running: Float32Array.from([0, 1, 1, 0]) };
+  makeTrack({ kind: "series", unit: "count", series: [{ label: "running tasks", value: "running" }] }, columns, 100).draw(ctx, 100, 72, AXIS);
+  assert.ok(seen.texts.length && seen.texts.every(([, y]) => y >= 10 && y <= 72));
+});
+
+test("a stack has a gap where nothing was read, and does not fall to nothing", () => {
+  const columns = { a: Float32Array.from([2, 2, NaN, NaN]) };
+  const { ctx } = drawing();
+  const points = [];
+  ctx.lineTo = (x, y) => points.push([x, y]);
+  makeTrack({ kind: "stack", unit: "bytes", series: [{ label: "a", value: "a" }] }, columns, 100).draw(ctx, 100, 72, AXIS);
+  assert.equal(points.length, 4);
+  assert.ok(points.every(([x]) => x < 50));
 });
 
 test("the table has means over equal parts, and nothing where nothing was read", () => {

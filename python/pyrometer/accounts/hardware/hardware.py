@@ -119,19 +119,19 @@ MODELS = (
             "topdown-fetch-bubbles", "topdown-recovery-bubbles",
         ),
         _slots,
-        f"{_YASIN}, table 1; backend bound by complement",
+        f"{_YASIN}, table 1; backend bound by subtraction",
     ),
     Model(
         "stalled cycles",
         (CYCLES, "stall_frontend", "stall_backend"),
         _stalls("stall_frontend", "stall_backend"),
-        "Arm architecture, PMUv3 events STALL_FRONTEND and STALL_BACKEND; the rest by complement",
+        "Arm architecture, PMUv3 events STALL_FRONTEND and STALL_BACKEND; the rest by subtraction",
     ),
     Model(
         "stalled cycles",
         (CYCLES, "stalled-cycles-frontend", "stalled-cycles-backend"),
         _stalls("stalled-cycles-frontend", "stalled-cycles-backend"),
-        "perf's generic events stalled-cycles-*; the rest by complement",
+        "perf's generic events stalled-cycles-*; the rest by subtraction",
     ),
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from pyrometer.accounts.ledger.in_task import ended_by, from_event_log, from_spa
 from pyrometer.accounts.ledger.rows import close
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.sums import Only, Sums, group_all, prepare, sums
+from pyrometer.store.lives import LIVES
 from pyrometer.window.scope import Scope
 
 CAUSES = ("driver", "executor_startup", "waiting_to_launch", "too_few_tasks", "stage_tail")
@@ -46,9 +47,9 @@ class Slots:
 
 
 def slots(scope: Scope) -> Slots | None:
-    """Sweep over the window; ``None`` where no executor reports its cores."""
+    """Sweep over the window; ``None`` where executors that ran tasks do not report their cores."""
     known = scope.tables.scalar("SELECT count(*) FROM executors WHERE cores_count > 0")
-    if not known or not scope.window.intervals:
+    if not known or scope.tables.scalar(_CORES_UNKNOWN) or not scope.window.intervals:
         return None
     row = scope.tables.record(_SWEEP)
     return Slots(
@@ -59,17 +60,24 @@ def slots(scope: Scope) -> Slots | None:
     )
 
 
+# A log without its head lacks executors that were added before: the slots of the others alone are
+# not where its tasks ran.
+_CORES_UNKNOWN = """
+SELECT count(*) FROM w_tasks t ANTI JOIN (SELECT * FROM executors WHERE cores_count > 0) e
+  ON e.app_index = t.app_index AND e.executor_id = t.executor_id
+WHERE t.executor_id IS NOT NULL
+"""
+
 # Deltas at an instant: slots, fresh (slots of executors that have not yet launched a task), run
 # (attempts under way), active (stages), planned and pending (their tasks in all, and not yet
 # launched), inside (the window). The second end of an attempt whose output was lost (again) puts
 # its task back, and ran no time.
-EVENTS = """
+EVENTS = f"""
 life AS (
-  SELECT app_index, coalesce(start_wall_ns, first_event_wall_ns) AS born,
-    coalesce(end_wall_ns, last_event_wall_ns) AS gone,
+  SELECT app_index, born_wall_ns AS born, gone_wall_ns AS gone,
     greatest(1, coalesce(TRY_CAST(json_extract_string(
       spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS cpus
-  FROM apps),
+  FROM ({LIVES})),
 places AS (
   SELECT e.app_index, e.executor_id, e.cores_count // l.cpus AS n,
     coalesce(e.add_wall_ns, l.born) AS since, coalesce(e.remove_wall_ns, l.gone) AS until,
@@ -167,7 +175,10 @@ def slot_view(scope: Scope) -> View:
     """Build the slot view of the window: slots × wall, idle ones too."""
     found = slots(scope)
     if found is None:
-        reason = "no executor's number of cores is known: slots × wall cannot be had"
+        reason = (
+            "the number of cores of executors that ran tasks is not known: slots × wall cannot be"
+            " had"
+        )
         return View(window=scope.window.name, reason=reason)
     prepare(scope)
     mine = sums(scope, group_all(scope))[0]

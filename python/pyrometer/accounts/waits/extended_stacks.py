@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pyrometer.accounts.waits.python_waits import UNCLASSIFIED
 from pyrometer.accounts.waits.schema import (
     ExtendedStacks,
     JoinStatus,
@@ -13,6 +12,7 @@ from pyrometer.accounts.waits.schema import (
     WakeUps,
 )
 from pyrometer.accounts.waits.waits import has_states, waits
+from pyrometer.attribution.samples import UNCLASSIFIED
 from pyrometer.core import schema, units
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate

@@ -20,6 +20,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         " export.",
     },
     "Read": {
+        "ls": "List the runs and experiments of a folder, newest first.",
         "show": "Summarise a run on one screen: verdict, doubts, where time went, top stages and"
         " operators.",
         "ledger": "Account for all time of a window: elapsed time, task slots and CPU cores.",

@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -132,11 +132,68 @@ def event_log(*needed: Finding) -> Finding:
     return Finding("eventlog", None, True, "Spark writes it into the run directory")
 
 
-def can_run(findings: list[Finding]) -> bool:
+def can_run(findings: Sequence[Finding]) -> bool:
     """Whether a run with profile ``light`` is possible."""
-    needed = {"package.native", "package.plugin", "java", "run_directory", "plugin", "gc"}
-    missing = [f for f in findings if f.name in needed and not f.available]
-    return not missing and any(f.name == "os" and f.available for f in findings)
+    return not _lacking(findings)
+
+
+_NEEDED = ("package.native", "package.plugin", "java", "run_directory", "plugin", "gc", "os")
+_STACKS = "stacks."
+_LEFT = {"cgroup_leftovers": "control groups", "setting_left": "kernel settings"}
+_WORDS = {
+    "pmu": "hardware counters",
+    "counters hardware": "hardware counters",
+    "bandwidth": "memory bandwidth",
+    "os_other_users": "processes of other users",
+    "page_cache": "emptying the page cache",
+    "cpu_frequency": "CPU frequency",
+    "spark": "Spark for workloads by name",
+    "eventlog": "event log",
+    "python": "stacks of Python",
+}
+
+
+def _lacking(findings: Sequence[Finding]) -> list[str]:
+    works = {finding.name for finding in findings if finding.available}
+    broken = {finding.name for finding in findings if not finding.available}
+    # The probe looks by one of several means; of everything else, nothing may be broken.
+    return [name for name in _NEEDED if (name not in works if name == "os" else name in broken)]
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """Say in a sentence which profile works here, and what is missing.
+
+    Examples
+    --------
+    >>> verdict([Finding("os", "T0", True, ""), Finding("pmu", None, False, "no such file")])
+    'full profile works; missing: hardware counters'
+    >>> verdict([Finding("os", "T0", True, ""), Finding("java", None, False, "not found")])
+    'no run is possible: java is missing'
+    """
+    lacking = _lacking(findings)
+    if lacking:
+        are = "is" if len(lacking) == 1 else "are"
+        return f"no run is possible: {', '.join(lacking)} {are} missing"
+    stacks = [f.name for f in findings if f.name.startswith(_STACKS) and not f.available]
+    left = [_LEFT[f.name] for f in findings if f.name in _LEFT]
+    missing = dict.fromkeys(
+        _worded(f) for f in findings
+        if not f.available and f.name not in _LEFT and f.name != "os" and f.name not in stacks
+    )  # fmt: skip
+    text = (
+        "light profile works, full without " + ", ".join(stacks) if stacks else "full profile works"
+    )
+    if missing:
+        text += f"; missing: {', '.join(missing)}"
+    if left:
+        text += f"; left by dead runs: {', '.join(dict.fromkeys(left))}"
+    return text
+
+
+def _worded(finding: Finding) -> str:
+    whole = f"{finding.name} {finding.tier}" if finding.tier else finding.name
+    words = _WORDS.get(whole) or _WORDS.get(finding.name)
+    return words or finding.name.replace("_", " ").replace(".", " ")
 
 
 def python_workers() -> Finding:
@@ -162,5 +219,6 @@ def as_data(findings: list[Finding]) -> dict[str, Any]:
     return {
         "schema": "pyrometer/doctor/1",
         "pyrometer_version": __version__,
+        "verdict": verdict(findings),
         "probes": [asdict(finding) for finding in findings],
     }

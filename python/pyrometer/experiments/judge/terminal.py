@@ -71,7 +71,7 @@ def plan(console: Any, planned: Plan, found: Forecast, brief: bool = False) -> N
         console.print(f"canaries before each {planned.canaries}")
     if found.total_s is not None:
         console.print(
-            f"about {duration(found.total_s)}: {duration(found.trial_s.value)} a trial"
+            f"about {duration(found.total_s)}: {duration(found.trial_s.value or 0)} a trial"
             f" ({found.trial_s.n} of the past)"
         )
     console.print(_power(planned, found), soft_wrap=True, markup=False)

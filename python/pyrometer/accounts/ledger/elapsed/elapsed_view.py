@@ -23,6 +23,7 @@ from pyrometer.accounts.ledger.elapsed.schema import (
 from pyrometer.accounts.ledger.rows import close
 from pyrometer.accounts.ledger.schema import Row, View
 from pyrometer.accounts.ledger.slot_view import EVENT_LOG_MS
+from pyrometer.store.lives import LIVES
 from pyrometer.window.scope import Scope
 
 MOST_STAGES = 20
@@ -263,9 +264,9 @@ def scope_length(scope: Scope) -> int:
     """Length of the window in which an application lived; of several, the sum of theirs."""
     return int(
         scope.tables.scalar(
-            "SELECT coalesce(sum(greatest(0, least(w.end_wall_ns,"
-            " coalesce(a.end_wall_ns, a.last_event_wall_ns)) - greatest(w.start_wall_ns,"
-            " coalesce(a.start_wall_ns, a.first_event_wall_ns)))), 0)::BIGINT FROM w, apps a"
+            "SELECT coalesce(sum(greatest(0, least(w.end_wall_ns, a.gone_wall_ns)"
+            f" - greatest(w.start_wall_ns, a.born_wall_ns))), 0)::BIGINT FROM w, ({LIVES}) a"
+            " WHERE a.born_wall_ns IS NOT NULL AND a.gone_wall_ns IS NOT NULL"
         )
     )
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from pyrometer.accounts.ledger.elapsed.critical_path import StageTimes, Stretch, critical_path
 from pyrometer.accounts.ledger.slot_view import EVENTS
+from pyrometer.store.lives import LIVES
 from pyrometer.window.scope import Scope
 
 
@@ -41,8 +42,8 @@ class PathPart:
 def path_parts(scope: Scope) -> Iterator[PathPart]:
     """Walk every application through every stretch of the window that it lived in."""
     lives = scope.tables.records(
-        "SELECT app_index, coalesce(start_wall_ns, first_event_wall_ns) AS born,"
-        " coalesce(end_wall_ns, last_event_wall_ns) AS gone FROM apps ORDER BY app_index"
+        "SELECT app_index, born_wall_ns AS born, gone_wall_ns AS gone"
+        f" FROM ({LIVES}) ORDER BY app_index"
     )
     stages, queries = _stages(scope), _queries(scope)
     offset = 0

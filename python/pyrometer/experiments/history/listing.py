@@ -1,0 +1,149 @@
+"""Runs and experiments of a folder, newest first: the structure of ``pyrometer ls --json``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pyrometer.core.errors import PyrometerError, UsageError
+from pyrometer.experiments.folder import is_experiment, read_plan
+from pyrometer.experiments.journal import read_journal
+from pyrometer.store.manifest import Manifest
+from pyrometer.store.run_folder import runs_in
+from pyrometer.store.tables_folder import summary_file
+
+
+class Entry(BaseModel):
+    """A run or an experiment.
+
+    Attributes
+    ----------
+    state : str
+        Of a run; an experiment is finished, or unfinished.
+    elapsed_ns : int or None
+        From launch to end; of an experiment, all its trials together.
+    treatment : dict
+        Levels by factor; of an experiment, none.
+    doubts_count : int or None
+        As its summary has them; ``None`` if that was not made yet.
+    size_bytes : int
+        Of its files.
+    trials_count, done_count : int or None
+        Of an experiment: trials planned, and finished.
+    """
+
+    path: str
+    kind: Literal["run", "experiment"]
+    name: str
+    state: str
+    started_wall_ns: int | None = None
+    elapsed_ns: int | None = None
+    treatment: dict[str, Any] = Field(default_factory=dict)
+    doubts_count: int | None = None
+    size_bytes: int = 0
+    trials_count: int | None = None
+    done_count: int | None = None
+
+
+class Listing(BaseModel):
+    """What a folder holds; ``older_count`` entries are left out, ``unread`` says what and why."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    schema_name: str = Field(default="pyrometer/ls/1", alias="schema")
+    folder: str
+    entries: list[Entry]
+    older_count: int = 0
+    unread: dict[str, str] = Field(default_factory=dict)
+
+
+def listing(folder: Path, most: int) -> Listing:
+    """List the newest runs and experiments of a folder.
+
+    Raises
+    ------
+    UsageError
+        If there is no such folder.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder", "pyrometer run parquet-scan")
+    runs, unread = runs_in(folder)
+    found = [_run(place, manifest) for place, manifest in runs]
+    for place in sorted(folder.iterdir()):
+        if is_experiment(place):
+            try:
+                found.append(_experiment(place))
+            except PyrometerError as error:
+                unread[place] = error.message
+    found.sort(key=lambda one: one.started_wall_ns or 0, reverse=True)
+    # Only of what is shown: every file of a run is looked at for these.
+    for one in found[:most]:
+        one.size_bytes = _size(Path(one.path))
+        if one.kind == "run":
+            one.doubts_count = _doubts(Path(one.path))
+    return Listing(
+        folder=str(folder),
+        entries=found[:most],
+        older_count=max(0, len(found) - most),
+        unread={str(place): reason for place, reason in unread.items()},
+    )
+
+
+def _run(place: Path, manifest: Manifest) -> Entry:
+    begun, ended = manifest.started_mono_ns, manifest.ended_mono_ns
+    return Entry(
+        path=str(place),
+        kind="run",
+        name=manifest.workload.name or " ".join(manifest.workload.command) or place.name,
+        state=manifest.state,
+        started_wall_ns=manifest.started_wall_ns or manifest.created_wall_ns,
+        elapsed_ns=None if begun is None or ended is None else ended - begun,
+        treatment=manifest.treatment,
+    )
+
+
+def _experiment(place: Path) -> Entry:
+    plan, entries = read_plan(place), read_journal(place)
+    ended = list(entries.ended.values())
+    done = sum(one.status == "finished" for one in ended)
+    spent = [one.duration_s for one in ended if one.duration_s is not None]
+    begun = [one.wall_ns for one in ended]
+    return Entry(
+        path=str(place),
+        kind="experiment",
+        name=plan.name,
+        state="finished" if len(ended) >= len(plan.trials) else "unfinished",
+        started_wall_ns=min(begun, default=place.stat().st_mtime_ns),
+        elapsed_ns=round(sum(spent) * 1e9) if spent else None,
+        trials_count=len(plan.trials),
+        done_count=done,
+    )
+
+
+def _doubts(place: Path) -> int | None:
+    from pyrometer.store.locate import Located
+    from pyrometer.store.manifest import read_manifest
+    from pyrometer.store.paths import RunPaths
+    from pyrometer.summary.kept import kept_summary
+
+    paths = RunPaths(place)
+    if not summary_file(paths.tables, None).is_file():
+        return None
+    manifest = read_manifest(place)
+    kept = kept_summary(Located(paths, manifest, list(manifest.doubts)))
+    return None if kept is None else len(kept.doubts)
+
+
+def _size(place: Path) -> int:
+    total = 0
+    for folder, _, names in os.walk(place):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(folder, name)).st_size
+            except FileNotFoundError:
+                # Files of a run that is under way come and go.
+                continue
+    return total
