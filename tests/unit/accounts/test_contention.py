@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.tables import HOST, MS, StageSpec, World, mono
+from tests.support.tables import HOST, MS, S, StageSpec, World, mono
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.store import Run
+from pyrometer.store.manifest import Host, Manifest, Workload
 from pyrometer.summary.contention import contention, queue_words
 from pyrometer.summary.rules.host_contended import RULE
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
+from pyrometer.summary.verdict import verdict
 
 TASKS = [StageSpec([400, 400, 400, 400], iteration=0)]
 
@@ -145,11 +147,25 @@ def test_neighbours_that_were_asked_for_are_told_and_no_warning(tmp_path: Path) 
     one.doubts = [asked]
     assert RULE.graded is not None
     assert RULE.graded(one) == "info"
+    assert "Other processes" not in verdict(one)[0]
 
 
 def test_both_sources_of_the_queue_are_told_where_both_matter(tmp_path: Path) -> None:
     said = queue_words(shown(busy_host(world(), 0.3), tmp_path)) or ""
     assert "behind other processes, the rest behind its own threads" in said
+
+
+def test_the_processes_that_the_launch_saw_are_named(tmp_path: Path) -> None:
+    folder = busy_host(world(), 0.5).write(tmp_path)
+    manifest = Manifest(
+        run_id="r", created_wall_ns=1, pyrometer_version="0", profile="full", state="finished",
+        workload=Workload(command=["x"]), host=Host(cpus_count=2),
+        takers=[{"pid": 7, "comm": "make", "cpu_ns": 9 * S}],
+    )  # fmt: skip
+    (folder / "manifest.json").write_text(manifest.model_dump_json(by_alias=True))
+    with Run.open(folder) as run:
+        (doubt,) = found(summary(run, "application"))
+    assert "most over the whole run: make (7) 9.00 s" in doubt.message
 
 
 def test_without_the_probe_nothing_is_claimed(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from rich.console import Console
 from tests.support.tables import HOST, PID, StageSpec, World, mono
 
 from pyrometer.store import Run
-from pyrometer.summary import terminal
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
+from pyrometer.summary.terminal import SECTIONS, show_sections
 
 MIB = 1 << 20
 CHILD, PROBE = PID + 1, PID + 2
@@ -124,7 +124,7 @@ def test_the_terminal_tells_them(world, tmp_path):
     read(world, f"process/{PID}", "minor_faults_count", (0, 0), (world.end_ms, 1234))
     read(world, f"process/{PID}", "swap_bytes", (110, 3 * MIB), (130, 0))
     console = Console(file=io.StringIO(), width=80)
-    terminal.show(console, shown(world, tmp_path))
+    show_sections(console, shown(world, tmp_path), list(SECTIONS))
     lines = console.file.getvalue().split("Memory ──")[1].splitlines()
     told = [" ".join(line.split()) for line in lines[1:4]]
     assert told[0].startswith("tasks allocated 4.00 MiB, 15.5 MiB a second")
