@@ -63,9 +63,7 @@ def _explosion(summary: Summary, stage: HeldStage | None) -> tuple[Sql, Explosio
 
 def _cpu(summary: Summary) -> str | None:
     named = [o for o in across_executions(summary.operators) if o.share_with_workers]
-    base = "task CPU"
-    if summary.cpu_base.workers_ns:
-        base = "CPU of tasks and their Python workers"
+    base = summary.cpu_base.cpu
     if not named or (named[0].share_with_workers or 0) < _DOMINANT:
         if summary.categories and summary.categories[0].share:
             heavy = summary.categories[0]
