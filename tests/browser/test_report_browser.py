@@ -550,6 +550,38 @@ def test_a_plan_without_samples_is_coloured_and_marks_what_explodes(browser: Bro
     assert page.complaints() == []
 
 
+def test_disputed_numbers_are_marked_where_they_stand(browser: Browser, tables: Tables) -> None:
+    source = summary()
+    first = source["stages"][0]
+    at = {name: first[name] for name in ("app_index", "stage_id", "stage_attempt")}
+    wrong = {"value": None, "better": None, "why": "<b>why</b>", "doubt": None, "stages": []}
+    source["disputed"] = [
+        wrong | {"field": "totals.executor_cpu_time_ns", "better": 90 * 10**9,
+                 "better_source": "with Python workers"},
+        wrong | {"field": "stages.totals.executor_cpu_time_ns",
+                 "better_source": "without Python workers"},
+        wrong | {"field": "stages.totals.input_bytes", "better_source": "at most",
+                 "stages": [at | {"better": 1 << 30}]},
+        wrong | {"field": "stages.totals.jvm_gc_time_ns", "better_source": "at most",
+                 "stages": [at | {"better": first["totals"]["executor_run_time_ns"]}]},
+    ]  # fmt: skip
+    page = browser.open(build(source, manifest(), tables))
+    assert page.text("#figures .disputed") == "✗ 90.0 s with Python workers"
+    assert page.js("return document.querySelectorAll('#figures .disputed').length") == 1
+    heads = page.all_texts("#stages thead button:not(.help)")
+    assert {"CPU ✗", "GC ✗", "Input ✗"} <= {head.strip() for head in heads}
+    cells = {text.strip() for text in page.all_texts("#stages tbody .disputed")}
+    assert cells == {"✗ ≤ 1.00 GiB", "✗ ≤ 100 %"}
+    assert "<b>why</b>" in page.js(
+        "return [...document.querySelectorAll('#stages th .help')].map((b) =>"
+        " b.getAttribute('aria-label')).join()"
+    )
+    assert page.complaints() == []
+    plain = browser.open(build(summary(), manifest(), tables))
+    assert plain.js("return document.querySelectorAll('.disputed').length") == 0
+    assert plain.complaints() == []
+
+
 def test_a_stage_opens_its_tasks(browser: Browser, tables: Tables) -> None:
     source = summary()
     group = {

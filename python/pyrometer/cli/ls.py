@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pyrometer.terminal.console import JsonOption, emit_json, human
+from pyrometer.terminal.console import JsonOption, emit_json, human, program
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,7 +81,7 @@ def _print(console: Console, found: Listing) -> None:
             console.print(f"… and {found.older_count} older (--last N)", style="dim")
         first = found.entries[0]
         verb = "experiment show" if first.kind == "experiment" else "show"
-        console.print(f"next: pyrometer {verb} {first.path}", markup=False, soft_wrap=True)
+        console.print(f"next: {program()} {verb} {first.path}", markup=False, soft_wrap=True)
     for place, reason in found.unread.items():
         console.print(f"not read: {place}: {reason}", markup=False, soft_wrap=True)
 

@@ -131,7 +131,7 @@ class _Watching(common.Progress):
         from pyrometer.summary import screen
 
         show_ending(record.manifest)
-        screen.show(common.err(), summary)
+        screen.show(common.err(), summary, program=common.program())
         self.summary_shown = True
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.shared.run_named import run_named
-from pyrometer.terminal.console import JsonOption, emit_json, human
+from pyrometer.terminal.console import JsonOption, emit_json, human, program
 
 app = typer.Typer()
 
@@ -77,7 +77,7 @@ def show(
     else:
         from pyrometer.summary import screen
 
-        screen.show(human(as_json), summary, str(run))
+        screen.show(human(as_json), summary, str(run), program())
 
 
 def _sections(asked: list[str], everything: bool) -> list[str]:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from pyrometer.accounts.io import FILES_METRIC, TRUSTED
+from pyrometer.accounts.schema import Stage
 from pyrometer.core import units
 from pyrometer.summary.schema import Disputed, DisputedStage, Summary
 
@@ -31,7 +32,7 @@ def disputed(summary: Summary) -> list[Disputed]:
         A summary with its doubts.
     """
     found: list[Disputed] = []
-    for rule in (_cut_log, _elapsed, _task_cpu, _gc, _fetch_wait, _peak_memory, _input):
+    for rule in RULES:
         found += rule(summary)
     return found
 
@@ -77,10 +78,11 @@ def _task_cpu(s: Summary) -> Iterator[Disputed]:
             why=f"Spark counts threads of the JVM alone: Python workers used"
             f" {units.duration(base.workers_ns)} for these tasks.",
         )
-        yield Disputed(
-            field="stages.totals.executor_cpu_time_ns",
-            better_source="without Python workers",
-            why="Spark counts threads of the JVM alone; operators are shown with their workers.",
+        yield _column(
+            "executor_cpu_time_ns",
+            "without Python workers",
+            "Spark counts threads of the JVM alone; operators are shown with their workers.",
+            [],
         )
         return
     check = next((check for check in s.ledger.checks if check.name == _CPU_CHECK), None)
@@ -109,6 +111,44 @@ def _gc(s: Summary) -> Iterator[Disputed]:
         better=log,
         better_source="of pauses by the GC log",
         why="Spark charges a collection to every task that runs, and to none where no task runs.",
+    )
+
+
+def _gc_of_stages(s: Summary) -> Iterator[Disputed]:
+    found = []
+    for stage in s.stages:
+        gc, run = (stage.totals.get(name) for name in ("jvm_gc_time_ns", "executor_run_time_ns"))
+        if gc is not None and run and gc > run + stage.tasks_count * _TICK_NS:
+            found.append((gc - run, _of_stage(stage, run)))
+    if found:
+        yield _column(
+            "jvm_gc_time_ns",
+            "at most, the run time",
+            "A task runs for longer than it waits for collections: Spark also counts those while"
+            " the task was deserialised.",
+            [one for _, one in sorted(found, key=lambda pair: -pair[0])],
+        )
+
+
+def _of_stage(stage: Stage, better: int) -> DisputedStage:
+    return DisputedStage(
+        app_index=stage.app_index,
+        stage_id=stage.stage_id,
+        stage_attempt=stage.stage_attempt,
+        better=better,
+    )
+
+
+def _column(
+    name: str, source: str, why: str, stages: Sequence[DisputedStage], doubt: str | None = None
+) -> Disputed:
+    return Disputed(
+        field=f"stages.totals.{name}",
+        better_source=source,
+        why=why,
+        doubt=doubt,
+        stages=list(stages[:MAX_STAGES]),
+        stages_count=len(stages),
     )
 
 
@@ -167,14 +207,13 @@ def _input(s: Summary) -> Iterator[Disputed]:
     )
     stages = _undercounted_stages(s)
     if stages:
-        yield Disputed(
-            field="stages.totals.input_bytes",
-            better_source="at most, in the scan's files",
-            why="Spark counts too little of Parquet that it reads in vectors; of its files, a scan"
+        yield _column(
+            "input_bytes",
+            "at most, in the scan's files",
+            "Spark counts too little of Parquet that it reads in vectors; of its files, a scan"
             " reads the columns that it needs.",
-            doubt=doubt.code,
-            stages=stages[:MAX_STAGES],
-            stages_count=len(stages),
+            stages,
+            doubt.code,
         )
 
 
@@ -193,12 +232,17 @@ def _undercounted_stages(s: Summary) -> list[DisputedStage]:
         key = (stage.app_index, stage.stage_id)
         counted, size = stage.totals.get("input_bytes"), files.get(key, 0)
         if counted is not None and attempts[key] == 1 and counted < 0.5 * size:
-            found.append(DisputedStage(app_index=key[0], stage_id=key[1], better=size))
+            found.append(_of_stage(stage, size))
     return sorted(found, key=lambda one: -one.better)
 
 
 def _far(value: int, better: int) -> bool:
     return abs(value - better) > _FAR * max(value, better)
+
+
+RULES = (
+    _cut_log, _elapsed, _task_cpu, _gc, _gc_of_stages, _fetch_wait, _peak_memory, _input,
+)  # fmt: skip
 
 
 def about(found: Sequence[Disputed], field: str) -> Disputed | None:

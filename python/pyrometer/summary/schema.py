@@ -43,6 +43,7 @@ class DisputedStage(BaseModel):
 
     app_index: int
     stage_id: int
+    stage_attempt: int
     better: int
 
 

@@ -51,7 +51,9 @@ _NARROW = 72
 _SEVERE = ("error", "warning", "info")
 
 
-def show(console: Console, summary: Summary, run: str | None = None) -> None:
+def show(
+    console: Console, summary: Summary, run: str | None = None, program: str = "pyrometer"
+) -> None:
     """Print a summary on one screen.
 
     Parameters
@@ -62,11 +64,13 @@ def show(console: Console, summary: Summary, run: str | None = None) -> None:
         The window.
     run : str, optional
         How the user calls the run; by default, its directory.
+    program : str
+        How the user calls Pyrometer: commands on the screen begin with it.
     """
-    put(console, _parts(summary, Look.of(console), run or summary.run.run_dir))
+    put(console, _parts(summary, Look.of(console), run or summary.run.run_dir, program))
 
 
-def _parts(s: Summary, look: Look, run: str) -> Iterator[RenderableType]:
+def _parts(s: Summary, look: Look, run: str, program: str) -> Iterator[RenderableType]:
     yield _line(f"[bold cyan]{safe(run_name(s), 300)}[/] [dim]{safe(_window(s))}[/]")
     facts = header_facts(s)
     if facts:
@@ -74,7 +78,7 @@ def _parts(s: Summary, look: Look, run: str) -> Iterator[RenderableType]:
     yield ""
     yield Text.from_markup(f"[bold]{_safe_lines(wrapped(s.verdict, look.width))}[/]")
     if s.next_step:
-        step = wrapped(f"next: {_named(s.next_step, run)}", look.width)
+        step = wrapped(f"next: {_named(s.next_step, run, program)}", look.width)
         yield Text.from_markup(f"[bold]next:[/]{_safe_lines(step.removeprefix('next:'))}")
     yield from _doubts(s.doubts)
     elapsed = s.ledger.elapsed_view
@@ -90,15 +94,23 @@ def _parts(s: Summary, look: Look, run: str) -> Iterator[RenderableType]:
         yield from iteration_lines(s.iterations[:MAX_ITERATIONS], look)
     yield from _stages(s, look)
     yield from _operators(s, look)
-    more = f"pyrometer show {run} --all · ledger · report · flame"
-    yield _line(
-        f"[dim]more: {safe(more if len(run) < look.width // 2 else _named(more, 'RUN'))}[/]"
-    )
+    yield _line(f"[dim]{safe(_more(run, program, look.width))}[/]")
 
 
-def _named(text: str, run: str) -> str:
-    """Put the run into a command, unless its name is too long for a screen."""
-    return text.replace("RUN", run) if len(run) <= 40 else text
+def _more(run: str, program: str, width: int) -> str:
+    """Say where the rest is: in a line that fits, and is a command that works if one does."""
+    others = " · ledger · report · flame"
+    command = f"more: {program} show {run} --all"
+    for line in (command + others, command):
+        if len(line) <= width:
+            return line
+    return f"more: {program} show RUN --all{others}"
+
+
+def _named(text: str, run: str, program: str) -> str:
+    """Put the run and the program into a command, unless the run's name is too long for a line."""
+    text = text.replace("RUN", run) if len(run) <= 60 else text
+    return re.sub(r"\bpyrometer (?=[a-z]+ )", f"{program} ".replace("\\", r"\\"), text)
 
 
 def _line(markup: str) -> RenderableType:

@@ -8,9 +8,12 @@ How a run goes on: one line on the terminal (stderr), plain lines where that is 
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import sys
 import time
 from functools import cache
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from pyrometer.trial.trial import Trial
+
+NAME = "pyrometer"
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON as the last line of stdout, for programs.")
@@ -48,6 +53,24 @@ def _console(*, stderr: bool) -> Console:
     console = Console(stderr=stderr, highlight=False)
     console.push_render_hook(Harmless())
     return console
+
+
+def program() -> str:
+    """Say how a shell here finds this program: by its name, or else by the path it was called by.
+
+    So a command that is printed works as printed, also where the environment of an installation
+    was not activated.
+    """
+    called = Path(sys.argv[0])
+    if called.name != NAME or not called.is_file():
+        return NAME
+    found = shutil.which(NAME)
+    if found is not None and Path(found).samefile(called):
+        return NAME
+    path = called.absolute()
+    return shlex.quote(
+        str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    )
 
 
 def human(as_json: bool) -> Console:

@@ -17,8 +17,8 @@ from pyrometer.accounts.ledger import terminal as ledger_terminal
 from pyrometer.accounts.ledger.report import ledger_report
 from pyrometer.core import schema
 from pyrometer.store import Run
+from pyrometer.summary import screen, terminal
 from pyrometer.summary.summary import summary
-from pyrometer.summary.terminal import SECTIONS, show_sections
 
 
 def whole() -> Rows:
@@ -61,7 +61,8 @@ def test_any_missing_table_row_or_value_is_survived(
             account = ledger_report(run, made.window.name)
         json.dumps(made.model_dump(mode="json", by_alias=True), allow_nan=False)
         console = Console(file=io.StringIO(), width=80)
-        show_sections(console, made, list(SECTIONS))
+        screen.show(console, made)
+        terminal.show_sections(console, made, list(terminal.SECTIONS))
         ledger_terminal.ledger(console, account)
         assert made.verdict
         assert account.slot_view.closure_ratio == made.ledger.slot_view.closure_ratio

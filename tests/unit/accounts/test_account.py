@@ -13,9 +13,9 @@ from tests.support.tables import HOST, MONO0, MS, PID, WALL0, World, mono
 from pyrometer.core import units
 from pyrometer.store import Run
 from pyrometer.store.manifest import Host, Manifest, Workload, write_manifest
+from pyrometer.summary import screen
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
-from pyrometer.summary.terminal import SECTIONS, show_sections
 
 PERIOD_MS = 10
 
@@ -150,7 +150,7 @@ def test_words_of_other_programs_are_told_without_waits(tmp_path):
 def test_the_account_is_printed(session, tmp_path):
     made = shown(session, tmp_path)
     text = io.StringIO()
-    show_sections(Console(file=text, width=120), made, list(SECTIONS))
+    screen.show(Console(file=text, width=120), made)
     assert "IO:DataFileRead" in text.getvalue()
     assert f"= {units.percent(1.625)} of the time not idle" in " ".join(text.getvalue().split())
     assert "epoll_wait" in text.getvalue()

@@ -11,9 +11,9 @@ from rich.console import Console
 from tests.support.tables import HOST, PID, StageSpec, World, mono
 
 from pyrometer.store import Run
+from pyrometer.summary import terminal
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
-from pyrometer.summary.terminal import SECTIONS, show_sections
 
 MIB = 1 << 20
 CHILD, PROBE = PID + 1, PID + 2
@@ -118,13 +118,13 @@ def test_code_is_that_of_the_innermost_frame_that_is_not_inlined(world, tmp_path
     assert sum(one.on_cpu_ns for one in made.code.kinds) == pytest.approx(task_cpu, abs=2)
 
 
-def test_the_terminal_tells_them(world, tmp_path):
+def test_the_terminal_shows_them(world, tmp_path):
     for span in world.rows["spans"]:
         span["allocated_bytes"] = MIB
     read(world, f"process/{PID}", "minor_faults_count", (0, 0), (world.end_ms, 1234))
     read(world, f"process/{PID}", "swap_bytes", (110, 3 * MIB), (130, 0))
     console = Console(file=io.StringIO(), width=80)
-    show_sections(console, shown(world, tmp_path), list(SECTIONS))
+    terminal.show_sections(console, shown(world, tmp_path), ["memory"])
     lines = console.file.getvalue().split("Memory ──")[1].splitlines()
     told = [" ".join(line.split()) for line in lines[1:4]]
     assert told[0].startswith("tasks allocated 4.00 MiB, 15.5 MiB a second")

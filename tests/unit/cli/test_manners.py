@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import inside
+from tests.support.report_fixture import run_rows, write_tables
 
 from pyrometer.collect.doctor.examine import can_run, verdict
 from pyrometer.collect.doctor.finding import Finding
@@ -59,3 +60,35 @@ def test_doctor_sums_up(findings: list[Finding], said: str) -> None:
 
 def test_doctor_needs_the_probe() -> None:
     assert verdict([Finding("os", "T1", False, "")]) == "no run is possible: os is missing"
+
+
+def test_printed_commands_work_where_the_name_is_not_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    binary = tmp_path / ".venv" / "bin" / "pyrometer"
+    binary.parent.mkdir(parents=True)
+    binary.write_text("#!/bin/sh\n")
+    binary.chmod(0o755)
+    write_tables(tmp_path / "run" / "tables", run_rows())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(binary)])
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    said = inside(capsys, "show", "run").stdout
+    assert "next: .venv/bin/pyrometer " in said
+    assert "more: .venv/bin/pyrometer show run --all" in said
+    monkeypatch.setenv("PATH", f"{binary.parent}:/usr/bin:/bin")
+    said = inside(capsys, "show", "run").stdout
+    assert "next: pyrometer " in said
+    assert "more: pyrometer show run --all" in said
+
+
+def test_the_name_that_a_run_is_given_by_default_fits_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = "pyrometer-runs/20261125-140507-parquet-scan"
+    write_tables(tmp_path / run / "tables", run_rows())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    said = inside(capsys, "show", run).stdout
+    assert f"more: pyrometer show {run} --all" in said
+    assert "RUN" not in said

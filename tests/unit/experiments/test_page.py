@@ -21,6 +21,7 @@ from pyrometer.experiments.folder import Ended, LeftOutTreatment, PlannedTreatme
 from pyrometer.experiments.journal import opened_journal
 from pyrometer.experiments.judge import page as experiment
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.best import verdict
 from pyrometer.experiments.judge.files import keep_curve
 from pyrometer.experiments.judge.page import unreported, write_experiment
 from pyrometer.experiments.judge.plots import trend
@@ -76,8 +77,8 @@ def test_the_verb_writes_the_page_into_the_folder(made: Path, capsys: Any) -> No
     found = content(made / "report.html")
     assert found["schema"] == "pyrometer/experiment-page/1"
     assert len(found["plots"]["order"]["points"]) == found["report"]["done_count"] == 20
-    assert "codec=zstd, tasks=" in found["verdict"]
-    assert "is slower than codec=snappy, tasks=1 by " in found["verdict"]
+    assert found["verdict"].startswith("codec=none, tasks=1 has the lowest mean and is faster than")
+    assert "the baseline codec=snappy, tasks=1: −" in found["verdict"]
 
 
 def test_the_matrix_is_beside_the_baseline_and_shows_its_gaps(made: Path) -> None:
@@ -242,15 +243,26 @@ def test_a_trend_is_seen_and_its_interval_holds_it() -> None:
 @pytest.mark.parametrize(
     ("times", "sentence"),
     [
-        ((1.0, 2.0), r"b is slower than a by .* %"),
-        ((1.0, 1.0), r"a and b do not differ significantly \(.*\)\."),
+        # The change is that of the best: from 2 s to 1 s.
+        ((1.0, 2.0), r"Best: a \(the baseline\), faster than b: −(49|50|51)\.\d+ % \(.*\)\.$"),
+        ((2.0, 1.0), r"Best: b, faster than the baseline a: −(49|50|51)\.\d+ % \(95 %: .*\)\.$"),
+        ((1.0, 1.0), r".* has the lowest mean, but (may not be faster than|is the same as) "),
+        ((1.0, 2.0, 3.0), r"Best: a \(the baseline\), faster than b: .* 2 pairs: 2 slower\."),
+        ((2.0, 1.0, 3.0), r"Best: b, faster than the baseline a: .* 2 pairs: .*1 slower"),
+        # Others are compared with the baseline alone: which of two is the best is not known.
+        (
+            (3.0, 1.0, 1.001),
+            r"[bc] has the lowest mean and is faster than the baseline a: .*"
+            r" Also faster than the baseline, and not compared with it: [bc]\.",
+        ),
     ],
 )
-def test_one_pair_needs_no_counts(tmp_path, times, sentence) -> None:
-    plan = experiments.plan(["a", "b"], 5, 1)
-    by_name = dict(zip("ab", times, strict=True))
+def test_the_best_treatment_leads(tmp_path, times, sentence) -> None:
+    names = "abc"[: len(times)]
+    plan = experiments.plan(list(names), 5, 1)
+    by_name = dict(zip(names, times, strict=True))
     order = [by_name[trial.treatment] for trial in plan.trials]
     machine = Machine(1, len(order), lambda at: order[at], sd=0.01, drift=0, outliers=0)
     begin(tmp_path / "e", plan)
     entries = carry_out(tmp_path / "e", actions=machine.actions())
-    assert re.match(sentence, experiment.verdict(experiment_report(plan, entries)))
+    assert re.match(sentence, verdict(experiment_report(plan, entries)))

@@ -311,6 +311,15 @@ def test_what_is_estimated_of_the_page_cache_says_so() -> None:
         assert str(figure("Bytes processed", source)["note"]).endswith(f"50.0 % {ending}")
 
 
+def test_a_figure_that_is_disputed_has_the_better_number() -> None:
+    source = summary()
+    assert all(made["disputed"] is None for made in key_figures(source))
+    told = {"better": 9, "better_source": "with Python workers", "why": "Spark counts the JVM."}
+    source["disputed"] = [{"field": "totals.executor_cpu_time_ns", "value": 1, **told}]
+    assert figure("Task CPU", source)["disputed"] == told
+    assert figure("Bytes processed", source)["disputed"] is None
+
+
 def test_missing_figures_say_why() -> None:
     for made in key_figures(eventlog_only_summary()):
         assert (made["value"] is None) == (made["reason"] is not None)

@@ -18,8 +18,8 @@ export function stagesSection(summary, cuts) {
   const longest = most((stage) => stage.duration_ns);
   const heaviest = most(run);
   const slowest = most((stage) => stage.task_time?.max_ns);
-  const [wrongInput, wrongCpu] = ["input_bytes", "executor_cpu_time_ns"].map((name) => disputeOf(summary, `stages.totals.${name}`));
-  const betterInput = betterByStage(wrongInput);
+  const [wrongInput, wrongCpu, wrongGc] = ["input_bytes", "executor_cpu_time_ns", "jvm_gc_time_ns"].map((name) => disputeOf(summary, `stages.totals.${name}`));
+  const [betterInput, betterGc] = [wrongInput, wrongGc].map(betterByStage);
   let used;
   const columns = [
     { label: "Stage", value: (s) => (s.app_index ?? 0) * 1e9 + s.stage_id * 100 + (s.stage_attempt ?? 0), show: (s) => opener(s, nameOf(s, several), used.length), number: true },
@@ -30,9 +30,9 @@ export function stagesSection(summary, cuts) {
     { label: "Duration", value: (s) => s.duration_ns, show: (s) => bar(s.duration_ns, longest, time(s.duration_ns)), number: true, help: "From submission to completion." },
     { label: "Run time", value: run, show: (s) => bar(run(s), heaviest, time(run(s))), number: true, help: "Sum over all its tasks." },
     { label: marked("CPU", wrongCpu), value: cpuShare, show: (s) => percent(cpuShare(s)), number: true, help: ["Share of the run time spent on a CPU.", wrongCpu && `${disputeText(null, wrongCpu.better_source)}: ${wrongCpu.why}`].filter(Boolean).join(" ") },
-    { label: "GC", value: (s) => ratio(s.totals?.jvm_gc_time_ns, run(s)), show: (s) => percent(ratio(s.totals?.jvm_gc_time_ns, run(s))), number: true, help: "GC time as Spark counts it, as a share of run time: a pause counts once for each running task." },
+    { label: marked("GC", wrongGc), value: gcShare, show: (s) => atMost(percent(gcShare(s)), betterGc(s), (better) => percent(ratio(better, run(s)))), number: true, help: ["GC time as Spark counts it, as a share of run time: a pause counts once for each running task.", wrongGc && `${CROSS} ${wrongGc.why}`].filter(Boolean).join(" ") },
     { label: "Task times", value: skew, show: (s) => box(s, slowest), help: `Line: shortest to longest task; block: median to 95th percentile. All stages on one scale, from 0 to ${time(slowest)}. Sorts by skew: longest over median.`, number: true },
-    { label: marked("Input", wrongInput), value: total("input_bytes"), show: (s) => input(s, betterInput(s)), number: true, help: wrongInput && `${CROSS} ${wrongInput.why} Behind the mark: ${wrongInput.better_source}.` },
+    { label: marked("Input", wrongInput), value: total("input_bytes"), show: (s) => atMost(bytes(total("input_bytes")(s)), betterInput(s), bytes), number: true, help: wrongInput && `${CROSS} ${wrongInput.why} Behind the mark: ${wrongInput.better_source}.` },
     { label: "Shuffle read", value: total("shuffle_read_total_bytes"), show: (s) => bytes(total("shuffle_read_total_bytes")(s)), number: true },
     { label: "Shuffle write", value: total("shuffle_written_bytes"), show: (s) => bytes(total("shuffle_written_bytes")(s)), number: true },
     { label: "Spilled", value: total("disk_spilled_bytes"), show: (s) => bytes(total("disk_spilled_bytes")(s)), number: true, help: "Bytes written to disk for lack of memory." },
@@ -48,10 +48,7 @@ export function stagesSection(summary, cuts) {
 
 const marked = (label, dispute) => (dispute ? `${label} ${CROSS}` : label);
 
-function input(stage, better) {
-  const counted = bytes(stage.totals?.input_bytes ?? null);
-  return better === null ? counted : [counted, el("span", { class: "disputed" }, ` ${CROSS} ≤ ${bytes(better)}`)];
-}
+const atMost = (text, better, show) => (better === null ? text : [text, el("span", { class: "disputed" }, ` ${CROSS} ≤ ${show(better)}`)]);
 
 const nameOf = (stage, several) => `${several ? `${stage.app_index}·` : ""}${stage.stage_id}${stage.stage_attempt ? `.${stage.stage_attempt}` : ""}`;
 
@@ -80,6 +77,10 @@ function ratio(part, whole) {
 
 function cpuShare(stage) {
   return ratio(stage.totals?.executor_cpu_time_ns, stage.totals?.executor_run_time_ns);
+}
+
+function gcShare(stage) {
+  return ratio(stage.totals?.jvm_gc_time_ns, stage.totals?.executor_run_time_ns);
 }
 
 function skew(stage) {

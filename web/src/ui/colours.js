@@ -70,7 +70,7 @@ export function paint(meaning) {
   return meaning === "idle" ? { background: "var(--idle)", color: "var(--ink)" } : { background: colour, color: ink(colour) };
 }
 
-// Things without a meaning, told apart: stages, operators, treatments, lines of a chart.
+// Things without a meaning that must be distinguished: stages, operators, treatments, lines of a chart.
 const CYCLE = ["#6068d0", "#c08020", "#107050", "#b83888", "#d0c850", "#7890f8", "#f8b0a0", "#189870", "#706000", "#10d0f0"];
 
 export function cycled(index) {

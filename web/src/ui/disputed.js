@@ -20,6 +20,7 @@ export function disputeMark(better, source, why, kind) {
 
 // Of a column of the stages: stage → better number, where the summary tells it.
 export function betterByStage(dispute) {
-  const found = new Map((dispute?.stages ?? []).map((one) => [`${one.app_index} ${one.stage_id}`, one.better]));
-  return (stage) => found.get(`${stage.app_index} ${stage.stage_id}`) ?? null;
+  const key = (one) => `${one.app_index} ${one.stage_id} ${one.stage_attempt}`;
+  const found = new Map((dispute?.stages ?? []).map((one) => [key(one), one.better]));
+  return (stage) => found.get(key(stage)) ?? null;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyrometer.terminal.console import emit_json, human
+from pyrometer.terminal.console import emit_json, human, program
 
 if TYPE_CHECKING:
     from pyrometer.store.ingest import IngestReport
@@ -46,4 +46,4 @@ def print_ingested(
     for doubt in report.doubts:
         console.print(f"  [yellow]{doubt.severity}[/] {safe(doubt.message)}", soft_wrap=True)
         console.print(f"    [dim]→ {safe(doubt.remedy)}[/]", soft_wrap=True)
-    console.print(f"next: [bold]pyrometer {verb} {safe(run_dir)}[/]", soft_wrap=True)
+    console.print(f"next: [bold]{safe(program())} {verb} {safe(run_dir)}[/]", soft_wrap=True)

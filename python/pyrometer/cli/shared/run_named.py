@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyrometer.terminal.console import err
+from pyrometer.terminal.console import err, program
 
 
 def run_named(path: Path) -> Path:
@@ -17,7 +17,7 @@ def run_named(path: Path) -> Path:
     run, count = latest
     err().print(
         f"{path} holds {count} run{'s' * (count != 1)}; this is the latest: {run}"
-        f" (all of them: pyrometer ls {path})",
+        f" (all of them: {program()} ls {path})",
         markup=False, soft_wrap=True,
     )  # fmt: skip
     return run

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,10 +12,10 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.experiments.folder import ExperimentPaths, read_plan
 from pyrometer.experiments.journal import read_journal
 from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.judge.best import verdict
 from pyrometer.experiments.judge.files import kept_curve, kept_layouts, outdated
 from pyrometer.experiments.judge.forecast import Forecast
 from pyrometer.experiments.judge.plots import Cost, RunOrder, experiment_plots
-from pyrometer.experiments.judge.schema import ExperimentReport
 from pyrometer.pages.page import ReportData, write_page
 from pyrometer.store.paths import RunPaths
 
@@ -95,32 +93,6 @@ def _more_doubts(known: list[Any], curve: dict[str, Any] | None) -> list[Any]:
     codes = {one["code"] for one in known}
     every = [*((curve.get("fit") or {}).get("doubts") or ()), *curve["doubts"]]
     return [one for one in every if one["code"] not in codes]
-
-
-def verdict(report: ExperimentReport) -> str:
-    """Summarise the result of an experiment in a sentence."""
-    if report.comparison is None:
-        return f"Nothing can be compared: {report.reason}."
-    pairs = report.comparison.pairs
-    surely = [one for one in pairs if one.verdict in ("faster", "slower")]
-    counts = Counter(one.verdict for one in pairs)
-    verdicts = ", ".join(f"{n} {name}" for name, n in counts.items())
-    if not surely:
-        if len(pairs) == 1:
-            one = pairs[0]
-            return f"{one.a} and {one.b} do not differ significantly ({one.verdict})."
-        return f"No pair of treatments differs significantly ({verdicts})."
-    most = max(surely, key=lambda one: abs(math.log1p(one.change.value or 0.0)))
-    change = most.change
-    ends = [units.percent(one, True) for one in (change.low, change.high) if one is not None]
-    interval = f" (95 %: {' to '.join(ends)})" if ends else ""
-    largest = (
-        f"{most.b} is {most.verdict} than {most.a} by {units.percent(abs(change.value or 0.0))}"
-        f"{interval}."
-    )
-    if len(pairs) == 1:
-        return largest
-    return f"{len(pairs)} pairs: {verdicts}. The largest difference: {largest}"
 
 
 def figures(found: Forecast, cost: Cost) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from pyrometer.compare.terminal import effect, listed, percent, show_comparison
 from pyrometer.core import units
+from pyrometer.experiments.judge.best import verdict
 from pyrometer.experiments.judge.schema import ESTIMANDS
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def report(console: Any, experiment: ExperimentReport, folder: Path) -> None:
         f"{repeated}, seed {experiment.seed}",
         soft_wrap=True,
     )
+    console.print(verdict(experiment), style="bold", markup=False)
     left_out(console, experiment.left_out)
     if experiment.estimand:
         console.print(f"[bold]estimand:[/] {experiment.estimand}", soft_wrap=True)
@@ -183,7 +185,6 @@ def report(console: Any, experiment: ExperimentReport, folder: Path) -> None:
                 _interval(mean),
             )
         console.print(table)
-        console.print(f"not compared: {experiment.reason}", markup=False, soft_wrap=True)
     for doubt in experiment.doubts:
         console.print(
             f"[yellow]{doubt.severity}[/] {escape(doubt.message)} ({doubt.code})", soft_wrap=True
