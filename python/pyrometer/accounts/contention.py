@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pyrometer.accounts.cpu import NO_CLOCK, NO_PROBE, OWN_PROCESS
 from pyrometer.accounts.ledger.core_view import cpus_count
 from pyrometer.accounts.ledger.schema import Ledger, View
-from pyrometer.accounts.schema import HostContention
+from pyrometer.accounts.schema import CpuTaker, HostContention
 from pyrometer.core.estimate import Estimate
 from pyrometer.window.counters import BUSY, define_steps
 from pyrometer.window.scope import Scope
@@ -66,8 +66,17 @@ def contention(scope: Scope, ledger: Ledger) -> HostContention:
         steal_ns=round(steal),
         steal_ratio=steal / capacity,
         host_others_ratio=_share(ledger.core_view, "other_processes"),
+        takers=_takers(scope),
     )
     return _with_queue(scope, found, ledger.slot_view)
+
+
+def _takers(scope: Scope) -> list[CpuTaker]:
+    manifest = scope.run.manifest
+    known = manifest.takers if manifest else []
+    return [
+        CpuTaker.model_validate(one) for one in known if {"pid", "comm", "cpu_ns"} <= one.keys()
+    ]
 
 
 def _share(view: View, path: str) -> float | None:

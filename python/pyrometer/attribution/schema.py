@@ -38,6 +38,11 @@ class CpuBase(BaseModel):
     workers_ns: int | None = None
     total_ns: int | None = None
 
+    @property
+    def cpu(self) -> str:
+        """Name the CPU that shares are of."""
+        return f"the CPU of {self.name}" if self.name == WITH_WORKERS else "task CPU"
+
 
 class Expression(BaseModel):
     """CPU of one expression within an operator.
@@ -108,6 +113,22 @@ class Operator(BaseModel):
     share_with_workers: float | None = None
     expressions: list[Expression] = Field(default_factory=list)
 
+    @property
+    def cpu_ns(self) -> int:
+        """CPU of task threads and of the Python workers."""
+        return (self.on_cpu_ns or 0) + (self.python_cpu_ns or 0)
+
+    @property
+    def share(self) -> float | None:
+        """Its share of the summary's ``cpu_base``."""
+        known = self.share_with_workers
+        return self.share_of_task_cpu if known is None else known
+
+    @property
+    def share_of_threads(self) -> float:
+        """The part of `share` that task threads used: what their samples divide."""
+        return (self.share or 0) * (self.on_cpu_ns or 0) / self.cpu_ns if self.cpu_ns else 0.0
+
 
 class Helper(BaseModel):
     """CPU of helper threads by what they served.
@@ -175,6 +196,11 @@ class Unmapped(BaseModel):
     ratio: float | None = None
     python_cpu_ns: int | None = None
     share_with_workers: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Its share of the summary's ``cpu_base``."""
+        return self.ratio if self.share_with_workers is None else self.share_with_workers
 
 
 class Category(BaseModel):

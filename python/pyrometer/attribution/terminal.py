@@ -59,8 +59,8 @@ def operator_lines(
     if unmapped.ratio is not None:
         rows.add_row(
             "[dim]no operator in the stack[/]",
-            bar(_whole(unmapped, unmapped.ratio), look.plain),
-            units.percent(_whole(unmapped, unmapped.ratio)),
+            bar(unmapped.share, look.plain),
+            units.percent(unmapped.share),
             units.duration((unmapped.on_cpu_ns or 0) + (unmapped.python_cpu_ns or 0)),
         )
     yield indented(rows)
@@ -89,29 +89,23 @@ def _title(how: str, workers: bool) -> str:
     return f"CPU of {WITH_WORKERS} {how}" if workers else f"Task CPU {how}"
 
 
-def _whole(part: Operator | Unmapped, of_task_threads: float | None) -> float | None:
-    """Give the share of task threads and workers together."""
-    return of_task_threads if part.share_with_workers is None else part.share_with_workers
-
-
 def _operator(rows: Table, o: Operator, look: Look, several: bool) -> None:
     """Draw one operator; with its execution where there are several and this is one's alone."""
     execution = f"sql {o.sql_id}, " if several and o.sql_id is not None else ""
     where = f" ({execution}node {o.node_id})" if o.node_id is not None else ""
-    share, used = _whole(o, o.share_of_task_cpu), o.python_cpu_ns or 0
+    used = o.python_cpu_ns or 0
     rows.add_row(
         f"{safe(o.operator, 120)}[dim]{where}[/]",
-        bar(share, look.plain),
-        units.percent(share),
-        interval((o.on_cpu_ns or 0) + used, *_ends(o.on_cpu, used)),
+        bar(o.share, look.plain),
+        units.percent(o.share),
+        interval(o.cpu_ns, *cpu_ends(o)),
     )
-    whole = share or 0
     if used:
-        part = whole * used / ((o.on_cpu_ns or 0) + used)
-        rows.add_row("[dim]  in Python workers[/]", "", units.percent(part), units.duration(used))
-        whole -= part
+        part = units.percent((o.share or 0) - o.share_of_threads)
+        rows.add_row("[dim]  in Python workers[/]", "", part, units.duration(used))
     if o.fused:
         rows.add_row(f"[dim]  {safe(', '.join(o.fused), 200)}[/]", "", "", "")
+    whole = o.share_of_threads
     shown = [e for e in o.expressions if e.share * whole >= _WORTH_A_LINE]
     for e in shown[:MAX_EXPRESSIONS]:
         _expression(rows, e, whole)
@@ -153,11 +147,15 @@ def _huge(methods: Sequence[HugeMethod]) -> Iterator[RenderableType]:
         yield note(f"and {len(same) - MAX_HUGE} more; --json has all")
 
 
-def _ends(estimate: Estimate | None, counted: int = 0) -> tuple[float | None, float | None]:
-    """Give the ends of an interval, with what was counted and not sampled added to both."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return None, None
-    return estimate.low + counted, estimate.high + counted
+def cpu_ends(o: Operator) -> tuple[float | None, float | None]:
+    """Give the ends of an operator's CPU: what workers used is counted, and added to both."""
+    low, high = _ends(o.on_cpu)
+    used = o.python_cpu_ns or 0
+    return (None, None) if low is None or high is None else (low + used, high + used)
+
+
+def _ends(estimate: Estimate | None) -> tuple[float | None, float | None]:
+    return (estimate.low, estimate.high) if estimate else (None, None)
 
 
 MAX_FUNCTIONS = 5

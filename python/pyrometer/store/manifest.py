@@ -259,6 +259,7 @@ class Manifest(_Part):
     cgroup: dict[str, int] | None = None
     memory: dict[str, Any] | None = None
     neighbours: list[dict[str, Any]] = Field(default_factory=list)
+    takers: list[dict[str, Any]] = Field(default_factory=list)
     doubts: list[Doubt] = Field(default_factory=list)
     launcher: Launcher | None = None
     imported: list[ImportedFile] = Field(default_factory=list)

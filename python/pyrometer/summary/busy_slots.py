@@ -63,9 +63,7 @@ def _explosion(summary: Summary, stage: HeldStage | None) -> tuple[Sql, Explosio
 
 def _cpu(summary: Summary) -> str | None:
     named = [o for o in across_executions(summary.operators) if o.share_with_workers]
-    base = "task CPU"
-    if summary.cpu_base.workers_ns:
-        base = "CPU of tasks and their Python workers"
+    base = summary.cpu_base.cpu
     if not named or (named[0].share_with_workers or 0) < _DOMINANT:
         if summary.categories and summary.categories[0].share:
             heavy = summary.categories[0]
@@ -76,7 +74,7 @@ def _cpu(summary: Summary) -> str | None:
     if top.fused:
         text += f" (fused: {', '.join(top.fused)})"
     converting = [e for e in top.expressions if e.converting_share]
-    of_all = sum(e.converting_share for e in converting) * (top.share_of_task_cpu or 0)
+    of_all = sum(e.converting_share for e in converting) * top.share_of_threads
     if of_all >= _DOMINANT:
         whats = ", ".join(unnumbered(e.expression) for e in converting)
         return f"{text}, {_percent(of_all)} converting {short(whats, 70)}"

@@ -43,6 +43,16 @@ def severity(found: HostContention) -> Severity:
     return "warning" if taken >= _LARGE or behind >= _LARGE_BEHIND else "info"
 
 
+def graded(summary: Summary) -> Severity:
+    """Grade the contention of a window; that of neighbours that were asked for is a remark.
+
+    They are the treatment, and no reason to doubt what it did.
+    """
+    found = contention(summary)
+    wanted = any(doubt.code == "accompanied" for doubt in summary.doubts)
+    return "info" if found is None or wanted else severity(found)
+
+
 def contention_words(found: HostContention) -> str:
     """Say in one clause what others took, and what tasks waited behind them.
 

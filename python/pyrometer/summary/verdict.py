@@ -9,7 +9,7 @@ from __future__ import annotations
 from statistics import median
 
 from pyrometer.core import units
-from pyrometer.summary.contention import contention, contention_words, severity
+from pyrometer.summary.contention import contention_words, graded
 from pyrometer.summary.held_up import driver_story, executors_story, stage_story
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.story import Story, capital
@@ -38,10 +38,9 @@ def _account(summary: Summary) -> Story:
     story = _largest(summary)
     text = f"{_took(summary)}: {story.text}."
     lost = _failed(summary) if ended else "no task ended in this window"
-    taken = contention(summary)
     said = [lost] if lost else []
-    if taken is not None and severity(taken) != "info":
-        said.append(contention_words(taken))
+    if graded(summary) != "info":
+        said.append(contention_words(summary.contention))
     return Story(" ".join([text, *(f"{capital(one)}." for one in said)]), story.next_step)
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.tables import HOST, MS, StageSpec, World, mono
+from tests.support.tables import HOST, MS, S, StageSpec, World, mono
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.store import Run
+from pyrometer.store.manifest import Host, Manifest, Workload
 from pyrometer.summary.contention import contention, queue_words
 from pyrometer.summary.rules.host_contended import RULE
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.summary import summary
+from pyrometer.summary.verdict import verdict
 
 TASKS = [StageSpec([400, 400, 400, 400], iteration=0)]
 
@@ -67,6 +69,7 @@ def test_a_host_that_others_keep_busy_is_a_doubt_with_its_size(tmp_path: Path) -
     # Others had more than half of the busy time, so tasks waited mostly behind them.
     assert behind.value > 0.5 * (one.contention.run_queue_ns or 0)
     assert f"{100 * (one.contention.behind_others_ratio or 0):.1f} %" in doubt.message
+    assert "Other processes took 50.0 % of the host's CPU time" in one.verdict
 
 
 def test_threads_of_the_application_that_queue_for_each_other_are_no_contention(
@@ -75,6 +78,8 @@ def test_threads_of_the_application_that_queue_for_each_other_are_no_contention(
     one = shown(busy_host(world(slots=4, on_cpu=0.45, run_queue=0.5), 0.0), tmp_path)
     assert found(one) == []
     assert contention(one) is None
+    assert "Other processes" not in one.verdict
+    assert "for a CPU that the application's own threads held" in one.verdict
     assert (one.contention.run_queue_ratio or 0) > 0.4
     assert one.contention.behind_others_ratio == pytest.approx(0, abs=0.005)
     assert queue_words(one) == (
@@ -142,11 +147,25 @@ def test_neighbours_that_were_asked_for_are_told_and_no_warning(tmp_path: Path) 
     one.doubts = [asked]
     assert RULE.graded is not None
     assert RULE.graded(one) == "info"
+    assert "Other processes" not in verdict(one)[0]
 
 
 def test_both_sources_of_the_queue_are_told_where_both_matter(tmp_path: Path) -> None:
     said = queue_words(shown(busy_host(world(), 0.3), tmp_path)) or ""
     assert "behind other processes, the rest behind its own threads" in said
+
+
+def test_the_processes_that_the_launch_saw_are_named(tmp_path: Path) -> None:
+    folder = busy_host(world(), 0.5).write(tmp_path)
+    manifest = Manifest(
+        run_id="r", created_wall_ns=1, pyrometer_version="0", profile="full", state="finished",
+        workload=Workload(command=["x"]), host=Host(cpus_count=2),
+        takers=[{"pid": 7, "comm": "make", "cpu_ns": 9 * S}],
+    )  # fmt: skip
+    (folder / "manifest.json").write_text(manifest.model_dump_json(by_alias=True))
+    with Run.open(folder) as run:
+        (doubt,) = found(summary(run, "application"))
+    assert "most over the whole run: make (7) 9.00 s" in doubt.message
 
 
 def test_without_the_probe_nothing_is_claimed(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def test_a_wait_belongs_to_python_where_the_bridge_waits(
 
 
 def test_waiting_for_python_is_said_so(tmp_path: Path) -> None:
-    (said,) = waiting_words(run(tmp_path, STACKS["answer"], "helper").ledger.slot_view)
+    one = run(tmp_path, STACKS["answer"], "helper")
+    (said,) = waiting_words(one.ledger.slot_view)
+    assert "tasks waited for their Python workers" in one.verdict
     assert said.words == "waited for their Python workers"
     assert said.share > 0
 

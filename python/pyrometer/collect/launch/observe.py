@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from pyrometer.collect.host.cgroup_plan import CONTROLLER
 from pyrometer.collect.host.facts import descendants
 from pyrometer.collect.host.memory import MemoryWatch, ballast_command, missed
 from pyrometer.collect.host.neighbours import Companions, ended_after
+from pyrometer.collect.host.takers import Used, process_table, takers
 from pyrometer.collect.launch import cluster, process
 from pyrometer.collect.launch.environment import properties_text
 from pyrometer.collect.launch.finish import judge
@@ -139,6 +140,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         memory = MemoryWatch(launch.host.group.folders, launch.host.memory)
         memory.look()
         accompany(launch, record, companions)
+        others = process_table()
         pid = _begin(launch, record)
         with _started(probes, record, pid):
             with record.phase("workload"):
@@ -148,6 +150,7 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
             watch.exited(record, ending)
             watch.phase("close")
             with record.phase("close"):
+                _note_takers(record, others)
                 report_companions(launch, record, companions, memory)
                 _drain(probes, record, [*before, *companions.pids])
         judge(record, launch, probes, ending)
@@ -159,6 +162,12 @@ def observe(launch: Launch, probes: Sequence[Probe], record: Record, watch: Watc
         # Asked to end as the application had ended already: the run is kept, and we end.
         signal.raise_signal(late[0])
     return ending
+
+
+def _note_takers(record: Record, before: Mapping[int, Used]) -> None:
+    """Record who else used the host's CPUs; companions and what the run left are our own."""
+    ours = {os.getpid(), *descendants(os.getpid())}
+    record.manifest.takers = takers(before, process_table(), ours, os.sysconf("SC_CLK_TCK"))
 
 
 def _note_limited_disk(launch: Launch, record: Record) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.core.doubt import Severity
-from pyrometer.summary.contention import MOST_NAMED, contention, contention_words, severity
+from pyrometer.summary.contention import MOST_NAMED, contention, contention_words, graded
 from pyrometer.summary.rule import Rule
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
@@ -23,13 +22,6 @@ def _check(scope: Scope, summary: Summary) -> Iterator[str]:
     yield said[0].upper() + said[1:]
 
 
-def _graded(summary: Summary) -> Severity:
-    found = contention(summary)
-    # Neighbours that were asked for are the treatment, and no reason to doubt what it did.
-    wanted = any(doubt.code == "accompanied" for doubt in summary.doubts)
-    return "info" if found is None or wanted else severity(found)
-
-
 RULE = Rule(
     code="host_contended",
     severity="warning",
@@ -44,5 +36,5 @@ RULE = Rule(
         "sides at once."
     ),
     check=_check,
-    graded=_graded,
+    graded=graded,
 )
