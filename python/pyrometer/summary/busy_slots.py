@@ -7,7 +7,7 @@ from pyrometer.accounts.schema import Explosion, Sql, Stage
 from pyrometer.attribution.operators import across_executions
 from pyrometer.attribution.plan_match import unnumbered
 from pyrometer.core import units
-from pyrometer.summary.contention import queue_words
+from pyrometer.summary.contention import graded, queue_words
 from pyrometer.summary.schema import Summary
 from pyrometer.summary.story import Story, short
 from pyrometer.summary.waits import waiting_words
@@ -90,7 +90,8 @@ def _waits(summary: Summary) -> str | None:
     rows = {row.path: row.share or 0 for row in view.rows}
     found = [(rows.get(path, 0), f"tasks {words}") for path, words in _WAITS.items()]
     found += [(one.share, f"tasks {one.words}") for one in waiting_words(view)[:1]]
-    queued = queue_words(summary)
+    # A busy host has a sentence of its own, with the same figure.
+    queued = queue_words(summary) if graded(summary) == "info" else None
     share, text = max(found)
     if queued and rows.get("task/run_queue", 0) >= max(share, _NOTABLE):
         return queued

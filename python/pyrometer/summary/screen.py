@@ -273,11 +273,14 @@ def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
     table = bars(look)
     for o in named[:MAX_OPERATORS]:
         low, high = (o.on_cpu.low, o.on_cpu.high) if o.on_cpu else (None, None)
-        workers = f" [dim]+ {units.duration(o.python_cpu_ns)} Python[/]" if o.python_cpu_ns else ""
+        workers = o.python_cpu_ns or 0
+        both = (o.on_cpu_ns or 0) + workers
+        ends = [None if end is None else end + workers for end in (low, high)]
+        said = f" [dim]{units.duration(workers)} in Python[/]" if workers else ""
         table.add_row(
             safe(o.operator),
             bar(o.share_with_workers, look.plain),
             units.percent(o.share_with_workers),
-            interval(o.on_cpu_ns, low, high) + workers,
+            interval(both, *ends) + said,
         )
     yield indented(table)
