@@ -55,8 +55,8 @@ def site(name: str | None, description: str | None) -> str:
     --------
     >>> site("$anonfun$withThreadLocalCaptured$1 at CompletableFuture.java:1768", "show at q.py:2")
     'show at q.py:2'
+    >>> site("$anonfun$run$1 at CompletableFuture.java:1768", None)
+    '$anonfun$run$1 at CompletableFuture.java:1768'
     """
-    text = name
-    if text is None or text.startswith("$anonfun"):
-        text = description
-    return at_file(text or "")
+    known = name is not None and not name.startswith("$anonfun")
+    return at_file((name if known else description or name) or "")
