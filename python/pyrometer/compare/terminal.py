@@ -18,7 +18,7 @@ MANY_PAIRS = 20
 
 
 LONG_NAME = 24
-"""Characters; treatments with longer names are numbered in the table of pairs."""
+"""Characters; treatments with longer names are listed with numbers, and tables have the numbers."""
 
 
 def show(console: Any, report: CompareReport) -> None:
@@ -47,14 +47,15 @@ def show_comparison(console: Any, report: CompareReport, what: str) -> None:
 
     unit = "" if report.unit == "as given" else f" {report.unit}"
     numbers = _numbers([one.name for one in report.treatments])
+    for name, number in numbers.items():
+        console.print(f"{number:>{len(str(len(numbers)))}}  {escape(name)}", soft_wrap=True)
     treatments = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ([""] if numbers else []) + ["treatment", "trials", "mean", "95 %"]:
+    for title in ("treatment", "trials", "mean", "95 %"):
         treatments.add_column(title, justify="left" if title == "treatment" else "right")
     for one in report.treatments:
-        number = [str(numbers[one.name])] if numbers else []
         treatments.add_row(
-            *number, Text(one.name), str(one.mean.n), f"{one.mean.value:.5g}{unit}",
-            _interval(one.mean, 1),
+            Text(str(numbers.get(one.name, one.name))), str(one.mean.n),
+            f"{one.mean.value:.5g}{unit}", _interval(one.mean, 1),
         )  # fmt: skip
     console.print(treatments)
     console.print()

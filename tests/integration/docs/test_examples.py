@@ -16,7 +16,7 @@ OPENED = {
     ("show", "slow-job"): "of the CPU of tasks and their Python workers is BatchEvalPython",
     ("flame", "slow-job", "-o", "flame.html"): "Hottest by self",
     ("ledger", "slow-job", "--task", "slowest"): "Why this one",
-    ("show", "event-log/revenue.zstd"): "its tasks were on the CPU for",
+    ("show", "event-log/revenue.zstd"): "tasks were on the CPU for",
     ("experiment", "show", "join"): "faster",
     ("experiment", "history", "nightly"): "slower",
 }

@@ -105,7 +105,7 @@ def test_a_manifest_that_is_none(
 ) -> None:
     (tmp_path / "raw").mkdir()
     (tmp_path / "manifest.json").write_bytes(text.encode("latin-1"))
-    done = inside(capsys, "show", str(tmp_path))
+    done = inside(capsys, "show", "--all", str(tmp_path))
     assert done.code in (0, 2), done.stderr
     # Where only its raw streams can be read, it is a doubt.
     assert done.code == 2 or "manifest_unreadable" in done.stdout, done

@@ -78,7 +78,7 @@ life AS (
     greatest(1, coalesce(TRY_CAST(json_extract_string(
       spark_conf, '$."spark.task.cpus"') AS INTEGER), 1)) AS cpus
   FROM ({LIVES})),
-places AS (
+executor_slots AS (
   SELECT e.app_index, e.executor_id, e.cores_count // l.cpus AS n,
     coalesce(e.add_wall_ns, l.born) AS since, coalesce(e.remove_wall_ns, l.gone) AS until,
     (SELECT min(t.launch_wall_ns) FROM tasks t
@@ -106,10 +106,10 @@ staged AS (
 _SWEEP = f"""
 WITH {EVENTS},
 deltas(app_index, t, slots, fresh, run, active, planned, pending, inside) AS (
-  SELECT app_index, since, n, n, 0, 0, 0, 0, 0 FROM places
-  UNION ALL SELECT app_index, until, -n, 0, 0, 0, 0, 0, 0 FROM places
+  SELECT app_index, since, n, n, 0, 0, 0, 0, 0 FROM executor_slots
+  UNION ALL SELECT app_index, until, -n, 0, 0, 0, 0, 0, 0 FROM executor_slots
   UNION ALL SELECT app_index, greatest(since, least(coalesce(used, until), until)),
-    0, -n, 0, 0, 0, 0, 0 FROM places
+    0, -n, 0, 0, 0, 0, 0 FROM executor_slots
   UNION ALL SELECT app_index, since, 0, 0, 1, 0, 0, CASE WHEN speculative THEN 0 ELSE -1 END, 0
     FROM work WHERE NOT again
   UNION ALL SELECT app_index, until, 0, 0, -1, 0, 0, 0, 0 FROM work WHERE NOT again
@@ -121,16 +121,13 @@ deltas(app_index, t, slots, fresh, run, active, planned, pending, inside) AS (
     FROM staged
   UNION ALL SELECT l.app_index, w.start_wall_ns, 0, 0, 0, 0, 0, 0, 1 FROM w, life l
   UNION ALL SELECT l.app_index, w.end_wall_ns, 0, 0, 0, 0, 0, 0, -1 FROM w, life l),
-instants AS (
-  SELECT app_index, t, sum(slots) AS slots, sum(fresh) AS fresh, sum(run) AS run,
-    sum(active) AS active, sum(planned) AS planned, sum(pending) AS pending, sum(inside) AS inside
-  FROM deltas WHERE t IS NOT NULL GROUP BY ALL),
 levels AS (
-  SELECT t, sum(slots) OVER upto AS slots, sum(fresh) OVER upto AS fresh,
-    sum(run) OVER upto AS run, sum(active) OVER upto AS active, sum(planned) OVER upto AS planned,
-    sum(pending) OVER upto AS pending, sum(inside) OVER upto AS inside,
+  SELECT t, (sum(slots) OVER upto)::BIGINT AS slots, (sum(fresh) OVER upto)::BIGINT AS fresh,
+    (sum(run) OVER upto)::BIGINT AS run, (sum(active) OVER upto)::BIGINT AS active,
+    (sum(planned) OVER upto)::BIGINT AS planned, (sum(pending) OVER upto)::BIGINT AS pending,
+    (sum(inside) OVER upto)::BIGINT AS inside,
     lead(t) OVER (PARTITION BY app_index ORDER BY t) - t AS dt
-  FROM instants WINDOW upto AS (PARTITION BY app_index ORDER BY t)),
+  FROM deltas WHERE t IS NOT NULL WINDOW upto AS (PARTITION BY app_index ORDER BY t)),
 spent AS (
   SELECT *, greatest(slots - run, 0) * dt AS idle,
     least(greatest(slots - run, 0), greatest(fresh, 0)) * dt AS starting,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pyrometer.accounts.ledger.elapsed.path import PathPart
 from pyrometer.accounts.ledger.slot_view import EVENTS
@@ -12,6 +16,13 @@ from pyrometer.window.scope import Scope
 
 EXECUTORS, DRIVER = "executors", "driver"
 WAITING = "executor_startup"
+_NAMES = (
+    DRIVER, WAITING, "running", "finishing", "slots_busy", "waiting_to_launch", "too_few_tasks",
+    "stage_tail",
+)  # fmt: skip
+_CODE = {name: code for code, name in enumerate(_NAMES)}
+
+Ints = NDArray[np.int64]
 
 
 @dataclass
@@ -36,111 +47,185 @@ class Causes:
 
 def causes_of(scope: Scope, parts: Sequence[PathPart]) -> list[Causes]:
     """Say of each part of the path what it waited for."""
-    columns: dict[str, Sequence[int | None]] = {
-        "app_index": [part.app for part in parts],
-        "number": list(range(len(parts))),
-        "since": [part.start for part in parts],
-        "until": [part.end for part in parts],
-        "stage_id": [part.stage.stage_id if part.stage else None for part in parts],
-        "stage_attempt": [part.stage.attempt if part.stage else None for part in parts],
-    }
-    scope.tables.keep("elapsed_path", dict.fromkeys(columns, "BIGINT"), columns)
     found = [Causes() for _ in parts]
-    for number, why, length, slots, busy, own in scope.tables.query(_LEVELS):
-        part, one = parts[number], found[number]
-        if part.stage is None:
-            why = EXECUTORS if why == WAITING and part.where == "before_executors" else DRIVER
-        one.times[why] += length
-        if slots is not None:
-            one.slots = max(one.slots or 0, slots)
-        if why == "slots_busy":
-            one.busy, one.own = one.busy + busy, one.own + own
+    by_app: dict[int, list[int]] = defaultdict(list)
+    for number, part in enumerate(parts):
+        by_app[part.app].append(number)
+    for app, numbers in by_app.items():
+        _of_application(scope, app, [parts[n] for n in numbers], [found[n] for n in numbers])
     return found
 
 
-# At each instant of the path: slots of the whole application, those of executors that have not
-# launched a task yet (fresh) and attempts under way (run); of the stage on the path its attempts
-# under way and its tasks not yet launched (own, pending). While tasks wait and some slots are free,
-# the busy share of the slots counts as busy: one free slot of a hundred holds nothing up. Slots are
-# unknown where all executors registered after the first task, tasks where a stage succeeded without
-# any.
-_LEVELS = f"""
-WITH {EVENTS},
-began AS (SELECT app_index, min(since) AS first FROM work GROUP BY ALL),
-known AS (SELECT p.app_index, min(p.since) <= coalesce(min(b.first), min(p.since)) AS sized
-  FROM places p LEFT JOIN began b USING (app_index) GROUP BY p.app_index),
-changes(app_index, t, slots, fresh, run) AS (
-  SELECT app_index, since, n, n, 0 FROM places
-  UNION ALL SELECT app_index, until, -n, 0, 0 FROM places
-  UNION ALL SELECT app_index, greatest(since, least(coalesce(used, until), until)), 0, -n, 0
-    FROM places
-  UNION ALL SELECT app_index, since, 0, 0, 1 FROM work WHERE NOT again
-  UNION ALL SELECT app_index, until, 0, 0, -1 FROM work WHERE NOT again
-  UNION ALL SELECT app_index, since, 0, 0, 0 FROM elapsed_path
-  UNION ALL SELECT app_index, until, 0, 0, 0 FROM elapsed_path),
-instants AS (SELECT app_index, t, sum(slots) AS slots, sum(fresh) AS fresh, sum(run) AS run
-  FROM changes WHERE t IS NOT NULL GROUP BY ALL),
-levels AS (
-  SELECT app_index, t, sum(slots) OVER upto AS slots, sum(fresh) OVER upto AS fresh,
-    sum(run) OVER upto AS run,
-    lead(t) OVER (PARTITION BY app_index ORDER BY t) - t AS dt
-  FROM instants WINDOW upto AS (PARTITION BY app_index ORDER BY t)),
-on_path AS (
-  SELECT p.number, p.app_index, p.stage_id, p.stage_attempt, l.t, l.slots, l.fresh, l.run, l.dt
-  FROM levels l ASOF JOIN elapsed_path p ON l.app_index = p.app_index AND l.t >= p.since
-  WHERE l.t < p.until AND l.dt > 0),
-chosen AS (SELECT DISTINCT app_index, stage_id, stage_attempt FROM elapsed_path
-  WHERE stage_id IS NOT NULL),
-own_changes(app_index, stage_id, stage_attempt, t, own, pending) AS (
-  SELECT app_index, stage_id, stage_attempt, since, 1, CASE WHEN speculative THEN 0 ELSE -1 END
-    FROM work SEMI JOIN chosen USING (app_index, stage_id, stage_attempt) WHERE NOT again
-  UNION ALL SELECT app_index, stage_id, stage_attempt, until, -1, 0
-    FROM work SEMI JOIN chosen USING (app_index, stage_id, stage_attempt) WHERE NOT again
-  UNION ALL SELECT w.app_index, w.stage_id, w.stage_attempt, least(w.until, s.until), 0, 1
-    FROM work w JOIN staged s USING (app_index, stage_id, stage_attempt)
-    WHERE NOT w.speculative AND w.status IN ('failed', 'killed')
-  UNION ALL SELECT app_index, stage_id, stage_attempt, since, 0, planned
-    FROM staged SEMI JOIN chosen USING (app_index, stage_id, stage_attempt)),
-own_levels AS (
-  SELECT app_index, stage_id, stage_attempt, t, sum(own) OVER upto AS own,
-    sum(pending) OVER upto AS pending
-  FROM (SELECT app_index, stage_id, stage_attempt, t, sum(own) AS own, sum(pending) AS pending
-    FROM own_changes WHERE t IS NOT NULL GROUP BY ALL)
-  WINDOW upto AS (PARTITION BY app_index, stage_id, stage_attempt ORDER BY t)),
-seen AS (
-  SELECT o.number, o.slots, o.fresh, o.run, o.dt, o.stage_id, coalesce(k.sized, false) AS sized,
-    coalesce(w.own, 0) AS own, coalesce(w.pending, 0) AS pending, s.planned,
-    s.launches = 0 AND s.planned > 0 AND d.status = 'succeeded' AS unseen
-  FROM on_path o
-  ASOF LEFT JOIN own_levels w ON o.app_index = w.app_index AND o.stage_id = w.stage_id
-    AND o.stage_attempt = w.stage_attempt AND o.t >= w.t
-  LEFT JOIN known k ON k.app_index = o.app_index
-  LEFT JOIN staged s ON s.app_index = o.app_index AND s.stage_id = o.stage_id
-    AND s.stage_attempt = o.stage_attempt
-  LEFT JOIN stages d ON d.app_index = o.app_index AND d.stage_id = o.stage_id
-    AND d.stage_attempt = o.stage_attempt),
-named AS (
-  SELECT *, CASE WHEN stage_id IS NULL THEN CASE WHEN sized AND slots <= 0 THEN 'executor_startup'
-      ELSE 'driver' END
-    WHEN unseen AND own <= 0 THEN 'running'
-    WHEN own <= 0 AND pending <= 0 THEN 'finishing'
-    WHEN NOT sized THEN 'running'
-    WHEN slots <= 0 AND own <= 0 THEN 'executor_startup'
-    WHEN run >= slots THEN 'slots_busy'
-    WHEN pending > 0 AND fresh >= slots - run THEN 'executor_startup'
-    WHEN pending > 0 THEN 'waiting_to_launch'
-    WHEN planned < slots THEN 'too_few_tasks'
-    ELSE 'stage_tail' END AS why,
-  FROM seen),
-shared AS (
-  SELECT *, CASE WHEN stage_id IS NOT NULL AND slots > 0
-      AND why IN ('executor_startup', 'waiting_to_launch') THEN dt * run // slots
-    ELSE 0 END AS busy_dt
-  FROM named),
-parts AS (
-  SELECT number, why, dt - busy_dt AS dt, slots, run, own FROM shared
-  UNION ALL SELECT number, 'slots_busy', busy_dt, slots, run, own FROM shared WHERE busy_dt > 0)
-SELECT number, why, sum(dt)::BIGINT AS length, max(slots)::BIGINT AS slots,
-  sum(run * dt)::BIGINT AS busy, sum(own * dt)::BIGINT AS own
-FROM parts GROUP BY ALL ORDER BY ALL
+# Arrays and not a query of windows, which took 55 MB for a hundred thousand tasks.
+_SLOTS = f"""
+WITH {EVENTS}
+SELECT since, until, n::BIGINT AS n, greatest(since, least(coalesce(used, until), until)) AS used
+FROM executor_slots WHERE app_index = $1 AND since IS NOT NULL AND until IS NOT NULL
 """
+_CODED = f"""
+WITH {EVENTS},
+coded AS (SELECT *, row_number() OVER (ORDER BY stage_id, stage_attempt) - 1 AS code
+  FROM staged WHERE app_index = $1)
+"""
+_STAGES = f"""
+{_CODED}
+SELECT c.stage_id, c.stage_attempt, c.since, c.planned::BIGINT AS planned,
+  coalesce(c.launches = 0 AND c.planned > 0 AND d.status = 'succeeded', false) AS unseen
+FROM coded c JOIN stages d USING (app_index, stage_id, stage_attempt) ORDER BY c.code
+"""
+_ATTEMPTS = f"""
+{_CODED}
+SELECT coalesce(c.code, -1)::BIGINT AS code, w.since, w.until, w.again, w.speculative,
+  w.status IN ('failed', 'killed') AND NOT w.speculative AS returned,
+  least(w.until, c.until) AS returned_at
+FROM work w LEFT JOIN coded c USING (app_index, stage_id, stage_attempt)
+WHERE w.app_index = $1 AND w.until IS NOT NULL
+"""
+
+
+def _of_application(
+    scope: Scope, app: int, parts: Sequence[PathPart], found: Sequence[Causes]
+) -> None:
+    """Fill in the causes of an application's parts, which are in order of time."""
+    slots, stages, attempts = (
+        {name: np.ma.getdata(values) for name, values in columns.items()}
+        for columns in (scope.tables.columns(sql, [app]) for sql in (_SLOTS, _STAGES, _ATTEMPTS))
+    )
+    starts = np.array([part.start for part in parts], dtype=np.int64)
+    ends = np.array([part.end for part in parts], dtype=np.int64)
+    ran = {name: values[~attempts["again"]] for name, values in attempts.items()}
+    bounds = [starts, ends, *(slots[n] for n in ("since", "until", "used"))]
+    times = np.unique(np.concatenate([*bounds, ran["since"], ran["until"]]))
+
+    def level(*changes: tuple[Ints, Ints]) -> Ints:
+        total = np.zeros(times.size + 1, dtype=np.int64)
+        for at, change in changes:
+            np.add.at(total, np.searchsorted(times, at), change)
+        summed: Ints = np.cumsum(total)
+        return summed
+
+    n, one = slots["n"], np.ones(ran["since"].size, dtype=np.int64)
+    offered = level((slots["since"], n), (slots["until"], -n))
+    fresh = level((slots["since"], n), (slots["used"], -n))
+    running = level((ran["since"], one), (ran["until"], -one))
+
+    instants = np.arange(times.size - 1)
+    part = np.searchsorted(starts, times[:-1], side="right") - 1
+    kept = (part >= 0) & (times[:-1] < ends[part])
+    instants, part = instants[kept], part[kept]
+    dt = np.diff(times)[kept]
+    codes = {
+        pair: code
+        for code, pair in enumerate(
+            zip(stages["stage_id"].tolist(), stages["stage_attempt"].tolist(), strict=True)
+        )
+    }
+    of_part = np.array(
+        [codes.get((p.stage.stage_id, p.stage.attempt), -1) if p.stage else -1 for p in parts],
+        dtype=np.int64,
+    )
+    stage = of_part[part]
+    own = _own_level(
+        times, stage, instants,
+        (ran["code"], ran["since"], one), (ran["code"], ran["until"], -one),
+    )  # fmt: skip
+    back = {name: values[attempts["returned"]] for name, values in attempts.items()}
+    first = ~ran["speculative"]
+    pending = _own_level(
+        times, stage, instants,
+        (ran["code"][first], ran["since"][first], -one[first]),
+        (back["code"], back["returned_at"], np.ones(back["code"].size, dtype=np.int64)),
+        (np.arange(len(codes)), stages["since"], stages["planned"]),
+    )  # fmt: skip
+    sized = n.size > 0 and slots["since"].min() <= attempts["since"].min(
+        initial=np.iinfo(np.int64).max
+    )
+    levels = {
+        "slots": offered[instants],
+        "fresh": fresh[instants],
+        "run": running[instants],
+        "own": own,
+        "pending": pending,
+        "planned": _of_stage(stages["planned"], stage, 0),
+        "unseen": _of_stage(stages["unseen"], stage, False),
+    }
+    why = _named(levels, stage >= 0, bool(sized))
+    _add(parts, found, part, dt, why, stage >= 0, levels)
+
+
+def _own_level(times: Ints, stage: Ints, instants: Ints, *changes: tuple[Ints, Ints, Ints]) -> Ints:
+    """Sum up changes of each stage, up to each instant of it; 0 where no stage is."""
+    width = times.size + 1
+    keys = np.concatenate([code * width + np.searchsorted(times, at) for code, at, _ in changes])
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    summed = np.concatenate(([0], np.cumsum(np.concatenate([c for _, _, c in changes])[order])))
+    until = summed[np.searchsorted(keys, stage * width + instants, side="right")]
+    before = summed[np.searchsorted(keys, stage * width)]
+    found: Ints = np.where(stage >= 0, until - before, 0)
+    return found
+
+
+def _of_stage(values: NDArray[Any], stage: Ints, default: int | bool) -> NDArray[Any]:
+    return np.append(values, default)[stage]
+
+
+def _named(levels: Mapping[str, NDArray[Any]], in_stage: NDArray[Any], sized: bool) -> Ints:
+    """Name what each instant waited for.
+
+    While tasks wait and some slots are free, the busy share of the slots counts as busy: one free
+    slot of a hundred holds nothing up. Slots are unknown where all executors registered after the
+    first task, tasks where a stage succeeded without any.
+    """
+    slots, run, own, pending = (levels[name] for name in ("slots", "run", "own", "pending"))
+    rules: list[tuple[NDArray[Any], str]] = [
+        (~in_stage & sized & (slots <= 0), WAITING),
+        (~in_stage, DRIVER),
+        (levels["unseen"] & (own <= 0), "running"),
+        ((own <= 0) & (pending <= 0), "finishing"),
+        (np.full(own.size, not sized), "running"),
+        ((slots <= 0) & (own <= 0), WAITING),
+        (run >= slots, "slots_busy"),
+        ((pending > 0) & (levels["fresh"] >= slots - run), WAITING),
+        (pending > 0, "waiting_to_launch"),
+        (levels["planned"] < slots, "too_few_tasks"),
+    ]
+    conditions, names = zip(*rules, strict=True)
+    named: Ints = np.select(conditions, [_CODE[name] for name in names], _CODE["stage_tail"])
+    return named
+
+
+def _add(
+    parts: Sequence[PathPart],
+    found: Sequence[Causes],
+    part: Ints,
+    dt: Ints,
+    why: Ints,
+    in_stage: NDArray[Any],
+    levels: Mapping[str, NDArray[Any]],
+) -> None:
+    """Add the time of every instant to its part."""
+    slots, run, own = levels["slots"], levels["run"], levels["own"]
+    waits = in_stage & (slots > 0) & np.isin(why, (_CODE[WAITING], _CODE["waiting_to_launch"]))
+    size = np.maximum(slots, 1)
+    # The same as dt × run // slots, and never above 2⁶³.
+    busy_dt = np.where(waits, dt // size * run + dt % size * run // size, 0)
+    spent = np.zeros((len(parts), len(_NAMES)), dtype=np.int64)
+    np.add.at(spent, (part, why), dt - busy_dt)
+    np.add.at(spent, (part, np.full(part.size, _CODE["slots_busy"])), busy_dt)
+    full = np.where(why == _CODE["slots_busy"], dt, busy_dt).astype(np.float64)
+    busy = np.bincount(part, full * run, len(parts))
+    mine = np.bincount(part, full * own, len(parts))
+    most = np.full(len(parts), np.iinfo(np.int64).min)
+    np.maximum.at(most, part, slots)
+    for number, (one, where) in enumerate(zip(found, parts, strict=True)):
+        for code in np.flatnonzero(spent[number]).tolist():
+            name = _NAMES[code]
+            if where.stage is None:
+                waited = name == WAITING and where.where == "before_executors"
+                name = EXECUTORS if waited else DRIVER
+            one.times[name] += int(spent[number, code])
+        if most[number] > np.iinfo(np.int64).min:
+            one.slots = max(one.slots or 0, int(most[number]))
+        if where.stage is not None:
+            one.busy, one.own = one.busy + round(busy[number]), one.own + round(mine[number])

@@ -67,9 +67,9 @@ def critical_path(stages: Sequence[StageTimes], start: int, end: int) -> list[St
 
     A stage that waited for the slots of another is on the path from its first task on:
 
-    >>> holder, waiter = StageTimes(0, 80, 0, 80), StageTimes(0, 100, 80, 100)
-    >>> [(s.start, s.end, s.stage) for s in critical_path([holder, waiter], 0, 100)]
-    [(0, 80, 0), (80, 100, 1)]
+    >>> holder, waiter = StageTimes(0, 8e9, 0, 8e9), StageTimes(0, 9e9, 8e9, 9e9)
+    >>> [(s.end / 1e9, s.stage) for s in critical_path([holder, waiter], 0, 9e9)]
+    [(8.0, 0), (9.0, 1)]
     """
     found = _Walk(stages, start, end).run()
     merged: list[Stretch] = []
