@@ -131,7 +131,8 @@ class _Watching(common.Progress):
         from pyrometer.summary import screen
 
         show_ending(record.manifest)
-        screen.show(common.err(), summary, program=common.program())
+        where = common.from_here(Path(summary.run.run_dir))
+        screen.show(common.err(), summary, where, program=common.program())
         self.summary_shown = True
 
 

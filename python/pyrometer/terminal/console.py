@@ -67,10 +67,13 @@ def program() -> str:
     found = shutil.which(NAME)
     if found is not None and Path(found).samefile(called):
         return NAME
-    path = called.absolute()
-    return shlex.quote(
-        str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-    )
+    return from_here(called.absolute())
+
+
+def from_here(path: Path) -> str:
+    """Write a path as a shell takes it: relative to the working directory if it lies below."""
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 
 def human(as_json: bool) -> Console:
