@@ -1,0 +1,1 @@
+"""One folder for each area of causes, one module for each rule."""

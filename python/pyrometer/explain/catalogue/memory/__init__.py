@@ -1,0 +1,1 @@
+"""Causes in memory: spilling, collections, eviction, limits, swap."""

@@ -1,0 +1,143 @@
+"""Collections take the time of tasks because the heap is small for what they keep.
+
+What it is
+    The collector stops all tasks of a JVM again and again, because little of the heap is free
+    after each collection.
+
+Mechanism
+    The time that a collector needs for an allocation rate goes with live bytes over free bytes:
+    with twice the heap, what is free more than doubles, and pauses become rarer in proportion.
+    Taken away here is the time of pauses inside tasks, but for what a larger heap still needs.
+
+Evidence
+    Pauses that tasks met (the collector's log where there is one, else Spark's `JVM GC Time`,
+    which charges each pause to every running task), heap after collections over the heap's size.
+
+Remedy
+    A larger heap, tried as factor `spark.driver.memory` in local mode, else
+    `spark.executor.memory`. Where memory is short: fewer tasks at once in each executor.
+
+When it is wrong
+    Pauses of full, humongous or metadata collections have other causes and other remedies; a heap
+    that is mostly free after each collection only needs a larger young generation
+    (`gc.young-too-small`).
+
+Source
+    Cost of copying and mark-compact collection as live over free memory: Jones, Hosking and Moss,
+    The Garbage Collection Handbook (2nd ed., 2023), sections 2.5 and 4.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.what_if import Extent
+
+GROWTH = 2.0
+"""Times the heap that the remedy asks for."""
+
+
+def achieved(live_ratio: float) -> tuple[float, float]:
+    """Bounds of the share of pauses that a heap `GROWTH` times as large saves.
+
+    At a live share r of the heap, free memory grows from 1 − r to 2 − r: collections become rarer
+    by that ratio; the pauses themselves stay as long (low) or, where they copied what was about to
+    die, get shorter (high: half of what is left goes too).
+
+    Examples
+    --------
+    >>> [round(x, 2) for x in achieved(0.8)]
+    [0.83, 0.92]
+    """
+    live = min(max(live_ratio, 0.0), 0.99)
+    left = (1 - live) / (GROWTH - live)
+    return 1 - left, 1 - left / 2
+
+
+def _live_ratio(facts: Facts) -> tuple[float | None, int]:
+    rows = facts.tables.query(
+        "SELECT quantile_cont(heap_after_bytes / heap_total_bytes, 0.5), count(*) FROM gc_pauses g"
+        " WHERE heap_total_bytes > 0 AND heap_after_bytes IS NOT NULL AND EXISTS (SELECT * FROM w"
+        "  WHERE g.start_mono_ns >= w.start_mono_ns AND g.start_mono_ns < w.end_mono_ns)"
+    )
+    value, n = rows[0]
+    return (None if value is None else float(value)), int(n)
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    tasks = facts.tasks
+    if not tasks.known("jvm_gc_time_ns"):
+        return
+    lost = {
+        stage.number: np.minimum(np.nan_to_num(own["jvm_gc_time_ns"]), own.duration_ns)
+        for stage in facts.stages
+        for own in (facts.tasks_of(stage.number),)
+    }
+    total = float(sum(one.sum() for one in lost.values()))
+    if total <= 0:
+        return
+    live, n = _live_ratio(facts) if facts.has("gc_pauses") else (None, 0)
+    low, high = (0.3, 1.0) if live is None else achieved(live)
+    worst = max(facts.stages, key=lambda stage: float(np.sum(lost[stage.number])))
+    local = (facts.setting("spark.master") or "").startswith("local")
+    name = "spark.driver.memory" if local else "spark.executor.memory"
+    now = facts.setting(name, "1g") or "1g"
+    share = total / float(tasks.duration_ns.sum())
+    free = "" if live is None else f"; {units.percent(live)} of the heap is in use after them"
+    evidence = [
+        Evidence(what="pauses that tasks met", estimate=exactly(total, tasks.count), unit="ns",
+                 table="tasks", query="SELECT sum(jvm_gc_time_ns) FROM tasks", link="/jvm"),
+    ]  # fmt: skip
+    if live is not None:
+        evidence.append(
+            Evidence(what="heap in use after a collection, median", unit="ratio", table="gc_pauses",
+                     estimate=exactly(live, n), link="/jvm",
+                     query="SELECT median(heap_after_bytes / heap_total_bytes) FROM gc_pauses")
+        )  # fmt: skip
+    yield Suspect(
+        place=Place(layer="setting", setting=name, stage_id=worst.stage_id,
+                    stage_attempt=worst.attempt,
+                    stages_count=sum(bool(np.any(one > 0)) for one in lost.values())),
+        mechanism=(
+            f"The collector stopped tasks for {units.duration(total)}, {units.percent(share)} of"
+            f" their time, with {name}={now}{free}."
+        ),
+        change=(Less("gc", lost),),
+        extent=Extent(n=tasks.count).times(low, high),
+        evidence=evidence,
+        remedies=[
+            Remedy(kind="factor", factor=name, level=larger(now),
+                   text=f"give the JVM {larger(now)} of heap instead of {now}"),
+        ],
+    )  # fmt: skip
+
+
+def larger(size: str, times: float = GROWTH) -> str:
+    """Multiply a memory setting, in the unit that it has.
+
+    Examples
+    --------
+    >>> larger("1g"), larger("1536m"), larger("900m", 1.5)
+    ('2g', '3072m', '1350m')
+    """
+    digits = size.rstrip("bBkKmMgGtT")
+    unit = size[len(digits) :] or "b"
+    return f"{round(float(digits) * times)}{unit}"
+
+
+RULE = Rule(
+    code="gc.heap-too-small",
+    title="The heap is too small",
+    cause="garbage collection pressure",
+    suspects=_suspects,
+    explains=("gc.",),
+    refute="Run with twice the heap: if pauses take as much of the tasks' time, it is not the size"
+    " of the heap.",
+)

@@ -1,0 +1,265 @@
+"""What would be different without a cause: edits of a run's plan, for the simulator to schedule.
+
+An edit says what is taken away or rearranged, at most: applied at a factor between 0 and 1 it goes
+part of the way. Edits compose: what one has taken from a task, another of the same kind of time
+does not take again, and no task gets shorter than nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from pyrometer.simulation.measured import Floats, Measured
+
+MOST_RATIO = 1000.0
+"""A stage is never split, or joined, into more than so many times its tasks."""
+
+
+@dataclass
+class State:
+    """A plan being edited; times in nanoseconds.
+
+    Attributes
+    ----------
+    duration_ns : array
+        Of all task attempts, by stage.
+    gap_ns : array
+        The driver's time before each node of the graph.
+    tasks_ratio : array
+        Tasks of each node, over those measured.
+    startup_ratio : float
+        Time until executors register, over the measured.
+    slots_ratio : float
+        Slots, over the measured.
+    core_ns : float
+        Time of cores saved outside tasks.
+    taken : dict of str to array
+        What was taken from each task, by the kind of time.
+    """
+
+    first: Sequence[int]
+    duration_ns: Floats
+    gap_ns: Floats
+    tasks_ratio: Floats
+    startup_ratio: float = 1.0
+    slots_ratio: float = 1.0
+    core_ns: float = 0.0
+    taken: dict[str, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, measured: Measured, gap_ns: Sequence[float]) -> State:
+        """Give the plan as it was measured."""
+        counts = [stage.tasks_count for stage in measured.stages]
+        first = [0, *np.cumsum(counts).tolist()]
+        return cls(
+            first,
+            measured.tasks.duration_ns.copy(),
+            np.array(gap_ns, dtype=np.float64),
+            np.ones(len(gap_ns)),
+        )
+
+    def tasks(self, stage: int) -> slice:
+        """Give the place of a stage's tasks, by the stage's number."""
+        return slice(self.first[stage], self.first[stage + 1])
+
+
+class Edit(Protocol):
+    """One thing that would be different."""
+
+    def apply(self, state: State, factor: float) -> None:
+        """Change the plan, ``factor`` (0 to 1) of the way."""
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Numbers of the stages that it concerns."""
+
+
+@dataclass(frozen=True)
+class Less:
+    """Time that tasks would not need.
+
+    Attributes
+    ----------
+    what : str
+        Kind of the time, for example ``gc``, ``spill`` or ``cpu``: two edits that take the same
+        time from a task take it once.
+    ns : mapping of int to array or float
+        By number of the stage: nanoseconds of each of its tasks, or a share of their time.
+    """
+
+    what: str
+    ns: Mapping[int, Floats | float]
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Numbers of the stages whose tasks would need less."""
+        return frozenset(self.ns)
+
+    def apply(self, state: State, factor: float) -> None:
+        """Take the time away, ``factor`` of it."""
+        taken = state.taken.setdefault(self.what, np.zeros_like(state.duration_ns))
+        for stage, amount in self.ns.items():
+            place = state.tasks(stage)
+            now = state.duration_ns[place]
+            if isinstance(amount, float):
+                share = min(max(amount, 0.0), 1.0) * factor
+                wanted = (now + taken[place]) * share
+            else:
+                wanted = np.nan_to_num(np.asarray(amount, dtype=np.float64)) * factor
+            less = np.minimum(np.maximum(wanted - taken[place], 0.0), now)
+            taken[place] += less
+            state.duration_ns[place] = now - less
+
+
+@dataclass(frozen=True)
+class Even:
+    """Tasks of a stage would be alike.
+
+    Attributes
+    ----------
+    numbers : sequence of int
+        Numbers of the stages.
+    conserved : bool
+        The work stays, and is spread (skew); else what lies above the median goes away, as where
+        a few tasks were slow for no work of their own (stragglers).
+    keeps : float
+        Time of a task that cannot be spread, in nanoseconds.
+    """
+
+    numbers: Sequence[int]
+    conserved: bool = True
+    keeps: float = 0.0
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Numbers of the stages."""
+        return frozenset(self.numbers)
+
+    def apply(self, state: State, factor: float) -> None:
+        """Bring the tasks together, ``factor`` of the way."""
+        for stage in self.numbers:
+            place = state.tasks(stage)
+            now = state.duration_ns[place]
+            ran = now > 0
+            if not ran.any():
+                continue
+            if self.conserved:
+                target = np.where(ran, max(float(now[ran].mean()), self.keeps), 0.0)
+            else:
+                target = np.minimum(now, max(float(np.median(now[ran])), self.keeps))
+            state.duration_ns[place] = now + factor * (target - now)
+
+
+@dataclass(frozen=True)
+class Recount:
+    """Stages would have another number of tasks, with the same work in all.
+
+    Attributes
+    ----------
+    ratios : mapping of int to float
+        Tasks over those measured, by number of the stage.
+    per_task_ns : float
+        What each task costs beside its work: it is saved with each task less, and paid for each
+        one more.
+    """
+
+    ratios: Mapping[int, float]
+    per_task_ns: float = 0.0
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Numbers of the stages."""
+        return frozenset(self.ratios)
+
+    def apply(self, state: State, factor: float) -> None:
+        """Change the number of tasks, ``factor`` of the way."""
+        for stage, asked in self.ratios.items():
+            ratio = 1 + factor * (min(max(asked, 1 / MOST_RATIO), MOST_RATIO) - 1)
+            place = state.tasks(stage)
+            now = state.duration_ns[place]
+            count = now.size
+            if not count:
+                continue
+            state.tasks_ratio[stage] *= ratio
+            # The scheduler keeps the work: what more or fewer tasks cost is spread over these.
+            more = (round(count * ratio) - count) * self.per_task_ns / count
+            state.duration_ns[place] = np.maximum(now + more, 0.0)
+
+
+@dataclass(frozen=True)
+class LessGap:
+    """Time that the driver would not need between stages, by node of the graph."""
+
+    ns: Mapping[int, float]
+    concerns: frozenset[int] = frozenset()
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Numbers of stages that it concerns."""
+        return self.concerns
+
+    def apply(self, state: State, factor: float) -> None:
+        """Shorten the gaps, by ``factor`` of the time."""
+        for node, less in self.ns.items():
+            state.gap_ns[node] = max(0.0, state.gap_ns[node] - factor * less)
+
+
+@dataclass(frozen=True)
+class Sooner:
+    """Executors would be there sooner: ``share`` of the time until they register goes away."""
+
+    share: float = 1.0
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """It concerns no stage more than others."""
+        return frozenset()
+
+    def apply(self, state: State, factor: float) -> None:
+        """Shorten the time until executors are there."""
+        state.startup_ratio *= 1 - factor * min(max(self.share, 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The application would have another number of slots."""
+
+    ratio: float
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """It concerns all stages."""
+        return frozenset()
+
+    def apply(self, state: State, factor: float) -> None:
+        """Change the number of slots, ``factor`` of the way."""
+        state.slots_ratio *= 1 + factor * (self.ratio - 1)
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Time of cores outside tasks that would be saved, such as that of a collector's threads."""
+
+    ns: float
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """It concerns no stage."""
+        return frozenset()
+
+    def apply(self, state: State, factor: float) -> None:
+        """Count the time."""
+        state.core_ns += factor * self.ns
+
+
+Change = tuple[Edit, ...]
+"""What would be different without a cause, all together."""
+
+
+def concerned(change: Change) -> frozenset[int]:
+    """Give the numbers of the stages that a change concerns."""
+    return frozenset().union(*(edit.stages for edit in change))

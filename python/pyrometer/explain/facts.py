@@ -1,0 +1,328 @@
+"""What a rule sees: the tables, the summary and the schedule of one window of a run.
+
+Everything is computed when a rule first asks, and once. Nothing here starts a process or reads
+outside the run directory.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pyrometer.accounts.ledger.parts import parts
+from pyrometer.accounts.ledger.sums import Only
+from pyrometer.accounts.schema import Node, Sql
+from pyrometer.attribution.samples import CATEGORY, attribution
+from pyrometer.core.errors import UsageError
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.change import Less
+from pyrometer.explain.what_if import WhatIf
+from pyrometer.simulation.measured import Floats, Measured, Stage, measured_of
+from pyrometer.simulation.scheduler import calibrate
+from pyrometer.statistics.shares import wilson
+from pyrometer.store.tables import Tables
+from pyrometer.summary.schema import Summary
+from pyrometer.window.scope import Scope
+
+# One row for each task attempt that the simulator knows, in its order: `simulation.queries.TASKS`.
+_TASKS = """
+SELECT s.number, t.task_attempt_id,
+  any_value(t.host) AS host, any_value(t.executor_id) AS executor_id,
+  bool_or(t.speculative) AS speculative, bool_or(t.status <> 'success') AS wasted,
+  max(t.launch_wall_ns)::DOUBLE AS launch_wall_ns, max(t.finish_wall_ns)::DOUBLE AS finish_wall_ns,
+  {columns}
+FROM tasks t JOIN sim_stages s USING (stage_id)
+WHERE t.app_index = $1 AND t.stage_attempt = s.attempt AND s.tasks_count > 0
+  AND t.launch_wall_ns IS NOT NULL
+GROUP BY s.number, t.task_attempt_id ORDER BY s.number, t.task_attempt_id
+"""
+_COLUMNS = (
+    "executor_run_time_ns", "executor_cpu_time_ns", "executor_deserialize_time_ns",
+    "executor_deserialize_cpu_time_ns", "result_serialization_time_ns", "jvm_gc_time_ns",
+    "result_size_bytes", "peak_execution_memory_bytes", "memory_spilled_bytes",
+    "disk_spilled_bytes", "input_bytes", "input_records_count", "output_bytes",
+    "output_records_count", "shuffle_read_remote_bytes", "shuffle_read_local_bytes",
+    "shuffle_read_records_count", "shuffle_remote_blocks_fetched_count",
+    "shuffle_local_blocks_fetched_count", "shuffle_fetch_wait_time_ns", "shuffle_written_bytes",
+    "shuffle_written_records_count", "shuffle_write_time_ns",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TaskColumns:
+    """Columns of a stage's task attempts, or of all: floats, NaN where a value is null.
+
+    ``host`` and ``executor_id`` are arrays of str.
+    """
+
+    columns: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        """Give one column."""
+        return self.columns[name]
+
+    @property
+    def count(self) -> int:
+        """Number of task attempts."""
+        return int(self.columns["launch_wall_ns"].size)
+
+    @property
+    def duration_ns(self) -> Floats:
+        """Time in a slot, as the simulator has it."""
+        found: Floats = self.columns["duration_ns"]
+        return found
+
+    def total(self, name: str) -> float:
+        """Sum up a column; what is null counts as nothing."""
+        return float(np.nansum(self.columns[name]))
+
+    def known(self, name: str) -> bool:
+        """Whether any attempt has the value."""
+        return bool(np.isfinite(self.columns[name]).any())
+
+
+@dataclass
+class Facts:
+    """One window of a run, for rules to look at.
+
+    Attributes
+    ----------
+    scope : Scope
+        The open run, cut to the window.
+    summary : Summary
+        All accounts of the window.
+    """
+
+    scope: Scope
+    summary: Summary
+    app_index: int | None = None
+    unscheduled: str | None = None
+
+    @property
+    def tables(self) -> Tables:
+        """The tables of the run."""
+        return self.scope.tables
+
+    def has(self, table: str) -> bool:
+        """Whether the run has rows of a table."""
+        return self.scope.has(table)
+
+    @cached_property
+    def measured(self) -> Measured | None:
+        """What the simulator knows; None, with `unscheduled`, where it cannot be scheduled."""
+        try:
+            return measured_of(self.scope.run, self.scope.window, self.app_index)
+        except UsageError as error:
+            self.unscheduled = error.message
+            return None
+
+    @cached_property
+    def what_if(self) -> WhatIf | None:
+        """The simulator at the measured size."""
+        if self.measured is None:
+            return None
+        try:
+            return WhatIf(calibrate(self.measured))
+        except UsageError as error:
+            self.unscheduled = error.message
+            return None
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """Stage attempts that were completed in the window; `Stage.number` is their place."""
+        return self.measured.stages if self.measured else ()
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, int], int]:
+        return {(stage.stage_id, stage.attempt): stage.number for stage in self.stages}
+
+    def number(self, stage_id: int, attempt: int = 0) -> int | None:
+        """Give the number of a stage attempt, None where the simulator does not know it."""
+        return self._numbers.get((stage_id, attempt))
+
+    @property
+    def slots(self) -> int:
+        """Slots of all executors of the window together."""
+        return sum(one.slots for one in self.measured.executors) if self.measured else 0
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Elapsed time of the window."""
+        return self.measured.elapsed_ns if self.measured else (self.scope.window.length_ns or 0)
+
+    def setting(self, name: str, default: str | None = None) -> str | None:
+        """Give a setting as the application had it, or Spark's default where that is known."""
+        values = self.measured.settings.values if self.measured else {}
+        return values.get(name, default)
+
+    def is_on(self, name: str, default: bool = False) -> bool:
+        """Whether a setting is true."""
+        text = self.setting(name)
+        return default if text is None else text.strip().lower() == "true"
+
+    @cached_property
+    def tasks(self) -> TaskColumns:
+        """All task attempts that the simulator knows, in its order."""
+        if self.measured is None:
+            times = ("launch_wall_ns", "finish_wall_ns", "duration_ns")
+            return TaskColumns({name: np.zeros(0) for name in (*_COLUMNS, *times)})
+        columns = ", ".join(f"max(t.{name})::DOUBLE AS {name}" for name in _COLUMNS)
+        found = self.tables.columns(_TASKS.format(columns=columns), [self.measured.app_index])
+        return TaskColumns(
+            {
+                name: np.ma.filled(values, np.nan)
+                if np.ma.isMaskedArray(values) and values.dtype.kind == "f"
+                else np.asarray(values)
+                for name, values in found.items()
+            }
+            | {"duration_ns": self.measured.tasks.duration_ns}
+        )
+
+    @cached_property
+    def _first(self) -> list[int]:
+        return [0, *np.cumsum([stage.tasks_count for stage in self.stages]).tolist()]
+
+    def tasks_of(self, number: int) -> TaskColumns:
+        """Task attempts of a stage, by its number."""
+        place = slice(self._first[number], self._first[number + 1])
+        return TaskColumns({name: values[place] for name, values in self.tasks.columns.items()})
+
+    @cached_property
+    def ledger(self) -> dict[int, dict[str, float]]:
+        """Rows of the ledger's slot view by number of the stage: path to nanoseconds."""
+        groups, _ = parts(self.scope, "stage", Only(), max(1, len(self.stages)))
+        found: dict[int, dict[str, float]] = {}
+        for group in groups:
+            if group.stage_id is None:
+                continue
+            number = self.number(group.stage_id, group.stage_attempt or 0)
+            if number is not None:
+                found[number] = {
+                    row.path: row.value_ns for row in group.view.rows if row.value_ns is not None
+                }
+        return found
+
+    def ledger_ns(self, path: str) -> dict[int, float]:
+        """Give one row of the ledger by number of the stage, where it is more than nothing."""
+        return {
+            number: rows[path] for number, rows in self.ledger.items() if rows.get(path, 0.0) > 0
+        }
+
+    def share_of_tasks(self, what: str, ns: Mapping[int, float]) -> Less:
+        """Take time away that is known as a sum for each stage: from its tasks in proportion.
+
+        Parameters
+        ----------
+        ns : mapping of int to float
+            Nanoseconds of all tasks of a stage together, by number of the stage.
+        """
+        shares: dict[int, Floats | float] = {}
+        for number, less in ns.items():
+            total = float(self.tasks_of(number).duration_ns.sum())
+            if total > 0 and less > 0:
+                shares[number] = min(1.0, less / total)
+        return Less(what, shares)
+
+    @cached_property
+    def cpu_ns(self) -> dict[int, float]:
+        """CPU of tasks by number of the stage, by Spark's counter."""
+        return {
+            stage.number: self.tasks_of(stage.number).total("executor_cpu_time_ns")
+            for stage in self.stages
+        }
+
+    def cpu_share(self, number: int) -> float:
+        """Share of a stage's task time that goes with its CPU: on a CPU, and waiting for one.
+
+        Where CPU is saved, the waits for a CPU that it caused go in proportion.
+        """
+        rows = self.ledger.get(number, {})
+        total = float(self.tasks_of(number).duration_ns.sum())
+        if total <= 0:
+            return 0.0
+        if "task/on_cpu" in rows:
+            return min(1.0, (rows["task/on_cpu"] + rows.get("task/run_queue", 0.0)) / total)
+        return min(1.0, self.cpu_ns.get(number, 0.0) / total)
+
+    def less_cpu(self, what: str, shares: Mapping[int, float]) -> Less:
+        """Take CPU away from tasks: shares of their CPU, by number of the stage."""
+        return Less(
+            what,
+            {
+                number: share * self.cpu_share(number)
+                for number, share in shares.items()
+                if share > 0
+            },
+        )
+
+    @cached_property
+    def samples_by_stage(self) -> dict[int, dict[str, int]]:
+        """CPU samples of tasks by number of the stage and kind of work."""
+        attribution(self.scope)  # defines task_samples
+        found: dict[int, dict[str, int]] = defaultdict(dict)
+        for stage_id, attempt, category, n in self.tables.query(
+            f"SELECT stage_id, coalesce(stage_attempt, 0), {CATEGORY}, sum(hits)::BIGINT"
+            " FROM task_samples WHERE event = 'cpu' AND stage_id IS NOT NULL GROUP BY ALL"
+        ):
+            number = self.number(stage_id, attempt)
+            if number is not None:
+                found[number][category] = found[number].get(category, 0) + n
+        return dict(found)
+
+    def shares_of_cpu(self, *categories: str) -> tuple[dict[int, float], Estimate]:
+        """Give the share of task CPU in some kinds of work: by stage, and in all.
+
+        Returns
+        -------
+        (dict of int to float, Estimate)
+            By number of the stage; the estimate is Wilson's, over all samples of the window.
+        """
+        shares, hits, all_hits = {}, 0, 0
+        for number, kinds in self.samples_by_stage.items():
+            total = sum(kinds.values())
+            mine = sum(kinds.get(category, 0) for category in categories)
+            hits, all_hits = hits + mine, all_hits + total
+            if mine:
+                shares[number] = mine / total
+        low, high = wilson(hits, all_hits)
+        value = hits / all_hits if all_hits else None
+        return shares, Estimate(
+            value=value, low=low, high=high, level=0.95, n=all_hits, method="wilson"
+        )
+
+    def sql_of(self, sql_id: int | None) -> Sql | None:
+        """Find an SQL execution of the window."""
+        for one in self.summary.sql:
+            if one.sql_id == sql_id and one.app_index == (self.measured or one).app_index:
+                return one
+        return None
+
+    def stages_of(self, node: Node, sql: Sql) -> list[int]:
+        """Numbers of the stages in which a plan's node ran."""
+        numbers = (self.number(stage_id) for stage_id in node.stage_ids)
+        return [number for number in numbers if number is not None]
+
+    def gap_nodes(self, since_ns: float, until_ns: float) -> dict[int, float]:
+        """Give the driver's time between two instants, by node of the graph that it delays."""
+        if self.what_if is None:
+            return {}
+        graph = self.what_if.calibrated.graph
+        found: dict[int, float] = {}
+        for node, delay in enumerate(graph.delay_ns):
+            if delay <= 0 or not graph.after[node]:
+                continue
+            begin = max(graph.done_ns[before] for before in graph.after[node])
+            inside = min(until_ns, begin + delay) - max(since_ns, begin)
+            if inside > 0:
+                found[node] = float(inside)
+        return found
+
+
+def exactly(value: float, n: int = 1, method: str = "counter") -> Estimate:
+    """Give a number that was counted: its interval is the number itself."""
+    return Estimate(value=value, low=value, high=value, level=1.0, n=n, method=method)

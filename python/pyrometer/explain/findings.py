@@ -1,0 +1,239 @@
+"""Findings of one window of a run: every rule asked, and what it suspects judged by its saving."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyrometer.accounts.window import facts as run_facts
+from pyrometer.accounts.window import open_scope
+from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.every_rule import every_rule
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.judge import Judged, together, weigh
+from pyrometer.explain.noise import noise_of
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import (
+    Baseline,
+    Finding,
+    Findings,
+    Noise,
+    Record,
+    Saving,
+    Symptom,
+    Unjudged,
+)
+from pyrometer.simulation.scheduler import doubts_of
+from pyrometer.store import Run
+from pyrometer.summary.schema import Summary
+from pyrometer.summary.summary import summarise
+from pyrometer.window.scope import Scope
+
+FEWEST_TRIED = 3
+"""Trials of a rule from which on its error widens its intervals."""
+
+
+def explain(
+    run: Run,
+    window: str | None = None,
+    *,
+    app_index: int | None = None,
+    records: Mapping[str, Record] | None = None,
+    muted: Mapping[str, str] | None = None,
+    rules: Sequence[Rule] | None = None,
+) -> Findings:
+    """Say why a run took as long as it did, and what would save how many seconds.
+
+    Parameters
+    ----------
+    run : Run
+        An open run, or event log.
+    window : str, optional
+        As for `show`.
+    app_index : int, optional
+        Which application; by default, the one with most task time.
+    records : mapping of str to Record, optional
+        How findings of each rule fared when they were tried.
+    muted : mapping of str to str, optional
+        Reasons by code of what the project mutes.
+    rules : sequence of Rule, optional
+        By default, all of the catalogue.
+
+    Raises
+    ------
+    UsageError
+        If the run has no such window.
+    """
+    scope = open_scope(run, window)
+    return explained(scope, summarise(scope), app_index, records or {}, muted or {}, rules)
+
+
+def explained(
+    scope: Scope,
+    summary: Summary,
+    app_index: int | None = None,
+    records: Mapping[str, Record] | None = None,
+    muted: Mapping[str, str] | None = None,
+    rules: Sequence[Rule] | None = None,
+) -> Findings:
+    """Do the same for a window that is open and summarised."""
+    facts = Facts(scope, summary, app_index)
+    asked = every_rule() if rules is None else rules
+    what_if = facts.what_if
+    result = Findings(
+        run=run_facts(scope.run),
+        window=scope.window.facts(),
+        conclusion="",
+        baseline=Baseline(elapsed_ns=facts.elapsed_ns),
+        noise=Noise(ratio=0.0, method=""),
+        noise_ratio=0.0,
+        rules_count=len(asked),
+    )
+    if what_if is None:
+        result.conclusion = f"Nothing can be said: {facts.unscheduled}."
+        result.unjudged = [
+            Unjudged(code=rule.code, title=rule.title, missing=facts.unscheduled or "",
+                     remedy="give a whole event log, or a run of Spark")
+            for rule in asked
+        ]  # fmt: skip
+        return result
+    suspects, result.unjudged = ask(facts, asked)
+    records = records or {}
+    leading, result.hidden_count = weigh(
+        what_if,
+        [(rule, suspect, _error(records.get(rule.code))) for rule, suspect in suspects],
+    )
+    result.noise = noise_of(facts)
+    result.noise_ratio = result.noise.ratio
+    result.baseline.simulated_ns = round(what_if.simulated_ns)
+    result.baseline.core_ns = round(what_if.core_ns)
+    result.findings = _findings(facts, leading, result.noise_ratio, records, muted or {})
+    shown = [
+        one
+        for one, finding in zip(leading, result.findings, strict=True)
+        if finding.shown and finding.muted is None
+    ]
+    if shown:
+        result.joint_saving = together(what_if, shown)
+        result.joint_ratio = _ratio(result.joint_saving.elapsed_ns, facts.elapsed_ns)
+    result.findings.sort(key=lambda one: (not one.shown, one.muted is not None))
+    result.doubts = [*summary.doubts, *doubts_of(what_if.calibrated, 0)]
+    result.conclusion = conclusion(result)
+    return result
+
+
+def ask(facts: Facts, rules: Iterable[Rule]) -> tuple[list[tuple[Rule, Suspect]], list[Unjudged]]:
+    """Ask every rule; what cannot look, or breaks, is said and does not stop the others."""
+    found: list[tuple[Rule, Suspect]] = []
+    unjudged = []
+    for rule in rules:
+        lacks = [(need.missing(facts), need.remedy) for need in rule.needs]
+        missing = next(((what, remedy) for what, remedy in lacks if what), None)
+        if missing is None:
+            try:
+                found += [(rule, suspect) for suspect in rule.suspects(facts)]
+            except Exception as error:  # one rule must not take the others' findings away
+                missing = f"the rule broke: {type(error).__name__}: {error}", "report it, please"
+        if missing is not None:
+            unjudged.append(
+                Unjudged(code=rule.code, title=rule.title, missing=missing[0], remedy=missing[1])
+            )
+    return found, unjudged
+
+
+def conclusion(found: Findings) -> str:
+    """Say the whole in one sentence."""
+    first = next((one for one in found.findings if one.shown and one.muted is None), None)
+    if first is None:
+        judged = found.rules_count - len(found.unjudged)
+        return (
+            f"Nothing worth more than {units.percent(found.noise_ratio)}, the noise of this run:"
+            f" {judged} of {found.rules_count} rules looked."
+        )
+    return (
+        f"{first.title}, {first.place.words}: about {saved(first.saving)} of"
+        f" {units.duration(found.baseline.elapsed_ns)}. {first.mechanism}"
+    )
+
+
+def saved(saving: Saving) -> str:
+    """Name a saving with its interval."""
+    one = saving.elapsed_ns
+    return f"{units.duration(one.value)} ({units.duration(one.low)} to {units.duration(one.high)})"
+
+
+def _findings(
+    facts: Facts,
+    leading: Sequence[Judged],
+    noise: float,
+    records: Mapping[str, Record],
+    muted: Mapping[str, str],
+) -> list[Finding]:
+    counts = Counter(one.rule.code for one in leading)
+    seen: Counter[str] = Counter()
+    found = []
+    for one in leading:
+        code = one.rule.code
+        seen[code] += 1
+        found.append(
+            _finding(
+                facts, one, noise, records.get(code) or Record(), muted.get(code),
+                code if counts[code] == 1 else f"{code}#{seen[code]}",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _finding(
+    facts: Facts, one: Judged, noise: float, record: Record, muted: str | None, key: str
+) -> Finding:
+    assert one.elapsed_ns is not None
+    assert one.core_ns is not None
+    ratio = _ratio(one.elapsed_ns, facts.elapsed_ns)
+    rule, suspect = one.rule, one.suspect
+    return Finding(
+        key=key,
+        code=rule.code,
+        title=rule.title,
+        cause=rule.cause,
+        place=suspect.place,
+        mechanism=suspect.mechanism,
+        evidence=list(suspect.evidence),
+        remedies=list(suspect.remedies),
+        saving=Saving(elapsed_ns=one.elapsed_ns, core_ns=one.core_ns),
+        saving_ratio=ratio,
+        added_ratio=one.added_ratio,
+        symptoms=[_symptom(each) for each in one.symptoms],
+        refute=suspect.refute or rule.refute,
+        record=record,
+        shown=(ratio.low or 0.0) > noise,
+        muted=muted,
+        doubts=list(suspect.doubts),
+    )
+
+
+def _symptom(one: Judged) -> Symptom:
+    assert one.elapsed_ns is not None
+    return Symptom(
+        code=one.rule.code,
+        title=one.rule.title,
+        place=one.suspect.place,
+        mechanism=one.suspect.mechanism,
+        elapsed_ns=one.elapsed_ns,
+    )
+
+
+def _ratio(one: Estimate, whole_ns: int) -> Estimate:
+    def share(ns: float | None) -> float | None:
+        return None if ns is None or not whole_ns else ns / whole_ns
+
+    return one.model_copy(
+        update={"value": share(one.value), "low": share(one.low), "high": share(one.high)}
+    )
+
+
+def _error(record: Record | None) -> float | None:
+    if record is None or record.tried_count < FEWEST_TRIED:
+        return None
+    return record.error_ratio

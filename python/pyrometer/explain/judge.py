@@ -1,0 +1,129 @@
+"""Suspects become findings: what each saves, which explain others, and what they save together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.change import concerned
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Saving
+from pyrometer.explain.what_if import Part, WhatIf
+
+LEAST_RATIO = 0.001
+"""Of the elapsed time: what saves less is not looked at further."""
+MOST_JUDGED = 24
+"""Suspects whose saving gets an interval; the rest, the least of all, is counted."""
+OVERLAP = 0.5
+"""Of the smaller of two savings: where more than this is lost when both are made, they overlap."""
+SAME = 0.8
+"""Overlap from which two findings of the same stages are one, whatever their rules know."""
+
+
+@dataclass
+class Judged:
+    """A suspect with its saving."""
+
+    rule: Rule
+    suspect: Suspect
+    ratio: float
+    error_ratio: float | None = None
+    elapsed_ns: Estimate | None = None
+    core_ns: Estimate | None = None
+    added_ratio: float = 0.0
+    symptoms: list[Judged] = field(default_factory=list)
+
+    @property
+    def part(self) -> Part:
+        """Its change, as the simulator takes it."""
+        return Part(self.suspect.change, self.suspect.extent, self.error_ratio)
+
+    @property
+    def pair(self) -> tuple[tuple[object, ...], float]:
+        """Its change and the factor that is expected."""
+        return self.suspect.change, self.suspect.extent.value
+
+
+def weigh(
+    what_if: WhatIf, suspects: Sequence[tuple[Rule, Suspect, float | None]]
+) -> tuple[list[Judged], int]:
+    """Give the suspects that save anything, merged and with intervals, and how many were left out.
+
+    Returns
+    -------
+    (list of Judged, int)
+        The largest saving first; and the number of those without an interval.
+    """
+    found = []
+    for rule, suspect, error in suspects:
+        ratio = what_if.saved_ratio([(suspect.change, suspect.extent.value)])
+        if ratio >= LEAST_RATIO:
+            found.append(Judged(rule, suspect, ratio, error))
+    found.sort(key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
+    kept, rest = found[:MOST_JUDGED], found[MOST_JUDGED:]
+    leading = merge(what_if, kept)
+    for one in kept:
+        one.elapsed_ns, one.core_ns = what_if.saving([one.part])
+    _add_up(what_if, leading)
+    return leading, len(rest)
+
+
+def merge(what_if: WhatIf, found: Sequence[Judged]) -> list[Judged]:
+    """Put findings under the cause that explains them.
+
+    A finding is a symptom of another that concerns the same stages, where its rule says that it
+    explains it and their savings overlap; or where they overlap almost wholly, under the larger.
+    """
+    leading: list[Judged] = []
+    # What explains others first, whatever it saves itself.
+    order = sorted(found, key=lambda one: (not one.rule.explains, -one.ratio))
+    for one in order:
+        cause = next((other for other in leading if _is_symptom(what_if, one, other)), None)
+        if cause is None:
+            leading.append(one)
+        else:
+            cause.symptoms.append(one)
+    return sorted(leading, key=lambda one: (-one.ratio, one.rule.code))
+
+
+def explains(cause: Rule, code: str) -> bool:
+    """Whether a rule explains findings of another.
+
+    Examples
+    --------
+    >>> from pyrometer.explain.rule import Rule
+    >>> skew = Rule("skew.key", "", "", lambda f: [], "", explains=("spill.", "gc.pauses"))
+    >>> explains(skew, "spill.sort"), explains(skew, "gc.pauses"), explains(skew, "gc.humongous")
+    (True, True, False)
+    """
+    return any(
+        code.startswith(name) if name.endswith(".") else code == name for name in cause.explains
+    )
+
+
+def _is_symptom(what_if: WhatIf, one: Judged, cause: Judged) -> bool:
+    mine, others = concerned(one.suspect.change), concerned(cause.suspect.change)
+    if mine and others and not mine & others:
+        return False
+    known = explains(cause.rule, one.rule.code)
+    smaller = min(one.ratio, cause.ratio)
+    if not known and not (mine and others and one.ratio <= cause.ratio):
+        return False
+    both = what_if.saved_ratio([cause.pair, one.pair])  # type: ignore[list-item]
+    lost = (one.ratio + cause.ratio - both) / smaller
+    return lost >= (OVERLAP if known else SAME)
+
+
+def _add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:
+    """Say what each adds to those before it: together that is what all save at once."""
+    before = 0.0
+    for n, one in enumerate(leading, 1):
+        both = what_if.saved_ratio([each.pair for each in leading[:n]])  # type: ignore[misc]
+        one.added_ratio, before = both - before, both
+
+
+def together(what_if: WhatIf, leading: Sequence[Judged]) -> Saving:
+    """Give what findings save at once; never more than the elapsed time."""
+    elapsed, cores = what_if.saving([one.part for one in leading])
+    return Saving(elapsed_ns=elapsed, core_ns=cores)

@@ -1,0 +1,230 @@
+"""The whole of ``explain --json`` (``pyrometer/findings/1``)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from pyrometer.core.doubt import Doubt
+from pyrometer.core.estimate import Estimate
+from pyrometer.window.windows import RunFacts, WindowFacts
+
+Layer = Literal[
+    "sql", "stage", "driver", "jvm", "python", "setting", "data", "host", "cluster", "application"
+]
+RemedyKind = Literal["factor", "code", "data", "machine"]
+Judgement = Literal["proven", "refuted", "no_difference", "not_testable"]
+
+
+class Place(BaseModel):
+    """Where the cause is, as exactly as the evidence allows.
+
+    Attributes
+    ----------
+    stage_id, stage_attempt : int or None
+        The stage; of several, the one that the cause costs most.
+    stages_count : int
+        Stages that it concerns.
+    source : str or None
+        Line of the user's code, or text of the query.
+    """
+
+    layer: Layer
+    app: int | None = None
+    sql_id: int | None = None
+    stage_id: int | None = None
+    stage_attempt: int | None = None
+    stages_count: int = 0
+    node_id: int | None = None
+    operator: str | None = None
+    expression: str | None = None
+    source: str | None = None
+    setting: str | None = None
+    host: str | None = None
+    executor: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Name the place in a few words."""
+        found: list[str] = []
+        if self.expression:
+            found.append(f"expression {self.expression}")
+        if self.operator:
+            node = "" if self.node_id is None else f" (node {self.node_id})"
+            found.append(f"{self.operator}{node}")
+        if self.stage_id is not None:
+            more = f" and {self.stages_count - 1} more" if self.stages_count > 1 else ""
+            found.append(f"stage {self.stage_id}{more}")
+        if self.sql_id is not None and not found:
+            found.append(f"SQL execution {self.sql_id}")
+        found += [word for word in (self.setting, self.executor, self.host) if word]
+        return ", ".join(found) or self.layer
+
+
+class Evidence(BaseModel):
+    """One number that speaks for a finding, and where it is from.
+
+    Attributes
+    ----------
+    unit : str
+        Of ``estimate``: ns, bytes, count, ratio.
+    table : str
+        Table, or account of the summary, that it is from.
+    query : str or None
+        What gives it: SQL on the tables of the run, or a path into ``show --json``.
+    link : str or None
+        Fragment of the report's page that shows it.
+    """
+
+    what: str
+    estimate: Estimate
+    unit: str
+    table: str
+    query: str | None = None
+    link: str | None = None
+
+
+class Remedy(BaseModel):
+    """What to change.
+
+    Attributes
+    ----------
+    kind : str
+        ``factor``: a level of a factor, which can be tried without a human; else an edit of
+        ``code``, of the ``data``, or of the ``machine``.
+    factor, level : str or None
+        As in an experiment file, for example ``spark.sql.shuffle.partitions`` and ``400``.
+    levels : dict of str to str
+        Further factors that belong to it.
+    before, after : str or None
+        The edit, as text.
+    """
+
+    kind: RemedyKind
+    text: str
+    factor: str | None = None
+    level: str | None = None
+    levels: dict[str, str] = Field(default_factory=dict)
+    before: str | None = None
+    after: str | None = None
+
+
+class Saving(BaseModel):
+    """What the remedy saves, in nanoseconds; the interval's parts are in ``method``."""
+
+    elapsed_ns: Estimate
+    core_ns: Estimate
+
+
+class Symptom(BaseModel):
+    """A finding that another one explains."""
+
+    code: str
+    title: str
+    place: Place
+    mechanism: str
+    elapsed_ns: Estimate
+
+
+class Proof(BaseModel):
+    """How an experiment judged a finding."""
+
+    verdict: Judgement
+    measured: Estimate | None = None
+    experiment: str | None = None
+    reason: str | None = None
+
+
+class Record(BaseModel):
+    """How often findings of a rule were tried before, and how far its predictions were off."""
+
+    tried_count: int = 0
+    proven_count: int = 0
+    error_ratio: float | None = None
+
+
+class Finding(BaseModel):
+    """A cause, its place, the evidence, what to do and what that saves.
+
+    Attributes
+    ----------
+    key : str
+        Names the finding within the report: its code, and a number where a code has several.
+    cause : str
+        The field's term.
+    mechanism : str
+        One sentence with the numbers in it.
+    saving_ratio : Estimate
+        Elapsed time that it saves alone, over that of the window.
+    added_ratio : float
+        What it saves in addition to all findings before it: these add up to the joint saving.
+    shown : bool
+        The saving lies above the noise of the run; else the finding is listed by ``--all`` only.
+    muted : str or None
+        Why the project mutes the rule.
+    """
+
+    key: str
+    code: str
+    title: str
+    cause: str
+    place: Place
+    mechanism: str
+    evidence: list[Evidence] = Field(default_factory=list)
+    remedies: list[Remedy] = Field(default_factory=list)
+    saving: Saving
+    saving_ratio: Estimate
+    added_ratio: float = 0.0
+    symptoms: list[Symptom] = Field(default_factory=list)
+    refute: str
+    proof: Proof | None = None
+    record: Record = Field(default_factory=Record)
+    shown: bool = True
+    muted: str | None = None
+    doubts: list[Doubt] = Field(default_factory=list)
+
+
+class Unjudged(BaseModel):
+    """A rule that could not look: what was missing, and what would allow it."""
+
+    code: str
+    title: str
+    missing: str
+    remedy: str
+
+
+class Noise(BaseModel):
+    """How much the elapsed time differs from one run to the next, as far as this run shows."""
+
+    ratio: float
+    method: str
+
+
+class Baseline(BaseModel):
+    """Elapsed time of the window, measured and as the simulator schedules it."""
+
+    elapsed_ns: int
+    simulated_ns: int | None = None
+    core_ns: int | None = None
+
+
+class Findings(BaseModel):
+    """Findings of one window of a run, the largest saving first."""
+
+    schema_name: str = Field(default="pyrometer/findings/1", alias="schema")
+    run: RunFacts
+    window: WindowFacts
+    conclusion: str
+    baseline: Baseline
+    noise: Noise
+    noise_ratio: float
+    findings: list[Finding] = Field(default_factory=list)
+    hidden_count: int = 0
+    joint_saving: Saving | None = None
+    joint_ratio: Estimate | None = None
+    unjudged: list[Unjudged] = Field(default_factory=list)
+    rules_count: int = 0
+    doubts: list[Doubt] = Field(default_factory=list)
+
+    model_config = {"populate_by_name": True}

@@ -1,0 +1,216 @@
+"""Seconds that a change saves: the application scheduled again with it, gaps and all.
+
+The saving is the simulated elapsed time without and with the change, as a share of the simulated,
+of the measured elapsed time: it never exceeds that. What lies off the critical path saves nothing.
+
+Its interval (90 %) adds in quadrature, each side for itself,
+
+- how much of the change is sure: sampling, and what the remedy itself costs (low, high);
+- the simulator's error: the spread of the saving over 19 replicates in which each stage's tasks are
+  off by the error of another stage (`pyrometer.simulation.intervals`), or, with too few stages to
+  judge by, its error for the whole application, at least `LEAST_ERROR`;
+- how far predictions of the rule were off when they were tried (`pyrometer.explain.record`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.change import Change, State
+from pyrometer.simulation.cluster import Shape
+from pyrometer.simulation.intervals import draw_errors
+from pyrometer.simulation.measured import Floats
+from pyrometer.simulation.scheduler import Calibrated, Schedule, schedules
+
+LEVEL = 0.9
+LEAST_ERROR = 0.05
+"""Relative error of a saving where it cannot be judged: what the simulator's documentation calls
+a large error (docs/reference/simulate.md)."""
+METHOD = "simulated; sampling, remedy, simulator and earlier trials in quadrature"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of a change comes true: 1 is all of it.
+
+    Attributes
+    ----------
+    value, low, high : float
+        What is expected, and the bounds of it.
+    n : int
+        Observations behind it.
+    """
+
+    value: float = 1.0
+    low: float = 1.0
+    high: float = 1.0
+    n: int = 1
+
+    def times(self, low: float, high: float) -> Extent:
+        """Give the extent where the remedy itself achieves between `low` and `high` of it.
+
+        Examples
+        --------
+        >>> Extent(0.9, 0.8, 1.0, n=20).times(0.5, 1.0)
+        Extent(value=0.675, low=0.4, high=1.0, n=20)
+        """
+        return Extent(self.value * (low + high) / 2, self.low * low, self.high * high, self.n)
+
+
+ALL = Extent()
+"""All of a change comes true."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A change, how much of it comes true, and how far such predictions were off before."""
+
+    change: Change
+    extent: Extent = ALL
+    error_ratio: float | None = None
+
+
+@dataclass
+class WhatIf:
+    """An application, and how long it would take otherwise."""
+
+    calibrated: Calibrated
+    seed: int = 0
+    _known: dict[tuple[tuple[int, float], ...], float] = field(default_factory=dict)
+    _kept: list[Change] = field(default_factory=list)
+
+    @property
+    def measured_ns(self) -> int:
+        """Measured elapsed time of the window."""
+        return self.calibrated.measured.elapsed_ns
+
+    @property
+    def simulated_ns(self) -> float:
+        """The same as it is simulated."""
+        return self.calibrated.schedule.elapsed_ns
+
+    @cached_property
+    def core_ns(self) -> float:
+        """Time of all tasks."""
+        return float(self.calibrated.plan.tasks.duration_ns.sum())
+
+    @cached_property
+    def _drawn(self) -> Floats | None:
+        known = self.calibrated
+        return draw_errors(known.measured_ns, known.simulated_ns, len(known.graph.after), self.seed)
+
+    def state(self, parts: Sequence[tuple[Change, float]]) -> State:
+        """Apply changes, in their order, to the plan as it was measured."""
+        state = State.of(self.calibrated.measured, self.calibrated.plan.delay_ns)
+        for change, factor in parts:
+            for edit in change:
+                edit.apply(state, factor)
+        return state
+
+    def elapsed(self, parts: Sequence[tuple[Change, float]]) -> float:
+        """Give the simulated elapsed time with changes, in nanoseconds."""
+        key = tuple((id(change), factor) for change, factor in parts)
+        if key not in self._known:
+            self._kept += [change for change, _ in parts]
+            self._known[key] = self.of_state(self.state(parts))
+        return self._known[key]
+
+    def of_state(self, state: State) -> float:
+        """Give the simulated elapsed time of an edited plan, in nanoseconds."""
+        return self._schedules(state, [None])[0].elapsed_ns
+
+    def saved_ratio(self, parts: Sequence[tuple[Change, float]]) -> float:
+        """Give the share of the elapsed time that changes save together; negative: they cost."""
+        return 1 - self.elapsed(parts) / self.simulated_ns if self.simulated_ns else 0.0
+
+    def saving(self, parts: Sequence[Part]) -> tuple[Estimate, Estimate]:
+        """Give the saving of changes together: elapsed time and time of cores, in nanoseconds.
+
+        Returns
+        -------
+        (Estimate, Estimate)
+            The elapsed time's never exceeds the measured elapsed time.
+        """
+        middle = [(part.change, part.extent.value) for part in parts]
+        value = self.saved_ratio(middle)
+        ends = [
+            self.saved_ratio([(p.change, getattr(p.extent, side)) for p in parts])
+            for side in ("low", "high")
+        ]
+        below, above = self._model(middle, value)
+        known = [part.error_ratio for part in parts if part.error_ratio is not None]
+        earlier = max(known, default=0.0) * abs(value)
+        low = value - math.hypot(value - min(value, *ends), below, earlier)
+        high = value + math.hypot(max(value, *ends) - value, above, earlier)
+        n = min((part.extent.n for part in parts), default=0)
+        elapsed = [min(one, 1.0) * self.measured_ns for one in (value, low, high)]
+        return (
+            _estimate(elapsed, n),
+            _estimate([self._cores(parts, side) for side in ("value", "low", "high")], n),
+        )
+
+    def _cores(self, parts: Sequence[Part], side: str) -> float:
+        state = self.state([(part.change, getattr(part.extent, side)) for part in parts])
+        return self.core_ns - float(state.duration_ns.sum()) + state.core_ns
+
+    def _model(self, parts: Sequence[tuple[Change, float]], value: float) -> tuple[float, float]:
+        """Give how far the saving may be off, to below and above, by the simulator's errors."""
+        drawn = self._drawn
+        if drawn is None:
+            error = max(abs(self.calibrated.error_ratio), LEAST_ERROR) * abs(value)
+            return error, error
+        stretches = [list(one) for one in drawn]
+        without = self._replicates
+        changed = self._schedules(self.state(parts), stretches)
+        ratios = [
+            1 - one.elapsed_ns / base for one, base in zip(changed, without, strict=True) if base
+        ]
+        return max(0.0, value - min(ratios)), max(0.0, max(ratios) - value)
+
+    @cached_property
+    def _replicates(self) -> list[float]:
+        drawn = self._drawn
+        stretches = [] if drawn is None else [list(one) for one in drawn]
+        return [one.elapsed_ns for one in self._schedules(self.state([]), stretches)]
+
+    def _schedules(self, state: State, stretches: Sequence[list[float] | None]) -> list[Schedule]:
+        calibrated = self.calibrated
+        plan = calibrated.plan
+        tasks = replace(
+            plan.tasks,
+            duration_ns=state.duration_ns,
+            delay_ns=np.minimum(plan.tasks.delay_ns, state.duration_ns),
+        )
+        changed = replace(plan, tasks=tasks, delay_ns=state.gap_ns.tolist())
+        cluster = calibrated.cluster(Shape(state.slots_ratio))
+        if state.startup_ratio != 1.0:
+            cluster = [_sooner(executor, state.startup_ratio) for executor in cluster]
+        base = (
+            {} if (state.tasks_ratio == 1).all() else {"tasks_ratios": state.tasks_ratio.tolist()}
+        )
+        known = [one for one in stretches if one is not None]
+        scenarios = [
+            base if one is None else {**base, "stretch": number}
+            for number, one in enumerate(stretches)
+        ]
+        return schedules(changed, [cluster], scenarios, stretches=known)
+
+
+def _sooner(executor: dict[str, Any], ratio: float) -> dict[str, Any]:
+    node, after = executor["add"]
+    return {**executor, "add": (node, after * ratio)}
+
+
+def _estimate(values: Sequence[float], n: int) -> Estimate:
+    value, low, high = values
+    return Estimate(
+        value=value, low=min(low, high, value), high=max(low, high, value), level=LEVEL, n=n,
+        method=METHOD,
+    )  # fmt: skip
