@@ -10,7 +10,6 @@ import numpy as np
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Noise
 from pyrometer.explain.what_if import WhatIf
-from pyrometer.statistics.two import mean_of
 
 LEAST = 0.02
 """Within so much, `compare` calls two runs the same (its default margin)."""
@@ -36,6 +35,8 @@ def noise_of(facts: Facts, seed: int = 0) -> Noise:
         if one.iteration in window and one.elapsed_ns and one.status == "success"
     ]
     if len(times) >= FEWEST_ITERATIONS:
+        from pyrometer.statistics.two import mean_of  # it loads scipy
+
         mean = mean_of(times)
         if mean.low is not None and mean.high is not None and mean.value:
             ratio = (mean.high - mean.low) / 2 / mean.value

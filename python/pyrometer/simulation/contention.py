@@ -25,8 +25,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
 
 from pyrometer.accounts.ledger.report import Request, ledger_report
 from pyrometer.accounts.ledger.sums import Only
@@ -99,6 +97,8 @@ class Turns:
 
     def _would_run(self, tasks: float, wants: float, threads: float) -> tuple[Floats, Floats]:
         """Give the probability that 0, 1, … tasks and threads are ready, for fewer than CPUs."""
+        from scipy import stats  # half a second, which most readers of a run need not wait
+
         few = np.arange(math.ceil(self.cpus), dtype=np.float64)
         whole = math.floor(tasks)
         would = (1 - (tasks - whole)) * stats.binom.pmf(few, whole, wants)
@@ -127,6 +127,7 @@ def as_measured(cpus: float, share: float, times: Mapping[float, float], free: f
     >>> round(as_measured(2, 0.8, {4: 11.0}, free=10.0).of_tasks(4), 3)
     1.1
     """
+    from scipy.optimize import brentq
 
     def missed(law: Turns) -> float:
         return sum(time / law.of_tasks(tasks) for tasks, time in times.items()) - free
