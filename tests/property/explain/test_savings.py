@@ -1,0 +1,99 @@
+"""Whatever is changed: a saving is at most the elapsed time, alone and together."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.simulated import Log, measured
+
+from pyrometer.explain.change import Change, Edit, Even, Less, LessGap, Recount, Slots
+from pyrometer.explain.what_if import Extent, Part, WhatIf
+from pyrometer.simulation.scheduler import calibrate
+
+LENGTHS = st.lists(st.integers(1, 400), min_size=1, max_size=6)
+
+
+def applications(stages: list[list[int]], cores: int, gap: int) -> WhatIf:
+    """Stages one after another on one executor, in jobs of their own."""
+    now = gap
+    rows: list[tuple[int, int, list[int]]] = []
+    for lengths in stages:
+        slots = [now] * cores
+        for length in lengths:
+            at = min(range(cores), key=lambda n: slots[n])
+            slots[at] += length
+        rows.append((now, max(slots), lengths))
+        now = max(slots) + gap
+    log = Log(now)
+    log.executor("1", cores)
+    for number, (since, until, lengths) in enumerate(rows):
+        log.job(number, since, until, [number])
+        log.stage(number, since, until, [])
+        free = [since] * cores
+        for length in lengths:
+            at = min(range(cores), key=lambda n: free[n])
+            log.task(number, free[at], length)
+            free[at] += length
+    with tempfile.TemporaryDirectory() as folder:
+        return WhatIf(calibrate(measured(log.write(Path(folder)))))
+
+
+@st.composite
+def changes(draw: st.DrawFn, stages: int) -> Change:
+    def edits() -> Iterator[Edit]:
+        for _ in range(draw(st.integers(1, 3))):
+            stage = draw(st.integers(0, stages - 1))
+            share = draw(st.floats(0, 2))
+            yield draw(
+                st.sampled_from(
+                    [
+                        Less(draw(st.sampled_from(["gc", "spill"])), {stage: share}),
+                        Even([stage], conserved=draw(st.booleans())),
+                        Recount({stage: draw(st.floats(0.01, 50))}, draw(st.floats(0, 1e9))),
+                        LessGap({draw(st.integers(0, stages)): share * 1e9}),
+                        Slots(draw(st.floats(0.5, 4))),
+                    ]
+                )
+            )
+
+    return tuple(edits())
+
+
+@settings(max_examples=60)
+@given(st.data(), st.lists(LENGTHS, min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 200))
+def test_changes_together_never_save_more_than_the_elapsed_time(
+    data: st.DataObject, stages: list[list[int]], cores: int, gap: int
+) -> None:
+    what_if = applications(stages, cores, gap)
+    parts = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        low, value, high = sorted(data.draw(st.floats(0, 1)) for _ in range(3))
+        parts.append(Part(data.draw(changes(len(stages))), Extent(value, low, high)))
+    for some in ([one] for one in parts):
+        check(what_if, some)
+    check(what_if, parts)
+
+
+def check(what_if: WhatIf, parts: list[Part]) -> None:
+    elapsed, cores = what_if.saving(parts)
+    for one in (elapsed, cores):
+        assert one.low is not None
+        assert one.value is not None
+        assert one.high is not None
+        assert one.low <= one.value <= one.high
+        assert np.isfinite([one.low, one.value, one.high]).all()
+    assert (elapsed.high or 0) <= what_if.measured_ns
+
+
+@settings(max_examples=20)
+@given(st.data(), st.lists(LENGTHS, min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 200))
+def test_a_change_of_which_nothing_comes_true_saves_nothing(
+    data: st.DataObject, stages: list[list[int]], cores: int, gap: int
+) -> None:
+    what_if = applications(stages, cores, gap)
+    assert what_if.saved_ratio([(data.draw(changes(len(stages))), 0.0)]) == 0

@@ -1,0 +1,155 @@
+"""Suspects become findings: merged under their cause, ranked, and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from tests.support.simulated import Log
+
+from pyrometer.explain.change import Change, Even, Less, LessGap
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.findings import explain
+from pyrometer.explain.rule import Need, Rule, Suspect
+from pyrometer.explain.schema import Findings, Place
+from pyrometer.explain.what_if import Extent
+from pyrometer.store import Run
+
+
+def rule(code: str, change: Change, explains: tuple[str, ...] = (), extent: float = 1.0) -> Rule:
+    def suspects(facts: Facts) -> Iterable[Suspect]:
+        yield Suspect(
+            place=Place(layer="stage"), mechanism=code, change=change, evidence=[], remedies=[],
+            extent=Extent(extent, extent, extent),
+        )  # fmt: skip
+
+    return Rule(code, code, code, suspects, "try it", explains=explains)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Two stages, one after another, on two slots: 10 s with a long task, then 4 s."""
+    log = Log(16_000)
+    log.executor("1", 2)
+    log.job(0, 1_000, 11_000, [0])
+    log.stage(0, 1_000, 11_000, [])
+    log.task(0, 1_000, 10_000)
+    log.task(0, 1_000, 2_000)
+    log.job(1, 12_000, 16_000, [1])
+    log.stage(1, 12_000, 16_000, [])
+    log.task(1, 12_000, 4_000)
+    log.task(1, 12_000, 4_000)
+    return log.write(tmp_path / "run")
+
+
+def found(run: Path, *rules: Rule, **options: object) -> Findings:
+    with Run.open(run) as opened:
+        return explain(opened, rules=rules, **options)  # type: ignore[arg-type]
+
+
+def seconds(one: Findings) -> dict[str, float]:
+    return {f.code: round((f.saving.elapsed_ns.value or 0) / 1e9, 3) for f in one.findings}
+
+
+def test_seconds_are_of_the_critical_path(run: Path) -> None:
+    whole = rule("skew.whole", (Even([0]),))
+    short = rule("gc.short", (Less("gc", {1: 0.5}),))
+    assert seconds(found(run, whole, short)) == {"skew.whole": 4.0, "gc.short": 2.0}
+
+
+def test_what_is_off_the_critical_path_saves_nothing(run: Path) -> None:
+    import numpy as np
+
+    off = rule("gc.off", (Less("gc", {0: np.array([0.0, 2e9])}),))
+    assert found(run, off).findings == []
+
+
+def test_a_gap_of_the_driver_saves_its_length(run: Path) -> None:
+    with Run.open(run) as opened:
+        from pyrometer.accounts.window import open_scope
+        from pyrometer.summary.summary import summarise
+
+        scope = open_scope(opened, None)
+        facts = Facts(scope, summarise(scope))
+        nodes = facts.gap_nodes(facts.measured.stages[0].complete_ns, 1 << 62)  # type: ignore[union-attr]
+    gap = rule("driver.gap", (LessGap(nodes),))
+    assert seconds(found(run, gap)) == {"driver.gap": 1.0}
+
+
+def test_what_a_cause_explains_is_its_symptom(run: Path) -> None:
+    cause = rule("skew.bytes", (Even([0]),), explains=("gc.",))
+    symptom = rule("gc.pauses", (Less("gc", {0: 0.5}),))
+    result = found(run, cause, symptom)
+    assert [one.code for one in result.findings] == ["skew.bytes"]
+    assert [one.code for one in result.findings[0].symptoms] == ["gc.pauses"]
+
+
+def test_causes_of_different_stages_stand_side_by_side(run: Path) -> None:
+    cause = rule("skew.bytes", (Even([0]),), explains=("gc.",))
+    other = rule("gc.pauses", (Less("gc", {1: 0.5}),))
+    assert len(found(run, cause, other).findings) == 2
+
+
+def test_two_names_of_the_same_saving_are_one_finding(run: Path) -> None:
+    larger = rule("gc.a", (Less("gc", {1: 0.5}),))
+    smaller = rule("gc.b", (Less("gc", {1: 0.45}),))
+    result = found(run, larger, smaller)
+    assert [one.code for one in result.findings] == ["gc.a"]
+
+
+def test_what_each_adds_is_the_saving_of_all(run: Path) -> None:
+    result = found(
+        run, rule("skew.a", (Even([0]),)), rule("gc.b", (Less("gc", {1: 0.5}),)),
+        rule("spill.c", (Less("spill", {0: 0.3}),)),
+    )  # fmt: skip
+    assert result.joint_ratio is not None
+    added = sum(one.added_ratio for one in result.findings if one.shown)
+    assert added == pytest.approx(result.joint_ratio.value)
+
+
+def test_below_the_noise_nothing_is_shown_and_the_conclusion_says_so(run: Path) -> None:
+    result = found(run, rule("gc.a", (Less("gc", {1: 0.01}),)))
+    assert [one.shown for one in result.findings] in ([], [False])
+    assert result.conclusion.startswith("Nothing worth more than 2.00 %")
+
+
+def test_a_muted_rule_is_not_in_the_sum(run: Path) -> None:
+    skew, gc = rule("skew.a", (Even([0]),)), rule("gc.b", (Less("gc", {1: 0.5}),))
+    result = found(run, skew, gc, muted={"skew.a": "known"})
+    assert [(one.code, one.muted) for one in result.findings] == [
+        ("gc.b", None),
+        ("skew.a", "known"),
+    ]
+    assert result.joint_saving is not None
+    assert result.joint_saving.elapsed_ns.value == pytest.approx(2e9)
+
+
+def test_a_rule_that_breaks_is_named_and_the_others_look(run: Path) -> None:
+    def broken(facts: Facts) -> Iterable[Suspect]:
+        raise ZeroDivisionError("1 / 0")
+
+    result = found(run, Rule("gc.x", "x", "x", broken, ""), rule("skew.a", (Even([0]),)))
+    assert [one.code for one in result.findings] == ["skew.a"]
+    assert [(one.code, "1 / 0" in one.missing) for one in result.unjudged] == [("gc.x", True)]
+
+
+def test_what_a_rule_lacks_is_said_with_what_would_allow_it(run: Path) -> None:
+    lacking = Rule(
+        "gc.x", "x", "x", lambda facts: [], "", needs=(Need(lambda facts: "no log", "log it"),)
+    )
+    (one,) = found(run, lacking).unjudged
+    assert (one.missing, one.remedy) == ("no log", "log it")
+
+
+def test_earlier_errors_of_a_rule_widen_its_interval(run: Path) -> None:
+    from pyrometer.explain.schema import Record
+
+    skew = rule("skew.a", (Even([0]),))
+    plain = found(run, skew).findings[0].saving.elapsed_ns
+    wide = found(
+        run, skew, records={"skew.a": Record(tried_count=5, proven_count=3, error_ratio=0.5)}
+    )
+    tried = wide.findings[0].saving.elapsed_ns
+    assert tried.value == plain.value
+    assert (tried.low or 0) < (plain.low or 0)
