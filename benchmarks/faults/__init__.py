@@ -1,0 +1,1 @@
+"""Planted faults: whether `explain` finds them, in the right place, with the right seconds."""
