@@ -57,3 +57,27 @@ def _readings(facts: Facts, where: str, name: str) -> list[tuple[Floats, Floats]
         by_series[series].append(place)
     times, values = np.asarray(found["t"]), np.asarray(found["value"])
     return [(times[places], values[places]) for places in by_series.values()]
+
+
+_ROLES = """
+SELECT w.role, (s.t // 100000000 * 100000000)::DOUBLE AS t, sum(s.run)::DOUBLE AS run
+FROM thread_steps s JOIN w_threads w USING (pid, tid) WHERE s.run > 0 GROUP BY ALL ORDER BY 1, 2
+"""
+
+
+def cpu_by_role(facts: Facts) -> dict[str, dict[int, float]]:
+    """Give the CPU time of threads of each role while each stage ran, by number of the stage."""
+    offset, known = facts.scope.offset_ns, {"thread_steps", "w_threads"}
+    if offset is None or not known <= set(facts.tables.defined):
+        return {}
+    rows = facts.tables.columns(_ROLES)
+    roles, times = np.asarray(rows["role"]), np.asarray(rows["t"])
+    begin = np.array([stage.submit_ns for stage in facts.stages], dtype=np.float64) - offset
+    end = np.array([stage.complete_ns for stage in facts.stages], dtype=np.float64) - offset
+    found = {}
+    for role in dict.fromkeys(roles.tolist()):
+        mine = roles == role
+        used = np.cumsum(np.asarray(rows["run"])[mine])
+        grown = np.interp(end, times[mine], used) - np.interp(begin, times[mine], used)
+        found[role] = {n: float(value) for n, value in enumerate(grown) if value > 0}
+    return found
