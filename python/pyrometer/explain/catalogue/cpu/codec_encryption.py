@@ -1,0 +1,80 @@
+"""Tasks spend CPU on encrypting and decrypting.
+
+What it is
+    Spilled and shuffled data (`spark.io.encryption.enabled`), the network between executors
+    (`spark.network.crypto.enabled`, TLS) or files themselves are encrypted.
+
+Mechanism
+    Each byte passes the cipher on its way out and in. Taken away is the CPU of samples inside
+    ciphers.
+
+Evidence
+    CPU samples of tasks with a cipher in the stack.
+
+Remedy
+    Where the rules of the house allow: switch off the encryption that protects nothing here (local
+    disks of one's own host). Else AES in hardware, a newer Java, GCM instead of CBC.
+
+When it is wrong
+    Where encryption is required there is nothing to save but the choice of the cipher.
+
+Source
+    CPU samples; Spark's security page, "Local Storage Encryption" and "Network Encryption".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import SAMPLES, Rule, Suspect
+from pyrometer.explain.saying import factor, machine, page, place, told
+from pyrometer.explain.schema import Remedy
+from pyrometer.explain.stack_shares import through
+
+FRAMES = (
+    r"^(javax\.crypto\.|com\.sun\.crypto\.|sun\.security\.ssl\.|org\.apache\.commons"
+    r"\.crypto\.|org\.apache\.spark\.security\.Crypto|org\.apache\.spark\.network\.crypto\."
+    r"|org\.apache\.parquet\.crypto\.|EVP_|aesni_|aes_gcm|CRYPTO_)"
+)
+SWITCHES = ("spark.io.encryption.enabled", "spark.network.crypto.enabled", "spark.ssl.enabled")
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    found = through(facts, FRAMES)
+    if not found.found:
+        return
+    parts = found.by_stage
+    cost = {number: share * facts.cpu_ns.get(number, 0.0) for number, share in parts.items()}
+    on = [name for name in SWITCHES if facts.is_on(name)]
+    where = place(facts, "setting" if on else "jvm", cost, setting=on[0] if on else None)
+    by = f" with {', '.join(on)}" if on else ""
+    remedies: list[Remedy] = [
+        factor(name, "false", "where the rules of the house allow: do not encrypt here")
+        for name in on
+    ]
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{units.percent(found.estimate.value)} of the CPU of tasks"
+            f" ({units.duration(sum(cost.values()))}) encrypts and decrypts{by}."
+        ),
+        change=(facts.less_cpu("encryption", parts),),
+        extent=found.extent(0.9, 1.0),
+        evidence=[
+            told("task CPU in ciphers", found.estimate, "ratio", "samples",
+                 "show --json: categories", page(where)),
+        ],
+        remedies=[*remedies, machine("use CPUs and a Java that have AES in hardware")],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="codec.encryption",
+    title="Tasks encrypt and decrypt",
+    cause="encryption of data or network",
+    suspects=_suspects,
+    needs=(SAMPLES,),
+    refute="Run once without the encryption: if the stages need as much CPU, it is not the cipher.",
+)

@@ -1,0 +1,152 @@
+"""Operators run row by row through iterators although Spark can fuse and compile them.
+
+What it is
+    Whole-stage code generation turns a chain of operators into one loop. It is off by a setting, or
+    Spark gave it up for a part of the plan: the code did not compile, or the rows have more columns
+    than `spark.sql.codegen.maxFields`.
+
+Mechanism
+    Without it each row passes each operator by a virtual call, boxed or copied in between. Taken
+    away is the CPU of operators of the plan that support it and ran without, but for what fused
+    code needs.
+
+Evidence
+    Nodes of the final plan outside `WholeStageCodegen`; with samples the CPU of exactly these
+    nodes, else (event log alone, only where the setting is off) that of their stages at most.
+
+Remedy
+    `spark.sql.codegen.wholeStage=true`; for wide rows a larger `spark.sql.codegen.maxFields`, or
+    fewer columns.
+
+When it is wrong
+    Where the operators' time is in what they call (a decoder, a hash map, a UDF), fusing them
+    gains little; sort-merge joins gain least.
+
+Source
+    Whole stage off and on, 1.2 (merge join) to 14 times (join of long keys): Spark's own
+    JoinBenchmark results; Spark 1.6 against 2.0 on one query: flame graphs of the seeds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pyrometer.accounts.schema import Node, Sql
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.saying import code, factor, page, place, told
+from pyrometer.explain.stack_shares import Shares, shares
+from pyrometer.explain.what_if import Extent
+
+SETTING = "spark.sql.codegen.wholeStage"
+ACHIEVED = (0.17, 0.93)
+"""Share of the operators' CPU that fusing saves: 1.2 to 14 times as fast."""
+_SUPPORT = re.compile(
+    r"(Filter|Project|HashAggregate|BroadcastHashJoin|ShuffledHashJoin|SortMergeJoin|Sort|Expand"
+    r"|Range|SerializeFromObject|DeserializeToObject|MapElements|Generate)$"
+)
+
+
+def unfused(sql: Sql) -> list[Node]:
+    """Give nodes that ran outside whole-stage code although their operator supports it.
+
+    Plans of Spark 2 give the cluster no number: what lies below it, down to its inputs, is fused.
+    """
+    nodes = {node.node_id: node for node in sql.nodes}
+    return [
+        node
+        for node in sql.nodes
+        if node.stage_ids and _SUPPORT.match(node.name) and not _is_fused(node, nodes)
+    ]
+
+
+def _is_fused(node: Node, nodes: dict[int, Node]) -> bool:
+    at: Node | None = node
+    while at is not None:
+        if at.codegen_stage_id is not None or at.name.startswith("WholeStageCodegen"):
+            return True
+        if at is not node and not _SUPPORT.match(at.name) and not at.name.startswith("Broad"):
+            return False
+        at = nodes.get(at.parent_node_id) if at.parent_node_id is not None else None
+    return False
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    off = not facts.is_on(SETTING, default=True)
+    for sql in facts.summary.sql:
+        if facts.measured is None or sql.app_index != facts.measured.app_index:
+            continue
+        nodes = unfused(sql)
+        if not nodes:
+            continue
+        cost = {number: facts.cpu_ns[number] for node in nodes for number in
+                facts.stages_of(node, sql)}  # fmt: skip
+        if facts.samples_by_stage:
+            ids = ", ".join(str(node.node_id) for node in nodes)
+            found = shares(facts, f"sql_id = {sql.sql_id} AND node_id IN ({ids})", "task_samples")
+            cost = {number: hits for number, hits in found.hits.items() if hits}
+            mine = Shares({n: found.hits[n] for n in cost}, {n: found.totals[n] for n in cost})
+            if cost:
+                yield _suspect(facts, sql, nodes, cost, mine.by_stage, mine.extent(*ACHIEVED), off)
+        elif off and any(cost.values()):
+            # Which part of the stages' CPU is that of the operators is not known: all, at most.
+            extent = Extent((ACHIEVED[0] + 0) / 2, 0.0, ACHIEVED[1], len(cost))
+            yield _suspect(facts, sql, nodes, cost, dict.fromkeys(cost, 1.0), extent, off)
+
+
+def _suspect(
+    facts: Facts,
+    sql: Sql,
+    nodes: Sequence[Node],
+    cost: dict[int, float],
+    parts: dict[int, float],
+    extent: Extent,
+    off: bool,
+) -> Suspect:
+    first = nodes[0]
+    names = ", ".join(dict.fromkeys(node.name for node in nodes))
+    where = place(
+        facts, "sql", cost, sql_id=sql.sql_id, node_id=first.node_id, operator=first.name,
+        setting=SETTING if off else None,
+    )  # fmt: skip
+    why = f"{SETTING} is false" if off else "Spark gave up fusing them"
+    cpu = sum(parts[number] * facts.cpu_ns.get(number, 0.0) for number in parts)
+    about = "at most " if not facts.samples_by_stage else ""
+    return Suspect(
+        place=where,
+        mechanism=(
+            f"{len(nodes)} operators of SQL execution {sql.sql_id} ({names}) ran row by row"
+            f" through iterators: {why}. They used {about}{units.duration(cpu)} of CPU."
+        ),
+        change=(facts.less_cpu("unfused", parts),),
+        extent=extent,
+        evidence=[
+            told("operators outside whole-stage code", len(nodes), "count", "plan_nodes",
+                 f"SELECT node_id, name FROM plan_nodes WHERE sql_id = {sql.sql_id} AND is_final"
+                 " AND codegen_stage_id IS NULL", f"/sql/{sql.sql_id}/{first.node_id}"),
+            told(f"{about}CPU of these operators", cpu, "ns", "samples" if not about else "tasks",
+                 "show --json: operators", page(where)),
+        ],
+        remedies=[factor(SETTING, "true", "let Spark fuse the operators of a stage")]
+        if off
+        else [
+            factor("spark.sql.codegen.maxFields", "400",
+                   "where rows have more than 100 columns: raise the limit"),
+            code("select fewer columns before these operators; look for \"Failed to compile\" in"
+                 " the log"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="codegen.fallback",
+    title="Operators run without generated code",
+    cause="no whole-stage code generation",
+    suspects=_suspects,
+    needs=(SQL_PLANS,),
+    explains=("expression.", "jit.interpreted"),
+    refute="Run with spark.sql.codegen.wholeStage=true (and a larger maxFields): if the operators"
+    " need as much CPU, fusing is not what they lack.",
+)

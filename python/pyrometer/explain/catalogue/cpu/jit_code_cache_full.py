@@ -1,0 +1,92 @@
+"""The room for compiled code is used up, and the JVM stops compiling.
+
+What it is
+    Compiled code lies in the code cache (240 MiB by default, in three parts). An application with
+    many queries generates thousands of classes. When less than 500 KiB of a part is left, HotSpot
+    compiles no more, or discards code that it needs again.
+
+Mechanism
+    New queries run interpreted or half compiled. Taken away is what samples of tasks in such code
+    would not have needed.
+
+Evidence
+    Bytes in use and room of each part of the code cache, samples by how their code was run.
+
+Remedy
+    A larger `-XX:ReservedCodeCacheSize`.
+
+When it is wrong
+    A cache that fills in the last seconds did no harm yet; code is cold for other reasons, too (see
+    `jit.interpreted`).
+
+Source
+    `CodeCacheMinimumFreeSpace` (500 KiB) and `ReservedCodeCacheSize` in OpenJDK's globals.hpp and
+    codeCache.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.catalogue.cpu.jit_interpreted import C1, INTERPRETED
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import PROFILE, SAMPLES, Need, Rule, Suspect
+from pyrometer.explain.saying import factor, place, told
+from pyrometer.explain.stack_shares import interpreted
+
+LEAST_FREE_BYTES = 500 << 10
+"""HotSpot's own limit: with less it stops compiling."""
+
+
+def _missing(facts: Facts) -> str | None:
+    cache = facts.summary.jvm.code_cache
+    return None if cache.parts or cache.max_bytes else cache.reason or "no size of the code cache"
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    cache = facts.summary.jvm.code_cache
+    rooms = [(one.part, one.used_bytes, one.max_bytes) for one in cache.parts] or [
+        ("code cache", cache.used_bytes or 0, cache.max_bytes)
+    ]
+    full = [one for one in rooms if one[2] and one[2] - one[1] < LEAST_FREE_BYTES]
+    cold, quick = interpreted(facts, "interpreted"), interpreted(facts, "interpreted", "c1")
+    if not full or not cold.found:
+        return
+    part, used, room = full[0]
+    share = cold.found / quick.found
+    ends = [share * a + (1 - share) * b for a, b in zip(INTERPRETED, C1, strict=True)]
+    whole = cache.max_bytes or sum(one[2] or 0 for one in rooms)
+    cost = {n: part_ * facts.cpu_ns.get(n, 0.0) for n, part_ in quick.by_stage.items()}
+    yield Suspect(
+        place=place(facts, "jvm", cost, setting="-XX:ReservedCodeCacheSize"),
+        mechanism=(
+            f"The part \"{part}\" of the code cache held {units.size(used)} of"
+            f" {units.size(room)}, and {units.percent(quick.estimate.value)} of the CPU of tasks"
+            " went to code that was not or only quickly compiled."
+        ),
+        change=(facts.less_cpu("interpreted", quick.by_stage),),
+        extent=quick.extent(*ends),
+        evidence=[
+            told(f"in use of \"{part}\"", used, "bytes", "jvm.code_cache",
+                 "show --json: jvm.code_cache.parts", "/jvm"),
+            told("task CPU not or only quickly compiled", quick.estimate, "ratio", "samples",
+                 "show --json: code.kinds", "/jvm"),
+        ],
+        remedies=[
+            factor("jvm.options", f"-XX:ReservedCodeCacheSize={2 * whole >> 20}m",
+                   "double the room for compiled code"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="jit.code-cache-full",
+    title="The code cache is full",
+    cause="code cache exhausted",
+    suspects=_suspects,
+    needs=(SAMPLES, Need(_missing, PROFILE)),
+    explains=("jit.",),
+    refute="Run with twice the ReservedCodeCacheSize: if as much code runs interpreted, its room is"
+    " not why.",
+)

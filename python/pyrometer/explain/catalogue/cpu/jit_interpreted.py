@@ -1,0 +1,89 @@
+"""Tasks run code that the JVM has not compiled yet.
+
+What it is
+    A JVM begins every method in the interpreter, compiles it quickly when it was called some
+    hundred times, and well after some ten thousand. Short applications do most of their work before
+    that.
+
+Mechanism
+    Interpreted code needs many times, quickly compiled code up to about three times the CPU of
+    optimised code. Taken away is what the samples in such code would not have needed.
+
+Evidence
+    Samples of task threads by how the innermost Java method was run.
+
+Remedy
+    Run several jobs in one application (a session that stays, a server) instead of one application
+    per job. Where that cannot be, fewer and longer-lived executors: each JVM warms up by itself.
+
+When it is wrong
+    A method too large to compile stays interpreted however long the application lives: see
+    `codegen.method-too-large`. An application that must be started for each job cannot save this.
+
+Source
+    Lion et al., Don't Get Caught in the Cold, Warm-up Your JVM (OSDI 2016): about 21 s of each
+    Spark query of theirs was warm-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import SAMPLES, Rule, Suspect
+from pyrometer.explain.saying import code, page, place, told
+from pyrometer.explain.stack_shares import Shares, interpreted
+
+INTERPRETED = (0.5, 0.95)
+"""Share of interpreted CPU that optimised code saves: 2 to 20 times as fast."""
+C1 = (0.0, 0.6)
+"""The same of quickly compiled code: as fast to 2.5 times as fast."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    cold, quick = interpreted(facts, "interpreted"), interpreted(facts, "c1")
+    if not cold.found:
+        return
+    # Both together, weighed by what optimised code would save of each.
+    ends = [
+        (cold.found * a + quick.found * b) / (cold.found + quick.found)
+        for a, b in zip(INTERPRETED, C1, strict=True)
+    ]
+    both = Shares(
+        {n: cold.hits.get(n, 0) + quick.hits.get(n, 0) for n in cold.totals}, cold.totals
+    )
+    parts = both.by_stage
+    cost = {number: share * facts.cpu_ns.get(number, 0.0) for number, share in parts.items()}
+    where = place(facts, "jvm", cost)
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{units.percent(cold.estimate.value)} of the CPU of tasks went to interpreted code"
+            f" and {units.percent(quick.estimate.value)} to quickly compiled code: the JVM was"
+            " still warming up."
+        ),
+        change=(facts.less_cpu("interpreted", parts),),
+        extent=both.extent(*ends),
+        evidence=[
+            told("task CPU interpreted", cold.estimate, "ratio", "samples",
+                 "show --json: code.kinds", page(where)),
+            told("task CPU quickly compiled (C1)", quick.estimate, "ratio", "samples",
+                 "show --json: code.kinds", "/jvm"),
+        ],
+        remedies=[
+            code("run several jobs in one application that stays, instead of one application for"
+                 " each", "spark-submit job_a.py; spark-submit job_b.py",
+                 "one session: job_a(spark); job_b(spark)"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="jit.interpreted",
+    title="Tasks run code that is not compiled yet",
+    cause="JVM warm-up",
+    suspects=_suspects,
+    needs=(SAMPLES,),
+    refute="Run the job twice in one session: if the second takes as long, it was not warm-up.",
+)

@@ -1,0 +1,96 @@
+"""The Python function itself is what tasks compute.
+
+What it is
+    Workers spend their CPU in the function of the application and in what it calls, not in the
+    exchange of rows: another way to carry rows gains little.
+
+Mechanism
+    Taken away is the workers' CPU in the function, less what a function that works on columns needs
+    for the same.
+
+Evidence
+    CPU samples of workers by kind of work and by function.
+
+Remedy
+    Work on whole columns (numpy, pandas, pyarrow.compute) instead of one row at a time; compile
+    the loop (numba); move what is constant out of the function.
+
+When it is wrong
+    Where the function already works on columns, or waits for something outside, there may be
+    nothing left to save.
+
+Source
+    "Introducing Pandas UDF for PySpark" (Databricks, 2017): functions on columns 3 to over 100
+    times as fast as row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.python_work import WORKERS, Work, sampled, without, work
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.saying import code, page, place, told
+
+ROWS, COLUMNS = (0.67, 0.99), (0.0, 0.9)
+"""What a function on columns saves of one on rows; and of one that already has columns."""
+_ROWWISE = ("BatchEvalPython",)
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    nodes: dict[tuple[str, int | None, int | None], dict[int, Work]] = {}
+    for number, one in work(facts).items():
+        if one.ns.get("function", 0.0) > 0:
+            nodes.setdefault((one.operator, one.sql_id, one.node_id), {})[number] = one
+    for (operator, sql_id, node_id), found in nodes.items():
+        mine = {number: one.ns["function"] for number, one in found.items()}
+        change, extent = without(facts, "python", mine, {})
+        total, whole = sum(mine.values()), sum(one.workers_ns for one in found.values())
+        n = sum(one.samples_count for one in found.values())
+        name = function_of(facts)
+        where = place(facts, "python", mine, sql_id=sql_id, node_id=node_id, operator=operator,
+                      source=name)  # fmt: skip
+        achieved = ROWS if operator in _ROWWISE else COLUMNS
+        yield Suspect(
+            place=where,
+            mechanism=(
+                f"{units.duration(total)} of {units.duration(whole)} of CPU of Python workers are"
+                f" in the function{f' {name}' if name else ''} itself."
+            ),
+            change=(change,),
+            extent=sampled(extent, total, whole, n).times(*achieved),
+            evidence=[
+                told("workers' CPU in the function", total, "ns", "samples",
+                     "show --json: python.functions", page(where), n),
+            ],
+            remedies=[
+                code("work on whole columns instead of one row at a time",
+                     "@udf(\"double\")\ndef f(x): return math.exp(x) / 2",
+                     "@pandas_udf(\"double\")\ndef f(x): return np.exp(x) / 2"),
+            ],
+        )  # fmt: skip
+
+
+def function_of(facts: Facts) -> str | None:
+    """Name the application's dearest function: not the loading of a module."""
+    return next(
+        (
+            one.function
+            for one in facts.summary.python.functions
+            if "<module>" not in one.function and not one.function.startswith("pyrometer")
+        ),
+        None,
+    )
+
+
+RULE = Rule(
+    code="python.function",
+    title="The Python function is what tasks compute",
+    cause="slow Python function",
+    suspects=_suspects,
+    needs=(WORKERS,),
+    refute="Return a constant from the function: if the stage lasts as long, the function is not"
+    " what it pays for.",
+)

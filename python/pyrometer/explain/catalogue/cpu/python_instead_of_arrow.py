@@ -1,0 +1,101 @@
+"""A Python function exchanges rows by pickling, one by one, where Arrow would carry columns.
+
+What it is
+    `@udf` in Python: the JVM pickles rows, a worker unpickles them, calls the function for each,
+    pickles the results. With Arrow, columns cross over as they are.
+
+Mechanism
+    Taken away is the exchange: pickling in the JVM (`python_bridge`) and in the workers
+    (`serialisation`), with the waits that go with it, less what Arrow needs for the same columns.
+    The function is still called for each row.
+
+Evidence
+    CPU of workers by kind of work and CPU of the JVM's side, by samples; waits of tasks for workers
+    and for a CPU, by the kernel's counters. The plan's node is `BatchEvalPython`.
+
+Remedy
+    `spark.sql.execution.pythonUDF.arrow.enabled=true` (Spark 3.5 and later), or a pandas UDF. Where
+    a built-in expression does the same, that saves more: see `python.instead-of-builtin`.
+
+When it is wrong
+    For types that Arrow has to convert (nested ones, timestamps of old versions), and for batches
+    of few rows; results of other types may differ (type coercion).
+
+Source
+    "Arrow-optimized Python UDFs in Apache Spark 3.5" (Databricks, 2023): 1.6 times as fast end to
+    end; SPARK-40307. Bounds are of the exchange alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.python_work import WORKERS, Work, sampled, without, work
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.saying import code, factor, page, place, told
+
+NODE = "BatchEvalPython"
+SETTING = "spark.sql.execution.pythonUDF.arrow.enabled"
+ACHIEVED = (0.3, 0.9)
+"""Share of the exchange that Arrow saves."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if facts.is_on(SETTING):
+        return
+    nodes: dict[tuple[int | None, int | None], dict[int, Work]] = {}
+    for number, one in work(facts).items():
+        if one.operator == NODE and one.ns.get("serialisation", 0.0) + one.bridge_ns > 0:
+            nodes.setdefault((one.sql_id, one.node_id), {})[number] = one
+    for found in nodes.values():
+        yield _suspect(facts, found)
+
+
+def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
+    workers = {number: one.ns.get("serialisation", 0.0) for number, one in found.items()}
+    jvm = {number: one.bridge_ns for number, one in found.items()}
+    change, extent = without(facts, "python", workers, jvm)
+    there, here = sum(workers.values()), sum(jvm.values())
+    whole = sum(one.workers_ns for one in found.values())
+    n = sum(one.samples_count for one in found.values())
+    first = next(iter(found.values()))
+    where = place(
+        facts, "python", {n_: one.workers_ns for n_, one in found.items()}, sql_id=first.sql_id,
+        node_id=first.node_id, operator=NODE, setting=SETTING,
+    )  # fmt: skip
+    return Suspect(
+        place=where,
+        mechanism=(
+            f"Rows pass to Python and back by pickling: {units.duration(there)} of the workers'"
+            f" {units.duration(whole)} of CPU and {units.duration(here)} of the JVM's go to it,"
+            f" {units.duration(sum(one.ns.get('function', 0.0) for one in found.values()))} to the"
+            " function itself."
+        ),
+        change=(change,),
+        extent=sampled(extent, there + here, whole + here, n).times(*ACHIEVED),
+        evidence=[
+            told("workers' CPU in serialisation", there, "ns", "samples",
+                 "show --json: python.work", page(where), n),
+            told("JVM's CPU in the exchange", here, "ns", "samples", "show --json: categories",
+                 f"/sql/{first.sql_id}/{first.node_id}", n),
+        ],
+        remedies=[
+            factor(SETTING, "true", "exchange columns by Arrow instead of pickled rows"),
+            code("or use a built-in expression where there is one", "@udf(\"string\")\n"
+                 "def f(s): return s.strip().upper()", "F.upper(F.trim(col))"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="python.instead-of-arrow",
+    title="Rows are pickled for Python where Arrow would do",
+    cause="row-at-a-time Python UDF",
+    suspects=_suspects,
+    needs=(SQL_PLANS, WORKERS),
+    explains=("python.", "udf."),
+    refute="Run with spark.sql.execution.pythonUDF.arrow.enabled=true: if the stage lasts as long,"
+    " the exchange is not what it pays for.",
+)

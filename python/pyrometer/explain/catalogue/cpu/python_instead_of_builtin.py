@@ -1,0 +1,155 @@
+"""Rows leave the JVM for a Python function that a built-in expression may replace.
+
+What it is
+    A scalar Python function in SQL or in a DataFrame: rows are handed to a worker process and back.
+    Where the function trims, splits, compares or computes, a built-in expression does the same in
+    the JVM.
+
+Mechanism
+    Taken away is all that exists for the function's sake: the workers' CPU (exchange, loop, start),
+    the JVM's side of the exchange, and the waits between them; less what the built-in needs. What
+    the function itself computes is saved at most, not at least.
+
+Evidence
+    CPU of the workers and of the operator in the JVM, by samples, waits by the kernel's counters.
+    From the event log alone: Spark's `time to run Python workers`, at most, and the time of tasks
+    in which they used no CPU of the JVM, at least.
+
+Remedy
+    The built-in expression (`pyspark.sql.functions`), or a Scala function.
+
+When it is wrong
+    Where no built-in does what the function does: then see `python.instead-of-arrow` and
+    `python.function`.
+
+Source
+    Pyrometer's tutorial "Why is my job slow?": the same job with the built-in, measured 20 to 26 %
+    faster; metrics of Python nodes: Spark's PythonSQLMetrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.accounts.schema import Node, Sql
+from pyrometer.core import units
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.python_work import SCALAR, Work, without, work
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.saying import code, page, place, told
+from pyrometer.explain.schema import Remedy
+from pyrometer.explain.what_if import Extent
+
+ACHIEVED = (0.85, 1.0)
+"""The built-in itself needs some CPU."""
+RUN = "time to run Python workers"
+MS = 1e6
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    sampled = {n: one for n, one in work(facts).items() if one.operator in SCALAR}
+    nodes: dict[tuple[int | None, int | None], dict[int, Work]] = {}
+    for number, one in sampled.items():
+        nodes.setdefault((one.sql_id, one.node_id), {})[number] = one
+    for found in nodes.values():
+        yield from _by_samples(facts, found)
+    if sampled:
+        return
+    for sql in facts.summary.sql:
+        if facts.measured is None or sql.app_index != facts.measured.app_index:
+            continue
+        for node in sql.nodes:
+            if node.name in SCALAR:
+                yield from _by_log(facts, sql, node)
+
+
+def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
+    workers = {number: one.workers_ns for number, one in found.items()}
+    jvm = {number: one.operator_ns for number, one in found.items()}
+    change, extent = without(facts, "python", workers, jvm)
+    function = sum(one.ns.get("function", 0.0) for one in found.values())
+    there, here = sum(workers.values()), sum(jvm.values())
+    if there <= 0 or extent.value <= 0:
+        return
+    kept = 1 - function / (there + here)
+    first = next(iter(found.values()))
+    where = place(facts, "python", workers, sql_id=first.sql_id, node_id=first.node_id,
+                  operator=first.operator)  # fmt: skip
+    n = sum(one.samples_count for one in found.values())
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{units.duration(there)} of CPU of Python workers and {units.duration(here)} of the"
+            f" JVM's serve one Python function, and only {units.duration(function)} of it is the"
+            " function itself."
+        ),
+        change=(change,),
+        extent=Extent(1.0, extent.low * kept, extent.high, n).times(*ACHIEVED),
+        evidence=[
+            told("CPU of Python workers", there, "ns", "samples", "show --json: python.work",
+                 page(where), n),
+            told("CPU of the operator in the JVM", here, "ns", "samples",
+                 "show --json: operators", f"/sql/{first.sql_id}/{first.node_id}", n),
+        ],
+        remedies=_remedies(),
+    )  # fmt: skip
+
+
+def _by_log(facts: Facts, sql: Sql, node: Node) -> Iterator[Suspect]:
+    ran = next((one.value_sum for one in node.metrics if one.metric == RUN), None)
+    numbers = facts.stages_of(node, sql)
+    if not ran or not numbers:
+        return
+    idle, most = {}, {}
+    for number in numbers:
+        own = facts.tasks_of(number)
+        known = ("executor_cpu_time_ns", "jvm_gc_time_ns", "shuffle_fetch_wait_time_ns")
+        used = np.nansum([own[name] for name in known], axis=0)
+        idle[number] = np.maximum(np.nan_to_num(own["executor_run_time_ns"]) - used, 0.0)
+        most[number] = np.nan_to_num(own["executor_run_time_ns"])
+    whole = float(sum(one.sum() for one in most.values()))
+    if whole <= 0:
+        return
+    high = min(1.0, ran * MS / whole)
+    low = min(high, float(sum(one.sum() for one in idle.values())) / whole)
+    where = place(facts, "python", numbers, sql_id=sql.sql_id, node_id=node.node_id,
+                  operator=node.name)  # fmt: skip
+    n = sum(one.size for one in most.values())
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"Tasks of {units.duration(whole)} ran Python workers for {units.duration(ran * MS)},"
+            f" and used no CPU of the JVM for {units.percent(low)} of their time."
+        ),
+        change=(Less("python", most),),
+        extent=Extent((low + high) / 2, low / 2, high, n).times(*ACHIEVED),
+        evidence=[
+            told(RUN, ran * MS, "ns", "node_metrics",
+                 f"SELECT value_sum FROM node_metrics WHERE sql_id = {sql.sql_id} AND node_id ="
+                 f" {node.node_id} AND metric = '{RUN}'", f"/sql/{sql.sql_id}/{node.node_id}", n),
+        ],
+        remedies=_remedies(),
+    )  # fmt: skip
+
+
+def _remedies() -> list[Remedy]:
+    return [
+        code("use a built-in expression in place of the Python function",
+             "@F.udf(\"string\")\ndef department(s): return s.strip().split(\"-\")[0].upper()",
+             "F.upper(F.split(F.trim(\"product\"), \"-\")[0])"),
+    ]  # fmt: skip
+
+
+RULE = Rule(
+    code="python.instead-of-builtin",
+    title="A Python function does what an expression could",
+    cause="Python UDF in place of a built-in",
+    suspects=_suspects,
+    needs=(SQL_PLANS,),
+    explains=("python.worker-start", "python.function", "udf."),
+    refute="Replace the function by a constant: if the stage lasts as long, Python is not what it"
+    " pays for.",
+)

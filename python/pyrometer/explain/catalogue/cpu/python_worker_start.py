@@ -1,0 +1,134 @@
+"""Python workers are started, and import modules, again and again.
+
+What it is
+    A task that needs Python gets a worker process. It is forked, imports PySpark and the modules of
+    the function, and reads broadcasts. With `spark.python.worker.reuse` off that happens in each
+    task; else once for each slot, and the imports still count in short applications.
+
+Mechanism
+    With reuse off: taken away is the start of all workers but one for each slot. With reuse on:
+    taken away is the import of modules, as far as they can be left out.
+
+Evidence
+    Spark's `time to start` and `time to initialize Python workers` (Spark 3.4 and later), or CPU of
+    workers in imports, by samples.
+
+Remedy
+    `spark.python.worker.reuse=true`. Else import less at the head of modules; one session for
+    several jobs.
+
+When it is wrong
+    Where the function needs the modules, their import can be moved, not avoided.
+
+Source
+    Spark's PythonSQLMetrics and PythonWorkerFactory; CPU samples of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.python_work import Work, sampled, without, work
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.saying import code, factor, page, place, told
+from pyrometer.explain.what_if import Extent
+
+REUSE = "spark.python.worker.reuse"
+STARTS = ("time to start Python workers", "time to initialize Python workers")
+IMPORTS = (0.1, 0.8)
+"""Part of the imports that a leaner module leaves out: PySpark's own stay."""
+MS = 1e6
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if facts.is_on(REUSE, default=True):
+        yield from _imports(facts)
+    else:
+        yield from _starts(facts)
+
+
+def _starts(facts: Facts) -> Iterator[Suspect]:
+    names = ", ".join(f"'{name}'" for name in STARTS)
+    lost: dict[int, float] = {}
+    for stage_id, attempt, ms in facts.tables.query(
+        "SELECT stage_id, coalesce(stage_attempt, 0), sum(value_sum)::DOUBLE FROM node_metrics"
+        f" WHERE metric IN ({names}) AND stage_id IS NOT NULL GROUP BY ALL"
+    ):
+        number = facts.number(stage_id, attempt)
+        if number is not None and ms:
+            lost[number] = ms * MS
+    if not lost:
+        lost = {n: one.ns["import"] for n, one in work(facts).items() if one.ns.get("import")}
+    # One start for each slot stays.
+    left = {n: min(1.0, facts.slots / max(1, facts.stages[n].tasks_count)) for n in lost}
+    less = {n: ns * (1 - left[n]) for n, ns in lost.items() if left[n] < 1}
+    if not less:
+        return
+    tasks = sum(facts.stages[n].tasks_count for n in less)
+    total = sum(lost[n] for n in less)
+    where = place(facts, "setting", less, setting=REUSE)
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{units.count(tasks)} tasks each started a Python worker of their own, with"
+            f" {REUSE}=false: {units.duration(total)} in all, {units.duration(total / tasks)} each."
+        ),
+        change=(facts.share_of_tasks("python", less),),
+        extent=Extent(1.0, 0.85, 1.0, tasks),
+        evidence=[
+            told("starting Python workers", total, "ns", "node_metrics",
+                 f"SELECT stage_id, sum(value_sum) FROM node_metrics WHERE metric IN ({names})"
+                 " GROUP BY 1", page(where), tasks),
+        ],
+        remedies=[factor(REUSE, "true", "keep workers for the next task")],
+    )  # fmt: skip
+
+
+def _imports(facts: Facts) -> Iterator[Suspect]:
+    found: dict[int, Work] = {
+        n: one for n, one in work(facts).items() if one.ns.get("import", 0.0) > 0
+    }
+    if not found:
+        return
+    mine = {number: one.ns["import"] for number, one in found.items()}
+    change, extent = without(facts, "python", mine, {})
+    total, whole = sum(mine.values()), sum(one.workers_ns for one in found.values())
+    n = sum(one.samples_count for one in found.values())
+    modules = [
+        one.function.removesuffix(".<module>")
+        for one in facts.summary.python.functions
+        if one.function.endswith(".<module>") and "." not in one.function.removesuffix(".<module>")
+    ]
+    named = f", most of it for {modules[0]}" if modules else ""
+    first = max(found.values(), key=lambda one: one.workers_ns)
+    where = place(facts, "python", mine, sql_id=first.sql_id, node_id=first.node_id,
+                  operator=first.operator, source=modules[0] if modules else None)  # fmt: skip
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"Python workers spent {units.duration(total)} of {units.duration(whole)} of CPU on"
+            f" importing modules{named}."
+        ),
+        change=(change,),
+        extent=sampled(extent, total, whole, n).times(*IMPORTS),
+        evidence=[
+            told("workers' CPU in imports", total, "ns", "samples", "show --json: python.work",
+                 page(where), n),
+        ],
+        remedies=[
+            code("import in the module of the function only what it needs; run several jobs in one"
+                 " session", "import pandas as pd  # for one helper", "import math"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="python.worker-start",
+    title="Python workers start again and again",
+    cause="start of Python workers",
+    suspects=_suspects,
+    refute="Run with spark.python.worker.reuse=true (or without the imports): if tasks last as"
+    " long, starting workers is not what they pay for.",
+)

@@ -1,0 +1,105 @@
+"""Every task deserialises something large that its closure holds.
+
+What it is
+    A function given to Spark holds on to an object of the driver (a dictionary, a model, a whole
+    class instance). It travels with the stage's binary, and each task builds it anew.
+
+Mechanism
+    Spark times the deserialisation of each task. The first tasks of an executor load classes; if
+    the typical task of a stage needs longer than the typical task of other stages, its binary is
+    large. Taken away is what the median of the stage has more, from each of its tasks.
+
+Evidence
+    `Executor Deserialize Time` of the stage's tasks, median, beside the least median of the
+    application's stages; resolution 1 ms.
+
+Remedy
+    Broadcast the object: each executor then builds it once.
+
+When it is wrong
+    Where tasks wait for a CPU while they deserialise, the clock counts that, too; where a stage
+    has fewer tasks than slots, every task is a first one.
+
+Source
+    Task metrics in Spark's event log; Spark's programming guide, "Broadcast Variables".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.saying import code, page, place, told
+from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats, Stage
+
+MOST = 5
+RESOLUTION_NS = 1e6
+ACHIEVED = (0.7, 1.0)
+"""Once for each executor it is still built."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    medians: dict[int, float] = {}
+    for stage in facts.stages:
+        times = facts.tasks_of(stage.number)["executor_deserialize_time_ns"]
+        times = times[np.isfinite(times)]
+        # Where no slot runs a second task of the stage, all of them are first ones.
+        if times.size > facts.slots:
+            medians[stage.number] = float(np.median(times))
+    if not medians:
+        return
+    least = max(min(medians.values()), RESOLUTION_NS)
+    found = []
+    for number, median in medians.items():
+        more = median - least
+        if more <= 0:
+            continue
+        times = np.nan_to_num(facts.tasks_of(number)["executor_deserialize_time_ns"])
+        found.append((number, median, np.minimum(times, more)))
+    found.sort(key=lambda one: -float(one[2].sum()))
+    for number, median, lost in found[:MOST]:
+        yield _suspect(facts, facts.stages[number], median, least, lost)
+
+
+def _suspect(
+    facts: Facts, stage: Stage, median: float, least: float, lost: Floats
+) -> Suspect:
+    where = place(facts, "stage", {stage.number: 1.0}, source=stage.name)
+    total, count = float(lost.sum()), int(lost.size)
+    # A median to the millisecond: it may be off by half of one, either way.
+    off = min(1.0, RESOLUTION_NS / 2 / (median - least))
+    return Suspect(
+        place=where,
+        mechanism=(
+            f"The typical of {count} tasks deserialised for {units.duration(median)} before it"
+            f" could begin, where {units.duration(least)} is usual in this application:"
+            f" {units.duration(total)} in all."
+        ),
+        change=(Less("deserialise", {stage.number: lost}),),
+        extent=Extent(1.0, 1 - off, 1 + off, count).times(*ACHIEVED),
+        evidence=[
+            told("deserialising a task, median", median, "ns", "tasks",
+                 "SELECT median(executor_deserialize_time_ns) FROM tasks WHERE stage_id ="
+                 f" {stage.stage_id} AND stage_attempt = {stage.attempt}", page(where), count),
+        ],
+        remedies=[
+            code("broadcast the object that the function uses",
+                 "rdd.map(lambda x: table[x])",
+                 "shared = sc.broadcast(table)\nrdd.map(lambda x: shared.value[x])"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="serialisation.closure",
+    title="Tasks deserialise a large closure",
+    cause="large task closure",
+    suspects=_suspects,
+    refute="Broadcast what the function holds: if tasks deserialise as long, it is not the closure.",
+)

@@ -1,0 +1,173 @@
+"""Adaptive execution is off: shuffles keep their fixed number of partitions.
+
+What it is
+    With `spark.sql.adaptive.enabled=false` (the default before Spark 3.2) each shuffle of a query
+    has `spark.sql.shuffle.partitions` partitions, 200, however little data it has.
+
+Mechanism
+    Adaptive execution joins small partitions when the shuffle's sizes are known. Simulated is each
+    reading stage of a query with as many tasks as it would have had, their work unchanged; each
+    task less saves what a task costs whatever it reads. What it does about skew and broadcasts is
+    not in it.
+
+Evidence
+    Bytes that stages read from shuffles over their tasks; what a straight line through
+    time and bytes leaves for a task that reads nothing.
+
+Remedy
+    `spark.sql.adaptive.enabled=true`.
+
+When it is wrong
+    Where partitions are large already nothing is joined; each shuffle becomes a stage of its own
+    that the driver plans for again, some tens of milliseconds.
+
+Source
+    Spark's documentation of SQL performance tuning, "Coalescing Post Shuffle Partitions":
+    advisory 64 MB, at least 1 MB with `coalescePartitions.parallelismFirst`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
+from pyrometer.explain.change import Change, Edit, Even, Less, Recount
+from pyrometer.explain.facts import Facts, TaskColumns
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.saying import factor, page, place, told
+from pyrometer.explain.what_if import Extent
+from pyrometer.statistics.shares import Z
+
+SETTING = "spark.sql.adaptive.enabled"
+ADVISORY_BYTES, LEAST_BYTES = 64 << 20, 1 << 20
+FEWEST_TASKS = 3
+MERGED = 2
+ACHIEVED = (0.7, 1.0)
+"""Adaptive execution plans again after each shuffle."""
+
+
+def is_off(facts: Facts) -> bool:
+    """Whether adaptive execution could be on and is not: it exists since Spark 3.0."""
+    app = facts.measured.app_index if facts.measured else None
+    version = next(
+        (one.spark_version for one in facts.summary.apps if one.app_index == app), None
+    )
+    found = re.match(r"(\d+)\.(\d+)", version or "")
+    release = (int(found[1]), int(found[2])) if found else (0, 0)
+    return release >= (3, 0) and not facts.is_on(SETTING, default=release >= (3, 2))
+
+
+def line_of(tasks: TaskColumns, slots: int) -> tuple[float, float]:
+    """Give what a task costs whatever it reads, and for each byte more, in nanoseconds.
+
+    A straight line through time and bytes, of the tasks that read something and were not the first
+    of their slot: the first ones load classes and compile. Of the time that the line leaves at no
+    bytes the lower 95 % bound counts, at least the time beside their run time, at most the median:
+    tasks that all read as much do not tell what is fixed.
+    """
+    reads = read_bytes(tasks) > 0
+    warm = reads & (np.argsort(np.argsort(tasks["launch_wall_ns"], kind="stable")) >= slots)
+    if warm.sum() < FEWEST_TASKS:
+        warm = reads if reads.any() else ~reads
+    time, amount = tasks.duration_ns[warm], read_bytes(tasks)[warm]
+    middle = float(np.median(time))
+    beside = float(np.median(np.nan_to_num(time - tasks["executor_run_time_ns"][warm])))
+    if np.ptp(amount) == 0:
+        return max(0.0, beside if reads.any() else middle), 0.0
+    slope = max(0.0, float(np.cov(amount, time)[0, 1] / np.var(amount, ddof=1)))
+    fixed = float(time.mean() - slope * amount.mean())
+    left = time - fixed - slope * amount
+    spread = float(amount.var() * amount.size)
+    error = Z * math.sqrt(
+        float(left @ left) / max(1, time.size - 2) * (1 / time.size + amount.mean() ** 2 / spread)
+    )
+    return max(0.0, beside, min(middle, fixed - error)), slope
+
+
+def joined(tasks: TaskColumns, number: int, count: int, slots: int) -> tuple[Change, float]:
+    """Give a stage with as many tasks, and what each task less saves.
+
+    What tasks took beyond the line was starting up; it is paid by as many slots as are still used.
+    """
+    fixed, slope = line_of(tasks, slots)
+    amount, whole = read_bytes(tasks), float(tasks.duration_ns.sum())
+    empty = np.minimum(tasks.duration_ns[amount == 0], fixed)
+    costs = float(empty.sum()) + fixed * (tasks.count - empty.size)
+    more = max(0.0, whole - costs - slope * float(amount.sum()))
+    unused = max(0.0, 1 - count / max(1, min(slots, tasks.count)))
+    less = Less("start-up", {number: more * unused / whole if whole else 0.0})
+    each = max(0.0, costs - fixed * count) / (tasks.count - count)
+    recount = Recount({number: count / tasks.count}, each)
+    # Tasks that take the work of several others are more alike than these.
+    edits: Change = (less, Even([number]), recount) if MERGED * count <= tasks.count else (
+        less, recount,
+    )  # fmt: skip
+    return edits, each
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if not is_off(facts):
+        return
+    of_sql = {(one.stage_id, one.stage_attempt) for one in facts.summary.stages
+              if one.sql_id is not None and (facts.measured is None
+              or one.app_index == facts.measured.app_index)}  # fmt: skip
+    edits: list[Edit] = []
+    found: dict[int, float] = {}
+    fewer = 0
+    for stage in facts.stages:
+        if (stage.stage_id, stage.attempt) not in of_sql or stage.tasks_count < 2:
+            continue
+        tasks = facts.tasks_of(stage.number)
+        if np.nansum(tasks["input_bytes"]) > 0:  # it scans, too: its tasks are not the shuffle's
+            continue
+        total = float(read_bytes(tasks).sum())
+        if total <= 0 and not np.nansum(tasks["shuffle_read_records_count"]):
+            continue
+        target = max(LEAST_BYTES, min(ADVISORY_BYTES, total / max(1, facts.slots)))
+        count = max(1, math.ceil(total / target))
+        if count < stage.tasks_count:
+            change, found[stage.number] = joined(tasks, stage.number, count, facts.slots)
+            edits += change
+            fewer += stage.tasks_count - count
+    if not found:
+        return
+    per_task = float(np.median(list(found.values())))
+    where = place(facts, "setting", {n: facts.stages[n].tasks_count for n in found},
+                  setting=SETTING)  # fmt: skip
+    now = sum(facts.stages[number].tasks_count for number in found)
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{len(found)} stage(s) that read shuffles ran {units.count(now)} tasks where"
+            f" adaptive execution would run {units.count(now - fewer)}; each costs"
+            f" {units.duration(per_task)} whatever it reads."
+        ),
+        change=tuple(edits),
+        extent=Extent(n=now).times(*ACHIEVED),
+        evidence=[
+            told("tasks that adaptive execution would join", fewer, "count", "tasks",
+                 "SELECT stage_id, count(*), sum(shuffle_read_local_bytes"
+                 " + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
+            told("time of a task that reads nothing, by a straight line", per_task, "ns",
+                 "tasks", "SELECT stage_id, regr_intercept(finish_wall_ns - launch_wall_ns,"
+                 " shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
+        ],
+        remedies=[factor(SETTING, "true", "let Spark join small partitions")],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="config.adaptive-off",
+    title="Adaptive execution is off",
+    cause="no adaptive query execution",
+    suspects=_suspects,
+    needs=(SQL_PLANS,),
+    explains=("partitioning.", "scheduling."),
+    refute="Run with spark.sql.adaptive.enabled=true: if as many tasks run, there was nothing to"
+    " join.",
+)

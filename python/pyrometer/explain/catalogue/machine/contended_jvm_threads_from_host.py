@@ -1,0 +1,94 @@
+"""The JVM sizes its threads by the host's CPUs, not by what it may use.
+
+What it is
+    Threads of the collector, compilers and the network are as many as the JVM believes to have
+    CPUs. An old Java, or a quota set later or around the container, lets it see the whole host.
+
+Mechanism
+    In a pause more collector threads than CPUs spin and wait for each other, and use up the quota
+    that tasks need afterwards. Taken away is a part of the pauses: at most what lies between the
+    threads and the CPUs, at least nothing.
+
+Evidence
+    CPUs that the JVM counted beside the quota of its control group; pauses that tasks met.
+
+Remedy
+    `-XX:ActiveProcessorCount`, or threads of the collector by number (`jvm.gc_threads`).
+
+When it is wrong
+    Where the quota is not used up, more threads than the quota has CPUs make pauses shorter.
+
+Source
+    JDK-8146115 (container awareness), JDK-8230305; "CFS Bandwidth Control" of the Linux kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.core.json_text import parse_json
+from pyrometer.explain.catalogue.machine.throttled_quota import quota_of
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.saying import factor, place, told
+from pyrometer.explain.what_if import Extent
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    quota = quota_of(facts)
+    counted = [
+        seen
+        for (text,) in facts.tables.query("SELECT facts FROM processes WHERE facts IS NOT NULL")
+        if isinstance(seen := parse_json(text).get("cpus_count"), int)
+    ]
+    if not quota or not counted or max(counted) <= math.ceil(quota):
+        return
+    seen = max(counted)
+    lost = {}
+    for stage in facts.stages:
+        own = facts.tasks_of(stage.number)
+        gc = np.minimum(np.nan_to_num(own["jvm_gc_time_ns"]), own.duration_ns)
+        if gc.any():
+            lost[stage.number] = gc
+    if not lost:
+        return
+    total = float(sum(one.sum() for one in lost.values()))
+    most = 1 - quota / seen
+    threads = max(1, math.floor(quota))
+    where = place(facts, "jvm", {n: float(one.sum()) for n, one in lost.items()},
+                  setting="-XX:ActiveProcessorCount")  # fmt: skip
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"The JVM counted {seen} CPUs and may use {units.short(quota)}: its collector's"
+            f" threads are too many in pauses that took {units.duration(total)} of tasks."
+        ),
+        change=(Less("gc", lost),),
+        extent=Extent(most / 2, 0.0, most, len(lost)),
+        evidence=[
+            told("CPUs that the JVM counted", seen, "count", "processes",
+                 "SELECT json_extract(facts, '$.cpus_count') FROM processes", "/jvm"),
+            told("CPUs of the quota", quota, "count", "os_series",
+                 "SELECT value FROM os_series WHERE name = 'cpu_quota_ns'", "/jvm"),
+        ],
+        remedies=[
+            factor("jvm.options", f"-XX:ActiveProcessorCount={threads}",
+                   "size all threads of the JVM by the quota"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="contended.jvm-threads-from-host",
+    title="The JVM has threads for more CPUs than it may use",
+    cause="thread pools sized from the host",
+    suspects=_suspects,
+    needs=(table("processes", PROFILE, "no facts of the JVMs"),),
+    refute="Run with ActiveProcessorCount at the quota: if pauses last as long, their threads are"
+    " not why.",
+)

@@ -1,0 +1,87 @@
+"""Other programs on the host hold CPUs that tasks wait for.
+
+What it is
+    Another job, a backup, a build or a container uses the same CPUs.
+
+Mechanism
+    While task threads stood in the run queue, others held their share of the busy CPU time. Taken
+    away is that part of the wait, with the bounds that the kernel's counters allow.
+
+Evidence
+    CPU time of other processes on the application's CPUs; waits of task threads for a CPU; who took
+    most.
+
+Remedy
+    CPUs of one's own (`host.cpus`, exclusive sets), a larger weight of the control group
+    (`cgroup.cpu_weight`), another host, another time.
+
+When it is wrong
+    Where the application's own threads (compilers, the collector, more tasks than CPUs) hold the
+    CPUs: that part is not counted here.
+
+Source
+    Run-queue time of /proc/PID/schedstat, /proc/stat; how it is divided:
+    `pyrometer.accounts.contention`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
+from pyrometer.explain.saying import factor, machine, place, told
+from pyrometer.explain.what_if import Extent
+
+
+def _missing(facts: Facts) -> str | None:
+    known = facts.summary.contention
+    return None if known.behind_others_ns else known.reason or "waits for CPUs were not divided"
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    known = facts.summary.contention
+    behind, queue = known.behind_others_ns, facts.ledger_ns("task/run_queue")
+    whole = sum(queue.values())
+    if behind is None or not behind.value or whole <= 0:
+        return
+    value, low, high = behind.value, behind.low or 0.0, behind.high or behind.value
+    part = min(1.0, value / max(whole, known.run_queue_ns or 0.0))
+    lost = {number: waited * part for number, waited in queue.items()}
+    takers = ", ".join(
+        f"{one.comm} ({units.duration(one.cpu_ns)})" for one in known.takers[:3]
+    )
+    named = f": {takers}" if takers else ""
+    host = facts.scope.run.manifest.host.hostname if facts.scope.run.manifest else None
+    yield Suspect(
+        place=place(facts, "host", lost, host=host),
+        mechanism=(
+            f"Other programs used {units.duration(known.others_ns)} of the application's CPUs"
+            f" ({units.percent(known.others_ratio)}){named}; tasks waited {units.duration(value)}"
+            " behind them."
+        ),
+        change=(facts.share_of_tasks("cpu_wait", lost),),
+        extent=Extent(1.0, low / value, high / value, behind.n),
+        evidence=[
+            told("waits of tasks behind others", behind, "ns", "thread_counters",
+                 "show --json: contention.behind_others_ns", "/ledger"),
+            told("CPU time of others", known.others_ns or 0, "ns", "os_series",
+                 "show --json: contention.others_ns", "/timeline"),
+        ],
+        remedies=[
+            factor("cgroup.cpu_weight", "1000", "give the application most of the CPUs when others"
+                   " want them, too"),
+            machine("move the others to another host or to other CPUs"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="contended.neighbour",
+    title="Other programs hold the CPUs",
+    cause="noisy neighbour",
+    suspects=_suspects,
+    needs=(Need(_missing, PROFILE),),
+    refute="Run again with the others stopped: if tasks wait as long for a CPU, it was not they.",
+)

@@ -1,0 +1,63 @@
+"""The hypervisor gives the virtual CPUs less than whole ones.
+
+What it is
+    The virtual machine shares its host's CPUs: while another guest runs, this one's threads believe
+    they run and do not.
+
+Mechanism
+    Taken away is the time stolen while tasks ran, in proportion to their time on CPUs.
+
+Evidence
+    Steal time of the CPUs that the application used.
+
+Remedy
+    A machine type with dedicated CPUs, or another host.
+
+When it is wrong
+    Hypervisors that do not report steal hide it: then tasks only seem to need more CPU.
+
+Source
+    /proc/stat, steal: Linux manual page proc_stat(5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.saying import machine, place, told
+from pyrometer.explain.what_if import Extent
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    lost = facts.ledger_ns("task/steal")
+    total, known = sum(lost.values()), facts.summary.contention
+    if total <= 0:
+        return
+    ticks = max(1, round((known.steal_ns or total) / 1e7))
+    yield Suspect(
+        place=place(facts, "host", lost),
+        mechanism=(
+            f"The hypervisor took {units.duration(known.steal_ns or total)} of the CPUs,"
+            f" {units.duration(total)} of it from tasks of {len(lost)} stage(s)."
+        ),
+        change=(facts.share_of_tasks("steal", lost),),
+        extent=Extent(1.0, 0.5, 1.0, ticks),
+        evidence=[
+            told("stolen while tasks ran", total, "ns", "os_series",
+                 "show --json: ledger, task/steal", "/ledger", ticks),
+        ],
+        remedies=[machine("use a machine type with CPUs of its own")],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="contended.steal",
+    title="The hypervisor takes CPU time",
+    cause="steal time",
+    suspects=_suspects,
+    needs=(table("os_series", PROFILE, "no series of the host"),),
+    refute="Run on dedicated CPUs: if tasks last as long, steal is not why.",
+)

@@ -1,0 +1,92 @@
+"""Files are read from disk again because the page cache lost them.
+
+What it is
+    The kernel keeps files in memory that nobody else uses. A heap, a neighbour or the limit of the
+    control group leaves too little, and pages are evicted that are read again soon after.
+
+Mechanism
+    The kernel counts pages that it reads back shortly after it evicted them (refaults). Taken away
+    is the tasks' wait for disks, in proportion of refaulted bytes to all bytes read from disks.
+
+Evidence
+    Refaults of file pages and bytes read from block devices, of the control group; waits of tasks
+    for block devices.
+
+Remedy
+    A larger limit of memory (`cgroup.memory`), or a smaller heap: what the heap does not take, the
+    page cache has.
+
+When it is wrong
+    First reads are no refaults; data larger than any memory is read again whatever the limit.
+
+Source
+    `workingset_refault_file` in Linux's documentation of control groups; the seeds' study of page
+    reclaim under Spark sorts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.catalogue.machine.disk_slow import WAITS
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.host_series import growth, level
+from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.saying import factor, machine, page, place, told
+from pyrometer.explain.what_if import Extent
+
+PAGE_BYTES = 4096
+ACHIEVED = (0.5, 1.0)
+"""With twice the memory some pages are still evicted."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    again = growth(facts, "cgroup", "refaulted_file_pages_count")
+    read = growth(facts, "cgroup", "io_read_bytes")
+    waits = facts.ledger_ns(WAITS)
+    lost = {
+        number: waited * min(1.0, again[number] * PAGE_BYTES / read[number])
+        for number, waited in waits.items()
+        if again.get(number) and read.get(number)
+    }
+    total = sum(lost.values())
+    if total <= 0:
+        return
+    pages = sum(again[number] for number in lost)
+    size = pages * PAGE_BYTES
+    limit = level(facts, "cgroup", "memory_limit_bytes")
+    where = place(facts, "host", lost, setting="cgroup.memory" if limit else None)
+    remedy = (
+        factor("cgroup.memory", f"{max(1, round(2 * limit / (1 << 20)))}m",
+               "double the memory that application and page cache share")
+        if limit
+        else machine("give the application a smaller heap, or the host more memory")
+    )  # fmt: skip
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{units.size(size)} of {units.size(sum(read[number] for number in lost))} read from"
+            f" disks had been in the page cache shortly before; tasks waited"
+            f" {units.duration(total)} for them."
+        ),
+        change=(facts.share_of_tasks("io_wait", lost),),
+        extent=Extent(n=round(pages)).times(*ACHIEVED),
+        evidence=[
+            told("file pages read back", size, "bytes", "os_series",
+                 "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
+                 " AND name = 'refaulted_file_pages_count'", page(where), round(pages)),
+        ],
+        remedies=[remedy],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="disk.page-cache-lost",
+    title="The page cache lost what is read again",
+    cause="page cache eviction",
+    suspects=_suspects,
+    needs=(table("os_series", PROFILE, "no series of the control group"),),
+    explains=("disk.slow",),
+    refute="Run with twice the memory limit: if as many pages are read back, it is not the limit.",
+)

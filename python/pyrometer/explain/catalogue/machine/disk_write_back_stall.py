@@ -1,0 +1,88 @@
+"""Tasks that write are stopped until the disk has caught up.
+
+What it is
+    Writes go to the page cache first. When too many of its pages are dirty, the kernel makes the
+    writer wait until some are on disk; so do commits of the file system's journal.
+
+Mechanism
+    Taken away are sleeps of task threads whose kernel stack says so.
+
+Evidence
+    States and kernel stacks of task threads: balance_dirty_pages, writeback throttling, waits for
+    writeback or the journal.
+
+Remedy
+    `spark.local.dir` on a faster disk or in memory; fewer bytes written (compression, fewer
+    spills); a higher `vm.dirty_ratio` for bursts.
+
+When it is wrong
+    Where the job writes more than the disk can take in all, waiting only moves to its end.
+
+Source
+    mm/page-writeback.c (balance_dirty_pages) and block/blk-wbt.c of the Linux kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.saying import factor, machine, page, place, told
+from pyrometer.explain.stack_shares import Shares
+from pyrometer.explain.what_if import Extent
+
+STACKS = "balance_dirty_pages|wbt_wait|rq_qos_wait|folio_wait_writeback|jbd2_log_wait_commit"
+ACHIEVED = (0.3, 1.0)
+"""A disk twice as fast, or half the bytes, takes half of it; memory takes all."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    lost: dict[int, float] = {}
+    n = 0
+    for stage_id, attempt, ns, passes in facts.tables.query(
+        "SELECT s.stage_id, coalesce(s.stage_attempt, 0), sum(s.weight_ns)::DOUBLE,"
+        " sum(s.passes_count)::BIGINT FROM thread_states s JOIN kernel_stacks k"
+        " ON k.host = s.host AND k.stack_id = s.kernel_stack JOIN w"
+        " ON s.begin_mono_ns < w.end_mono_ns AND s.end_mono_ns >= w.start_mono_ns"
+        " WHERE s.stage_id IS NOT NULL AND s.state IN ('disk', 'sleeping')"
+        f" AND regexp_matches(k.symbols, '{STACKS}') GROUP BY ALL"
+    ):
+        number = facts.number(stage_id, attempt)
+        if number is not None:
+            lost[number] = lost.get(number, 0.0) + ns
+            n += passes
+    total = sum(lost.values())
+    if total <= 0:
+        return
+    least = Shares({0: n}, {0: 2 * n}).extent()  # the error of so many passes
+    where = place(facts, "host", lost)
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"Tasks that wrote were stopped for {units.duration(total)} until the disk had taken"
+            f" what lay in the page cache, in {len(lost)} stage(s)."
+        ),
+        change=(facts.share_of_tasks("io_wait", lost),),
+        extent=Extent(1.0, least.low, least.high, n).times(*ACHIEVED),
+        evidence=[
+            told("waits of tasks for write-back", total, "ns", "thread_states",
+                 "SELECT sum(weight_ns) FROM thread_states JOIN kernel_stacks ON stack_id ="
+                 f" kernel_stack WHERE regexp_matches(symbols, '{STACKS}')", page(where), n),
+        ],
+        remedies=[
+            factor("spark.local.dir", "/dev/shm", "write shuffle files and spills to memory"),
+            machine("a faster disk for spark.local.dir, a higher vm.dirty_ratio for bursts"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="disk.write-back-stall",
+    title="Writers wait until the disk has caught up",
+    cause="dirty page throttling",
+    suspects=_suspects,
+    needs=(table("kernel_stacks", PROFILE, "no kernel stacks of waits"),),
+    refute="Run with spark.local.dir in memory: if tasks wait as long, it is not write-back.",
+)

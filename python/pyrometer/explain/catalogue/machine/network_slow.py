@@ -1,0 +1,84 @@
+"""Tasks wait for the network.
+
+What it is
+    Input comes from remote storage or a database, results go there: each request costs a round
+    trip, and bytes come no faster than the link and the other side let them.
+
+Mechanism
+    Taken away is the tasks' wait for sockets, as far as a nearer or quicker source would not have
+    it: reads of the same bytes at once instead of one after another, or from the same host.
+
+Evidence
+    Waits of tasks by what they waited for: sockets (shuffle blocks are told apart, and have rules
+    of their own).
+
+Remedy
+    Compute where the data is; larger reads and more of them at once (`fs.s3a.*`,
+    `fetchsize` of JDBC); a copy in local storage or in the cache for what is read again.
+
+When it is wrong
+    Where the other side is slow to answer (a database that computes), the network is not at fault.
+
+Source
+    Wait classes of the probe's states and of wall-clock samples: docs/reference/wait-classes.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.python_work import work
+from pyrometer.explain.rule import SAMPLES, Rule, Suspect
+from pyrometer.explain.saying import code, machine, page, place, told
+from pyrometer.explain.what_if import Extent
+
+WAITS = "task/waiting/network"
+ACHIEVED = (0.3, 1.0)
+"""Between larger requests over the same link, and data on the same host."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    # A Python worker is reached through a socket, too: that is not the network.
+    python = work(facts)
+    lost = {n: ns for n, ns in facts.ledger_ns(WAITS).items() if n not in python}
+    total = sum(lost.values())
+    if total <= 0:
+        return
+    tasks = sum(facts.stages[number].tasks_count for number in lost)
+    operators: dict[str, float] = {}
+    for number in lost:
+        for path, ns in facts.ledger[number].items():
+            if path.startswith(f"{WAITS}/"):
+                name = path.removeprefix(f"{WAITS}/")
+                operators[name] = operators.get(name, 0.0) + ns
+    operator = max(operators, key=lambda name: operators[name]) if operators else None
+    where = place(facts, "cluster", lost, operator=operator)
+    yield Suspect(
+        place=where,
+        mechanism=(
+            f"{units.count(tasks)} tasks waited {units.duration(total)} for sockets"
+            f"{f', most of it in {operator}' if operator else ''}."
+        ),
+        change=(facts.share_of_tasks("network", lost),),
+        extent=Extent(n=tasks).times(*ACHIEVED),
+        evidence=[
+            told("waits of tasks for sockets", total, "ns", "samples",
+                 "show --json: ledger, task/waiting/network", page(where), tasks),
+        ],
+        remedies=[
+            code("fetch more at once", '.option("fetchsize", 10)', '.option("fetchsize", 10000)'),
+            machine("compute near the data, or keep a copy of what is read again"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="network.slow",
+    title="Tasks wait for the network",
+    cause="remote reads and writes",
+    suspects=_suspects,
+    needs=(SAMPLES,),
+    refute="Read the same data from a local copy: if tasks wait as long, it is not the network.",
+)

@@ -1,0 +1,160 @@
+"""What tasks have to do with Python workers, by stage: CPU on both sides, and the wait between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import PROFILE, Need
+from pyrometer.explain.what_if import Extent
+from pyrometer.statistics.shares import Z, wilson
+
+SCALAR = ("BatchEvalPython", "ArrowEvalPython")
+"""Operators that evaluate a function of columns."""
+_WORK = """
+SELECT x.stage_id, coalesce(a.stage_attempt, 0), x.operator, any_value(x.sql_id), x.node_id,
+  coalesce(s.work, 'unknown'), sum(x.weight)::DOUBLE, count(*)
+FROM w_python x LEFT JOIN ({attempts}) a USING (task_attempt_id) LEFT JOIN
+  (SELECT stack_id, CASE WHEN bool_or(work = 'import') THEN 'import'
+    ELSE arg_max(work, i) FILTER (work IS NOT NULL) END AS work
+   FROM python_stacks GROUP BY stack_id) s ON s.stack_id = x.java_stack
+WHERE x.event = 'cpu' AND x.role = 'python' AND x.thread_name = 'Python worker'
+  AND x.stage_id IS NOT NULL GROUP BY ALL
+"""
+
+
+@dataclass
+class Work:
+    """CPU of Python workers for one operator in one stage.
+
+    Attributes
+    ----------
+    ns : dict of str to float
+        By kind of work: ``import``, ``serialisation``, ``spark``, ``function``.
+    bridge_ns, operator_ns : float
+        CPU of the stage's JVM threads that exchanges rows, and all of this operator.
+    """
+
+    operator: str
+    sql_id: int | None
+    node_id: int | None
+    ns: dict[str, float] = field(default_factory=dict)
+    samples_count: int = 0
+    bridge_ns: float = 0.0
+    operator_ns: float = 0.0
+
+    @property
+    def workers_ns(self) -> float:
+        """CPU of the workers in all."""
+        return sum(self.ns.values())
+
+
+def _missing(facts: Facts) -> str | None:
+    if not {"w_python", "python_stacks"} <= set(facts.tables.defined):
+        return "no samples of Python workers"
+    return None
+
+
+WORKERS = Need(_missing, PROFILE)
+"""Needs samples of Python workers."""
+
+
+def work(facts: Facts) -> dict[int, Work]:
+    """Give the work of Python workers by number of the stage; of several operators, the dearest."""
+    if _missing(facts):
+        return {}
+    found: dict[int, dict[tuple[str, int | None], Work]] = {}
+    for stage_id, attempt, operator, sql_id, node_id, kind, ns, n in facts.tables.query(
+        _WORK.format(attempts=facts.attempts)
+    ):
+        number = facts.number(stage_id, attempt)
+        if number is None:
+            continue
+        name = operator or "Python"
+        one = found.setdefault(number, {}).setdefault(
+            (name, node_id), Work(name, sql_id, node_id)
+        )
+        one.ns[kind] = one.ns.get(kind, 0.0) + ns
+        one.samples_count += n
+    dearest = {n: max(of.values(), key=lambda one: one.workers_ns) for n, of in found.items()}
+    _add_bridge(facts, dearest)
+    return dearest
+
+
+def _add_bridge(facts: Facts, found: Mapping[int, Work]) -> None:
+    """Add the JVM's side: kinds of work by stage; of an operator, by the workers' CPU in stages."""
+    for number, one in found.items():
+        kinds = facts.samples_by_stage.get(number, {})
+        if kinds:
+            part = kinds.get("python_bridge", 0) / sum(kinds.values())
+            one.bridge_ns = part * facts.cpu_ns.get(number, 0.0)
+    for operator in facts.summary.operators:
+        key = operator.operator, operator.sql_id, operator.node_id
+        mine = [one for one in found.values() if (one.operator, one.sql_id, one.node_id) == key]
+        whole = sum(one.workers_ns for one in mine)
+        for one in mine if whole else ():
+            one.operator_ns = (operator.on_cpu_ns or 0) * one.workers_ns / whole
+
+
+def without(
+    facts: Facts, what: str, workers: Mapping[int, float], jvm: Mapping[int, float]
+) -> tuple[Less, Extent]:
+    """Take CPU away from workers and from the JVM's side of the exchange, by number of the stage.
+
+    A task waits for its worker, or both run side by side. At least, the JVM's part goes, the wait
+    in proportion to the workers' CPU, and waits for a CPU in proportion to all CPU. At most, all
+    of these go in proportion to the CPU of both together.
+
+    Returns
+    -------
+    (Less, Extent)
+        The change in the middle of both, and its bounds.
+    """
+    low_ns: dict[int, float] = {}
+    high_ns: dict[int, float] = {}
+    all_work = work(facts)
+    for number, less in workers.items():
+        rows = facts.ledger.get(number, {})
+        on_cpu = rows.get("task/on_cpu") or facts.cpu_ns.get(number, 0.0)
+        queue = rows.get("task/run_queue", 0.0)
+        wait = sum(
+            ns
+            for path, ns in rows.items()
+            if path in ("task/waiting/python_workers", "task/waiting/helper/python")
+        )
+        own = all_work[number].workers_ns if number in all_work else less
+        both = on_cpu + own
+        gone = less + jvm.get(number, 0.0)
+        part = min(1.0, gone / both) if both else 0.0
+        ends = (
+            jvm.get(number, 0.0) + queue * part + wait * (min(1.0, less / own) if own else 0.0),
+            (on_cpu + queue + wait) * part,
+        )
+        low_ns[number], high_ns[number] = min(ends), max(ends)
+    middle = {number: (low_ns[number] + high_ns[number]) / 2 for number in low_ns}
+    total = sum(middle.values())
+    if total <= 0:
+        return Less(what, {}), Extent(0.0, 0.0, 0.0)
+    return facts.share_of_tasks(what, middle), Extent(
+        1.0, sum(low_ns.values()) / total, sum(high_ns.values()) / total, len(middle)
+    )
+
+
+def sampled(extent: Extent, part_ns: float, whole_ns: float, samples_count: int) -> Extent:
+    """Widen an extent by the sampling error of a part of the workers' CPU."""
+    if not samples_count or whole_ns <= 0 or part_ns <= 0:
+        return extent
+    share = min(1.0, part_ns / whole_ns)
+    least, most = wilson(share * samples_count, samples_count)
+    relative = math.hypot(extent.value - extent.low, 1 - least / share)
+    above = math.hypot(extent.high - extent.value, most / share - 1)
+    return Extent(extent.value, max(0.0, 1 - relative), 1 + above, samples_count)
+
+
+def poisson(n: int) -> tuple[float, float]:
+    """Give relative bounds of a sum of so many observations."""
+    off = Z / math.sqrt(n) if n else 1.0
+    return max(0.0, 1 - off), 1 + off

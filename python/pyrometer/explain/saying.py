@@ -1,0 +1,64 @@
+"""Short ways for rules to name a place, a number with its source, and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.schema import Evidence, Layer, Place, Remedy
+
+
+def place(
+    facts: Facts, layer: Layer, cost: Mapping[int, Any] | Collection[int] = (), **more: Any
+) -> Place:
+    """Name the stage that a cause costs most, and how many it concerns.
+
+    Parameters
+    ----------
+    cost : mapping of int to float, or collection of int
+        What it costs by number of the stage.
+    **more : optional
+        Further attributes of the place.
+    """
+    if not cost:
+        return Place(layer=layer, **more)
+    costs = cost if isinstance(cost, Mapping) else dict.fromkeys(cost, 0.0)
+    stage = facts.stages[max(costs, key=lambda number: (costs[number], -number))]
+    return Place(
+        layer=layer, stage_id=stage.stage_id, stage_attempt=stage.attempt,
+        stages_count=len(costs), **more,
+    )  # fmt: skip
+
+
+def page(where: Place) -> str:
+    """Give the report's page of a place: its stage, else the ledger."""
+    if where.stage_id is None:
+        return "/ledger"
+    return f"/stage/{where.stage_id}/{where.stage_attempt or 0}"
+
+
+def told(
+    what: str, value: float | Estimate, unit: str, table: str, query: str, link: str, n: int = 1
+) -> Evidence:
+    """Give a number as evidence; a bare one was counted."""
+    estimate = value if isinstance(value, Estimate) else exactly(float(value), n)
+    return Evidence(
+        what=what, estimate=estimate, unit=unit, table=table, query=query, link=link
+    )  # fmt: skip
+
+
+def factor(name: str, level: str, text: str, **levels: str) -> Remedy:
+    """Give a remedy that can be tried without a human."""
+    return Remedy(kind="factor", factor=name, level=level, text=text, levels=levels)
+
+
+def code(text: str, before: str | None = None, after: str | None = None) -> Remedy:
+    """Give an edit of the user's code as a remedy."""
+    return Remedy(kind="code", text=text, before=before, after=after)
+
+
+def machine(text: str) -> Remedy:
+    """Give a change of the machine as a remedy."""
+    return Remedy(kind="machine", text=text)

@@ -1,0 +1,127 @@
+"""Shares of the CPU samples of stages that lie in some code: by frames, or by how it was run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.what_if import Extent
+from pyrometer.statistics.shares import LEVEL, wilson
+
+_SHARES = """
+SELECT x.stage_id, coalesce(a.stage_attempt, 0), coalesce(sum(x.hits) FILTER (mine), 0)::BIGINT,
+  sum(x.hits)::BIGINT, mode(x.operator) FILTER (mine)
+FROM (SELECT *, coalesce({mine}, false) AS mine FROM {table}) x
+LEFT JOIN ({attempts}) a USING (task_attempt_id)
+WHERE x.event = 'cpu' AND x.role = 'task' AND x.stage_id IS NOT NULL
+  AND coalesce(x.app_index, {app}) = {app}
+GROUP BY ALL HAVING sum(x.hits) > 0
+"""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Samples of some code by number of the stage, of all samples of these stages.
+
+    Attributes
+    ----------
+    operators : mapping of int to str
+        The operator that most of a stage's samples of the code are of.
+    """
+
+    hits: Mapping[int, int]
+    totals: Mapping[int, int]
+    operators: Mapping[int, str | None] = field(default_factory=dict)
+
+    @property
+    def by_stage(self) -> dict[int, float]:
+        """Give the share of each stage that has any."""
+        return {number: hits / self.totals[number] for number, hits in self.hits.items() if hits}
+
+    @property
+    def n(self) -> int:
+        """Samples of all stages."""
+        return sum(self.totals.values())
+
+    @property
+    def found(self) -> int:
+        """Samples of the code."""
+        return sum(self.hits.values())
+
+    @property
+    def estimate(self) -> Estimate:
+        """Give the share over all stages, with its interval after Wilson."""
+        low, high = wilson(self.found, self.n)
+        value = self.found / self.n if self.n else None
+        return Estimate(value=value, low=low, high=high, level=LEVEL, n=self.n, method="wilson")
+
+    def extent(self, low: float = 1.0, high: float = 1.0) -> Extent:
+        """Give how much of the shares is sure, where a remedy achieves between two bounds of it.
+
+        Examples
+        --------
+        >>> extent = Shares({0: 50}, {0: 100}).extent()
+        >>> extent.value, round(extent.low, 2), round(extent.high, 2)
+        (1.0, 0.81, 1.19)
+        """
+        if not self.found:
+            return Extent(0.0, 0.0, 0.0)
+        value = self.found / self.n
+        least, most = wilson(self.found, self.n)
+        return Extent(1.0, least / value, most / value, self.n).times(low, high)
+
+
+def through(facts: Facts, frames: str, without: str | None = None) -> Shares:
+    """Give the samples of tasks whose stacks go through frames of some names.
+
+    Parameters
+    ----------
+    frames, without : str
+        Regular expressions on ``class.method`` (``symbol`` of native code): a stack must have a
+        frame of the first, and none of the second.
+    """
+    mine = f"java_stack IN ({_stacks(frames)})"
+    if without is not None:
+        mine += f" AND java_stack NOT IN ({_stacks(without)})"
+    return shares(facts, mine)
+
+
+def interpreted(facts: Facts, *kinds: str, where: str = "true", table: str = "w_samples") -> Shares:
+    """Give the samples of tasks whose innermost Java method was run in some way.
+
+    Parameters
+    ----------
+    *kinds : str
+        ``interpreted``, ``c1``, ``c2``.
+    where : str
+        Condition on columns of ``task_samples``, for example on its node.
+    """
+    if "stack_code" not in facts.tables.defined:
+        return Shares({}, {})
+    names = ", ".join(f"'{kind}'" for kind in kinds)
+    stacks = f"SELECT stack_id FROM stack_code WHERE kind IN ({names})"
+    return shares(facts, f"({where}) AND java_stack IN ({stacks})", table)
+
+
+def shares(facts: Facts, mine: str, table: str = "w_samples") -> Shares:
+    """Give the samples of tasks that a condition is true of."""
+    app = 0 if facts.measured is None else facts.measured.app_index
+    hits, totals, operators = {}, {}, {}
+    for stage_id, attempt, found, all_of_it, operator in facts.tables.query(
+        _SHARES.format(mine=mine, table=table, app=app, attempts=facts.attempts)
+    ):
+        number = facts.number(stage_id, attempt)
+        if number is not None:
+            hits[number], totals[number], operators[number] = found, all_of_it, operator
+    return Shares(hits, totals, operators)
+
+
+def _stacks(frames: str) -> str:
+    text = frames.replace("'", "''")
+    return (
+        "SELECT s.stack_id FROM stacks s, (SELECT list(frame_id) AS ids FROM frames WHERE"
+        f" regexp_matches(coalesce(class_name || '.', '') || method, '{text}')) f"
+        " WHERE list_has_any(s.frame_ids, f.ids)"
+    )
