@@ -97,7 +97,9 @@ def _suspect(
 ) -> Iterator[Suspect]:
     numbers = sorted({number for node in back for number in facts.stages_of(node, sql)})
     parts = dict.fromkeys(numbers, 1.0)
-    mixed = {n for node in sql.nodes if NATIVE.search(node.name) for n in facts.stages_of(node, sql)}
+    mixed = {
+        n for node in sql.nodes if NATIVE.search(node.name) for n in facts.stages_of(node, sql)
+    }
     low = ACHIEVED[0] if not mixed & set(numbers) else 0.0
     n = len(back)
     if facts.samples_by_stage:

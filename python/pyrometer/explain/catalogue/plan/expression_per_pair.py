@@ -1,0 +1,110 @@
+"""A join evaluates an expression for each pair of rows, though it reads one side only.
+
+What it is
+    The condition of a join holds an expression, often a conversion of types that the query does
+    not show, and the join evaluates it for every pair that it compares.
+
+Mechanism
+    A row that meets a thousand others is converted a thousand times. Computed below the join, it
+    is converted once. Taken away is the CPU of the expression in the join, but for the conversions
+    that remain: one for each row, of the pairs that the join compared.
+
+Evidence
+    CPU samples in the lines of generated code that the expression is in; rows and pairs of the
+    join in the plan's metrics.
+
+Remedy
+    Compute the expression in a column below the join, with the type that the condition compares:
+    both sides of one type need no conversion at all. Spark may push the column back up; a cache or
+    a checkpoint of the side prevents that.
+
+When it is wrong
+    Where the expression reads columns of both sides it cannot be moved. Where the join compares
+    few pairs it costs as much below.
+
+Source
+    Lines of generated code and their expressions: docs/reference/codegen.md. Implicit conversions:
+    Spark's documentation of ANSI compliance, "Type Promotion and Precedence".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pyrometer.attribution.schema import Expression, Operator
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.plan_nodes import hottest, sampled, shares_of_stages
+from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
+from pyrometer.explain.saying import code, place, told
+
+JOINS = ("BroadcastNestedLoopJoin", "CartesianProduct", "SortMergeJoin", "BroadcastHashJoin",
+         "ShuffledHashJoin")  # fmt: skip
+ALL_PAIRS = JOINS[:2]
+ACHIEVED = {True: (0.8, 1.0), False: (0.3, 1.0)}
+"""Of the CPU of the expression: joins of all pairs meet each row many times; in others a row may
+meet few."""
+MOST = 5
+
+
+def _reads_both(expression: str) -> bool:
+    """Whether an expression compares columns, rather than making a value of one side."""
+    return bool(re.match(r"^\(.* (<|<=|>|>=|=|<=>|AND|OR) .*\)$", expression))
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    joins = [one for one in facts.summary.operators if one.operator in JOINS]
+    for operator, expression in hottest(joins, 4 * MOST):
+        if _reads_both(expression.expression):
+            continue
+        shares = shares_of_stages(facts, operator, expression.share)
+        if shares:
+            yield _suspect(facts, operator, expression, shares)
+
+
+def _suspect(
+    facts: Facts, operator: Operator, expression: Expression, shares: dict[int, float]
+) -> Suspect:
+    converts = expression.converting_share > 0 or "cast(" in expression.expression
+    what = "converts" if converts else "evaluates"
+    link = f"/sql/{operator.sql_id}/{operator.node_id}"
+    where = place(
+        facts, "sql", {n: s * facts.cpu_ns.get(n, 0.0) for n, s in shares.items()},
+        sql_id=operator.sql_id, node_id=operator.node_id, operator=operator.operator,
+        expression=expression.expression,
+    )  # fmt: skip
+    return Suspect(
+        place=where,
+        mechanism=(
+            f"{operator.operator} {what} {expression.expression} for each pair of rows:"
+            f" {units.duration(expression.on_cpu_ns)} of CPU,"
+            f" {units.percent(expression.share)} of the join's."
+        ),
+        change=(facts.less_cpu(f"expression {operator.sql_id} {operator.node_id}"
+                               f" {expression.expression}", shares),),
+        extent=sampled(expression.on_cpu, *ACHIEVED[operator.operator in ALL_PAIRS]),
+        evidence=[
+            told("CPU of the expression in the join",
+                 expression.on_cpu or float(expression.on_cpu_ns), "ns", "samples",
+                 "show --json: operators[].expressions[]", link, expression.samples_count),
+        ],
+        remedies=[
+            code("compute it once for each row, below the join, in the type that the condition"
+                 " compares",
+                 f"a.join(b, … {expression.expression} …)",
+                 f'a.withColumn("x", expr("{expression.expression}")).cache()'
+                 ".join(b, … x …)"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="expression.per-pair",
+    title="An expression is evaluated for each pair of a join",
+    cause="expression in a join condition",
+    suspects=_suspects,
+    needs=(SQL_PLANS, SAMPLES),
+    refute="Compute the expression in a column of the side that it reads, cached, and join by that:"
+    " if the join's stages take as long, it is not the expression.",
+)

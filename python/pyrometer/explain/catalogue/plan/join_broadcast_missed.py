@@ -1,0 +1,145 @@
+"""A join shuffles and sorts both sides, though one of them is small enough to send everywhere.
+
+What it is
+    A sort-merge (or shuffled hash) join of a large table with one of some megabytes: the large one
+    is written, sent, read and sorted again.
+
+Mechanism
+    With the small side broadcast, the large side stays where it is: no shuffle of it, and no sort.
+    Taken away is what shuffle and sort of the large side cost, by the metrics of its exchange and
+    its sort; what the broadcast costs is left in the interval.
+
+Evidence
+    Bytes of both sides in the metrics of their exchanges; shuffle write time, fetch wait and sort
+    time.
+
+Remedy
+    Factor `spark.sql.autoBroadcastJoinThreshold` above the size of the small side; or a hint.
+
+When it is wrong
+    Outer joins can only broadcast one of the sides. A broadcast takes heap of the driver and of
+    every executor, several times the shuffled bytes: with little heap it fails.
+
+Source
+    Spark's documentation of SQL performance tuning, "Join Strategy Hints" and "Automatically
+    Broadcasting Joins"; a hashed relation against its shuffled bytes: a factor of 3 to 10, as
+    JoinSelection's `SHUFFLE_HASH_JOIN_FACTOR` and SPARK-31962 discuss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.accounts.schema import Node
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.plan_nodes import Plan, metric, plans
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.saying import factor, place, told
+from pyrometer.explain.what_if import Extent
+
+NAMES = ("SortMergeJoin", "ShuffledHashJoin")
+SETTING = "spark.sql.autoBroadcastJoinThreshold"
+ACHIEVED = (0.5, 1.0)
+"""Of shuffle and sort of the large side: to build and probe the broadcast table costs the rest."""
+EXPANDS = 10
+"""Bytes of the broadcast table for each shuffled byte, at most: what must fit the driver's heap."""
+MOST_OF_HEAP = 0.2
+_TIMES = {"shuffle write time": 1.0, "fetch wait time": 1e6, "sort time": 1e6}
+_BROADCASTS = {"Inner": (0, 1), "LeftOuter": (1,), "LeftSemi": (1,), "LeftAnti": (1,),
+               "RightOuter": (0,)}  # fmt: skip
+"""Sides that may be broadcast, by type of the join."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            if node.name in NAMES:
+                found = _suspect(facts, plan, node)
+                if found is not None:
+                    yield found
+
+
+def _exchange(plan: Plan, side: Node) -> Node | None:
+    """Find the exchange that a side of the join is read from, seen through its sort."""
+    while side.name == "Sort":
+        below = plan.below(side)
+        if len(below) != 1:
+            return None
+        side = below[0]
+    return side if side.name == "Exchange" else None
+
+
+def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
+    sides = plan.below(node)
+    exchanges = [_exchange(plan, side) for side in sides]
+    if len(exchanges) != 2 or exchanges[0] is None or exchanges[1] is None:
+        return None
+    sizes = [metric(one, "data size") if one is not None else None for one in exchanges]
+    if sizes[0] is None or sizes[1] is None:
+        return None
+    kind = next((name for name in _BROADCASTS if f", {name}" in (node.simple_string or "")), None)
+    allowed = _BROADCASTS.get(kind or "", ())
+    if not allowed:
+        return None
+    small = min(allowed, key=lambda side: sizes[side] or 0)
+    large = 1 - small
+    heap = facts.measured.settings.memory_bytes if facts.measured else 0
+    if (sizes[small] or 0) * EXPANDS > MOST_OF_HEAP * heap or (sizes[small] or 0) >= (
+        sizes[large] or 0
+    ):
+        return None
+    exchange, sort = exchanges[large], sides[large]
+    if exchange is None:
+        return None
+    lost = _time(facts, plan, exchange, sort)
+    if not lost:
+        return None
+    level = str(max(10 << 20, 2 * (sizes[small] or 0)))
+    link = f"/sql/{plan.sql.sql_id}/{node.node_id}"
+    return Suspect(
+        place=place(facts, "sql", lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
+                    operator=node.name, setting=SETTING),
+        mechanism=(
+            f"{node.name} shuffles {units.size(sizes[large])} to meet {units.size(sizes[small])}:"
+            f" writing, fetching and sorting the large side took"
+            f" {units.duration(sum(lost.values()))} of tasks."
+        ),
+        change=(facts.share_of_tasks(f"shuffle {plan.sql.sql_id} {exchange.node_id}", lost),),
+        extent=Extent(n=1).times(*ACHIEVED),
+        evidence=[
+            told("bytes of the small side", float(sizes[small] or 0), "bytes", "node_metrics",
+                 "show --json: sql[].nodes[].metrics", link),
+            told("bytes of the large side", float(sizes[large] or 0), "bytes", "node_metrics",
+                 "show --json: sql[].nodes[].metrics", link),
+        ],
+        remedies=[factor(SETTING, level, f"broadcast up to {units.size(int(level))}")],
+    )  # fmt: skip
+
+
+def _time(facts: Facts, plan: Plan, exchange: Node, sort: Node) -> dict[int, float]:
+    """Give what shuffling and sorting a side cost, by number of the stage."""
+    found: dict[int, float] = {}
+    writers = {n for n in map(facts.number, exchange.stage_ids) if n is not None}
+    readers = {n for n in map(facts.number, sort.stage_ids) if n is not None}
+    for number in writers:
+        tasks = facts.tasks_of(number)
+        if tasks.total("shuffle_written_bytes") > 0:
+            found[number] = found.get(number, 0.0) + tasks.total("shuffle_write_time_ns")
+    sorted_ns = (metric(sort, "sort time") or 0) * _TIMES["sort time"] if sort.name == "Sort" else 0
+    waited = (metric(exchange, "fetch wait time") or 0) * _TIMES["fetch wait time"]
+    for number in readers:
+        found[number] = found.get(number, 0.0) + (sorted_ns + waited) / len(readers)
+    return {number: ns for number, ns in found.items() if ns > 0}
+
+
+RULE = Rule(
+    code="join.broadcast-missed",
+    title="A join shuffles a large table to meet a small one",
+    cause="missed broadcast join",
+    suspects=_suspects,
+    needs=(SQL_PLANS,),
+    explains=("spill.", "shuffle.", "partitioning."),
+    refute=f"Raise {SETTING} above the small side: if the query takes as long, the shuffle is not"
+    " why.",
+)

@@ -1,0 +1,129 @@
+"""The same data is read and computed again for each query or job that needs it.
+
+What it is
+    Several queries of an application begin with the same scan, filters and expressions, or several
+    jobs of a program with the same lineage, and nothing is kept between them.
+
+Mechanism
+    Each of them computes it anew. Kept once (cache, or a table), the others read the result. Taken
+    away are the stages that repeat, from the second on, but for reading what was kept.
+
+Evidence
+    Stages with the same operators over the same input: as many tasks, bytes and rows read and
+    written, and the same text of the plan.
+
+Remedy
+    `cache()` (or `persist`, or a checkpoint) after the last step that they share, and an action
+    that fills it; or one pass that computes all.
+
+When it is wrong
+    Where the shared part is cheap next to keeping it, or larger than memory. Iterations of a
+    benchmark repeat on purpose: a window of several iterations is not judged across them.
+
+Source
+    Spark's RDD programming guide, "RDD Persistence".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from pyrometer.core import units
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.plan_nodes import Plan, plans, unnumbered
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.saying import code, place, told
+from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
+
+ACHIEVED = (0.5, 0.95)
+"""Of the repeated stages' time: reading rows kept in memory costs the rest."""
+MOST = 5
+_KEPT = ("InMemoryTableScan", "InMemoryRelation")
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    groups: dict[tuple[object, ...], list[Stage]] = defaultdict(list)
+    texts = _texts(facts)
+    iterations = _iterations(facts)
+    for stage in facts.stages:
+        tasks = facts.tasks_of(stage.number)
+        read = tasks.total("input_bytes"), tasks.total("input_records_count")
+        if stage.attempt or not stage.tasks_count or read[1] <= 0:
+            continue
+        text = texts.get(stage.stage_id)
+        if text is None or any(name in text for name in _KEPT):
+            continue
+        written = tasks.total("shuffle_written_records_count")
+        key = (text, read[1], written, iterations.get(stage.stage_id))
+        groups[key].append(stage)
+    repeated = [group for group in groups.values() if len(group) > 1]
+    repeated.sort(key=lambda group: -_time(facts, group[1:]))
+    for group in repeated[:MOST]:
+        yield _suspect(facts, group)
+
+
+def _texts(facts: Facts) -> dict[int, str]:
+    """Say what each stage computes: the texts of the plan's nodes in it, without numbers."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for plan in plans(facts):
+        _add(plan, found)
+    return {stage: "\n".join(sorted(lines)) for stage, lines in found.items()}
+
+
+def _add(plan: Plan, found: dict[int, list[str]]) -> None:
+    for node in plan.sql.nodes:
+        if node.name.startswith("WholeStageCodegen"):
+            continue
+        for stage_id in node.stage_ids:
+            found[stage_id].append(unnumbered(node.simple_string or node.name))
+
+
+def _iterations(facts: Facts) -> dict[int, int | None]:
+    rows = facts.tables.query("SELECT stage_id, iteration FROM w_stages")
+    return {int(stage): iteration for stage, iteration in rows}
+
+
+def _time(facts: Facts, stages: Sequence[Stage]) -> float:
+    return sum(float(facts.tasks_of(stage.number).duration_ns.sum()) for stage in stages)
+
+
+def _suspect(facts: Facts, group: Sequence[Stage]) -> Suspect:
+    again = group[1:]
+    spent = _time(facts, again)
+    read = facts.tasks_of(group[0].number).total("input_bytes")
+    costs = {stage.number: _time(facts, [stage]) for stage in again}
+    names = ", ".join(str(stage.stage_id) for stage in group[:6])
+    return Suspect(
+        place=place(facts, "sql", costs, source=group[0].name),
+        mechanism=(
+            f"Stages {names}{' and more' if len(group) > 6 else ''} compute the same from the same"
+            f" {units.size(round(read))} of input: the {len(again)} repetitions took"
+            f" {units.duration(spent)} of tasks."
+        ),
+        change=(Less("recomputed", dict.fromkeys((stage.number for stage in again), 1.0)),),
+        extent=Extent(n=len(again)).times(*ACHIEVED),
+        evidence=[
+            told("time of tasks that repeat", spent, "ns", "tasks",
+                 "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE stage_id"
+                 f" IN ({', '.join(str(stage.stage_id) for stage in group)}) GROUP BY stage_id",
+                 f"/stage/{again[0].stage_id}/{again[0].attempt}", len(again)),
+        ],
+        remedies=[
+            code("keep what they share after its last common step", "shared = spark.read…",
+                 "shared = spark.read… .cache()"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="recompute.subtree",
+    title="The same is computed again and again",
+    cause="recomputation",
+    suspects=_suspects,
+    explains=("scan.", "codec.", "expression.per-row", "skew."),
+    refute="Cache what the stages share: if the application takes as long, reading the cache costs"
+    " as much.",
+)

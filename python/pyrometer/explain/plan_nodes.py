@@ -1,0 +1,145 @@
+"""Nodes of executed plans, as rules look at them: metrics, what lies below, CPU by stage."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyrometer.accounts.explosions import output_rows
+from pyrometer.accounts.schema import Node, Sql
+from pyrometer.attribution.schema import Expression, Operator
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.what_if import Extent
+
+_WRAPPERS = re.compile(
+    r"^(AdaptiveSparkPlan|InputAdapter|WholeStageCodegen|\w*QueryStage|AQEShuffleRead"
+    r"|CustomShuffleReader|ReusedExchange|Project|ColumnarToRow)\b"
+)
+_NUMBERS = re.compile(r"#\d+L?")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The final plan of one SQL execution."""
+
+    sql: Sql
+
+    @cached_property
+    def children(self) -> dict[int, list[Node]]:
+        """Nodes right below each, by `node_id`, the left one first."""
+        found: dict[int, list[Node]] = defaultdict(list)
+        for node in self.sql.nodes:
+            if node.parent_node_id is not None:
+                found[node.parent_node_id].append(node)
+        return found
+
+    @cached_property
+    def by_id(self) -> dict[int, Node]:
+        """All nodes by `node_id`."""
+        return {node.node_id: node for node in self.sql.nodes}
+
+    def below(self, node: Node) -> list[Node]:
+        """Nodes below one, seen through wrappers and projections, the left one first."""
+        found: list[Node] = []
+        for child in self.children.get(node.node_id, ()):
+            if _WRAPPERS.match(child.name):
+                found += self.below(child)
+            else:
+                found.append(child)
+        return found
+
+    def beneath(self, node: Node) -> Iterator[Node]:
+        """Give a node and all that lies under it, in pre-order."""
+        yield node
+        for child in self.children.get(node.node_id, ()):
+            yield from self.beneath(child)
+
+    def first(self, node: Node, name: str) -> Node | None:
+        """Find the nearest node of a name at or under one, in pre-order."""
+        return next((each for each in self.beneath(node) if each.name == name), None)
+
+
+def plans(facts: Facts) -> Iterator[Plan]:
+    """Give the final plans of the window's SQL executions of the application."""
+    app = None if facts.measured is None else facts.measured.app_index
+    for sql in facts.summary.sql:
+        if sql.nodes and sql.app_index == app:
+            yield Plan(sql)
+
+
+def metric(node: Node, *names: str) -> int | None:
+    """Give the first of some metrics of a node that there is, in its own unit."""
+    for name in names:
+        for one in node.metrics:
+            if one.metric == name and one.value_sum is not None:
+                return one.value_sum
+    return None
+
+
+def rows_out(plan: Plan, node: Node) -> int | None:
+    """Give the rows that a node hands on: its own count, or that of the only node below."""
+    own = output_rows(node)
+    if own is not None:
+        return own
+    below = plan.below(node)
+    return rows_out(plan, below[0]) if len(below) == 1 else None
+
+
+def unnumbered(text: str | None) -> str:
+    """Take the numbers of columns away, which differ between executions of one query.
+
+    Examples
+    --------
+    >>> unnumbered("Filter (v#12L > 3)")
+    'Filter (v > 3)'
+    """
+    return _NUMBERS.sub("", text or "")
+
+
+def operator_of(facts: Facts, sql_id: int, node_id: int) -> Operator | None:
+    """Find the sampled CPU of a node."""
+    for one in facts.summary.operators:
+        if one.sql_id == sql_id and one.node_id == node_id:
+            return one
+    return None
+
+
+def shares_of_stages(facts: Facts, operator: Operator, part: float = 1.0) -> dict[int, float]:
+    """Give an operator's CPU as shares of its stages' CPU, by number of the stage.
+
+    Where it ran in several stages, its CPU is taken to lie in them as theirs does.
+
+    Parameters
+    ----------
+    part : float
+        The part of the operator's CPU that is meant, such as one of its expressions.
+    """
+    numbers = [n for n in map(facts.number, operator.stage_ids) if n is not None]
+    total = sum(facts.cpu_ns.get(number, 0.0) for number in numbers)
+    if total <= 0 or not operator.on_cpu_ns:
+        return {}
+    share = min(1.0, operator.on_cpu_ns * part / total)
+    return {number: share for number in numbers if facts.cpu_ns.get(number, 0.0) > 0}
+
+
+def sampled(estimate: Estimate | None, low: float = 1.0, high: float = 1.0) -> Extent:
+    """Give how much of sampled CPU is sure, where a remedy achieves between two bounds of it."""
+    if estimate is None or not estimate.value:
+        return Extent(1.0, 0.5, 1.5, 1).times(low, high)
+    return Extent(
+        1.0,
+        (estimate.low or 0.0) / estimate.value,
+        (estimate.high if estimate.high is not None else estimate.value) / estimate.value,
+        estimate.n,
+    ).times(low, high)
+
+
+def hottest(operators: Sequence[Operator], most: int) -> Iterator[tuple[Operator, Expression]]:
+    """Give expressions of operators, those with the most CPU first."""
+    every = [(one, each) for one in operators for each in one.expressions]
+    every.sort(key=lambda pair: -pair[1].on_cpu_ns)
+    yield from every[:most]
