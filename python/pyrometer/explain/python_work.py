@@ -74,9 +74,7 @@ def work(facts: Facts) -> dict[int, Work]:
         if number is None:
             continue
         name = operator or "Python"
-        one = found.setdefault(number, {}).setdefault(
-            (name, node_id), Work(name, sql_id, node_id)
-        )
+        one = found.setdefault(number, {}).setdefault((name, node_id), Work(name, sql_id, node_id))
         one.ns[kind] = one.ns.get(kind, 0.0) + ns
         one.samples_count += n
     dearest = {n: max(of.values(), key=lambda one: one.workers_ns) for n, of in found.items()}

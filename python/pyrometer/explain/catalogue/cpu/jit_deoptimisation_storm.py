@@ -50,8 +50,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     again = [one for one in known.methods if one.count > 1]
     named = f", most often of {again[0].reason} ({again[0].count} times)" if again else ""
     discarded = (
-        f" Code of the last tier was discarded {units.count(known.invalidated_count)}"
-        f" times{named}."
+        f" Code of the last tier was discarded {units.count(known.invalidated_count)} times{named}."
         if known.invalidated_count
         else ""
     )

@@ -50,9 +50,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         (cold.found * a + quick.found * b) / (cold.found + quick.found)
         for a, b in zip(INTERPRETED, C1, strict=True)
     ]
-    both = Shares(
-        {n: cold.hits.get(n, 0) + quick.hits.get(n, 0) for n in cold.totals}, cold.totals
-    )
+    both = Shares({n: cold.hits.get(n, 0) + quick.hits.get(n, 0) for n in cold.totals}, cold.totals)
     parts = both.by_stage
     cost = {number: share * facts.cpu_ns.get(number, 0.0) for number, share in parts.items()}
     where = place(facts, "jvm", cost)

@@ -67,9 +67,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         yield _suspect(facts, facts.stages[number], median, least, lost)
 
 
-def _suspect(
-    facts: Facts, stage: Stage, median: float, least: float, lost: Floats
-) -> Suspect:
+def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floats) -> Suspect:
     where = place(facts, "stage", {stage.number: 1.0}, source=stage.name)
     total, count = float(lost.sum()), int(lost.size)
     # A median to the millisecond: it may be off by half of one, either way.

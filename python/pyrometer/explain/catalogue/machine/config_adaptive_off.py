@@ -54,9 +54,7 @@ ACHIEVED = (0.7, 1.0)
 def is_off(facts: Facts) -> bool:
     """Whether adaptive execution could be on and is not: it exists since Spark 3.0."""
     app = facts.measured.app_index if facts.measured else None
-    version = next(
-        (one.spark_version for one in facts.summary.apps if one.app_index == app), None
-    )
+    version = next((one.spark_version for one in facts.summary.apps if one.app_index == app), None)
     found = re.match(r"(\d+)\.(\d+)", version or "")
     release = (int(found[1]), int(found[2])) if found else (0, 0)
     return release >= (3, 0) and not facts.is_on(SETTING, default=release >= (3, 2))

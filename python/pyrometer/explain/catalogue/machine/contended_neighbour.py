@@ -49,9 +49,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     value, low, high = behind.value, behind.low or 0.0, behind.high or behind.value
     part = min(1.0, value / max(whole, known.run_queue_ns or 0.0))
     lost = {number: waited * part for number, waited in queue.items()}
-    takers = ", ".join(
-        f"{one.comm} ({units.duration(one.cpu_ns)})" for one in known.takers[:3]
-    )
+    takers = ", ".join(f"{one.comm} ({units.duration(one.cpu_ns)})" for one in known.takers[:3])
     named = f": {takers}" if takers else ""
     host = facts.scope.run.manifest.host.hostname if facts.scope.run.manifest else None
     yield Suspect(

@@ -88,6 +88,8 @@ RULE = Rule(
     title="Two tasks share each core while memory is the limit",
     cause="second hardware thread of a core",
     suspects=_suspects,
-    needs=(Need(_missing, "pyrometer doctor --card, then run on a machine with hardware counters"),),
+    needs=(
+        Need(_missing, "pyrometer doctor --card, then run on a machine with hardware counters"),
+    ),
     refute="Run with one task per core: if that takes longer, the second threads did work.",
 )

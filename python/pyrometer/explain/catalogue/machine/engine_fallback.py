@@ -38,7 +38,7 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.saying import code, factor, page, place, told
 from pyrometer.explain.schema import Remedy
-from pyrometer.explain.stack_shares import shares
+from pyrometer.explain.stack_shares import of_nodes
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.33, 0.67)
@@ -97,12 +97,13 @@ def _suspect(
 ) -> Iterator[Suspect]:
     numbers = sorted({number for node in back for number in facts.stages_of(node, sql)})
     parts = dict.fromkeys(numbers, 1.0)
-    mixed = {n for node in sql.nodes if NATIVE.search(node.name) for n in facts.stages_of(node, sql)}
+    mixed = {
+        n for node in sql.nodes if NATIVE.search(node.name) for n in facts.stages_of(node, sql)
+    }
     low = ACHIEVED[0] if not mixed & set(numbers) else 0.0
     n = len(back)
     if facts.samples_by_stage:
-        ids = ", ".join(str(node.node_id) for node in back)
-        found = shares(facts, f"sql_id = {sql.sql_id} AND node_id IN ({ids})", "task_samples")
+        found = of_nodes(facts, sql.sql_id, [node.node_id for node in back])
         if found.found:
             parts, low, n = found.by_stage, ACHIEVED[0], found.n
     cost = {number: part * facts.cpu_ns.get(number, 0.0) for number, part in parts.items()}
