@@ -46,9 +46,8 @@ ACHIEVED = (0.5, 0.98)
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     for method in facts.summary.too_large_to_compile:
-        if method.app_index is not None and facts.measured is not None:
-            if method.app_index != facts.measured.app_index:
-                continue
+        if facts.measured is None or method.app_index not in (None, facts.measured.app_index):
+            continue
         cluster = f"sql_id = {method.sql_id} AND codegen_stage_id = {method.codegen_stage_id}"
         found = interpreted(facts, "interpreted", where=cluster)
         if found.found:

@@ -11,8 +11,8 @@ Mechanism
     not in it.
 
 Evidence
-    Bytes that stages read from shuffles over their tasks; what a straight line through
-    time and bytes leaves for a task that reads nothing.
+    Bytes that stages read from shuffles over their tasks; what a straight line
+    through time and bytes leaves for a task that reads nothing.
 
 Remedy
     `spark.sql.adaptive.enabled=true`.
@@ -153,7 +153,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  " + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
             told("time of a task that reads nothing, by a straight line", per_task, "ns",
                  "tasks", "SELECT stage_id, regr_intercept(finish_wall_ns - launch_wall_ns,"
-                 " shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
+                 " shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks GROUP BY 1",
+                 page(where), now),
         ],
         remedies=[factor(SETTING, "true", "let Spark join small partitions")],
     )  # fmt: skip

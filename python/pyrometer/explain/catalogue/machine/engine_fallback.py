@@ -1,9 +1,9 @@
 """Parts of the plan fall back from the native engine to Spark's own operators.
 
 What it is
-    A native or columnar engine (Gluten, Comet, RAPIDS, Photon) runs what it supports. An expression,
-    a type or a function that it lacks sends operators back to the JVM, and rows are converted to
-    columns and back on the way.
+    A native or columnar engine (Gluten, Comet, RAPIDS, Photon) runs what it supports. An
+    expression, a type or a function that it lacks sends operators back to the JVM, and rows are
+    converted to columns and back on the way.
 
 Mechanism
     Taken away is a part of the CPU of the stages in which operators of the JVM ran beside native
