@@ -109,7 +109,7 @@ def jit_log(world: World, level: int, count: int, method: str = "a.B.c") -> None
 PYTHON = {
     "function": ("__main__", "/home/me/app.py"),
     "serialisation": ("pyspark.serializers", "/usr/lib/python3.11/site-packages/pyspark/s.py"),
-    "import": ("importlib._bootstrap", "<frozen importlib._bootstrap>"),
+    "imports": ("importlib._bootstrap", "<frozen importlib._bootstrap>"),
 }
 """Module and file of a frame of each kind of a worker's work."""
 
