@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from pyrometer.core.estimate import Estimate
@@ -13,7 +13,7 @@ from pyrometer.statistics.shares import LEVEL, wilson
 _SHARES = """
 SELECT x.stage_id, coalesce(a.stage_attempt, 0), coalesce(sum(x.hits) FILTER (mine), 0)::BIGINT,
   sum(x.hits)::BIGINT, mode(x.operator) FILTER (mine)
-FROM (SELECT *, coalesce({mine}, false) AS mine FROM {table}) x
+FROM (SELECT *, coalesce({mine}, false) AS mine FROM w_samples) x
 LEFT JOIN ({attempts}) a USING (task_attempt_id)
 WHERE x.event = 'cpu' AND x.role = 'task' AND x.stage_id IS NOT NULL
   AND coalesce(x.app_index, {app}) = {app}
@@ -88,7 +88,7 @@ def through(facts: Facts, frames: str, without: str | None = None) -> Shares:
     return shares(facts, mine)
 
 
-def interpreted(facts: Facts, *kinds: str, where: str = "true", table: str = "w_samples") -> Shares:
+def interpreted(facts: Facts, *kinds: str, where: str = "true") -> Shares:
     """Give the samples of tasks whose innermost Java method was run in some way.
 
     Parameters
@@ -96,21 +96,42 @@ def interpreted(facts: Facts, *kinds: str, where: str = "true", table: str = "w_
     *kinds : str
         ``interpreted``, ``c1``, ``c2``.
     where : str
-        Condition on columns of ``task_samples``, for example on its node.
+        Condition on columns of ``w_samples``, for example on its cluster.
     """
     if "stack_code" not in facts.tables.defined:
         return Shares({}, {})
     names = ", ".join(f"'{kind}'" for kind in kinds)
     stacks = f"SELECT stack_id FROM stack_code WHERE kind IN ({names})"
-    return shares(facts, f"({where}) AND java_stack IN ({stacks})", table)
+    return shares(facts, f"({where}) AND java_stack IN ({stacks})")
 
 
-def shares(facts: Facts, mine: str, table: str = "w_samples") -> Shares:
+def of_nodes(facts: Facts, sql_id: int, node_ids: Collection[int]) -> Shares:
+    """Give the samples of some nodes of a plan; of several stages, in proportion to their samples.
+
+    Samples are attributed to nodes over all stages of a node.
+    """
+    totals = {number: sum(kinds.values()) for number, kinds in facts.samples_by_stage.items()}
+    hits: dict[int, int] = dict.fromkeys(totals, 0)
+    app = 0 if facts.measured is None else facts.measured.app_index
+    for one in facts.summary.operators:
+        if one.sql_id != sql_id or one.node_id not in node_ids or one.app_index not in (None, app):
+            continue
+        numbers = [facts.number(stage_id) for stage_id in one.stage_ids]
+        known = [number for number in numbers if number in totals]
+        whole = sum(totals[number] for number in known if number is not None)
+        for number in known:
+            if number is not None and whole:
+                hits[number] += round(one.samples_count * totals[number] / whole)
+    capped = {number: min(found, totals[number]) for number, found in hits.items() if found}
+    return Shares(capped, {number: totals[number] for number in capped})
+
+
+def shares(facts: Facts, mine: str) -> Shares:
     """Give the samples of tasks that a condition is true of."""
     app = 0 if facts.measured is None else facts.measured.app_index
     hits, totals, operators = {}, {}, {}
     for stage_id, attempt, found, all_of_it, operator in facts.tables.query(
-        _SHARES.format(mine=mine, table=table, app=app, attempts=facts.attempts)
+        _SHARES.format(mine=mine, app=app, attempts=facts.attempts)
     ):
         number = facts.number(stage_id, attempt)
         if number is not None:

@@ -37,7 +37,7 @@ from pyrometer.core import units
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.saying import code, factor, page, place, told
-from pyrometer.explain.stack_shares import Shares, shares
+from pyrometer.explain.stack_shares import of_nodes
 from pyrometer.explain.what_if import Extent
 
 SETTING = "spark.sql.codegen.wholeStage"
@@ -84,12 +84,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         cost = {number: facts.cpu_ns[number] for node in nodes for number in
                 facts.stages_of(node, sql)}  # fmt: skip
         if facts.samples_by_stage:
-            ids = ", ".join(str(node.node_id) for node in nodes)
-            found = shares(facts, f"sql_id = {sql.sql_id} AND node_id IN ({ids})", "task_samples")
-            cost = {number: hits for number, hits in found.hits.items() if hits}
-            mine = Shares({n: found.hits[n] for n in cost}, {n: found.totals[n] for n in cost})
+            found = of_nodes(facts, sql.sql_id, [node.node_id for node in nodes])
+            cost = {number: float(hits) for number, hits in found.hits.items()}
             if cost:
-                yield _suspect(facts, sql, nodes, cost, mine.by_stage, mine.extent(*ACHIEVED), off)
+                extent = found.extent(*ACHIEVED)
+                yield _suspect(facts, sql, nodes, cost, found.by_stage, extent, off)
         elif off and any(cost.values()):
             # Which part of the stages' CPU is that of the operators is not known: all, at most.
             extent = Extent((ACHIEVED[0] + 0) / 2, 0.0, ACHIEVED[1], len(cost))

@@ -46,14 +46,10 @@ ACHIEVED = (0.5, 0.98)
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     for method in facts.summary.too_large_to_compile:
-        if method.app_index is not None and facts.measured is not None:
-            if method.app_index != facts.measured.app_index:
-                continue
-        nodes = ", ".join(map(str, (method.node_id, *method.node_ids)))
-        found = interpreted(
-            facts, "interpreted", table="task_samples",
-            where=f"sql_id = {method.sql_id} AND node_id IN ({nodes})",
-        )  # fmt: skip
+        if facts.measured is None or method.app_index not in (None, facts.measured.app_index):
+            continue
+        cluster = f"sql_id = {method.sql_id} AND codegen_stage_id = {method.codegen_stage_id}"
+        found = interpreted(facts, "interpreted", where=cluster)
         if found.found:
             yield _suspect(facts, method, found)
 
@@ -63,7 +59,6 @@ def _suspect(facts: Facts, method: HugeMethod, found: Shares) -> Suspect:
     where = place(
         facts, "sql", cost, sql_id=method.sql_id, node_id=method.node_id,
         operator=f"WholeStageCodegen ({method.codegen_stage_id})",
-        expression=None,
     )  # fmt: skip
     mine = Shares({n: found.hits[n] for n in cost}, {n: found.totals[n] for n in cost})
     return Suspect(

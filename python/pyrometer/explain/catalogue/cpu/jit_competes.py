@@ -84,9 +84,8 @@ def _achieved(facts: Facts, behind: float) -> tuple[float, tuple[float, float]]:
     """Give the optimising compiler's part, and bounds of what leaving it out saves in the end."""
     cpu: Mapping[str, float] = {one.compiler: one.cpu_ns for one in facts.summary.jvm.jit.cpu}
     part = cpu.get("c2", 0.0) / sum(cpu.values()) if sum(cpu.values()) else 0.5
-    optimised = sum(
-        kind.on_cpu_ns or 0 for kind in facts.summary.code.kinds if kind.kind == "c2"
-    ) or sum(facts.cpu_ns.values())
+    known = sum(kind.on_cpu_ns or 0 for kind in facts.summary.code.kinds if kind.kind == "c2")
+    optimised = float(known) or sum(facts.cpu_ns.values())
     ends = [max(0.0, part - more * optimised / behind) for more in SLOWER]
     return part, (min(ends), max(ends))
 

@@ -99,5 +99,6 @@ RULE = Rule(
     title="Tasks deserialise a large closure",
     cause="large task closure",
     suspects=_suspects,
-    refute="Broadcast what the function holds: if tasks deserialise as long, it is not the closure.",
+    refute="Broadcast what the function holds: if tasks deserialise as long, it is not the"
+    " closure.",
 )

@@ -11,8 +11,8 @@ Mechanism
     not in it.
 
 Evidence
-    Bytes that stages read from shuffles over their tasks; what a straight line through
-    time and bytes leaves for a task that reads nothing.
+    Bytes that stages read from shuffles over their tasks; what a straight line
+    through time and bytes leaves for a task that reads nothing.
 
 Remedy
     `spark.sql.adaptive.enabled=true`.
@@ -33,6 +33,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
@@ -60,23 +61,29 @@ def is_off(facts: Facts) -> bool:
     return release >= (3, 0) and not facts.is_on(SETTING, default=release >= (3, 2))
 
 
-def line_of(tasks: TaskColumns, slots: int) -> tuple[float, float]:
-    """Give what a task costs whatever it reads, and for each byte more, in nanoseconds.
+def warm_of(tasks: TaskColumns, slots: int) -> NDArray[np.bool_]:
+    """Say which tasks read something and were not the first of their slot; of few tasks, all."""
+    reads = read_bytes(tasks) > 0
+    warm = reads & (np.argsort(np.argsort(tasks["launch_wall_ns"], kind="stable")) >= slots)
+    if warm.sum() >= FEWEST_TASKS:
+        return warm
+    return reads if reads.any() else ~reads
+
+
+def fixed_ns(tasks: TaskColumns, slots: int) -> float:
+    """Give what a task costs whatever it reads, in nanoseconds.
 
     A straight line through time and bytes, of the tasks that read something and were not the first
     of their slot: the first ones load classes and compile. Of the time that the line leaves at no
     bytes the lower 95 % bound counts, at least the time beside their run time, at most the median:
     tasks that all read as much do not tell what is fixed.
     """
-    reads = read_bytes(tasks) > 0
-    warm = reads & (np.argsort(np.argsort(tasks["launch_wall_ns"], kind="stable")) >= slots)
-    if warm.sum() < FEWEST_TASKS:
-        warm = reads if reads.any() else ~reads
+    warm = warm_of(tasks, slots)
     time, amount = tasks.duration_ns[warm], read_bytes(tasks)[warm]
     middle = float(np.median(time))
     beside = float(np.median(np.nan_to_num(time - tasks["executor_run_time_ns"][warm])))
     if np.ptp(amount) == 0:
-        return max(0.0, beside if reads.any() else middle), 0.0
+        return max(0.0, beside if amount.any() else middle)
     slope = max(0.0, float(np.cov(amount, time)[0, 1] / np.var(amount, ddof=1)))
     fixed = float(time.mean() - slope * amount.mean())
     left = time - fixed - slope * amount
@@ -84,19 +91,22 @@ def line_of(tasks: TaskColumns, slots: int) -> tuple[float, float]:
     error = Z * math.sqrt(
         float(left @ left) / max(1, time.size - 2) * (1 / time.size + amount.mean() ** 2 / spread)
     )
-    return max(0.0, beside, min(middle, fixed - error)), slope
+    return max(0.0, beside, min(middle, fixed - error))
 
 
 def joined(tasks: TaskColumns, number: int, count: int, slots: int) -> tuple[Change, float]:
     """Give a stage with as many tasks, and what each task less saves.
 
-    What tasks took beyond the line was starting up; it is paid by as many slots as are still used.
+    What first tasks took beyond the others was starting up: as many slots pay it as are used.
     """
-    fixed, slope = line_of(tasks, slots)
+    fixed = fixed_ns(tasks, slots)
     amount, whole = read_bytes(tasks), float(tasks.duration_ns.sum())
     empty = np.minimum(tasks.duration_ns[amount == 0], fixed)
     costs = float(empty.sum()) + fixed * (tasks.count - empty.size)
-    more = max(0.0, whole - costs - slope * float(amount.sum()))
+    warm = warm_of(tasks, slots)
+    cold = ~warm & (amount > 0)
+    usual = float(tasks.duration_ns[warm].mean())
+    more = max(0.0, float(tasks.duration_ns[cold].sum()) - usual * float(cold.sum()))
     unused = max(0.0, 1 - count / max(1, min(slots, tasks.count)))
     less = Less("start-up", {number: more * unused / whole if whole else 0.0})
     each = max(0.0, costs - fixed * count) / (tasks.count - count)
@@ -153,7 +163,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  " + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
             told("time of a task that reads nothing, by a straight line", per_task, "ns",
                  "tasks", "SELECT stage_id, regr_intercept(finish_wall_ns - launch_wall_ns,"
-                 " shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
+                 " shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks GROUP BY 1",
+                 page(where), now),
         ],
         remedies=[factor(SETTING, "true", "let Spark join small partitions")],
     )  # fmt: skip

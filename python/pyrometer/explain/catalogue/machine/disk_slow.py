@@ -5,8 +5,8 @@ What it is
     disk, a network volume at its limit, a device with a long queue.
 
 Mechanism
-    Taken away is the tasks' wait for block devices, but for what a usual solid-state disk (1 ms, low
-    end) or a fast local one (0.1 ms, high end) would take for the same requests.
+    Taken away is the tasks' wait for block devices, but for what a usual solid-state disk (1 ms,
+    low end) or a fast local one (0.1 ms, high end) would take for the same requests.
 
 Evidence
     Waits of tasks for block devices, by kernel stacks or states; the device's mean time of a

@@ -72,7 +72,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                  f" kernel_stack WHERE regexp_matches(symbols, '{STACKS}')", page(where), n),
         ],
         remedies=[
-            factor("spark.local.dir", "/dev/shm", "write shuffle files and spills to memory"),
+            factor("spark.local.dir", "/dev/shm",  # noqa: S108 what the remedy asks for
+                   "write shuffle files and spills to memory"),
             machine("a faster disk for spark.local.dir, a higher vm.dirty_ratio for bursts"),
         ],
     )  # fmt: skip

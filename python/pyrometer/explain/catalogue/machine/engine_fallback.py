@@ -1,9 +1,9 @@
 """Parts of the plan fall back from the native engine to Spark's own operators.
 
 What it is
-    A native or columnar engine (Gluten, Comet, RAPIDS, Photon) runs what it supports. An expression,
-    a type or a function that it lacks sends operators back to the JVM, and rows are converted to
-    columns and back on the way.
+    A native or columnar engine (Gluten, Comet, RAPIDS, Photon) runs what it supports. An
+    expression, a type or a function that it lacks sends operators back to the JVM, and rows are
+    converted to columns and back on the way.
 
 Mechanism
     Taken away is a part of the CPU of the stages in which operators of the JVM ran beside native
@@ -38,7 +38,7 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.saying import code, factor, page, place, told
 from pyrometer.explain.schema import Remedy
-from pyrometer.explain.stack_shares import shares
+from pyrometer.explain.stack_shares import of_nodes
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.33, 0.67)
@@ -103,8 +103,7 @@ def _suspect(
     low = ACHIEVED[0] if not mixed & set(numbers) else 0.0
     n = len(back)
     if facts.samples_by_stage:
-        ids = ", ".join(str(node.node_id) for node in back)
-        found = shares(facts, f"sql_id = {sql.sql_id} AND node_id IN ({ids})", "task_samples")
+        found = of_nodes(facts, sql.sql_id, [node.node_id for node in back])
         if found.found:
             parts, low, n = found.by_stage, ACHIEVED[0], found.n
     cost = {number: part * facts.cpu_ns.get(number, 0.0) for number, part in parts.items()}

@@ -85,6 +85,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
 
 
 def quota_of(facts: Facts) -> float | None:
+    """Give the CPUs that the control group's quota allows; None where it has none."""
     quota, period = level(facts, "cgroup", "cpu_quota_ns"), level(facts, "cgroup", "cpu_period_ns")
     return quota / period if quota and period else None
 

@@ -1,0 +1,163 @@
+"""Worlds in which a cause is planted, and what a rule says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.support.tables import HOST, MS, PID, StageSpec, World, mono
+
+from pyrometer.accounts.window import open_scope
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.findings import explain, explained
+from pyrometer.explain.rule import Rule
+from pyrometer.explain.schema import Finding, Findings
+from pyrometer.store import Run
+from pyrometer.summary.schema import Summary
+from pyrometer.summary.summary import summarise
+
+S = 1_000_000_000
+
+
+def judged(folder: Path, rule: Rule) -> Findings:
+    """Ask one rule about a run directory."""
+    with Run.open(folder) as run:
+        return explain(run, rules=[rule])
+
+
+def only(folder: Path, rule: Rule) -> Finding:
+    """Give the only finding of a rule, which must be one that is shown."""
+    found = judged(folder, rule)
+    assert [one.code for one in found.findings] == [rule.code], found.unjudged
+    assert found.findings[0].shown
+    return found.findings[0]
+
+
+def holds(finding: Finding, seconds: float) -> bool:
+    """Whether the interval of the saving holds a planted number of seconds."""
+    saving = finding.saving.elapsed_ns
+    assert saving.low is not None
+    assert saving.high is not None
+    return saving.low <= seconds * S <= saving.high
+
+
+def job(tasks: int = 8, ms: int = 1000, slots: int = 2, **parts: Any) -> World:
+    """Give a world of one stage: of its time 70 % on a CPU, 10 % in the run queue, 20 % asleep."""
+    return World([StageSpec([ms] * tasks)], slots=slots, **parts)
+
+
+def stack(world: World, *frames: str, kind: str = "c2") -> int:
+    """Add a stack, root first, of ``Class.method`` or native ``symbol``; give its id."""
+    number = len(world.rows.get("stacks", []))
+    ids = []
+    for text in frames:
+        name, _, method = text.rpartition(".")
+        native = not name
+        ids.append(len(world.rows.get("frames", [])))
+        world.add(
+            "frames", frame_id=ids[-1], class_name=name or None, method=method,
+            kind="cpp" if native else kind, library="libjvm.so" if native else None,
+        )  # fmt: skip
+    world.add("stacks", stack_id=number, frame_ids=ids, truncated=False)
+    return number
+
+
+def samples(world: World, share: float, stage: int = 0, **columns: Any) -> None:
+    """Give so much of a stage's CPU samples other columns: every n-th, evenly over its tasks."""
+    mine = [
+        row
+        for row in world.rows["samples"]
+        if row["event"] == "cpu" and row["stage_id"] == stage and row["role"] == "task"
+    ]
+    for place, row in enumerate(mine):
+        if int((place + 1) * share) > int(place * share):
+            row.update(columns)
+
+
+def sleeping(world: World, wait_class: str, stage: int = 0) -> None:
+    """Say what the tasks of a stage sleep for."""
+    for row in world.rows["samples"]:
+        if row["event"] == "wall" and row["stage_id"] == stage and row["wait_class"]:
+            row["wait_class"] = wait_class
+
+
+def series(world: World, scope: str, name: str, *values: int) -> None:
+    """Add a series of the host: its values, evenly from the begin to the end of the run."""
+    for place, value in enumerate(values):
+        at = mono(0) + place * world.end_ms * MS // max(1, len(values) - 1)
+        world.add("os_series", host=HOST, t_mono_ns=at, scope=scope, name=name, value=value)
+
+
+def settings(world: World, **conf: str) -> None:
+    """Set Spark properties; ``__`` stands for a dot."""
+    world.rows["apps"][0]["spark_conf"] = json.dumps(
+        {name.replace("__", "."): value for name, value in conf.items()}
+    )
+
+
+def jit_log(world: World, level: int, count: int, method: str = "a.B.c") -> None:
+    """Add discarded code."""
+    for number in range(count):
+        world.add(
+            "deoptimisations", pid=PID, t_mono_ns=mono(500 + number), kind="invalidated",
+            compile_id=number, level=level, osr=False, method=method,
+        )  # fmt: skip
+
+
+PYTHON = {
+    "function": ("__main__", "/home/me/app.py"),
+    "serialisation": ("pyspark.serializers", "/usr/lib/python3.11/site-packages/pyspark/s.py"),
+    "imports": ("importlib._bootstrap", "<frozen importlib._bootstrap>"),
+}
+"""Module and file of a frame of each kind of a worker's work."""
+
+
+def workers(world: World, operator: str = "BatchEvalPython", **work_ms: int) -> None:
+    """Add Python workers that used CPU for the tasks of the first stage, by kind of work."""
+    world.add(
+        "plan_nodes", app_index=0, sql_id=0, plan_version=0, is_final=True, node_id=3,
+        parent_node_id=0, depth=1, name=operator, simple_string=f"{operator} [f(x#1)]",
+    )  # fmt: skip
+    tasks = [row["task_attempt_id"] for row in world.rows["tasks"] if row["stage_id"] == 0]
+    for work, ms in work_ms.items():
+        module, file = PYTHON[work]
+        frame, number = len(world.rows.get("frames", [])), len(world.rows.get("stacks", []))
+        world.add("frames", frame_id=frame, class_name=module, method="f", kind="python",
+                  library=file)  # fmt: skip
+        world.add("stacks", stack_id=number, frame_ids=[frame], truncated=False)
+        for place in range(ms // 10):
+            world.add(
+                "samples", host=HOST, pid=9, tid=9, t_ns=mono(150) + place * 10 * MS, clock="mono",
+                source="python", event="cpu", weight=10 * MS, unit="ns", role="python",
+                thread_name="Python worker", task_attempt_id=tasks[place % len(tasks)],
+                stage_id=0, stage_attempt=0, sql_id=0, node_id=3, operator=operator,
+                java_stack=number,
+            )  # fmt: skip
+
+
+def waiting_for_workers(on_cpu: float = 0.1, run_queue: float = 0.1) -> World:
+    """Give a world of one stage of 8 tasks of 1 s, most of which sleeps for Python workers."""
+    world = job(on_cpu=on_cpu, run_queue=run_queue)
+    number = stack(world, "org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read")
+    for row in world.rows["samples"]:
+        if row["event"] == "wall" and row["wait_class"]:
+            row.update(wait_class="helper", operator="Python", java_stack=number)
+    return world
+
+
+def judged_with(
+    folder: Path, world: World, rule: Rule, change: Callable[[Summary], object]
+) -> Findings:
+    """Ask one rule, with accounts changed that no table of a world can plant."""
+    with Run.open(world.write(folder)) as run:
+        scope = open_scope(run, None)
+        summary = summarise(scope)
+        change(summary)
+        return explained(scope, summary, rules=[rule])
+
+
+def estimate(value: float, low: float, high: float) -> Estimate:
+    """Give an estimate of 20 observations."""
+    return Estimate(value=value, low=low, high=high, level=0.95, n=20, method="planted")

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, job, samples, stack
+from tests.support.tables import World
+
+from pyrometer.accounts.jvm.schema import CodeCache, CodeCachePart
+from pyrometer.accounts.window import open_scope
+from pyrometer.explain.catalogue.cpu.jit_code_cache_full import RULE
+from pyrometer.explain.findings import explained
+from pyrometer.explain.schema import Findings
+from pyrometer.store import Run
+from pyrometer.summary.summary import summarise
+
+ROOM = 120 << 20
+
+
+def judged(folder: Path, world: World, used: int) -> Findings:
+    """Judge with a code cache: what a JVM prints of it has no table of its own in this world."""
+    with Run.open(world.write(folder)) as run:
+        scope = open_scope(run, None)
+        summary = summarise(scope)
+        part = CodeCachePart(part="profiled nmethods", used_bytes=used, max_bytes=ROOM)
+        summary.jvm.code_cache = CodeCache(used_bytes=used, max_bytes=2 * ROOM, parts=[part])
+        return explained(scope, summary, rules=[RULE])
+
+
+def cold() -> World:
+    world = job()
+    samples(world, 1.0, java_stack=stack(world, "a.Task.run", kind="c2"))
+    samples(world, 0.5, java_stack=stack(world, "a.Cold.run", kind="interpreted"))
+    return world
+
+
+def test_no_room_is_left(tmp_path: Path) -> None:
+    (found,) = judged(tmp_path, cold(), ROOM - 100_000).findings
+    assert found.shown
+    assert holds(found, 4 * 0.8 * 0.5 * 0.725)
+    assert found.remedies[0].level == "-XX:ReservedCodeCacheSize=480m"
+
+
+def test_a_megabyte_is_left(tmp_path: Path) -> None:
+    assert judged(tmp_path, cold(), ROOM - (1 << 20)).findings == []
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    world = job()
+    samples(world, 1.0, java_stack=stack(world, "a.Task.run", kind="c2"))
+    assert judged(tmp_path, world, ROOM - 100_000).findings == []

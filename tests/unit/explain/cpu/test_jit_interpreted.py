@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, job, judged, only, samples, stack
+from tests.support.tables import World
+
+from pyrometer.explain.catalogue.cpu.jit_interpreted import RULE
+
+
+def world(share: float, kind: str) -> World:
+    made = job()
+    samples(made, 1.0, java_stack=stack(made, "a.Task.run", kind="c2"))
+    if share:
+        samples(made, share, java_stack=stack(made, "a.Cold.run", kind=kind))
+    return made
+
+
+def test_half_of_the_cpu_interpreted(tmp_path: Path) -> None:
+    found = only(world(0.5, "interpreted").write(tmp_path), RULE)
+    assert holds(found, 4 * 0.8 * 0.5 * 0.725)
+    assert found.place.stage_id == 0
+    assert found.remedies[0].kind == "code"
+
+
+def test_quickly_compiled_code_alone_is_not_told(tmp_path: Path) -> None:
+    assert judged(world(0.5, "c1").write(tmp_path), RULE).findings == []
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    assert judged(world(0.0, "c2").write(tmp_path), RULE).findings == []

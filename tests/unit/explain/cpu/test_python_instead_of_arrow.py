@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, judged, only, settings, waiting_for_workers, workers
+
+from pyrometer.explain.catalogue.cpu.python_instead_of_arrow import RULE
+
+SETTING = "spark.sql.execution.pythonUDF.arrow.enabled"
+
+
+def test_workers_pickle(tmp_path: Path) -> None:
+    world = waiting_for_workers()
+    workers(world, serialisation=4800, function=1600)
+    found = only(world.write(tmp_path), RULE)
+    # Three quarters of the wait, 80 % of 4 s, and Arrow saves 0.3 to 0.9 of it.
+    assert holds(found, 4 * 0.8 * 0.75 * 0.6)
+    assert (found.place.operator, found.place.node_id, found.place.stage_id) == (
+        "BatchEvalPython", 3, 0,
+    )  # fmt: skip
+    assert (found.remedies[0].factor, found.remedies[0].level) == (SETTING, "true")
+
+
+def test_the_example_pickles_rows() -> None:
+    found = only(Path("examples/slow-job"), RULE)
+    assert (found.place.node_id, found.place.stage_id) == (13, 1)
+
+
+def test_a_function_that_computes(tmp_path: Path) -> None:
+    world = waiting_for_workers()
+    workers(world, function=6400)
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
+def test_arrow_carries_the_rows_already(tmp_path: Path) -> None:
+    world = waiting_for_workers()
+    workers(world, "ArrowEvalPython", serialisation=4800)
+    assert judged(world.write(tmp_path / "arrow"), RULE).findings == []
+    set_on = waiting_for_workers()
+    workers(set_on, serialisation=4800)
+    settings(set_on, spark__sql__execution__pythonUDF__arrow__enabled="true")
+    assert judged(set_on.write(tmp_path / "set"), RULE).findings == []

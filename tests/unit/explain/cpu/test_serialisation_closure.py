@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, judged, only
+from tests.support.simulated import Log
+from tests.support.tables import MS
+
+from pyrometer.explain.catalogue.cpu.serialisation_closure import RULE
+
+
+def log(deserialise_ms: int, first_ms: int = 0) -> Log:
+    """Two stages of 12 tasks of 1 s on 2 slots; those of the second deserialise for a while."""
+    made = Log(13_000)
+    made.executor("1", 2)
+    for stage in (0, 1):
+        made.job(stage, 6000 * stage, 6000 * (stage + 1), [stage])
+        made.stage(stage, 6000 * stage, 6000 * (stage + 1), [])
+        for task in range(12):
+            spent = deserialise_ms if stage else 2
+            spent = max(spent, first_ms if task < 2 else 0)
+            made.task(
+                stage, 6000 * stage + 1000 * (task // 2), 1000, has_metrics=True,
+                executor_run_time_ns=(1000 - spent) * MS, executor_deserialize_time_ns=spent * MS,
+            )  # fmt: skip
+    return made
+
+
+def test_each_task_deserialises_for_half_a_second(tmp_path: Path) -> None:
+    found = only(log(502).write(tmp_path), RULE)
+    # 12 tasks on 2 slots, half a second each, of which 0.7 to all goes.
+    assert holds(found, 6 * 0.5 * 0.85)
+    assert found.place.stage_id == 1
+    assert found.remedies[0].after is not None
+    assert "broadcast" in found.remedies[0].after
+
+
+def test_first_tasks_load_classes(tmp_path: Path) -> None:
+    assert judged(log(2, first_ms=600).write(tmp_path), RULE).findings == []
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    assert judged(log(2).write(tmp_path), RULE).findings == []

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, job, judged, series
+from tests.support.tables import MS, World
+
+from pyrometer.explain.catalogue.machine.contended_jvm_threads_from_host import RULE
+
+
+def world(quota_ms: int, gc_ms: int) -> World:
+    made = job()
+    series(made, "cgroup", "cpu_quota_ns", quota_ms * MS, quota_ms * MS)
+    series(made, "cgroup", "cpu_period_ns", 100 * MS, 100 * MS)
+    for row in made.rows["tasks"]:
+        row["jvm_gc_time_ns"] = gc_ms * MS
+    return made
+
+
+def test_threads_for_four_cpus_on_a_quota_of_one(tmp_path: Path) -> None:
+    (found,) = judged(world(100, 500).write(tmp_path), RULE).findings
+    # Pauses of 2 s: between none and three quarters of them.
+    assert holds(found, 2 * 0.75 / 2)
+    assert found.remedies[0].level == "-XX:ActiveProcessorCount=1"
+    assert not found.shown  # nothing of it is certain
+
+
+def test_no_pauses_to_shorten(tmp_path: Path) -> None:
+    assert judged(world(100, 0).write(tmp_path), RULE).findings == []
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    assert judged(world(400, 500).write(tmp_path), RULE).findings == []

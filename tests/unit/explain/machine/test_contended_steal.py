@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import S, job, judged, only
+from tests.support.tables import World
+
+from pyrometer.explain.catalogue.machine.contended_steal import RULE
+
+
+def stolen(seconds: float) -> World:
+    world = job(on_cpu=0.7, run_queue=0.1, cpus=2)
+    last = [row for row in world.rows["os_series"] if row["name"] == "cpu_steal_ns"][-1]
+    last["value"] = round(seconds * S)
+    return world
+
+
+def test_the_hypervisor_takes_two_seconds(tmp_path: Path) -> None:
+    found = only(stolen(2).write(tmp_path), RULE)
+    saving = found.saving.elapsed_ns
+    assert saving.value is not None
+    assert 0 < saving.value <= S
+    assert found.place.stage_id == 0
+    assert found.remedies[0].kind == "machine"
+
+
+def test_a_tick_is_below_the_noise(tmp_path: Path) -> None:
+    found = judged(stolen(0.01).write(tmp_path), RULE).findings
+    assert not any(one.shown for one in found)
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    assert judged(stolen(0).write(tmp_path), RULE).findings == []

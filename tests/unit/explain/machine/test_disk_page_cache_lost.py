@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, job, judged, only, series
+from tests.support.tables import World
+
+from pyrometer.explain.catalogue.machine.disk_page_cache_lost import PAGE_BYTES, RULE
+
+
+def reads(pages: int, again: int) -> World:
+    world = job()
+    series(world, "cgroup", "io_read_bytes", 0, pages * PAGE_BYTES)
+    series(world, "cgroup", "refaulted_file_pages_count", 0, again)
+    series(world, "cgroup", "memory_limit_bytes", 1 << 30, 1 << 30)
+    return world
+
+
+def test_all_that_is_read_had_been_there(tmp_path: Path) -> None:
+    found = only(reads(1000, 1000).write(tmp_path), RULE)
+    assert holds(found, 4 * 0.2 * 0.75)
+    assert (found.remedies[0].factor, found.remedies[0].level) == ("cgroup.memory", "2048m")
+
+
+def test_a_first_read_is_none(tmp_path: Path) -> None:
+    found = judged(reads(1000, 2).write(tmp_path), RULE).findings
+    assert not any(one.shown for one in found)
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    assert judged(reads(1000, 0).write(tmp_path), RULE).findings == []

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, job, judged, only
+from tests.support.tables import HOST, MS, PID, World, mono
+
+from pyrometer.explain.catalogue.machine.disk_write_back_stall import RULE
+
+
+def stopped(symbols: str) -> World:
+    world = job()
+    world.add("kernel_stacks", host=HOST, stack_id=0, symbols=symbols)
+    for number in range(100):
+        at = mono(150) + number * 20 * MS
+        world.add(
+            "thread_states", host=HOST, pid=PID, tid=100, begin_mono_ns=at,
+            end_mono_ns=at + 10 * MS, passes_count=4, weight_ns=20 * MS, state="disk",
+            io_wait=True, switches_count=number, kernel_stack=0, stage_id=0, stage_attempt=0,
+            task_attempt_id=0, sql_id=0,
+        )  # fmt: skip
+    return world
+
+
+def test_writers_are_stopped_for_two_seconds(tmp_path: Path) -> None:
+    found = only(stopped("vfs_write;balance_dirty_pages;io_schedule").write(tmp_path), RULE)
+    assert holds(found, 2 / 2 * 0.65)
+    assert found.place.stage_id == 0
+    assert found.remedies[0].factor == "spark.local.dir"
+
+
+def test_reads_are_no_write_back(tmp_path: Path) -> None:
+    assert judged(stopped("vfs_read;filemap_read;io_schedule").write(tmp_path), RULE).findings == []
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    found = judged(job().write(tmp_path), RULE)
+    assert found.findings == []
+    assert [one.code for one in found.unjudged] == [RULE.code]

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import holds, job, judged, only, sleeping, workers
+
+from pyrometer.explain.catalogue.machine.network_slow import RULE
+
+
+def test_tasks_wait_for_sockets(tmp_path: Path) -> None:
+    world = job()
+    sleeping(world, "network")
+    found = only(world.write(tmp_path), RULE)
+    assert holds(found, 4 * 0.2 * 0.65)
+    assert found.place.stage_id == 0
+
+
+def test_the_socket_of_a_python_worker(tmp_path: Path) -> None:
+    world = job()
+    sleeping(world, "network")
+    workers(world, function=1000)
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    assert judged(job().write(tmp_path), RULE).findings == []

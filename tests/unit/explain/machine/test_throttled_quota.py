@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.planted import S, holds, job, judged, only, series
+
+from pyrometer.explain.catalogue.machine.throttled_quota import RULE
+
+
+def test_the_group_is_stopped_for_two_seconds(tmp_path: Path) -> None:
+    world = job(on_cpu=0.5, run_queue=0.3)
+    series(world, "cgroup", "cpu_throttled_ns", 0, 2 * S)
+    series(world, "cgroup", "cpu_throttled_periods_count", 0, 30)
+    series(world, "cgroup", "cpu_quota_ns", 100_000_000, 100_000_000)
+    series(world, "cgroup", "cpu_period_ns", 100_000_000, 100_000_000)
+    found = only(world.write(tmp_path), RULE)
+    # 2 s of waits on two slots; the four CPUs of the host have idled for longer.
+    assert holds(found, 0.96)
+    assert (found.place.stage_id, found.place.setting) == (0, "cpu.quota")
+    assert found.remedies[0].factor == "cpu.quota"
+
+
+def test_nobody_waited_while_it_was_stopped(tmp_path: Path) -> None:
+    world = job(on_cpu=0.5, run_queue=0.0)
+    series(world, "cgroup", "cpu_throttled_ns", 0, 2 * S)
+    assert judged(world.write(tmp_path), RULE).findings == []
+
+
+def test_healthy_twin(tmp_path: Path) -> None:
+    world = job(on_cpu=0.5, run_queue=0.3)
+    series(world, "cgroup", "cpu_throttled_ns", 7, 7)
+    assert judged(world.write(tmp_path), RULE).findings == []
