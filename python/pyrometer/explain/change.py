@@ -33,6 +33,8 @@ class State:
         Tasks of each node, over those measured.
     startup_ratio : float
         Time until executors register, over the measured.
+    locality_wait_ratio : float
+        Time that tasks wait for a slot near their data, over what is set.
     slots_ratio : float
         Slots, over the measured.
     core_ns : float
@@ -46,6 +48,7 @@ class State:
     gap_ns: Floats
     tasks_ratio: Floats
     startup_ratio: float = 1.0
+    locality_wait_ratio: float = 1.0
     slots_ratio: float = 1.0
     core_ns: float = 0.0
     taken: dict[str, Floats] = field(default_factory=dict)
@@ -222,6 +225,41 @@ class Sooner:
     def apply(self, state: State, factor: float) -> None:
         """Shorten the time until executors are there."""
         state.startup_ratio *= 1 - factor * min(max(self.share, 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class NoLocalityWait:
+    """Tasks would take any free slot at once, and not wait for one near their data."""
+
+    numbers: Sequence[int] = ()
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Numbers of the stages that it concerns most."""
+        return frozenset(self.numbers)
+
+    def apply(self, state: State, factor: float) -> None:
+        """Shorten the wait."""
+        state.locality_wait_ratio *= 1 - factor
+
+
+@dataclass(frozen=True)
+class LongestFirst:
+    """The longest tasks of stages would be launched first."""
+
+    numbers: Sequence[int]
+
+    @property
+    def stages(self) -> frozenset[int]:
+        """Numbers of the stages."""
+        return frozenset(self.numbers)
+
+    def apply(self, state: State, factor: float) -> None:
+        """Sort the tasks; in part: each has so much of the length of the one that takes its turn."""
+        for stage in self.numbers:
+            place = state.tasks(stage)
+            now = state.duration_ns[place]
+            state.duration_ns[place] = now + factor * (np.sort(now)[::-1] - now)
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,28 @@ class Facts:
         rows = self.tables.query(f"SELECT name FROM {table} ORDER BY code")
         return np.array(["", *(row[0] for row in rows)], dtype=object)
 
+    def more_of_tasks(self, columns: str) -> dict[str, Any]:
+        """Give further columns of `tasks`, in the same order: aggregates over rows of an attempt.
+
+        Parameters
+        ----------
+        columns : str
+            SQL, of table ``tasks`` as ``t``: ``any_value(t.locality) AS locality``.
+        """
+        if self.measured is None:
+            return {}
+        found = self.tables.columns(_TASKS.format(columns=columns), [self.measured.app_index])
+        return {
+            name: np.ma.filled(values.astype(np.float64), np.nan)
+            if np.ma.isMaskedArray(values) and values.dtype.kind in "fiu"
+            else np.asarray(values)
+            for name, values in found.items()
+        }
+
+    def place_of(self, number: int) -> slice:
+        """Give the place of a stage's tasks in the columns of `tasks`, by its number."""
+        return slice(self._first[number], self._first[number + 1])
+
     @cached_property
     def _first(self) -> list[int]:
         return [0, *np.cumsum([stage.tasks_count for stage in self.stages]).tolist()]

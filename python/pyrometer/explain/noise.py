@@ -26,7 +26,7 @@ def noise_of(facts: Facts, seed: int = 0) -> Noise:
     -------
     Noise
         Half the 95 % interval of the mean iteration, or half the range of 19 schedules whose tasks
-        are drawn from their stage again; at least `LEAST`.
+        differ again as much as those of like work did; at least `LEAST`.
     """
     window = set(facts.scope.window.iterations)
     times = [
@@ -45,23 +45,47 @@ def noise_of(facts: Facts, seed: int = 0) -> Noise:
             )
     if facts.what_if is not None:
         return Noise(
-            ratio=max(LEAST, _redrawn(facts.what_if, seed)),
-            method="one run alone: its tasks drawn again 19 times; how runs differ is not in it",
+            ratio=max(LEAST, _redrawn(facts, facts.what_if, seed)),
+            method="one run alone: times of its tasks drawn again 19 times; how runs differ is not in"
+            " it",
         )
     return Noise(ratio=LEAST, method="not known: nothing in this run shows it")
 
 
-def _redrawn(what_if: WhatIf, seed: int) -> float:
+def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
     random = np.random.default_rng(seed)
+    measured = what_if.calibrated.measured
+    spread = {
+        stage.number: _spread(facts, stage.number)
+        for stage in measured.stages
+        if stage.tasks_count >= FEWEST_TASKS
+    }
     found = []
     for _ in range(REPLICATES):
         state = what_if.state([])
-        for stage in what_if.calibrated.measured.stages:
-            place = state.tasks(stage.number)
-            tasks = state.duration_ns[place]
-            if tasks.size >= FEWEST_TASKS:
-                state.duration_ns[place] = random.choice(tasks, tasks.size)
+        for number, sigma in spread.items():
+            place = state.tasks(number)
+            count = place.stop - place.start
+            state.duration_ns[place] *= np.exp(sigma * random.standard_normal(count))
         found.append(what_if.of_state(state))
     middle = fmean(found)
-    spread = (max(found) - min(found)) / 2 / middle if middle > 0 else math.inf
-    return spread if math.isfinite(spread) else 0.0
+    half = (max(found) - min(found)) / 2 / middle if middle > 0 else math.inf
+    return half if math.isfinite(half) else 0.0
+
+
+def _spread(facts: Facts, number: int) -> float:
+    """How much tasks of like work differ in time: the standard deviation of its logarithm.
+
+    By differences of neighbours in order of their work (von Neumann 1941), and their median: the
+    difference between much and little work, as skew has it, is none of the noise.
+    """
+    tasks = facts.tasks_of(number)
+    ran = tasks.duration_ns > 0
+    work = np.nan_to_num(tasks["executor_cpu_time_ns"])
+    if not work.any():
+        names = ("input_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes")
+        work = np.nansum([tasks[name] for name in names], axis=0)
+    if ran.sum() < FEWEST_TASKS:
+        return 0.0
+    times = np.log(tasks.duration_ns[ran])[np.argsort(work[ran], kind="stable")]
+    return float(1.4826 * np.median(np.abs(np.diff(times))) / math.sqrt(2))

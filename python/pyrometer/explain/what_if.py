@@ -188,7 +188,12 @@ class WhatIf:
             duration_ns=state.duration_ns,
             delay_ns=np.minimum(plan.tasks.delay_ns, state.duration_ns),
         )
-        changed = replace(plan, tasks=tasks, delay_ns=state.gap_ns.tolist())
+        changed = replace(
+            plan,
+            tasks=tasks,
+            delay_ns=state.gap_ns.tolist(),
+            locality_wait_ns=plan.locality_wait_ns * state.locality_wait_ratio,
+        )
         cluster = calibrated.cluster(Shape(state.slots_ratio))
         if state.startup_ratio != 1.0:
             cluster = [_sooner(executor, state.startup_ratio) for executor in cluster]

@@ -9,8 +9,9 @@ Mechanism
     all slots. The simulator schedules the stage with its work spread evenly over its tasks.
 
 Evidence
-    Bytes (or rows) that tasks read, the largest beside the median, and the correlation of time and
-    bytes over the tasks: without it, the large task is not why the stage is long.
+    Bytes that tasks read, the largest beside the median, and the line of time over bytes through
+    the tasks: only so much of the longest task's excess as the line gives to its bytes counts, with
+    the interval of the line's slope.
 
 Remedy
     For joins, adaptive execution splits skewed partitions (`spark.sql.adaptive.skewJoin.enabled`
@@ -18,8 +19,9 @@ Remedy
     key. For one key without meaning (null, empty), filter it before the shuffle.
 
 When it is wrong
-    Where tasks of equal size differ in time (see `straggler.host`), or the large task is work that
-    cannot be divided: one row, one group of a window function.
+    Where the large task is work that cannot be divided: one row, one group of a window function,
+    one file in a format that is read whole. Where rows explain times better than bytes, it is
+    `skew.rows`; where neither does, `skew.time` or `straggler.host`.
 
 Source
     Bytes and times of tasks in Spark's event log; adaptive execution: Spark's documentation of SQL
@@ -31,17 +33,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import stats
 
 from pyrometer.core import units
 from pyrometer.explain.change import Even
-from pyrometer.explain.facts import Facts, TaskColumns, exactly
+from pyrometer.explain.facts import Facts, TaskColumns
+from pyrometer.explain.places import of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
 
-FEWEST_TASKS = 3
-"""With two tasks the median says nothing of the others."""
+FEWEST_TASKS = 4
+"""A line through three tasks fits whatever they are."""
+SPLIT_FACTOR = 2.0
+"""Adaptive execution, so set, leaves partitions of up to so many medians (Spark: at least 1)."""
+NONE = Extent(0.0, 0.0, 0.0, 0)
+_BYTES = (
+    "coalesce(input_bytes, 0) + coalesce(shuffle_read_local_bytes, 0)"
+    " + coalesce(shuffle_read_remote_bytes, 0)"
+)
 
 
 def read_bytes(tasks: TaskColumns) -> Floats:
@@ -51,76 +62,106 @@ def read_bytes(tasks: TaskColumns) -> Floats:
     return total
 
 
-def explained_share(time_ns: Floats, amount: Floats) -> float:
-    """Share of the variance of tasks' time that what they read explains (r²).
+def explained(time_ns: Floats, amount: Floats) -> Extent:
+    """Share of the longest task's time above the mean that an amount explains.
+
+    By least squares over the tasks; the bounds are those of the slope (90 %, Student's t).
 
     Examples
     --------
     >>> import numpy as np
-    >>> round(explained_share(np.array([1.0, 2, 3]), np.array([10.0, 20, 30])), 3)
+    >>> explained(np.array([1.0, 1, 1, 9]), np.array([10.0, 10, 10, 90])).value
     1.0
-    >>> explained_share(np.array([1.0, 2, 3]), np.array([5.0, 5, 5]))
+    >>> explained(np.array([1.0, 1, 1, 9]), np.array([5.0, 5, 5, 5])).value
     0.0
     """
-    if time_ns.size < FEWEST_TASKS or np.ptp(amount) == 0 or np.ptp(time_ns) == 0:
-        return 0.0
-    return float(np.corrcoef(time_ns, amount)[0, 1] ** 2)
+    n = time_ns.size
+    over = float(time_ns.max(initial=0.0)) - float(time_ns.mean()) if n else 0.0
+    off = amount - amount.mean() if n else amount
+    squares = float(off @ off)
+    if n < FEWEST_TASKS or squares <= 0 or over <= 0:
+        return NONE
+    slope = float(off @ time_ns) / squares
+    rest = time_ns - time_ns.mean() - slope * off
+    error = float(np.sqrt(rest @ rest / (n - 2) / squares)) * float(stats.t.ppf(0.95, n - 2))
+
+    def share(by: float) -> float:
+        left = float((time_ns - max(by, 0.0) * off).max()) - float(time_ns.mean())
+        return min(max(round(1 - left / over, 9), 0.0), 1.0)
+
+    value, low, high = share(slope), share(slope - error), share(slope + error)
+    return Extent(value, min(low, value), max(high, value), n)
+
+
+def split(extent: Extent, time_ns: Floats) -> Extent:
+    """Lower an extent by what splitting leaves, at worst: tasks of `SPLIT_FACTOR` medians."""
+    longest, mean = float(time_ns.max()), float(time_ns.mean())
+    left = max(SPLIT_FACTOR * float(np.median(time_ns)) - mean, 0.0)
+    least = max(0.0, 1 - left / (longest - mean)) if longest > mean else 0.0
+    return Extent(extent.value * (least + 1) / 2, extent.low * least, extent.high, extent.n)
+
+
+def read_rows(tasks: TaskColumns) -> Floats:
+    """Give the rows that each task read: input and shuffle together."""
+    names = ("input_records_count", "shuffle_read_records_count")
+    total: Floats = np.nansum([tasks[name] for name in names], axis=0)
+    return total
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     for stage in facts.stages:
+        if stage.tasks_count < FEWEST_TASKS:
+            continue
         tasks = facts.tasks_of(stage.number)
-        time, amount = tasks.duration_ns, read_bytes(tasks)
-        if tasks.count < FEWEST_TASKS or amount.max(initial=0.0) <= 0:
+        by_bytes = explained(tasks.duration_ns, read_bytes(tasks))
+        if (
+            by_bytes.value <= 0
+            or by_bytes.value < explained(tasks.duration_ns, read_rows(tasks)).value
+        ):
             continue
-        share = explained_share(time, amount)
-        largest, median = float(amount.max()), float(np.median(amount))
-        if time[amount.argmax()] <= np.median(time) or share <= 0:
-            continue
-        yield _suspect(stage, tasks, share, largest, median)
+        yield _suspect(stage, tasks, by_bytes)
 
 
-def _suspect(
-    stage: Stage, tasks: TaskColumns, share: float, largest: float, median: float
-) -> Suspect:
+def _suspect(stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:
+    time, amount = tasks.duration_ns, read_bytes(tasks)
+    largest, median = float(amount.max()), float(np.median(amount))
     times = f"{largest / median:.3g} times" if median > 0 else "and the median task nothing,"
-    longest = float(tasks.duration_ns.max())
-    place = f"/stage/{stage.stage_id}/{stage.attempt}"
-    sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+    longest, middle = float(time.max()), float(np.median(time))
     return Suspect(
-        place=Place(layer="data", stage_id=stage.stage_id, stage_attempt=stage.attempt,
-                    stages_count=1, source=stage.name),
+        place=of_stage(stage, "data"),
         mechanism=(
             f"The largest of {tasks.count} tasks read {units.size(largest)}, {times} the median"
-            f" ({units.size(median)}), and ran {units.duration(longest)} where the median ran"
-            f" {units.duration(float(np.median(tasks.duration_ns)))}; what tasks read explains"
-            f" {units.percent(share)} of how their times differ."
+            f" ({units.size(median)}), and the longest ran {units.duration(longest)} where the"
+            f" median ran {units.duration(middle)}; what tasks read explains"
+            f" {units.percent(extent.value)} of its excess."
         ),
         change=(Even([stage.number]),),
-        extent=Extent(share, share / 2, 1.0, tasks.count),
+        extent=split(extent, time),
         evidence=[
-            Evidence(what="most that a task read", estimate=exactly(largest, tasks.count),
-                     unit="bytes", table="tasks", link=place,
-                     query="SELECT max(coalesce(input_bytes, 0) + coalesce("
-                     "shuffle_read_local_bytes, 0) + coalesce(shuffle_read_remote_bytes, 0))"
-                     f" FROM tasks WHERE {sql}"),
-            Evidence(what="longest task", estimate=exactly(longest, tasks.count), unit="ns",
-                     table="tasks", link=place,
-                     query=f"SELECT max(finish_wall_ns - launch_wall_ns) FROM tasks WHERE {sql}"),
+            of_tasks("most that a task read", largest, "bytes", f"max({_BYTES})", stage,
+                     tasks.count),
+            of_tasks("longest task", longest, "ns", "max(finish_wall_ns - launch_wall_ns)", stage,
+                     tasks.count),
         ],
-        remedies=[
-            Remedy(kind="factor", factor="spark.sql.adaptive.skewJoin.skewedPartitionFactor",
-                   level="2", levels={"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes":
-                                      str(max(1 << 20, int(2 * median)))},
-                   text="where the stage is a join: let adaptive execution split what is twice the"
-                   " median"),
-            Remedy(kind="code", text="where it is an aggregation: group by key and salt, then by"
-                   " key", before='df.groupBy("k").agg(sum("v"))',
-                   after='df.withColumn("salt", (rand() * 16).cast("int"))\n'
-                   '  .groupBy("k", "salt").agg(sum("v").alias("v"))\n'
-                   '  .groupBy("k").agg(sum("v"))'),
-        ],
+        remedies=remedies(median),
     )  # fmt: skip
+
+
+def remedies(median_bytes: float) -> list[Remedy]:
+    """Say how partitions are divided."""
+    least = str(max(1 << 20, int(SPLIT_FACTOR * median_bytes)))
+    return [
+        Remedy(kind="factor", factor="spark.sql.adaptive.skewJoin.skewedPartitionFactor",
+               level=f"{SPLIT_FACTOR:.0f}",
+               levels={"spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": least},
+               text="where the stage is a join: let adaptive execution split what is twice the"
+               " median"),
+        Remedy(kind="code", text="where it is an aggregation: group by key and salt, then by"
+               " key", before='df.groupBy("k").agg(sum("v"))',
+               after='df.withColumn("salt", (rand() * 16).cast("int"))\n'
+               '  .groupBy("k", "salt").agg(sum("v").alias("v"))\n'
+               '  .groupBy("k").agg(sum("v"))'),
+    ]  # fmt: skip
 
 
 RULE = Rule(
@@ -128,7 +169,7 @@ RULE = Rule(
     title="A few tasks read most of the data",
     cause="data skew",
     suspects=_suspects,
-    explains=("spill.", "gc.", "straggler.tail"),
+    explains=("spill.", "gc.", "straggler.tail", "skew.time"),
     refute="Split the large partitions (salt, adaptive execution): if the stage lasts as long, its"
     " work is not what the tasks read.",
 )

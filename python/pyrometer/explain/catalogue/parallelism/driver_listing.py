@@ -1,0 +1,101 @@
+"""The driver lists files before a query can start.
+
+What it is
+    A table of very many files or partitions: the driver asks the file system for each directory.
+
+Mechanism
+    The listing is over before the first task is launched. Its time goes with the number of files;
+    with files of `WANTED_BYTES` there are fewer. Taken away is what the other files cost.
+
+Evidence
+    Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read".
+
+Remedy
+    Compact the files; partition less finely; filter on partition columns of a table that the
+    catalog knows.
+
+When it is wrong
+    The files were listed for another reason too, or the file system is slow for any number.
+
+Source
+    `FileSourceScanExec` of Spark ("metadata time"); "Partition Discovery" in its SQL guide; files
+    of 128 MiB: default of `spark.sql.files.maxPartitionBytes`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.change import LessGap
+from pyrometer.explain.driver_time import nodes_of, stretches
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.places import MOST_SUSPECTS
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.what_if import Extent
+
+WANTED_BYTES = 1 << 27
+_SCANS = """
+SELECT m.sql_id, m.node_id,
+  max(m.value_sum) FILTER (m.metric = 'metadata time') * 1e6 AS listed_ns,
+  max(m.value_sum) FILTER (m.metric = 'number of files read') AS files,
+  max(m.value_sum) FILTER (m.metric = 'size of files read') AS bytes
+FROM node_metrics m WHERE m.app_index = $1 AND m.stage_id IS NULL AND m.metric IN
+  ('metadata time', 'number of files read', 'size of files read')
+GROUP BY ALL HAVING listed_ns > 0 AND files > 0 ORDER BY listed_ns DESC
+"""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if facts.measured is None or not facts.has("node_metrics"):
+        return
+    kept = [one for one in stretches(facts) if one.kind in ("planning", "in_query")]
+    rows = facts.tables.query(_SCANS, [facts.measured.app_index])
+    for sql_id, node_id, listed, files, size in rows[:MOST_SUSPECTS]:
+        mine = [one for one in kept if one.after is not None and one.after.sql_id == sql_id]
+        left = float(listed)
+        spans: list[tuple[float, float]] = []
+        for one in mine:
+            took = min(left, float(one.length))
+            if took > 0:
+                spans.append((one.end - took, float(one.end)))
+            left -= took
+        less = nodes_of(facts, spans)
+        wanted = max(1, math.ceil((size or 0) / WANTED_BYTES))
+        share = 1 - wanted / files
+        if not less or share <= 0:
+            continue
+        yield Suspect(
+            place=Place(layer="data", sql_id=sql_id, node_id=node_id, operator="Scan"),
+            mechanism=(
+                f"The driver listed {units.count(int(files))} files of {units.size(size)} for"
+                f" {units.duration(listed)} before the scan; {units.count(wanted)} files would"
+                " hold the same."
+            ),
+            change=(LessGap(less),),
+            extent=Extent(share, share / 2, share, int(files)),
+            evidence=[
+                Evidence(what="metadata time", estimate=exactly(float(listed)), unit="ns",
+                         table="node_metrics", link=f"/sql/{sql_id}/{node_id}",
+                         query="SELECT value_sum FROM node_metrics WHERE metric = 'metadata time'"
+                         f" AND sql_id = {sql_id} AND node_id = {node_id}"),
+            ],
+            remedies=[
+                Remedy(kind="data", text=f"compact the files to about {units.size(WANTED_BYTES)}",
+                       before="df.write.parquet(path)",
+                       after=f"df.repartition({wanted}).write.parquet(path)"),
+            ],
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="driver.listing",
+    title="Listing files takes long",
+    cause="file listing",
+    suspects=_suspects,
+    needs=(SQL_PLANS,),
+    explains=("driver.planning",),
+    refute="Read a compacted copy: if the metadata time stays, the file system is slow.",
+)

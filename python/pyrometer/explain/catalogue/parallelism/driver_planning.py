@@ -1,0 +1,103 @@
+"""A query is planned for longer than planning takes where nothing is wrong.
+
+What it is
+    The driver analyses, optimises and plans the query and compiles its code before the first job:
+    plans that grow in a loop, thousands of columns or partitions, huge expressions.
+
+Mechanism
+    No task runs meanwhile. The cost grows faster than the plan does: each rule walks all of it,
+    again and again. What an ordinary query takes at most stays (`ORDINARY_FIRST_NS` for the first
+    one of a JVM, which loads classes, `ORDINARY_NS` for others).
+
+Evidence
+    Time from the start of an SQL execution to its first job, and the operators of its first plan.
+
+Remedy
+    Cut the plan where it grows (`checkpoint`, `localCheckpoint`, a table); one `select` instead of
+    many `withColumn`.
+
+When it is wrong
+    Files are listed, or a catalog answers slowly: `driver.listing`. The driver had no CPU.
+
+Source
+    Scaladoc of `Dataset.withColumn`: calling it many times "can generate big plans which can cause
+    performance issues". What is ordinary was measured on 22 TPC-H queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.change import LessGap
+from pyrometer.explain.driver_time import (
+    ORDINARY_FIRST_NS,
+    ORDINARY_NS,
+    nodes_of,
+    of_jobs,
+    stretches,
+)
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.places import MOST_SUSPECTS
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Place, Remedy
+from pyrometer.explain.what_if import Extent
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    kept = [one for one in stretches(facts) if one.kind == "planning"]
+    found = []
+    for number, one in enumerate(kept):
+        ordinary = ORDINARY_NS if number else ORDINARY_FIRST_NS
+        if one.length > ordinary:
+            found.append((one.length - ordinary, one))
+    found.sort(key=lambda item: -item[0])
+    for over, one in found[:MOST_SUSPECTS]:
+        less = nodes_of(facts, [(one.end - over, one.end)])
+        job = one.after
+        if not less or job is None:
+            continue
+        nodes = _nodes(facts, job.sql_id)
+        size = f" of {units.count(nodes)} operators" if nodes else ""
+        yield Suspect(
+            place=Place(layer="sql", sql_id=job.sql_id, source=job.sql_description),
+            mechanism=(
+                f"SQL execution {job.sql_id}{size} was planned for {units.duration(one.length)}"
+                f" before its first job; an ordinary query takes"
+                f" {units.duration(one.length - over)} at most."
+            ),
+            change=(LessGap(less),),
+            # Half: the plan is cut once in the middle, and each half is planned.
+            extent=Extent().times(0.5, 1.0),
+            evidence=[
+                of_jobs("from the start of the query to its first job", float(one.length), 1,
+                        "SELECT min(j.submit_wall_ns) - s.start_wall_ns FROM jobs j JOIN"
+                        f" sql_executions s USING (sql_id) WHERE sql_id = {job.sql_id} GROUP BY"
+                        " s.start_wall_ns"),
+            ],
+            remedies=[
+                Remedy(kind="code", text="cut the plan where it grows",
+                       before="for step in steps:\n    df = step(df)",
+                       after="for step in steps:\n    df = step(df).localCheckpoint()"),
+            ],
+        )  # fmt: skip
+
+
+def _nodes(facts: Facts, sql_id: int | None) -> int:
+    if sql_id is None or facts.measured is None or not facts.has("plan_nodes"):
+        return 0
+    sql = (
+        "SELECT count(*) FROM plan_nodes WHERE app_index = $1 AND sql_id = $2 AND plan_version = 0"
+    )
+    return int(facts.tables.scalar(sql, [facts.measured.app_index, sql_id]) or 0)
+
+
+RULE = Rule(
+    code="driver.planning",
+    title="Planning a query takes long",
+    cause="query planning",
+    suspects=_suspects,
+    explains=("driver.gap",),
+    refute="Write the intermediate result and read it again: if planning takes as long, it is not"
+    " the size of the plan.",
+)

@@ -1,0 +1,99 @@
+"""Tasks wait for the driver's scheduler.
+
+What it is
+    One thread of the driver serialises tasks, launches them and hears of their ends. With many
+    short tasks on many slots, tasks and free slots queue for it.
+
+Mechanism
+    A task holds its slot while its launch and its end wait in the driver's queue. Taken away is
+    what its scheduler delay exceeds the lowest tenth of this application's: that much needs any.
+
+Evidence
+    Scheduler delay of tasks, by Spark's formula, without the first tasks of each executor, which
+    load code.
+
+Remedy
+    Fewer, larger tasks; more CPU for the driver.
+
+When it is wrong
+    The delay is the executor's: its thread that launches tasks had no CPU, or it paused for its
+    collector between run and answer.
+
+Source
+    "Scheduler delay" in Spark's web UI documentation; Ousterhout et al., Sparrow, SOSP 2013,
+    section 2: a central scheduler and short tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Remedy
+from pyrometer.explain.what_if import Extent
+
+FLOOR = 0.1
+"""Quantile of the delay that any task has."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if facts.measured is None or not facts.tasks.known("executor_run_time_ns"):
+        return
+    delay = facts.measured.tasks.delay_ns
+    launch, executors = facts.tasks["launch_wall_ns"], facts.tasks["executor_id"]
+    names, which = np.unique([str(one) for one in executors], return_inverse=True)
+    order = np.lexsort((launch, which))
+    starts = np.searchsorted(which[order], np.arange(names.size))
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size) - starts[which[order]]
+    warm = rank >= max(1, facts.slots // max(1, names.size))
+    if warm.sum() < PER_SLOT * facts.slots:
+        return
+    floor = float(np.quantile(delay[warm], FLOOR))
+    over = np.where(warm, np.maximum(delay - floor, 0.0), 0.0)
+    total = float(over.sum())
+    if total <= 0:
+        return
+    less = {one.number: over[facts.place_of(one.number)] for one in facts.stages if one.tasks_count}
+    worst = max(facts.stages, key=lambda one: float(np.sum(less.get(one.number, 0.0))))
+    n = int(warm.sum())
+    share = total / float(facts.tasks.duration_ns.sum())
+    yield Suspect(
+        place=of_stage(worst, "driver", sum(bool(one.any()) for one in less.values())),
+        mechanism=(
+            f"{units.count(n)} tasks waited {units.duration(total)} for the driver's scheduler,"
+            f" {units.percent(share)} of the time of tasks, beyond the"
+            f" {units.duration(floor)} that each needs."
+        ),
+        change=(Less("delay", less),),
+        # Half: with half the tasks, half of the waits.
+        extent=Extent(n=n).times(0.5, 1.0),
+        evidence=[
+            of_tasks("scheduler delay", float(delay.sum()), "ns", "sum(finish_wall_ns -"
+                     " launch_wall_ns - executor_run_time_ns - executor_deserialize_time_ns"
+                     " - result_serialization_time_ns)", None, n),
+        ],
+        remedies=[
+            Remedy(kind="factor", factor="spark.sql.shuffle.partitions",
+                   level=str(PER_SLOT * facts.slots), text="fewer, larger tasks"),
+            Remedy(kind="factor", factor="spark.driver.cores", level="4",
+                   text="more CPU for the driver"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="driver.scheduler-saturated",
+    title="Tasks wait for the driver's scheduler",
+    cause="scheduler delay",
+    suspects=_suspects,
+    refute="Run half as many tasks of twice the work: if the delay per task stays, it is not the"
+    " driver's queue.",
+)

@@ -1,0 +1,101 @@
+"""A stage of one task does work that many slots could share.
+
+What it is
+    All rows pass through one partition: `coalesce(1)`, `repartition(1)`, a window without
+    `PARTITION BY`, a limit, a source that is read by one connection or as one file.
+
+Mechanism
+    One slot works, the others wait. Divided over all slots, the work takes its share of the time,
+    but for putting the rows together again where that is wanted.
+
+Evidence
+    The time of the stage's only task beside the slots that were there.
+
+Remedy
+    Write several files, `repartition(n)` instead of `coalesce(n)`, a partitioned window, a read in
+    several ranges (`partitionColumn`, `numPartitions` of JDBC), files that can be split.
+
+When it is wrong
+    The result must be in one order in one file, or the work is a last merge of few rows.
+
+Source
+    Scaladoc of `Dataset.coalesce`: "If you're doing a drastic coalesce, e.g. to numPartitions = 1,
+    this may result in your computation taking place on fewer nodes than you like".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.change import Recount
+from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Remedy
+from pyrometer.explain.what_if import Extent
+
+REACHED = (0.5, 1.0)
+"""Of the division: half where all rows are put together again, which is a second pass over them,
+taken to cost at most what the first does."""
+_CAUSES = (
+    ("Coalesce 1", "coalesce(1)"),
+    ("SinglePartition", "an exchange to a single partition"),
+    ("RoundRobinPartitioning(1)", "repartition(1)"),
+    ("JDBCRelation", "a read over one connection"),
+)
+_PLANS = """
+SELECT s.stage_id, s.sql_id, string_agg(DISTINCT p.simple_string, chr(10)) AS plan
+FROM stages s JOIN plan_nodes p USING (app_index, sql_id)
+WHERE s.app_index = $1 AND p.is_final AND list_contains($2, s.stage_id)
+  AND (p.simple_string LIKE '%Coalesce 1%' OR p.simple_string LIKE '%SinglePartition%'
+    OR p.simple_string LIKE '%RoundRobinPartitioning(1)%' OR p.simple_string LIKE '%JDBCRelation%')
+GROUP BY ALL
+"""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    slots = facts.slots
+    single = [one for one in facts.stages if one.tasks_count == 1]
+    if slots < 2 or not single or facts.measured is None:
+        return
+    plans: dict[int, tuple[int | None, str]] = {}
+    if facts.has("plan_nodes"):
+        ids = [one.stage_id for one in single]
+        rows = facts.tables.query(_PLANS, [facts.measured.app_index, ids])
+        plans = {stage_id: (sql_id, text or "") for stage_id, sql_id, text in rows}
+    for stage in single:
+        tasks = facts.tasks_of(stage.number)
+        time = float(tasks.duration_ns[0])
+        sql_id, plan = plans.get(stage.stage_id, (None, ""))
+        why = [name for word, name in _CAUSES if word in plan]
+        named = f"; its query has {' and '.join(why)}" if why else ""
+        yield Suspect(
+            place=of_stage(stage).model_copy(update={"sql_id": sql_id}),
+            mechanism=(
+                f"One task ran for {units.duration(time)} while {slots - 1} other slots had"
+                f" nothing of this stage to run{named}."
+            ),
+            change=(Recount({stage.number: float(slots)}, overhead_ns(tasks)),),
+            extent=Extent(n=1).times(*REACHED),
+            evidence=[
+                of_tasks("its only task", time, "ns", "max(finish_wall_ns - launch_wall_ns)",
+                         stage, 1),
+            ],
+            remedies=[
+                Remedy(kind="code", text="keep the rows in several partitions, and bring together"
+                       " only the result", before="df.coalesce(1).write.parquet(path)",
+                       after="df.write.parquet(path)"),
+            ],
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="partitioning.one-task",
+    title="One task does what all slots could",
+    cause="single-task stage",
+    suspects=_suspects,
+    refute="Leave the rows in several partitions: if the query lasts as long, the work is in the"
+    " merge.",
+)

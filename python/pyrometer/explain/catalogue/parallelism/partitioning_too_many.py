@@ -1,0 +1,95 @@
+"""A stage has so many tasks that starting and ending them takes much of its time.
+
+What it is
+    Thousands of tasks of a few milliseconds: small files, many partitions after a shuffle, many
+    almost empty.
+
+Mechanism
+    Each task is serialised, sent, loaded and answered, whatever its work. With `PER_SLOT` larger
+    tasks for each slot, all but these pay nothing.
+
+Evidence
+    Time of tasks in their slot beside their run time (scheduler delay, deserialisation, result),
+    from the stage's own tasks.
+
+Remedy
+    Fewer partitions after a shuffle, adaptive coalescing, larger `maxPartitionBytes`; small files
+    compacted.
+
+When it is wrong
+    Larger tasks need more memory: where they spill, the saving shrinks. Where tasks differ much in
+    length, many of them keep slots even.
+
+Source
+    Event timeline of Spark's web UI ("scheduler delay", "task deserialization time"); three tasks
+    per slot: Spark's tuning guide, "Level of Parallelism".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.change import Recount
+from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Remedy
+from pyrometer.explain.what_if import Extent
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    wanted = PER_SLOT * facts.slots
+    for stage in facts.stages:
+        count = stage.tasks_count
+        if count <= wanted:
+            continue
+        tasks = facts.tasks_of(stage.number)
+        over = np.maximum(tasks.duration_ns - tasks["executor_run_time_ns"], 0.0)
+        over = over[np.isfinite(over)]
+        mean = float(over.mean()) if over.size else 0.0
+        if mean <= 0:
+            continue
+        median, low = float(np.median(over)) / mean, float(np.quantile(over, 0.25)) / mean
+        total = float(over.sum())
+        share = total / float(tasks.duration_ns.sum())
+        scan = tasks.total("input_bytes") > 0
+        yield Suspect(
+            place=of_stage(stage),
+            mechanism=(
+                f"{units.count(count)} tasks on {facts.slots} slots spent {units.duration(total)},"
+                f" {units.percent(share)} of their time, on being started and ended:"
+                f" {units.duration(mean)} each."
+            ),
+            change=(Recount({stage.number: wanted / count}, mean),),
+            # The mean is drawn up by the first tasks of an executor, which stay: hence the
+            # median, and the quartile below it.
+            extent=Extent(min(median, 1.0), min(low, median, 1.0), 1.0, over.size),
+            evidence=[
+                of_tasks("time beside run time", total, "ns", "sum(finish_wall_ns - launch_wall_ns"
+                         " - executor_run_time_ns)", stage, count),
+                of_tasks("tasks", float(count), "count", "count(*)", stage, count),
+            ],
+            remedies=[
+                Remedy(kind="factor", factor="spark.sql.files.maxPartitionBytes",
+                       level=str(max(1 << 27, int(tasks.total("input_bytes") / wanted))),
+                       levels={"spark.sql.files.openCostInBytes": "65536"},
+                       text="fewer, larger parts of the files")
+                if scan else
+                Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=str(wanted),
+                       text=f"{wanted} partitions after the shuffle, three for each slot"),
+            ],
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="partitioning.too-many",
+    title="Too many small tasks",
+    cause="per-task overhead",
+    suspects=_suspects,
+    explains=("driver.scheduler-saturated",),
+    refute="Run with a tenth of the tasks: if the stage lasts as long, its time is work.",
+)

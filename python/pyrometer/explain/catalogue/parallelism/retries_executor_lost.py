@@ -1,0 +1,118 @@
+"""Executors are lost while they run tasks.
+
+What it is
+    A container is killed for its memory, a JVM ends, a machine is taken away.
+
+Mechanism
+    Tasks that ran there, and outputs that lay there, are done again. Taken away is the time of
+    attempts that ended with their executor, or were submitted again after its loss.
+
+Evidence
+    Executors that were removed for another reason than being idle, as Spark gives it, and the
+    attempts that ended with them.
+
+Remedy
+    Killed for memory: more `spark.executor.memoryOverhead`, fewer tasks at once in an executor. A
+    machine taken away: decommissioning, or machines that stay.
+
+When it is wrong
+    The executor was lost at the end, with nothing on it.
+
+Source
+    Remove reasons in Spark's event log; `spark.executor.memoryOverhead` in its configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import ends
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.places import of_tasks
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.queries import GIVEN_UP
+
+MEMORY = ("memory limits", "oom", "exit code 137", "exit code is 137", "status: 137", "outofmemory")
+"""Words of cluster managers for a container that was killed for its memory."""
+_LOST = """
+SELECT executor_id, host, remove_reason FROM executors
+WHERE app_index = $1 AND remove_wall_ns IS NOT NULL AND remove_reason IS NOT NULL
+ORDER BY remove_wall_ns
+"""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    known = ends(facts)
+    if known is None or facts.measured is None or not facts.has("executors"):
+        return
+    lost = [
+        row
+        for row in facts.tables.query(_LOST, [facts.measured.app_index])
+        if not any(word in row[2].lower() for word in GIVEN_UP)
+    ]
+    ended = np.isin(known["reason"].astype(str), ("ExecutorLostFailure", "Resubmitted"))
+    total = float(facts.tasks.duration_ns[ended].sum())
+    if total <= 0:
+        return
+    less = {
+        one.number: np.where(ended[place], facts.tasks.duration_ns[place], 0.0)
+        for one in facts.stages
+        for place in (facts.place_of(one.number),)
+        if ended[place].any()
+    }
+    reasons = [str(row[2]).splitlines()[0][:160] for row in lost]
+    said = f": {reasons[0]}" if reasons else ""
+    killed = any(word in " ".join(reasons).lower() for word in MEMORY)
+    n = int(ended.sum())
+    hosts = {str(row[1]) for row in lost if row[1]}
+    yield Suspect(
+        place=Place(layer="cluster", stages_count=len(less),
+                    executor=f"executor {lost[0][0]}" if len(lost) == 1 else None,
+                    host=hosts.pop() if len(hosts) == 1 else None),
+        mechanism=(
+            f"{max(1, len(lost))} executors were lost with {n} attempts of"
+            f" {units.duration(total)}, which were run again{said}."
+        ),
+        change=(Less("failed", less),),
+        extent=Extent(n=n),
+        evidence=[
+            of_tasks("time of attempts lost", total, "ns", "sum(finish_wall_ns - launch_wall_ns)"
+                     " FILTER (reason IN ('ExecutorLostFailure', 'Resubmitted'))", None, n),
+            Evidence(what="executors lost", estimate=exactly(float(len(lost))), unit="count",
+                     table="executors", link="/timeline",
+                     query="SELECT executor_id, remove_reason FROM executors WHERE remove_reason"
+                     " IS NOT NULL"),
+        ],
+        remedies=_remedies(killed),
+    )  # fmt: skip
+
+
+def _remedies(killed: bool) -> list[Remedy]:
+    memory = Remedy(
+        kind="factor", factor="spark.executor.memoryOverheadFactor", level="0.3",
+        text="more memory beside the heap"
+    )  # fmt: skip
+    if killed:
+        return [memory]
+    stays = Remedy(
+        kind="factor", factor="spark.decommission.enabled", level="true",
+        levels={"spark.storage.decommission.enabled": "true"},
+        text="where machines are taken away: let executors hand over what they hold",
+    )  # fmt: skip
+    return [stays]
+
+
+RULE = Rule(
+    code="retries.executor-lost",
+    title="Executors are lost with their tasks",
+    cause="executor loss",
+    suspects=_suspects,
+    explains=("retries.failed-tasks", "retries.fetch-failed"),
+    refute="Run where no executor is lost: if it takes as long, the attempts were off the path.",
+)

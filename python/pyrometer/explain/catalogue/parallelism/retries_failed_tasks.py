@@ -1,0 +1,98 @@
+"""Attempts of tasks fail, and their work is done again.
+
+What it is
+    An exception, a lost file, too little memory: Spark runs the task again, up to
+    `spark.task.maxFailures` times.
+
+Mechanism
+    What the failed attempt did in its slot is lost, and its partition ends later. Without the
+    failure its slot is free, and the next attempt is the first.
+
+Evidence
+    Time of attempts that failed, with the commonest message.
+
+Remedy
+    Mend what fails: a retry hides it, and costs its time.
+
+When it is wrong
+    Attempts that failed with their executor, or fetching a lost output, have another cause:
+    `retries.executor-lost`, `retries.fetch-failed`.
+
+Source
+    Task end reasons in Spark's event log; `spark.task.maxFailures` in its configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.places import MOST_SUSPECTS, of_stage, of_tasks
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Remedy
+from pyrometer.explain.what_if import Extent
+
+OTHERS = ("ExecutorLostFailure", "FetchFailed", "Resubmitted")
+"""Reasons that are other rules'."""
+ENDS = (
+    "bool_or(t.status = 'failed') AS failed, bool_or(t.status = 'killed') AS killed,"
+    " coalesce(any_value(t.reason::VARCHAR) FILTER (t.status <> 'success'), '') AS reason,"
+    " coalesce(any_value(left(t.error, 120)), '') AS error"
+)
+
+
+def ends(facts: Facts) -> Mapping[str, Any] | None:
+    """Give how attempts ended, in the order of tasks; None where all succeeded."""
+    if facts.measured is None or not facts.measured.tasks.wasted.any():
+        return None
+    found = facts.more_of_tasks(ENDS)
+    return {name: np.ma.getdata(values) for name, values in found.items()}
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    known = ends(facts)
+    if known is None:
+        return
+    failed = known["failed"].astype(bool) & ~np.isin(known["reason"].astype(str), OTHERS)
+    lost = np.where(failed, facts.tasks.duration_ns, 0.0)
+    sums = {one.number: float(lost[facts.place_of(one.number)].sum()) for one in facts.stages}
+    for stage in sorted(facts.stages, key=lambda one: -sums[one.number])[:MOST_SUSPECTS]:
+        place, total = facts.place_of(stage.number), sums[stage.number]
+        if total <= 0:
+            continue
+        n = int(failed[place].sum())
+        texts, counts = np.unique(known["error"][place][failed[place]].astype(str),
+                                  return_counts=True)  # fmt: skip
+        message = str(texts[counts.argmax()]).splitlines()
+        said = f": {message[0]}" if message and message[0] else ""
+        yield Suspect(
+            place=of_stage(stage),
+            mechanism=(
+                f"{n} of {stage.tasks_count} attempts failed after {units.duration(total)} in"
+                f" their slots, and were run again{said}."
+            ),
+            change=(Less("failed", {stage.number: lost[place]}),),
+            extent=Extent(n=n),
+            evidence=[
+                of_tasks("time of failed attempts", total, "ns",
+                         "sum(finish_wall_ns - launch_wall_ns) FILTER (status = 'failed')", stage,
+                         n),
+            ],
+            remedies=[
+                Remedy(kind="code", text=f"mend what fails{said}"),
+            ],
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="retries.failed-tasks",
+    title="Tasks fail and are run again",
+    cause="task failures",
+    suspects=_suspects,
+    refute="Run without what fails: if the stage lasts as long, the attempts were off its path.",
+)

@@ -1,0 +1,90 @@
+"""A few tasks of a stage handle many times the rows of the others, of hardly more bytes.
+
+What it is
+    Partitions of like size in bytes hold very different numbers of rows: narrow rows of one key,
+    nulls, rows that compress to nothing. What is done per row takes time, what is read does not.
+
+Mechanism
+    The time of tasks follows their rows. Divided evenly, the same work would end at once on all
+    slots. The simulator schedules the stage with its work spread evenly over its tasks.
+
+Evidence
+    Rows that tasks read from input and shuffle, and the line of time over rows through the tasks,
+    where it explains more of the longest task's excess than that over bytes does (`skew.bytes`).
+
+Remedy
+    A salt in the key. Adaptive execution splits partitions by their bytes only: it helps here with
+    a low threshold in bytes, if at all.
+
+When it is wrong
+    Where rows of one key must stay together (a window function over the key), or where the rows of
+    the large task cost more than others for another reason.
+
+Source
+    Records read in Spark's event log; adaptive execution: Spark's documentation of SQL performance
+    tuning, "Optimizing Skew Join".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.skew_bytes import (
+    FEWEST_TASKS,
+    explained,
+    read_bytes,
+    read_rows,
+    remedies,
+    split,
+)
+from pyrometer.explain.change import Even
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.rule import Rule, Suspect
+
+_ROWS = "coalesce(input_records_count, 0) + coalesce(shuffle_read_records_count, 0)"
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    for stage in facts.stages:
+        if stage.tasks_count < FEWEST_TASKS:
+            continue
+        tasks = facts.tasks_of(stage.number)
+        time, rows, amount = tasks.duration_ns, read_rows(tasks), read_bytes(tasks)
+        extent = explained(time, rows)
+        if extent.value <= explained(time, amount).value:
+            continue
+        most, median = float(rows.max()), float(np.median(rows))
+        longest, middle = float(time.max()), float(np.median(time))
+        yield Suspect(
+            place=of_stage(stage, "data"),
+            mechanism=(
+                f"The largest of {tasks.count} tasks read {units.count(round(most))} rows where the"
+                f" median read {units.count(round(median))}, and the longest ran"
+                f" {units.duration(longest)} where the median ran {units.duration(middle)}; rows"
+                f" explain {units.percent(extent.value)} of its excess."
+            ),
+            change=(Even([stage.number]),),
+            extent=split(extent, time),
+            evidence=[
+                of_tasks("most rows that a task read", most, "count", f"max({_ROWS})", stage,
+                         tasks.count),
+                of_tasks("longest task", longest, "ns", "max(finish_wall_ns - launch_wall_ns)",
+                         stage, tasks.count),
+            ],
+            remedies=remedies(float(np.median(amount))),
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="skew.rows",
+    title="A few tasks handle most of the rows",
+    cause="data skew",
+    suspects=_suspects,
+    explains=("spill.", "gc.", "straggler.tail", "skew.time"),
+    refute="Divide the rows of the large tasks by a salt: if the stage lasts as long, its work is"
+    " not its rows.",
+)

@@ -1,0 +1,157 @@
+"""Stretches in which no job of the application ran, by what the driver did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.schema import Evidence
+from pyrometer.simulation.measured import Stage
+
+Kind = Literal["planning", "in_query", "ending", "between", "after_last"]
+
+ORDINARY_FIRST_NS, ORDINARY_NS = 2e9, 1e9
+"""What planning takes where nothing is wrong, at most: of 22 TPC-H queries on one busy CPU the
+first of the JVM took 1.64 s, the longest of the others 0.74 s (studies of this project)."""
+ORDINARY_BETWEEN_NS = 0.5e9
+"""The same of the driver's code between two queries: 0.40 s."""
+
+_JOBS = """
+SELECT j.job_id, j.submit_wall_ns AS submit, j.end_wall_ns AS end, j.sql_id, j.iteration,
+  j.description, s.start_wall_ns AS sql_start, s.end_wall_ns AS sql_end,
+  s.description AS sql_description
+FROM jobs j JOIN sim_window w ON j.submit_wall_ns >= w.start_ns AND j.submit_wall_ns <= w.end_ns
+LEFT JOIN sql_executions s ON s.app_index = j.app_index AND s.sql_id = j.sql_id
+WHERE j.app_index = $1 AND j.end_wall_ns IS NOT NULL ORDER BY j.submit_wall_ns, j.job_id
+"""
+
+
+@dataclass(frozen=True)
+class JobTime:
+    """A job with its query. ``stage`` is its last; its name is the user's line."""
+
+    job_id: int
+    submit: int
+    end: int
+    sql_id: int | None
+    iteration: int | None
+    description: str | None
+    sql_start: int | None
+    sql_end: int | None
+    sql_description: str | None
+    stage: Stage | None
+
+    @property
+    def source(self) -> str | None:
+        """The user's line that submitted it."""
+        return self.stage.name if self.stage else self.description
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Time without a job; Unix times."""
+
+    kind: Kind
+    start: int
+    end: int
+    before: JobTime | None
+    after: JobTime | None
+
+    @property
+    def length(self) -> int:
+        """Nanoseconds."""
+        return self.end - self.start
+
+
+def jobs_of(facts: Facts) -> list[JobTime]:
+    """Give the jobs of the window that ended, in order of submission."""
+    if facts.measured is None or not facts.has("jobs"):
+        return []
+    last: dict[int | None, Stage] = {}
+    for stage in facts.stages:
+        known = last.get(stage.job_id)
+        if known is None or stage.stage_id >= known.stage_id:
+            last[stage.job_id] = stage
+    return [
+        JobTime(**row, stage=last.get(row["job_id"]))
+        for row in facts.tables.records(_JOBS, [facts.measured.app_index])
+    ]
+
+
+def stretches(facts: Facts) -> list[Stretch]:
+    """Give the stretches without a job, in order of time, each of one kind.
+
+    Time before the first query is left out: that is Spark's own start.
+    """
+    found: list[Stretch] = []
+    before: JobTime | None = None
+    for job in jobs_of(facts):
+        if before is None:
+            if job.sql_start is not None and job.sql_start < job.submit:
+                found.append(Stretch("planning", job.sql_start, job.submit, None, job))
+        elif job.submit > before.end and job.iteration == before.iteration:
+            found += _between(before, job)
+        if before is None or job.end > before.end:
+            before = job
+    if before is not None and facts.measured is not None:
+        found += _after(before, facts.measured.intervals[-1].end_wall_ns)
+    return [one for one in found if one.length > 0]
+
+
+def _between(before: JobTime, after: JobTime) -> Iterable[Stretch]:
+    first, last = before.end, after.submit
+    if before.sql_id is not None and before.sql_id == after.sql_id:
+        yield Stretch("in_query", first, last, before, after)
+        return
+    done = _ended(before, last)
+    begun = last if after.sql_start is None else min(max(after.sql_start, done), last)
+    yield Stretch("ending", first, done, before, after)
+    yield Stretch("between", done, begun, before, after)
+    yield Stretch("planning", begun, last, before, after)
+
+
+def _after(before: JobTime, last: int) -> Iterable[Stretch]:
+    done = _ended(before, last)
+    yield Stretch("ending", before.end, done, before, None)
+    yield Stretch("after_last", done, last, before, None)
+
+
+def _ended(job: JobTime, last: int) -> int:
+    return job.end if job.sql_end is None else min(max(job.sql_end, job.end), last)
+
+
+def nodes_of(facts: Facts, spans: Sequence[tuple[float, float]]) -> dict[int, float]:
+    """Give the driver's time within spans that do not overlap, by node of the graph."""
+    if facts.what_if is None or not spans:
+        return {}
+    graph = facts.what_if.calibrated.graph
+    nodes = [n for n, delay in enumerate(graph.delay_ns) if delay > 0 and graph.after[n]]
+    begins = np.array([max(graph.done_ns[b] for b in graph.after[n]) for n in nodes], dtype=float)
+    ends = begins + np.array([graph.delay_ns[n] for n in nodes], dtype=float)
+    edges = np.array(sorted(spans), dtype=float)
+    zero = edges[0, 0]
+    at = edges.ravel() - zero
+    covered = np.zeros(at.size)
+    covered[1::2] = np.cumsum(edges[:, 1] - edges[:, 0])
+    covered[2::2] = covered[1:-1:2]
+    inside = np.interp(ends - zero, at, covered) - np.interp(begins - zero, at, covered)
+    return {node: float(ns) for node, ns in zip(nodes, inside, strict=True) if ns > 0}
+
+
+def words_of(job: JobTime | None) -> str:
+    """Name the job in a sentence."""
+    if job is None:
+        return "nothing"
+    return f"job {job.job_id}" + (f" ({job.source})" if job.source else "")
+
+
+def of_jobs(what: str, value: float, n: int, query: str) -> Evidence:
+    """Give a time counted over jobs."""
+    return Evidence(
+        what=what, estimate=exactly(value, n), unit="ns", table="jobs", query=query,
+        link="/timeline",
+    )  # fmt: skip

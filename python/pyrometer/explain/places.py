@@ -1,0 +1,70 @@
+"""Places, links and counts that findings about stages share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.facts import exactly
+from pyrometer.explain.schema import Evidence, Layer, Place
+from pyrometer.simulation.measured import Stage
+
+MOST_SUSPECTS = 5
+"""Suspects of one rule: the rest, the smallest, is left to the next look."""
+
+
+def of_stage(stage: Stage, layer: Layer = "stage", stages_count: int = 1) -> Place:
+    """Name a stage, with the user's line that Spark calls it after."""
+    return Place(
+        layer=layer,
+        stage_id=stage.stage_id,
+        stage_attempt=stage.attempt,
+        stages_count=stages_count,
+        source=stage.name,
+    )
+
+
+def where(stage: Stage) -> str:
+    """Give the SQL condition that selects the tasks of a stage."""
+    return f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+
+
+def link(stage: Stage) -> str:
+    """Give the fragment of the page that shows a stage."""
+    return f"/stage/{stage.stage_id}/{stage.attempt}"
+
+
+def of_tasks(
+    what: str, value: float, unit: str, expression: str, stage: Stage | None, n: int
+) -> Evidence:
+    """Give a number counted over the tasks of a stage, or of all."""
+    condition = "" if stage is None else f" WHERE {where(stage)}"
+    return Evidence(
+        what=what,
+        estimate=exactly(value, n),
+        unit=unit,
+        table="tasks",
+        query=f"SELECT {expression} FROM tasks{condition}",
+        link="/timeline" if stage is None else link(stage),
+    )
+
+
+def bounds(value: float, low: float, high: float, n: int, method: str) -> Estimate:
+    """Give a number with its 90 % interval."""
+    return Estimate(
+        value=value, low=min(low, value), high=max(high, value), level=0.9, n=n, method=method
+    )
+
+
+def named(stages: Sequence[Stage]) -> str:
+    """Name stages in a few words.
+
+    Examples
+    --------
+    >>> named([])
+    'no stage'
+    """
+    if not stages:
+        return "no stage"
+    first = f"stage {stages[0].stage_id}"
+    return first if len(stages) == 1 else f"{first} and {len(stages) - 1} more"
