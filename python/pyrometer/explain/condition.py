@@ -274,8 +274,8 @@ class _Parser:
 
     def _wrong(self, what: str) -> UsageError:
         token = self._token
-        there = f"{token.text!r} at character {token.at + 1}" if token.text else "it ends"
-        return UsageError(f"--fail-if {self._text!r}: {what}, and {there}", EXAMPLE)
+        there = f"{token.text!r} at character {token.at + 1}" if token.text else "the end"
+        return UsageError(f"--fail-if {self._text!r}: {what}, found {there}", EXAMPLE)
 
     def _joined(self, word: str = "or") -> Condition:
         those = [self._and() if word == "or" else self._one()]

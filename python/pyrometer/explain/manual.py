@@ -43,3 +43,15 @@ def manual_of(text: str) -> Manual:
     }
     summary = text[: starts[0].start()] if starts else text
     return Manual(" ".join(summary.split()), parts)
+
+
+def paragraphs(text: str) -> list[str]:
+    r"""Join the lines of each paragraph; an entry of a list stays one of its own.
+
+    Examples
+    --------
+    >>> paragraphs("One\ntwo.\n\n- a\n  b\n- c")
+    ['One two.', '- a b', '- c']
+    """
+    parts = re.split(r"\n\s*\n|\n(?=[-*] |\d+\. )", text)
+    return [" ".join(part.split()) for part in parts if part.strip()]

@@ -93,16 +93,17 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def manual(text: str, level: int = 3) -> str:
+def manual(text: str) -> str:
     """Write the manual of a rule."""
     known = manual_of(text)
-    parts = [_manual_text(known.summary)]
+    parts = [manual_text(known.summary)]
     for heading, part in known.parts.items():
-        parts += [f"{'#' * level} {heading}" if level else f"**{heading}.**", _manual_text(part)]
-    return "\n\n".join(part for part in parts if part)
+        beside = "\n\n" if part.startswith(("- ", "* ", "1. ")) else " "
+        parts.append(f"**{heading}.**{beside}{manual_text(part)}")
+    return "\n\n".join(parts)
 
 
-def _manual_text(text: str) -> str:
+def manual_text(text: str) -> str:
     """Keep code and paragraphs of a manual; what looks like other markup is text."""
     parts = re.split(r"(``[^`]+``|`[^`]+`)", text)
     for at in range(0, len(parts), 2):

@@ -256,7 +256,7 @@ def _rule(code: str, found: Findings, rule: Rule | None) -> dict[str, Any]:
     if manual.parts:
         described["help"] = {
             "text": rule.manual,
-            "markdown": markdown.manual(rule.manual, level=0),
+            "markdown": markdown.manual(rule.manual),
         }
     return described
 
