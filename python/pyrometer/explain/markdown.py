@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
@@ -21,7 +22,9 @@ MOST_CHARACTERS = 2000
 """Of one text from a log."""
 _LINKED = re.compile(r"[@#]|GH-\d|://|www\.|[\w.+-]!\d|\$", re.IGNORECASE)
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~&])")
-_BEGINS = re.compile(r"^([#+=:-]|\d+[.)])")
+_TICKED = re.compile(r"(?<![^\s(])(`[^`\s](?:[^`]*[^`\s])?`)(?![^\s),.;:])")
+_BEGINS = re.compile(r"^(\d{0,9})([#+=:.)-])(?=$|[\s#=:-])")
+"""What makes a list, a heading or a rule of a line."""
 
 
 def page(found: Findings, everything: bool = False) -> str:
@@ -38,20 +41,21 @@ def page(found: Findings, everything: bool = False) -> str:
     return "\n\n".join(block.rstrip() for block in blocks if block.strip()) + "\n"
 
 
-def prose(text: str) -> str:
-    r"""Write a text that came from elsewhere, on one line.
+def prose(text: str, in_table: bool = False) -> str:
+    r"""Write a text that came from elsewhere, on one line; of markup, single backticks count.
 
     Examples
     --------
-    >>> prose("a|b <b>*x*</b> @all #12")
-    'a\\|b \\<b\\>\\*x\\*\\</b\\> `@all` `#12`'
+    >>> prose("a|b <b>*x*</b> @all #12 `run`")
+    'a\\|b \\<b\\>\\*x\\*\\</b\\> `@all` `#12` `run`'
     """
-    pieces = _clean(text).split()
-    return " ".join(
-        code(piece) if _LINKED.search(piece) else _BEGINS.sub(r"\\\1", _escaped(piece))
-        if at == 0 else _escaped(piece)
-        for at, piece in enumerate(pieces)
-    )  # fmt: skip
+    parts = _TICKED.split(" ".join(_clean(text).split()))
+    word = partial(_word, in_table=in_table)
+    written = "".join(
+        code(part[1:-1], in_table) if at % 2 else re.sub(r"\S+", word, part)
+        for at, part in enumerate(parts)
+    )
+    return _BEGINS.sub(r"\1\\\2", written)
 
 
 def code(text: str, in_table: bool = False) -> str:
@@ -148,7 +152,7 @@ def _title(found: Findings, counted: Sequence[Finding]) -> str:
 def _table(found: Findings, shown: Sequence[Finding]) -> str:
     titles = (">#", "finding", "place", ">saves", ">90 % interval", ">of elapsed")
     rows = [
-        [str(number), prose(one.title), code(words.where(one.place), in_table=True),
+        [str(number), prose(one.title, True), code(words.where(one.place), in_table=True),
          *_cells(one.saving.elapsed_ns, one.saving_ratio)]
         for number, one in enumerate(shown, 1)
     ]  # fmt: skip
@@ -178,7 +182,7 @@ def _finding(number: int, one: Finding) -> Iterator[str]:
         yield table(
             ("what", ">value", ">interval", "from"),
             [
-                [prose(each.what), words.number(each.estimate.value, each.unit),
+                [prose(each.what, True), words.number(each.estimate.value, each.unit),
                  words.interval(each.estimate, each.unit) or "exact",
                  code(words.source_of(each), in_table=True)]
                 for each in one.evidence
@@ -214,8 +218,8 @@ def _muted(found: Sequence[Finding]) -> Iterator[str]:
         yield table(
             ("finding", ">saves", "why it is muted"),
             [
-                [f"{prose(one.title)} ({code(one.key, in_table=True)})",
-                 units.duration(one.saving.elapsed_ns.value), prose(one.muted or "")]
+                [f"{prose(one.title, True)} ({code(one.key, in_table=True)})",
+                 units.duration(one.saving.elapsed_ns.value), prose(one.muted or "", True)]
                 for one in found
             ],
         )  # fmt: skip
@@ -231,7 +235,7 @@ def _unjudged(found: Findings) -> Iterator[str]:
         yield table(
             ("what is missing", "rules", "what would allow it"),
             [
-                [prose(missing), ", ".join(code(name, in_table=True) for name in names),
+                [prose(missing, True), ", ".join(code(name, in_table=True) for name in names),
                  code(remedy, in_table=True)]
                 for (missing, remedy), names in words.by_lack(found.unjudged)
             ],
@@ -246,6 +250,10 @@ def _clean(text: str) -> str:
 
 def _escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
+
+
+def _word(found: re.Match[str], in_table: bool) -> str:
+    return code(found[0], in_table) if _LINKED.search(found[0]) else _escaped(found[0])
 
 
 def _longest_ticks(text: str) -> int:

@@ -59,7 +59,7 @@ def _manual(rule: RuleFacts) -> Iterator[RenderableType]:
     for title, text in rule.manual.items():
         yield heading(title)
         for number, one in enumerate(paragraphs(text)):
-            if number:
+            if number and not one.startswith(("- ", "* ")):
                 yield Text("")
             yield _paragraph(one, 2)
     yield heading("Refute a finding")

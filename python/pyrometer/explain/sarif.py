@@ -76,7 +76,6 @@ def document(
                     "driver": {
                         "name": "Pyrometer",
                         "version": __version__,
-                        "semanticVersion": __version__,
                         "rules": [_rule(code, found, known.get(code)) for code in codes],
                     }
                 },

@@ -128,8 +128,8 @@ def _line(head: _Head, number: str, widths: Sequence[int], look: Look) -> Text:
         room -= BAR + 2
         drawn = f"  {bar(head.ratio, look.plain):<{BAR}}"
     name = Text.from_markup(safe(head.name)).plain
-    if cell_len(name) > room:
-        name = set_cell_size(name, room - 1) + ("." if look.plain else "…")
+    if cell_len(name) > room - 1:
+        name = set_cell_size(name, room - 2) + ("." if look.plain else "…")
     leader = "" if not head.name else ("-" if look.plain else "─")
     line = Text(f"{number:>2}  ", style="dim", no_wrap=True)
     line.append(name, style=head.style)
@@ -190,7 +190,9 @@ def _muted(found: Findings) -> Iterator[RenderableType]:
     yield heading("Muted by the project")
     for one in muted:
         saves = units.duration(one.saving.elapsed_ns.value)
-        yield _indented(f"{safe(one.title)} [dim]{safe(one.key)}[/] {saves}: {safe(one.muted)}", 2)
+        yield _indented(
+            f"{safe(one.title)} [dim]· {safe(one.key)} ·[/] {saves}: {safe(one.muted)}", 2
+        )
 
 
 def _unjudged(found: Findings, everything: bool) -> Iterator[RenderableType]:
