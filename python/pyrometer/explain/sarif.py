@@ -35,8 +35,8 @@ ERROR_RATIO = 0.1
 Only the colour that a tool gives it: what is a finding at all, the noise decides."""
 MOST_CHARACTERS = 2000
 _CALL_SITE = re.compile(
-    r"(?:^|\s(?:at\s)?)(?P<file>(?:[A-Za-z]:[\\/])?[^\s:\"'<>|?*]*\.[A-Za-z]{1,6}):(?P<line>[1-9]\d{0,6})"
-    r"(?=\s*$|[\s,;)])"
+    r"\s*(?:\S+ at (?P<path>[^\n<>\"|?*]*\.[A-Za-z]\w{0,5})|(?P<file>[^\s<>\"|?*]*\.[A-Za-z]\w{0,5}))"
+    r":(?P<line>[1-9]\d{0,6})\s*"
 )
 _NUMBERS = re.compile(r"#\d+L?|\b\d+\b")
 
@@ -131,8 +131,8 @@ def call_site(source: str | None) -> tuple[str, int] | None:
     >>> call_site("collect at /home/a/job.py:12"), call_site("save at C:\\jobs\\b.py:3")
     (('/home/a/job.py', 12), ('C:\\jobs\\b.py', 3))
     """
-    found = _CALL_SITE.search(source or "")
-    return None if found is None else (found["file"], int(found["line"]))
+    found = _CALL_SITE.fullmatch(source or "")
+    return None if found is None else (found["path"] or found["file"], int(found["line"]))
 
 
 def artifact(file: str, root: str | None = None) -> dict[str, str]:

@@ -113,7 +113,7 @@ def test_a_muted_finding_is_suppressed_with_the_reason() -> None:
     [
         ("count at Main.scala:123", "Main.scala", 123),
         ("job.py:12", "job.py", 12),
-        ("collect at /src/jobs/night ly.py:7", None, None),
+        ("collect at /src/jobs/night ly.py:7", "jobs/night%20ly.py", 7),
         ("collect at /src/jobs/nightly.py:7", "jobs/nightly.py", 7),
         ("collect at /elsewhere/nightly.py:7", "file:///elsewhere/nightly.py", 7),
         ("run at ThreadPoolExecutor.java:1136", "ThreadPoolExecutor.java", 1136),
