@@ -35,7 +35,8 @@ ERROR_RATIO = 0.1
 Only the colour that a tool gives it: what is a finding at all, the noise decides."""
 MOST_CHARACTERS = 2000
 _CALL_SITE = re.compile(
-    r"\s*(?:\S+ at (?P<path>[^\n<>\"|?*]*\.[A-Za-z]\w{0,5})|(?P<file>[^\s<>\"|?*]*\.[A-Za-z]\w{0,5}))"
+    r"\s*(?:\S+ at (?P<path>[^\n<>\"|?*]*\.[A-Za-z]\w{0,5})"
+    r"|(?P<file>[^\s<>\"|?*]*\.[A-Za-z]\w{0,5}))"
     r":(?P<line>[1-9]\d{0,6})\s*"
 )
 _NUMBERS = re.compile(r"#\d+L?|\b\d+\b")
