@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,12 +11,23 @@ from pyrometer.cli.shared.run_named import run_named
 from pyrometer.cli.show import WindowOption
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
+if TYPE_CHECKING:
+    from pyrometer.explain.condition import Condition
+    from pyrometer.explain.schema import Findings
+
 app = typer.Typer()
+
+Format = Literal["text", "md", "sarif"]
+ENDINGS: dict[str, Format] = {".md": "md", ".sarif": "sarif"}
+WIDTH = 100
+"""Columns of a text that is written to a file."""
 
 EXAMPLES = """\b
 Examples:
   pyrometer explain RUN
   pyrometer explain application_1_0001.zstd --all
+  pyrometer explain RUN -o findings.sarif --fail-if 'finding(gc) or saving > 10%'
+  pyrometer explain RUN -f md | gh issue create -t 'Slow job' -F -
   pyrometer explain RUN --json | jq '.findings[] | {code, saving: .saving.elapsed_ns.value}'
 """
 
@@ -45,16 +56,120 @@ def explain(
             "--app", metavar="N", help="Application ID. Default: the one with most task time."
         ),
     ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "-f",
+            "--format",
+            help="text for people, md for an issue tracker, sarif (2.1.0) for code review."
+            " Default: what the name after -o ends in, else text.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the findings to a file."),
+    ] = None,
+    fail_if: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help="Exit code 1 if it holds: finding(CODE), and comparisons of saving, joint, count"
+            " and elapsed, joined by and, or, not.",
+        ),
+    ] = None,
+    no_mute: Annotated[
+        bool,
+        typer.Option("--no-mute", help="Also count what the project mutes in .pyrometer.toml."),
+    ] = False,
 ) -> None:
-    """Say why a run is slow, what to change, and how many seconds that saves."""
+    """Say why a run is slow, what to change, and how many seconds that saves.
+
+    Exit code: 1 if the condition of --fail-if holds.
+    """
+    from pyrometer.explain.condition import parse
+    from pyrometer.explain.every_rule import every_rule
     from pyrometer.explain.findings import explain as find
+    from pyrometer.explain.project import muted_in
     from pyrometer.store import Run
 
+    codes = [rule.code for rule in every_rule()]
+    condition = None if fail_if is None else parse(fail_if, codes)
+    muted = {} if no_mute else muted_in(Path.cwd(), codes)
     with Run.open(run_named(run)) as opened, err().status("explaining"):
-        found = find(opened, window, app_index=application)
+        found = find(opened, window, app_index=application, muted=muted)
+    _give(found, form or ENDINGS.get(output.suffix if output else "", "text"), output, everything,
+          as_json=as_json)  # fmt: skip
+    failed = condition is not None and _fails(found, condition, fail_if or "", as_json)
     if as_json:
-        emit_json(found)
-        return
+        emit_json(_document(found, condition, fail_if))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _give(
+    found: Findings, form: Format, output: Path | None, everything: bool, *, as_json: bool
+) -> None:
+    """Print findings, or write them to a file and print what they come to."""
+    from pyrometer.core.redaction import redacted
     from pyrometer.explain import terminal
 
-    terminal.show(human(as_json), found, everything)
+    console = human(as_json)
+    if output is None and form == "text":
+        terminal.show(console, found, everything)
+        return
+    text = _written(found, form, everything)
+    if output is None:
+        console.file.write(redacted(text))
+        return
+    from pyrometer.pages.page import write_text
+
+    write_text(output, text)
+    console.print(redacted(found.conclusion), markup=False)
+    console.print(f"written: {output}", markup=False, soft_wrap=True)
+
+
+def _written(found: Findings, form: Format, everything: bool) -> str:
+    if form == "md":
+        from pyrometer.explain import markdown
+
+        return markdown.page(found, everything)
+    if form == "sarif":
+        from pyrometer.explain import sarif
+        from pyrometer.explain.every_rule import every_rule
+
+        return sarif.text(found, every_rule(), str(Path.cwd()), everything)
+    import io
+
+    from rich.console import Console
+
+    from pyrometer.explain import terminal
+    from pyrometer.terminal.harmless import Harmless
+
+    console = Console(file=io.StringIO(), width=WIDTH, color_system=None, highlight=False)
+    console.push_render_hook(Harmless())
+    terminal.show(console, found, everything)
+    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def _fails(found: Findings, condition: Condition, text: str, as_json: bool) -> bool:
+    """Say how a condition is; give whether it holds."""
+    from pyrometer.explain.condition import because
+
+    holds = condition.holds(found)
+    said = "; ".join(because(condition, found))
+    word = {True: "fails", None: "cannot tell"}.get(holds)
+    if word is not None:
+        human(as_json).print(f"{word} {text}: {said}", markup=False, soft_wrap=True)
+    return bool(holds)
+
+
+def _document(found: Findings, condition: Condition | None, text: str | None) -> dict[str, Any]:
+    from pyrometer.explain.condition import because
+
+    document = found.model_dump(mode="json", by_alias=True)
+    document["fail_if"] = condition and {
+        "rule": text, "failed": condition.holds(found), "because": because(condition, found)
+    }  # fmt: skip
+    return document

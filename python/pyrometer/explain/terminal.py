@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
 from rich.padding import Padding
 from rich.text import Text
 
 from pyrometer.core import units
-from pyrometer.core.estimate import Estimate
-from pyrometer.explain.findings import saved
-from pyrometer.explain.schema import Evidence, Finding, Findings, Remedy, Unjudged
-from pyrometer.terminal.drawing import doubt_lines, heading, note, put, safe, window_line
+from pyrometer.explain import words
+from pyrometer.explain.schema import Finding, Findings, Remedy
+from pyrometer.terminal.drawing import Look, bar, doubt_lines, heading, put, safe, window_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-MOST_UNJUDGED = 8
-_FORMATS = {"ns": units.duration, "bytes": units.size, "ratio": units.percent}
+MOST_LACKS = 3
+MOST_LINES = 4
+"""Of an edit; the rest with ``--all``."""
+MOST_PLACE = 200
+BAR = 16
+BAR_FROM = 100
+"""Columns from which on a bar has room."""
+
+
+@dataclass(frozen=True)
+class _Head:
+    """Numbers of a finding, as they stand on its first line."""
+
+    name: str
+    saves: str
+    ends: str
+    share: str
+    ratio: float | None
+    style: str = "bold"
 
 
 def show(console: Console, found: Findings, everything: bool = False) -> None:
@@ -31,101 +49,193 @@ def show(console: Console, found: Findings, everything: bool = False) -> None:
     found : Findings
         Of one window.
     everything : bool
-        Also those below the noise, muted ones, evidence, and all that could not be judged.
+        Also those below the noise, further remedies, evidence, and all that could not be judged.
     """
-    put(console, _parts(found, everything))
+    put(console, _parts(found, Look.of(console), everything))
 
 
-def _parts(found: Findings, everything: bool) -> Iterator[RenderableType]:
-    yield Text.from_markup(f"[bold]{safe(found.conclusion)}[/]")
+def _parts(found: Findings, look: Look, everything: bool) -> Iterator[RenderableType]:
+    counted = words.counted(found.findings)
+    yield Text.from_markup(f"[bold]{_headline(found, counted)}[/]")
     yield window_line(found.window.name, found.window.iterations, found.window.length_ns)
-    shown = [one for one in found.findings if everything or (one.shown and one.muted is None)]
-    for number, one in enumerate(shown, 1):
-        yield from _finding(number, one, everything)
-    yield from _sum(found, len(shown))
-    yield from _unjudged(found.unjudged, everything)
+    shown = [one for one in found.findings if one.muted is None and (one.shown or everything)]
+    if shown:
+        yield from _table(found, shown, look, everything)
+    yield from _muted(found)
+    yield from _unjudged(found, everything)
     if everything:
         yield from doubt_lines(found.doubts)
+    yield from _foot(found, everything)
 
 
-def _finding(number: int, one: Finding, everything: bool) -> Iterator[RenderableType]:
-    yield heading(f"{number}  {safe(one.title)}: {saved(one.saving)}")
-    yield _indented(f"[bold]{safe(one.place.words)}[/] [dim]({safe(one.key)})[/]")
+def _headline(found: Findings, counted: Sequence[Finding]) -> str:
+    if not counted or found.joint_saving is None:
+        return safe(found.conclusion)
+    joint = found.joint_saving.elapsed_ns
+    what = "1 finding saves" if len(counted) == 1 else f"{len(counted)} findings save"
+    return (
+        f"{what} {units.duration(joint.value)} of {units.duration(found.baseline.elapsed_ns)}"
+        f" ({words.interval(joint, 'ns')})"
+    )
+
+
+def _table(
+    found: Findings, shown: Sequence[Finding], look: Look, everything: bool
+) -> Iterator[RenderableType]:
+    heads = [_head(one) for one in shown]
+    if len(shown) > 1 and found.joint_saving is not None and found.joint_ratio is not None:
+        joint, ratio = found.joint_saving.elapsed_ns, found.joint_ratio
+        together = _Head(
+            "together, simulated at once", units.duration(joint.value),
+            words.interval(joint, "ns"), units.percent(ratio.value), ratio.value, "",
+        )  # fmt: skip
+        heads.append(together)
+    titles = _Head("", "saves", "90 % interval", "of elapsed", None, "dim")
+    widths = [
+        max(len(getattr(head, name)) for head in [titles, *heads])
+        for name in ("saves", "ends", "share")
+    ]
+    yield Text("")
+    yield _line(titles, "", widths, look)
+    for number, (one, head) in enumerate(zip(shown, heads, strict=False), 1):
+        if number > 1:
+            yield Text("")
+        yield _line(head, str(number), widths, look)
+        yield from _finding(one, everything)
+    if len(heads) > len(shown):
+        yield Text("")
+        yield _line(heads[-1], "", widths, look)
+
+
+def _head(one: Finding) -> _Head:
+    elapsed = one.saving.elapsed_ns
+    return _Head(
+        one.title, units.duration(elapsed.value), words.interval(elapsed, "ns"),
+        units.percent(one.saving_ratio.value), one.saving_ratio.value,
+        "bold" if one.shown else "",
+    )  # fmt: skip
+
+
+def _line(head: _Head, number: str, widths: Sequence[int], look: Look) -> Text:
+    """Set a name on the left and its numbers on the right, each in its column."""
+    numbers = "  ".join(
+        f"{text:>{width}}"
+        for text, width in zip((head.saves, head.ends, head.share), widths, strict=True)
+    )
+    room = max(8, look.width - len(numbers) - 6)
+    drawn = ""
+    if look.width >= BAR_FROM:
+        room -= BAR + 2
+        drawn = f"  {bar(head.ratio, look.plain):<{BAR}}"
+    name = Text.from_markup(safe(head.name)).plain
+    if cell_len(name) > room - 1:
+        name = set_cell_size(name, room - 2) + ("." if look.plain else "…")
+    leader = "" if not head.name else ("-" if look.plain else "─")
+    line = Text(f"{number:>2}  ", style="dim", no_wrap=True)
+    line.append(name, style=head.style)
+    line.append(" " + (leader or " ") * max(0, room - cell_len(name) - 1), style="dim")
+    line.append(drawn, style="cyan")
+    line.append(f"  {numbers}", style=head.style)
+    return line
+
+
+def _finding(one: Finding, everything: bool) -> Iterator[RenderableType]:
+    place = safe(_cut(words.where(one.place)))
+    yield _indented(f"[bold]{place}[/] [dim]· {safe(one.key)}[/]")
     yield _indented(safe(one.mechanism))
-    for remedy in one.remedies:
-        yield from _remedy(remedy)
+    for at, remedy in enumerate(one.remedies):
+        if at == 0 or everything:
+            yield from _remedy(remedy, everything, "→" if at == 0 else "or")
+        else:
+            yield _indented(f"[dim]or[/] {safe(remedy.text)}")
     if one.symptoms:
         names = ", ".join(f"{safe(s.title)} ({safe(s.code)})" for s in one.symptoms)
         yield _indented(f"[dim]explains also:[/] {names}")
     if one.proof is not None:
-        measured = one.proof.measured
-        of = "" if measured is None else f": measured {_bounds(measured, 'ns')}"
-        yield _indented(f"[dim]tried:[/] {one.proof.verdict.replace('_', ' ')}{of}")
-    if one.muted is not None:
-        yield _indented(f"[dim]muted: {safe(one.muted)}[/]")
-    elif not one.shown:
+        yield _indented(f"[dim]tried:[/] {safe(words.tried(one.proof))}")
+    if not one.shown:
         yield _indented("[dim]not above the noise of the run[/]")
     if everything:
-        for each in one.evidence:
-            yield _indented(f"[dim]evidence:[/] {_evidence(each)}")
-        yield _indented(f"[dim]refute it:[/] {safe(one.refute)}")
+        yield from _more(one)
 
 
-def _remedy(one: Remedy) -> Iterator[RenderableType]:
-    yield _indented(f"→ {safe(one.text)}")
-    levels = {**({one.factor: one.level} if one.factor and one.level else {}), **one.levels}
-    for name, level in levels.items():
-        option = f"--conf {name}={level}" if name.startswith("spark.") else f"--set {name}={level}"
-        yield _indented(safe(option), 6)
-    for sign, text in (("-", one.before), ("+", one.after)):
-        for line in (text or "").splitlines():
-            yield _indented(f"[dim]{sign}[/] {safe(line)}", 6)
+def _more(one: Finding) -> Iterator[RenderableType]:
+    for each in one.evidence:
+        value = words.bounds(each.estimate, each.unit)
+        yield _indented(f"[dim]evidence:[/] {safe(each.what)} {value} [dim]({safe(each.table)})[/]")
+    for doubt in one.doubts:
+        yield _indented(f"[dim]doubt:[/] {safe(doubt.message)} [dim]({safe(doubt.code)})[/]")
+    if earlier := words.earlier(one.record):
+        yield _indented(f"[dim]findings of this rule:[/] {earlier}")
+    yield _indented(f"[dim]refute it:[/] {safe(one.refute)}")
 
 
-def _evidence(one: Evidence) -> str:
-    source = f" [dim]({safe(one.table)})[/]"
-    return f"{safe(one.what)} {_bounds(one.estimate, one.unit)}{source}"
+def _remedy(one: Remedy, everything: bool, sign: str) -> Iterator[RenderableType]:
+    yield _indented(f"[green]{sign}[/] {safe(one.text)}")
+    for option in words.options(one):
+        yield _indented(safe(option), 8)
+    for mark, colour, text in (("-", "red", one.before), ("+", "green", one.after)):
+        lines = (text or "").splitlines()
+        kept = lines if everything else lines[:MOST_LINES]
+        for line in kept:
+            yield _indented(f"[{colour}]{mark}[/] {safe(line)}", 8)
+        if len(lines) > len(kept):
+            yield _indented(f"[dim]{mark} {len(lines) - len(kept)} lines more: --all[/]", 8)
 
 
-def _bounds(one: Estimate, unit: str) -> str:
-    def text(value: float | None) -> str:
-        return _FORMATS[unit](value) if unit in _FORMATS else units.short(value or 0.0)
-
-    if one.value is None:
-        return "not known"
-    exact = one.low is None or one.low == one.value == one.high
-    return text(one.value) + ("" if exact else f" ({text(one.low)} to {text(one.high)})")
-
-
-def _sum(found: Findings, shown_count: int) -> Iterator[RenderableType]:
-    yield heading("Together")
-    if found.joint_saving is not None:
-        yield _indented(
-            f"All of them save {saved(found.joint_saving)} of"
-            f" {units.duration(found.baseline.elapsed_ns)}: they were simulated at once."
-        )
-    yield _indented(
-        f"[dim]Noise of this run: {units.percent(found.noise_ratio)} ({safe(found.noise.method)});"
-        " a finding is shown if all of its interval lies above.[/]"
-    )
-    hidden = len(found.findings) - shown_count + found.hidden_count
-    if hidden:
-        yield note(f"{hidden} more that save less, or are muted: --all")
-
-
-def _unjudged(found: Sequence[Unjudged], everything: bool) -> Iterator[RenderableType]:
-    if not found:
+def _muted(found: Findings) -> Iterator[RenderableType]:
+    muted = [one for one in found.findings if one.muted is not None]
+    if not muted:
         return
-    yield heading(f"Not judged: {len(found)} rules lack what they look at")
-    by_lack: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        by_lack.setdefault((one.missing, one.remedy), []).append(one.code)
-    lacks = sorted(by_lack.items(), key=lambda item: -len(item[1]))
-    for (missing, remedy), codes in lacks if everything else lacks[:MOST_UNJUDGED]:
-        names = ", ".join(codes) if everything else f"{len(codes)} rules"
-        yield _indented(f"{safe(missing)}: [dim]{safe(names)}[/]")
+    yield heading("Muted by the project")
+    for one in muted:
+        saves = units.duration(one.saving.elapsed_ns.value)
+        yield _indented(
+            f"{safe(one.title)} [dim]· {safe(one.key)} ·[/] {saves}: {safe(one.muted)}", 2
+        )
+
+
+def _unjudged(found: Findings, everything: bool) -> Iterator[RenderableType]:
+    if not found.unjudged:
+        return
+    count = len(found.unjudged)
+    yield heading(f"Not judged: {count} of {found.rules_count} rules lack what they look at")
+    lacks = words.by_lack(found.unjudged)
+    for (missing, remedy), codes in lacks if everything else lacks[:MOST_LACKS]:
+        rules = f"{len(codes)} rule{'s' * (len(codes) != 1)}"
+        names = ", ".join(codes) if everything else rules
+        yield _indented(f"{safe(missing)} [dim]({safe(names)})[/]", 2)
         yield _indented(f"[dim]→ {safe(remedy)}[/]", 4)
+    rest = sum(len(codes) for _, codes in lacks[MOST_LACKS:])
+    if rest and not everything:
+        yield _indented(f"[dim]and {rest} rules more: --all[/]", 2)
 
 
-def _indented(markup: str, columns: int = 2) -> RenderableType:
+def _foot(found: Findings, everything: bool) -> Iterator[RenderableType]:
+    noise = f"Noise of this run: {units.percent(found.noise_ratio)}"
+    yield Text("")
+    if everything:
+        yield Text.from_markup(
+            f"[dim]{noise} ({safe(found.noise.method)}). A finding counts if the whole interval of"
+            " its saving lies above.[/]"
+        )
+        return
+    below = sum(not one.shown for one in found.findings if one.muted is None) + found.hidden_count
+    rest = [
+        f"{count} {what}{'s' * (count != 1)}{more}"
+        for count, what, more in (
+            (below, "finding", " not above it"), (len(found.doubts), "doubt", ""),
+        )
+        if count
+    ]  # fmt: skip
+    also = f"; {', '.join(rest)}, and the evidence: --all" if rest else "; evidence: --all"
+    yield Text.from_markup(f"[dim]{noise}{also}[/]")
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_PLACE else f"{line[: MOST_PLACE - 1]}…"
+
+
+def _indented(markup: str, columns: int = 4) -> RenderableType:
     return Padding(Text.from_markup(markup), (0, 0, 0, columns), expand=False)

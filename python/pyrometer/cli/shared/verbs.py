@@ -24,6 +24,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "show": "Summarise a run on one screen: verdict, doubts, where time went, top stages and"
         " operators.",
         "explain": "Say why a run is slow, what to change, and how many seconds that saves.",
+        "rules": "List the causes that explain looks for, or print the manual of one.",
         "ledger": "Account for all time of a window: elapsed time, task slots and CPU cores.",
         "flame": "Write the flame graph as one HTML file, and print the hottest frames.",
         "report": "Write the report of a run or an experiment: one HTML file that opens"

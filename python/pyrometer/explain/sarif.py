@@ -1,0 +1,281 @@
+"""Findings as SARIF 2.1.0, for tools of code review.
+
+A result has the line of code where the place names one (``count at Main.scala:12``), and the names
+of stage, operator and so on as logical locations. Its level says how much of the elapsed time it
+saves; its fingerprint is the same for the same cause in a later run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any, Literal
+from urllib.parse import quote
+
+from pyrometer import __version__
+from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain import markdown, words
+from pyrometer.explain.findings import saved
+from pyrometer.explain.manual import manual_of
+from pyrometer.explain.rule import Rule
+from pyrometer.explain.schema import Finding, Findings, Place
+from pyrometer.terminal.harmless import harmless
+
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+FINGERPRINT = "pyrometerFinding/v1"
+ERROR_RATIO = 0.1
+"""Of the elapsed time: what surely saves more is an error, what lies above the noise a warning.
+Only the colour that a tool gives it: what is a finding at all, the noise decides."""
+MOST_CHARACTERS = 2000
+_CALL_SITE = re.compile(
+    r"\s*(?:\S+ at (?P<path>[^\n<>\"|?*]*\.[A-Za-z]\w{0,5})"
+    r"|(?P<file>[^\s<>\"|?*]*\.[A-Za-z]\w{0,5}))"
+    r":(?P<line>[1-9]\d{0,6})\s*"
+)
+_NUMBERS = re.compile(r"#\d+L?|\b\d+\b")
+
+
+def document(
+    found: Findings, rules: Sequence[Rule], root: str | None = None, everything: bool = False
+) -> dict[str, Any]:
+    """Make a SARIF log of one run.
+
+    Parameters
+    ----------
+    found : Findings
+        Of one window.
+    rules : sequence of Rule
+        With their manuals.
+    root : str, optional
+        Folder of the source code: files below it are named relative to it.
+    everything : bool
+        Also findings below the noise, as notes.
+    """
+    shown = [one for one in found.findings if one.shown or everything]
+    known = {rule.code: rule for rule in rules}
+    codes = sorted({one.code for one in shown} | {one.code for one in found.unjudged})
+    index = {code: at for at, code in enumerate(codes)}
+    seen: Counter[str] = Counter()
+    results = []
+    for one in shown:
+        mark = fingerprint(one)
+        seen[mark] += 1
+        results.append(_result(found, one, index[one.code], f"{mark}:{seen[mark]}", root))
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "Pyrometer",
+                        "version": __version__,
+                        "rules": [_rule(code, found, known.get(code)) for code in codes],
+                    }
+                },
+                "automationDetails": {"id": f"pyrometer/{_name(found)}/"},
+                "columnKind": "unicodeCodePoints",
+                "invocations": [
+                    {
+                        "executionSuccessful": True,
+                        "toolExecutionNotifications": [
+                            {
+                                "level": "note",
+                                "message": _message(f"Not judged: {one.missing}. {one.remedy}"),
+                                "associatedRule": {"id": one.code, "index": index[one.code]},
+                            }
+                            for one in found.unjudged
+                        ],
+                    }
+                ],
+                "results": results,
+                "properties": {
+                    "conclusion": _clean(found.conclusion),
+                    "window": _clean(found.window.name),
+                    "elapsedNs": found.baseline.elapsed_ns,
+                    "noiseRatio": found.noise_ratio,
+                    "jointSavingNs": found.joint_saving and _bounds(found.joint_saving.elapsed_ns),
+                },
+            }
+        ],
+    }
+
+
+def text(
+    found: Findings, rules: Sequence[Rule], root: str | None = None, everything: bool = False
+) -> str:
+    """Write such a log."""
+    return json.dumps(document(found, rules, root, everything), indent=2, allow_nan=False) + "\n"
+
+
+def level_of(one: Finding) -> Literal["error", "warning", "note"]:
+    """Give the level of a finding by what it saves."""
+    if not one.shown:
+        return "note"
+    return "error" if (one.saving_ratio.low or 0.0) > ERROR_RATIO else "warning"
+
+
+def call_site(source: str | None) -> tuple[str, int] | None:
+    r"""Find file and line in what Spark calls a place of the user's code.
+
+    Examples
+    --------
+    >>> call_site("count at Main.scala:123"), call_site("job.py:7"), call_site("select 1")
+    (('Main.scala', 123), ('job.py', 7), None)
+    >>> call_site("collect at /home/a/job.py:12"), call_site("save at C:\\jobs\\b.py:3")
+    (('/home/a/job.py', 12), ('C:\\jobs\\b.py', 3))
+    """
+    found = _CALL_SITE.fullmatch(source or "")
+    return None if found is None else (found["path"] or found["file"], int(found["line"]))
+
+
+def artifact(file: str, root: str | None = None) -> dict[str, str]:
+    r"""Name a file as SARIF does: relative to the source's root where it lies below.
+
+    Examples
+    --------
+    >>> artifact("/w/src/my job.py", "/w")
+    {'uri': 'src/my%20job.py', 'uriBaseId': '%SRCROOT%'}
+    >>> artifact("/x/job.py", "/w"), artifact("C:\\jobs\\b.py")
+    ({'uri': 'file:///x/job.py'}, {'uri': 'file:///C:/jobs/b.py'})
+    """
+    if PureWindowsPath(file).drive:
+        return {"uri": f"file:///{quote(PureWindowsPath(file).as_posix(), safe='/:')}"}
+    path = PurePosixPath(file)
+    if root is not None and path.is_relative_to(root):
+        path = path.relative_to(root)
+    if path.is_absolute():
+        return {"uri": f"file://{quote(str(path))}"}
+    return {"uri": quote(str(path)), "uriBaseId": "%SRCROOT%"}
+
+
+def fingerprint(one: Finding) -> str:
+    """Name a finding so that the same cause has the same name in a later run.
+
+    Numbers that Spark gives anew in each run (columns, stages, executions) and lines, which move
+    with every edit, are not in it.
+    """
+    place = one.place
+    site = call_site(place.source)
+    source = PurePosixPath(site[0].replace("\\", "/")).name if site else place.source
+    parts = [
+        one.code, place.layer, place.operator, place.expression, source, place.setting, place.host
+    ]  # fmt: skip
+    stable = "\n".join(_NUMBERS.sub("#", part or "") for part in parts)
+    return hashlib.sha256(stable.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _result(
+    found: Findings, one: Finding, index: int, mark: str, root: str | None
+) -> dict[str, Any]:
+    ratio = one.saving_ratio.value or 0.0
+    remedies = " Or: ".join(remedy.text for remedy in one.remedies)
+    message = (
+        f"{one.title}, {one.place.words}: saves {saved(one.saving)} of"
+        f" {units.duration(found.baseline.elapsed_ns)}. {one.mechanism}"
+        + (f" Remedy: {remedies}." if remedies else "")
+    )
+    result: dict[str, Any] = {
+        "ruleId": one.code,
+        "ruleIndex": index,
+        "level": level_of(one),
+        "rank": round(100 * min(1.0, max(0.0, ratio)), 3),
+        "message": _message(message),
+        "locations": [_location(one.place, root)],
+        "partialFingerprints": {FINGERPRINT: mark},
+        "properties": {
+            "key": one.key,
+            "savingNs": _bounds(one.saving.elapsed_ns),
+            "coreSavingNs": _bounds(one.saving.core_ns),
+            "savingRatio": _bounds(one.saving_ratio),
+            "options": [_clean(word) for each in one.remedies for word in words.options(each)],
+            "evidence": [
+                {
+                    "what": _clean(each.what), "unit": each.unit, "table": _clean(each.table),
+                    "query": each.query and _clean(each.query), **_bounds(each.estimate),
+                }
+                for each in one.evidence
+            ],
+            "symptoms": [each.code for each in one.symptoms],
+            "refute": _clean(one.refute),
+            "verdict": one.proof and one.proof.verdict,
+        },
+    }  # fmt: skip
+    if one.muted is not None:
+        result["suppressions"] = [{"kind": "external", "justification": _clean(one.muted)}]
+    return result
+
+
+def _location(place: Place, root: str | None) -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "message": _message(words.where(place)),
+        "logicalLocations": _logical(place),
+    }
+    site = call_site(place.source)
+    if site is not None:
+        location["physicalLocation"] = {
+            "artifactLocation": artifact(_clean(site[0]), root),
+            "region": {"startLine": site[1]},
+        }
+    return location
+
+
+def _logical(place: Place) -> list[dict[str, str]]:
+    stage = None if place.stage_id is None else f"stage {place.stage_id}"
+    query = None if place.sql_id is None else f"SQL execution {place.sql_id}"
+    named = (
+        ("query", query), ("stage", stage), ("operator", place.operator),
+        ("expression", place.expression), ("setting", place.setting), ("host", place.host),
+        ("executor", place.executor),
+    )  # fmt: skip
+    found = [{"name": _clean(name), "kind": kind} for kind, name in named if name]
+    return found or [{"name": place.layer, "kind": "layer"}]
+
+
+def _rule(code: str, found: Findings, rule: Rule | None) -> dict[str, Any]:
+    """Describe a rule: with its manual, or what the findings say of it."""
+    if rule is None:
+        titles = {one.code: one.title for one in found.findings}
+        titles |= {one.code: one.title for one in found.unjudged}
+        return {"id": code, "shortDescription": {"text": _clean(titles[code])}}
+    manual = manual_of(rule.manual)
+    described: dict[str, Any] = {
+        "id": code,
+        "name": "".join(word.capitalize() for word in re.split(r"[^A-Za-z0-9]+", code)),
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": manual.summary or rule.title},
+        "properties": {"tags": ["performance", rule.family], "cause": rule.cause},
+    }
+    if manual.parts:
+        described["help"] = {
+            "text": rule.manual,
+            "markdown": markdown.manual(rule.manual),
+        }
+    return described
+
+
+def _name(found: Findings) -> str:
+    return re.sub(r"[^\w.-]+", "-", found.run.workload or found.run.name or "run")[:80]
+
+
+def _bounds(one: Estimate) -> Mapping[str, float | None]:
+    return {"value": one.value, "low": one.low, "high": one.high}
+
+
+def _message(text: str) -> dict[str, str]:
+    """Make a message: no placeholder of SARIF's, and no link, comes from a log."""
+    braces = _clean(text).replace("{", "{{").replace("}", "}}")
+    return {"text": braces.replace("](", "] (")}
+
+
+def _clean(text: str) -> str:
+    kept = harmless(str(text))
+    kept = "".join("\ufffd" if "\ud800" <= one <= "\udfff" else one for one in kept)
+    return kept if len(kept) <= MOST_CHARACTERS else f"{kept[:MOST_CHARACTERS]}…"

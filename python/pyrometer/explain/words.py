@@ -1,0 +1,117 @@
+"""What terminal, Markdown and SARIF say alike of a finding: numbers, places, how to try it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
+from pyrometer.explain.schema import Evidence, Finding, Place, Proof, Record, Remedy, Unjudged
+
+_FORMATS = {"ns": units.duration, "bytes": units.size, "ratio": units.percent}
+
+
+def number(value: float | None, unit: str) -> str:
+    """Write a number in its unit: ns, bytes, ratio, count.
+
+    Examples
+    --------
+    >>> number(2.5e9, "ns"), number(0.184, "ratio"), number(12.0, "count"), number(None, "ns")
+    ('2.50 s', '18.4 %', '12', '–')
+    """
+    if value is None:
+        return units.MISSING
+    return _FORMATS[unit](value) if unit in _FORMATS else units.short(value)
+
+
+def interval(one: Estimate, unit: str) -> str:
+    """Write the ends of an interval; empty where the number is exact.
+
+    Examples
+    --------
+    >>> interval(Estimate(value=2e9, low=1e9, high=3e9, level=0.9, n=5, method="t"), "ns")
+    '1.00 s to 3.00 s'
+    """
+    if one.value is None or one.low is None or one.high is None:
+        return ""
+    if one.low == one.value == one.high:
+        return ""
+    return f"{number(one.low, unit)} to {number(one.high, unit)}"
+
+
+def bounds(one: Estimate, unit: str) -> str:
+    """Write an estimate with its interval, where it has one."""
+    if one.value is None:
+        return "not known"
+    ends = interval(one, unit)
+    return number(one.value, unit) + (f" ({ends})" if ends else "")
+
+
+def where(place: Place) -> str:
+    """Name a place, and the line or the text that it is from."""
+    named = place.words
+    if place.source and place.source not in named:
+        return f"{named} · {place.source}"
+    return named
+
+
+def options(remedy: Remedy) -> list[str]:
+    """Give the words of a command line that try a remedy.
+
+    Examples
+    --------
+    >>> options(Remedy(kind="factor", text="", factor="spark.a", level="2 g", levels={"b.c": "1"}))
+    ["--conf 'spark.a=2 g'", '--set b.c=1']
+    """
+    levels = dict(remedy.levels)
+    if remedy.factor and remedy.level is not None:
+        levels = {remedy.factor: remedy.level, **levels}
+    return [
+        f"{'--conf' if name.startswith('spark.') else '--set'} {shlex.quote(f'{name}={level}')}"
+        for name, level in levels.items()
+    ]
+
+
+def source_of(one: Evidence) -> str:
+    """Say what a number is from: its table, or the query that gives it."""
+    return one.query or one.table
+
+
+def tried(proof: Proof) -> str:
+    """Say how an experiment judged a finding."""
+    verdict = proof.verdict.replace("_", " ")
+    measured = "" if proof.measured is None else f": {bounds(proof.measured, 'ns')} measured"
+    reason = f" ({proof.reason})" if proof.reason else ""
+    return f"{verdict}{measured}{reason}"
+
+
+def earlier(record: Record) -> str:
+    """Say how findings of a rule fared when they were tried; empty where none was.
+
+    Examples
+    --------
+    >>> earlier(Record(tried_count=5, proven_count=4, error_ratio=0.12)), earlier(Record())
+    ('proven 4 of 5 times, predictions off by 12.0 %', '')
+    """
+    if not record.tried_count:
+        return ""
+    off = (
+        "" if record.error_ratio is None
+        else f", predictions off by {units.percent(record.error_ratio)}"
+    )  # fmt: skip
+    times = "time" if record.tried_count == 1 else "times"
+    return f"proven {record.proven_count} of {record.tried_count} {times}{off}"
+
+
+def counted(found: Sequence[Finding]) -> list[Finding]:
+    """Give the findings that count: above the noise, and not muted."""
+    return [one for one in found if one.shown and one.muted is None]
+
+
+def by_lack(found: Sequence[Unjudged]) -> list[tuple[tuple[str, str], list[str]]]:
+    """Give what is missing and what would allow it, with the rules that lack it, most first."""
+    lacks: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        lacks.setdefault((one.missing, one.remedy), []).append(one.code)
+    return sorted(lacks.items(), key=lambda item: -len(item[1]))

@@ -1,0 +1,131 @@
+"""``pyrometer explain`` and ``pyrometer rules``: forms, conditions, muting, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.cli import inside
+from tests.support.findings import RULES, invented_log
+
+SKEW = "finding(skew)"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a run with planted causes, in the working directory, and the rules that see them."""
+    folder = invented_log(tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    for place in ("every_rule", "findings"):
+        monkeypatch.setattr(f"pyrometer.explain.{place}.every_rule", lambda: RULES)
+    return folder
+
+
+def test_text_markdown_and_sarif_on_stdout(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = inside(capsys, "explain", run)
+    assert (plain.code, plain.stdout.splitlines()[0][:15]) == (0, "3 findings save")
+    assert inside(capsys, "explain", run, "-f", "md").stdout.startswith("# invented: ")
+    log = json.loads(inside(capsys, "explain", run, "--format", "sarif").stdout)
+    assert len(log["runs"][0]["results"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [("a.md", "# invented"), ("a.sarif", "{"), ("a.txt", "3 findings save"), ("a", "3 findings")],
+)
+def test_the_ending_of_a_file_says_the_form(
+    run: Path, name: str, starts: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = inside(capsys, "explain", run, "-o", name)
+    assert done.code == 0
+    assert f"written: {name}" in done.stdout
+    text = (run.parent / name).read_text()
+    assert text.startswith(starts)
+    assert all(line == line.rstrip() for line in text.splitlines())
+    assert [path.name for path in run.parent.iterdir() if path.name.startswith(f".{name}")] == []
+
+
+def test_a_file_that_cannot_be_written_is_one_message(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = inside(capsys, "explain", run, "-o", "no/such/folder.md")
+    assert done.code == 2
+    assert "no/such/folder.md cannot be written" in done.stderr
+
+
+def test_a_condition_that_holds_is_exit_code_1(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = inside(capsys, "explain", run, "--fail-if", f"{SKEW} and saving > 10%", "--json")
+    assert failed.code == 1
+    assert f"fails {SKEW} and saving > 10%: finding(skew) is true; saving is" in failed.stderr
+    assert failed.json["fail_if"]["failed"] is True
+    assert failed.json["fail_if"]["because"][0] == "finding(skew) is true"
+    passed = inside(capsys, "explain", run, "--fail-if", "saving > 90%", "--json")
+    assert (passed.code, passed.json["fail_if"]["failed"]) == (0, False)
+    unknown = inside(capsys, "explain", run, "--fail-if", "finding(jit)", "--json")
+    assert (unknown.code, unknown.json["fail_if"]["failed"]) == (0, None)
+    assert "cannot tell finding(jit)" in unknown.stderr
+    assert inside(capsys, "explain", run, "--json").json["fail_if"] is None
+
+
+def test_a_file_is_written_also_where_the_condition_holds(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = inside(capsys, "explain", run, "-o", "a.sarif", "--fail-if", SKEW)
+    assert done.code == 1
+    assert json.loads((run.parent / "a.sarif").read_text())["version"] == "2.1.0"
+
+
+def test_a_bad_condition_ends_before_any_work(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = inside(capsys, "explain", "no-such-run", "--fail-if", "saving >")
+    assert done.code == 2
+    assert done.stdout == ""
+    assert "expected a number" in done.stderr
+    assert "no-such-run" not in done.stderr
+    assert done.stderr.count("error:") == 1
+
+
+def test_the_project_mutes_with_a_reason(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(".pyrometer.toml").write_text('[explain.mute]\n"skew.*" = "until the move"\n')
+    muted = inside(capsys, "explain", run, "--fail-if", SKEW, "--json")
+    assert muted.code == 0
+    assert "until the move" in muted.stderr
+    reasons = {one["code"]: one["muted"] for one in muted.json["findings"]}
+    assert reasons["skew.planted"] == "until the move"
+    assert muted.stderr.startswith("2 findings save")
+    loud = inside(capsys, "explain", run, "--fail-if", SKEW, "--no-mute")
+    assert loud.code == 1
+    assert "until the move" not in loud.stdout
+
+
+def test_a_mistake_in_the_project_file_is_one_message(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(".pyrometer.toml").write_text('[explain.mute]\n"skew.planted" = ""\n')
+    done = inside(capsys, "explain", run)
+    assert done.code == 2
+    assert ".pyrometer.toml: explain.mute: 'skew.planted' needs a reason" in done.stderr
+    assert inside(capsys, "explain", run, "--no-mute").code == 0
+
+
+def test_rules_are_listed_and_their_manuals_printed(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = inside(capsys, "rules", "--json")
+    assert every.json["schema"] == "pyrometer/rules/1"
+    assert [one["code"] for one in every.json["rules"]] == [rule.code for rule in RULES]
+    assert "skew.planted" in every.stderr
+    one = inside(capsys, "rules", "skew.planted")
+    assert one.code == 0
+    assert "When it is wrong" in one.stdout
+    assert "gc.heap" not in one.stdout
+    family = inside(capsys, "rules", "spill")
+    assert "spill.sort" in family.stdout
+    assert "gc.heap" not in family.stdout
+    wrong = inside(capsys, "rules", "skew.plantd")
+    assert wrong.code == 2
+    assert "did you mean skew.planted?" in wrong.stderr
