@@ -1,0 +1,49 @@
+"""Every recorded log, and a whole run: no rule breaks, and no saving exceeds the elapsed time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.eventlogs import every_log, name_of
+
+from pyrometer.explain.findings import explain
+from pyrometer.explain.schema import Findings
+from pyrometer.store import Run
+
+MEASURED = Path(__file__).parents[3] / "examples" / "slow-job"
+
+
+def judged(path: Path) -> Findings:
+    with Run.open(path) as run:
+        return explain(run)
+
+
+def check(found: Findings) -> None:
+    broken = [f"{one.code}: {one.missing}" for one in found.unjudged if "broke" in one.missing]
+    assert not broken
+    for one in found.findings:
+        elapsed = one.saving.elapsed_ns
+        assert (elapsed.high or 0) <= found.baseline.elapsed_ns
+        assert one.mechanism.endswith(".")
+        assert "nan" not in one.mechanism
+        assert one.evidence
+        assert one.remedies
+    if found.joint_saving is not None:
+        assert (found.joint_saving.elapsed_ns.high or 0) <= found.baseline.elapsed_ns
+        added = sum(one.added_ratio for one in found.findings if one.shown)
+        assert found.joint_ratio is not None
+        assert added == pytest.approx(found.joint_ratio.value, abs=1e-6)
+
+
+@pytest.mark.parametrize("log", every_log(), ids=name_of)
+def test_a_log_of_somebody_else(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    check(judged(log))
+
+
+def test_a_measured_run() -> None:
+    found = judged(MEASURED)
+    check(found)
+    assert found.findings[0].code.startswith("python.")
+    assert found.findings[0].place.operator == "BatchEvalPython"
