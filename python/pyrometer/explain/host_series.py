@@ -60,8 +60,8 @@ def _readings(facts: Facts, where: str, name: str) -> list[tuple[Floats, Floats]
 
 
 _ROLES = """
-SELECT role, at // 100000000 * 100000000.0 AS t, sum(run)::DOUBLE AS run
-FROM (SELECT w.role, s.t AS at, s.run FROM thread_steps s JOIN w_threads w USING (pid, tid)
+SELECT role, moment // 100000000 * 100000000.0 AS t, sum(run)::DOUBLE AS run
+FROM (SELECT w.role, s.t AS moment, s.run FROM thread_steps s JOIN w_threads w USING (pid, tid)
   UNION ALL  -- what a thread used lies between two readings
   SELECT w.role, s.since, 0 FROM thread_steps s JOIN w_threads w USING (pid, tid))
 GROUP BY ALL ORDER BY 1, 2

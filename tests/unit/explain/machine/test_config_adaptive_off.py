@@ -11,9 +11,9 @@ from pyrometer.explain.catalogue.machine.config_adaptive_off import RULE
 SETTING = "spark.sql.adaptive.enabled"
 
 
-def log(read_bytes: int, run_ms: int = 1, version: str = "3.1.2", **conf: str) -> Log:
+def log(read_bytes: int, run_ms: int = 1, version: str = "3.1.2", on: bool = False) -> Log:
     """A shuffle's 200 partitions, a task of 50 ms for each, on four slots."""
-    made = Log(3000, **conf)
+    made = Log(3000, **({SETTING: "true"} if on else {}))
     made.rows["apps"][0]["spark_version"] = version
     made.executor("1", 4)
     made.job(0, 0, 2600, [0])
@@ -52,7 +52,6 @@ def test_tasks_alike_that_work(tmp_path: Path) -> None:
 
 
 def test_healthy_twin(tmp_path: Path) -> None:
-    on = {SETTING: "true"}
-    assert judged(log(1000, **on).write(tmp_path / "set"), RULE).findings == []
+    assert judged(log(1000, on=True).write(tmp_path / "set"), RULE).findings == []
     later = log(1000, version="3.5.0").write(tmp_path / "later")
     assert judged(later, RULE).findings == []

@@ -18,7 +18,9 @@ Remedy
 
 When it is wrong
     A method too large to compile stays interpreted however long the application lives: see
-    `codegen.method-too-large`. An application that must be started for each job cannot save this.
+    `codegen.method-too-large`. An application that must be started for each job cannot save this,
+    and every short one has it: the low end of the saving is nothing, so that it is told with
+    `--all` only, or as a symptom of a cause that keeps code cold.
 
 Source
     Lion et al., Don't Get Caught in the Cold, Warm-up Your JVM (OSDI 2016): about 21 s of each
@@ -45,11 +47,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     cold, quick = interpreted(facts, "interpreted"), interpreted(facts, "c1")
     if not cold.found:
         return
-    # Both together, weighed by what optimised code would save of each.
-    ends = [
-        (cold.found * a + quick.found * b) / (cold.found + quick.found)
-        for a, b in zip(INTERPRETED, C1, strict=True)
-    ]
+    # Both together, weighed by what optimised code would save of each, at most.
+    most = (cold.found * INTERPRETED[1] + quick.found * C1[1]) / (cold.found + quick.found)
     both = Shares({n: cold.hits.get(n, 0) + quick.hits.get(n, 0) for n in cold.totals}, cold.totals)
     parts = both.by_stage
     cost = {number: share * facts.cpu_ns.get(number, 0.0) for number, share in parts.items()}
@@ -62,7 +61,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             " still warming up."
         ),
         change=(facts.less_cpu("interpreted", parts),),
-        extent=both.extent(*ends),
+        extent=both.extent(0.0, most),
         evidence=[
             told("task CPU interpreted", cold.estimate, "ratio", "samples",
                  "show --json: code.kinds", page(where)),
