@@ -114,9 +114,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             continue
         tasks = facts.tasks_of(stage.number)
         by_bytes = explained(tasks.duration_ns, read_bytes(tasks))
-        if by_bytes.value <= 0 or by_bytes.value < explained(
-            tasks.duration_ns, read_rows(tasks)
-        ).value:
+        if (
+            by_bytes.value <= 0
+            or by_bytes.value < explained(tasks.duration_ns, read_rows(tasks)).value
+        ):
             continue
         yield _suspect(stage, tasks, by_bytes)
 
