@@ -45,8 +45,8 @@ def noise_of(facts: Facts, seed: int = 0) -> Noise:
     if facts.what_if is not None:
         return Noise(
             ratio=max(LEAST, _redrawn(facts, facts.what_if, seed)),
-            method="one run alone: times of its tasks drawn again 19 times; how runs differ is not in"
-            " it",
+            method="one run alone: times of its tasks drawn again 19 times; how runs differ is not"
+            " in it",
         )
     return Noise(ratio=LEAST, method="not known: nothing in this run shows it")
 

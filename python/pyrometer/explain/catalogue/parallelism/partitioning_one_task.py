@@ -28,8 +28,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.change import Recount
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
+from pyrometer.explain.change import Cores, Less
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.places import of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
@@ -68,6 +68,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     for stage in single:
         tasks = facts.tasks_of(stage.number)
         time = float(tasks.duration_ns[0])
+        left = 1 / slots + overhead_ns(tasks) / max(time, 1.0)
+        shared = max(0.0, 1 - left)
         sql_id, plan = plans.get(stage.stage_id, (None, ""))
         why = [name for word, name in _CAUSES if word in plan]
         named = f"; its query has {' and '.join(why)}" if why else ""
@@ -77,7 +79,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f"One task ran for {units.duration(time)} while {slots - 1} other slots had"
                 f" nothing of this stage to run{named}."
             ),
-            change=(Recount({stage.number: float(slots)}, overhead_ns(tasks)),),
+            # The work stays: it is shared, and so are no cores saved.
+            change=(
+                Less("divided", {stage.number: tasks.duration_ns * shared}),
+                Cores(-time * shared),
+            ),
             extent=Extent(n=1).times(*REACHED),
             evidence=[
                 of_tasks("its only task", time, "ns", "max(finish_wall_ns - launch_wall_ns)",

@@ -32,8 +32,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.change import Recount
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
+from pyrometer.explain.change import Recount
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.places import of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
