@@ -142,6 +142,16 @@ def nodes_of(facts: Facts, spans: Sequence[tuple[float, float]]) -> dict[int, fl
     return {node: float(ns) for node, ns in zip(nodes, inside, strict=True) if ns > 0}
 
 
+PROMPTS = ("shell", "notebook", "zeppelin", "jupyter", "livy")
+"""Words in names of applications in which people type."""
+
+
+def is_prompt(facts: Facts) -> bool:
+    """Whether a person at a prompt may be what the application waited for."""
+    name = ((facts.measured.app_name if facts.measured else None) or "").lower()
+    return any(word in name for word in PROMPTS)
+
+
 def words_of(job: JobTime | None) -> str:
     """Name the job in a sentence."""
     if job is None:
