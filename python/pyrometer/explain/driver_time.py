@@ -143,13 +143,16 @@ def nodes_of(facts: Facts, spans: Sequence[tuple[float, float]]) -> dict[int, fl
 
 
 PROMPTS = ("shell", "notebook", "zeppelin", "jupyter", "livy")
-"""Words in names of applications in which people type."""
+TYPED = ("<console>", "<stdin>", "<ipython", "<command")
+"""Words in names of applications, and of lines, that people type one by one."""
 
 
 def is_prompt(facts: Facts) -> bool:
     """Whether a person at a prompt may be what the application waited for."""
     name = ((facts.measured.app_name if facts.measured else None) or "").lower()
-    return any(word in name for word in PROMPTS)
+    return any(word in name for word in PROMPTS) or any(
+        word in (stage.name or "") for stage in facts.stages for word in TYPED
+    )
 
 
 def words_of(job: JobTime | None) -> str:
