@@ -61,10 +61,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     # With dynamic allocation all of them could have come with the first one, at least.
     low = max(0.0, 1 - max(asked, START_NS) / float(late.mean()))
     high = max(low, 1 - START_NS / float(late.mean()))
-    # A driver that waits for executors submits its first job when they are there.
+    # A driver that waits for executors submits its first job when they are there. Asking for more
+    # of them, as with dynamic allocation, brings the first no sooner.
     first_job = min((one.submit_ns for one in measured.jobs), default=0)
     there = first + float(late.min())
-    waited = nodes_of(facts, [(float(first), there)]) if first_job >= there else {}
+    waits = not dynamic and first_job >= there > first + START_NS
+    waited = nodes_of(facts, [(first + START_NS, there)]) if waits else {}
     count = str(late.size)
     remedies = [
         Remedy(kind="factor", factor="spark.dynamicAllocation.initialExecutors", level=count,
