@@ -1,4 +1,4 @@
-"""Invented runs for rules of `explain`: stages scheduled on slots, and what a rule finds in them."""
+"""Invented runs for rules of `explain`: stages on slots, and what a rule finds in them."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ class LongestFirst:
         return frozenset(self.numbers)
 
     def apply(self, state: State, factor: float) -> None:
-        """Sort the tasks; in part: each has so much of the length of the one that takes its turn."""
+        """Sort the tasks; in part: each takes so much of the length of the one it gives way to."""
         for stage in self.numbers:
             place = state.tasks(stage)
             now = state.duration_ns[place]

@@ -142,6 +142,19 @@ def nodes_of(facts: Facts, spans: Sequence[tuple[float, float]]) -> dict[int, fl
     return {node: float(ns) for node, ns in zip(nodes, inside, strict=True) if ns > 0}
 
 
+PROMPTS = ("shell", "notebook", "zeppelin", "jupyter", "livy")
+TYPED = ("<console>", "<stdin>", "<ipython", "<command")
+"""Words in names of applications, and of lines, that people type one by one."""
+
+
+def is_prompt(facts: Facts) -> bool:
+    """Whether a person at a prompt may be what the application waited for."""
+    name = ((facts.measured.app_name if facts.measured else None) or "").lower()
+    return any(word in name for word in PROMPTS) or any(
+        word in (stage.name or "") for stage in facts.stages for word in TYPED
+    )
+
+
 def words_of(job: JobTime | None) -> str:
     """Name the job in a sentence."""
     if job is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from statistics import fmean
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Noise
 from pyrometer.explain.what_if import WhatIf
+from pyrometer.simulation.measured import Floats
 
 LEAST = 0.02
 """Within so much, `compare` calls two runs the same (its default margin)."""
@@ -46,27 +48,44 @@ def noise_of(facts: Facts, seed: int = 0) -> Noise:
     if facts.what_if is not None:
         return Noise(
             ratio=max(LEAST, _redrawn(facts, facts.what_if, seed)),
-            method="one run alone: times of its tasks drawn again 19 times; how runs differ is not in"
-            " it",
+            method="one run alone: times of its tasks drawn again 19 times; how runs differ is not"
+            " in it",
         )
     return Noise(ratio=LEAST, method="not known: nothing in this run shows it")
 
 
 def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
+    """Half the range of schedules whose tasks are drawn again, relative to their mean.
+
+    In two ways, each of which says too much somewhere: by their stage, which takes skew for noise,
+    and by the spread of like work, which explodes where nothing tells how much work a task had.
+    The smaller one counts.
+    """
     random = np.random.default_rng(seed)
-    measured = what_if.calibrated.measured
     spread = {
         stage.number: _spread(facts, stage.number)
-        for stage in measured.stages
+        for stage in what_if.calibrated.measured.stages
         if stage.tasks_count >= FEWEST_TASKS
     }
+
+    def drawn(tasks: Floats, sigma: float) -> Floats:
+        return tasks * np.exp(sigma * random.standard_normal(tasks.size))
+
+    def of_stage(tasks: Floats, _: float) -> Floats:
+        return random.choice(tasks, tasks.size)
+
+    return min(_half_range(what_if, spread, draw) for draw in (of_stage, drawn))
+
+
+def _half_range(
+    what_if: WhatIf, spread: Mapping[int, float], draw: Callable[[Floats, float], Floats]
+) -> float:
     found = []
     for _ in range(REPLICATES):
         state = what_if.state([])
         for number, sigma in spread.items():
             place = state.tasks(number)
-            count = place.stop - place.start
-            state.duration_ns[place] *= np.exp(sigma * random.standard_normal(count))
+            state.duration_ns[place] = draw(state.duration_ns[place], sigma)
         found.append(what_if.of_state(state))
     middle = fmean(found)
     half = (max(found) - min(found)) / 2 / middle if middle > 0 else math.inf

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.facts import exactly
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.rule import Suspect
 from pyrometer.explain.schema import Evidence, Layer, Place
 from pyrometer.simulation.measured import Stage
 
 MOST_SUSPECTS = 5
 """Suspects of one rule: the rest, the smallest, is left to the next look."""
+
+
+def largest(
+    weighed: Callable[[Facts], Iterable[tuple[float, Suspect]]],
+) -> Callable[[Facts], Iterator[Suspect]]:
+    """Keep the suspects that can save most, of a rule that gives that bound with each."""
+
+    @wraps(weighed)
+    def kept(facts: Facts) -> Iterator[Suspect]:
+        found = sorted(weighed(facts), key=lambda pair: -pair[0])
+        yield from (suspect for _, suspect in found[:MOST_SUSPECTS])
+
+    return kept
 
 
 def of_stage(stage: Stage, layer: Layer = "stage", stages_count: int = 1) -> Place:
@@ -21,6 +36,18 @@ def of_stage(stage: Stage, layer: Layer = "stage", stages_count: int = 1) -> Pla
         stage_attempt=stage.attempt,
         stages_count=stages_count,
         source=stage.name,
+    )
+
+
+def slots_at(facts: Facts, stage: Stage) -> int:
+    """Slots of the executors that were there when a stage ended."""
+    if facts.measured is None:
+        return 0
+    return sum(
+        one.slots
+        for one in facts.measured.executors
+        if (one.add_ns is None or one.add_ns <= stage.complete_ns)
+        and (one.remove_ns is None or one.remove_ns >= stage.complete_ns)
     )
 
 

@@ -31,7 +31,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.change import Sooner
+from pyrometer.explain.change import LessGap, Sooner
+from pyrometer.explain.driver_time import nodes_of
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.places import bounds
 from pyrometer.explain.rule import Rule, Suspect
@@ -60,6 +61,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     # With dynamic allocation all of them could have come with the first one, at least.
     low = max(0.0, 1 - max(asked, START_NS) / float(late.mean()))
     high = max(low, 1 - START_NS / float(late.mean()))
+    # A driver that waits for executors submits its first job when they are there. Asking for more
+    # of them, as with dynamic allocation, brings the first no sooner.
+    first_job = min((one.submit_ns for one in measured.jobs), default=0)
+    there = first + float(late.min())
+    waits = not dynamic and first_job >= there > first + START_NS
+    waited = nodes_of(facts, [(first + START_NS, there)]) if waits else {}
     count = str(late.size)
     remedies = [
         Remedy(kind="factor", factor="spark.dynamicAllocation.initialExecutors", level=count,
@@ -77,7 +84,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             f" {units.duration(float(late.max()))} after the application's start,"
             f" {units.duration(float(late.mean()))} on average."
         ),
-        change=(Sooner(),),
+        change=(Sooner(), LessGap(waited)),
         # Without dynamic allocation it is for the cluster to be sooner: half the way, at least.
         extent=Extent((low + high) / 2, low, high, late.size)
         if dynamic else Extent(high * 0.75, high * 0.5, high, late.size),

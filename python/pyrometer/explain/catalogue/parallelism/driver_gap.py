@@ -33,6 +33,7 @@ from pyrometer.explain.change import LessGap
 from pyrometer.explain.driver_time import (
     ORDINARY_BETWEEN_NS,
     Stretch,
+    is_prompt,
     nodes_of,
     of_jobs,
     stretches,
@@ -44,15 +45,11 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place, Remedy
 from pyrometer.explain.what_if import Extent
 
-PROMPTS = ("shell", "notebook", "zeppelin", "jupyter", "livy")
-"""Words in names of applications in which people type."""
-
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     kept = [one for one in stretches(facts) if one.kind in ("between", "after_last")]
     own = [one for one in kept if one.length > ORDINARY_BETWEEN_NS]
-    name = ((facts.measured.app_name if facts.measured else None) or "").lower()
-    typed = any(word in name for word in PROMPTS)
+    typed = is_prompt(facts)
     for one in sorted(own, key=lambda one: -one.length)[:MOST_SUSPECTS]:
         less = nodes_of(facts, [(one.start, one.end - ORDINARY_BETWEEN_NS)])
         if less:

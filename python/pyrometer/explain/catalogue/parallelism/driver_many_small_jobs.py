@@ -28,7 +28,13 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
-from pyrometer.explain.driver_time import Stretch, nodes_of, of_jobs, stretches
+from pyrometer.explain.driver_time import (
+    Stretch,
+    is_prompt,
+    nodes_of,
+    of_jobs,
+    stretches,
+)
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.places import MOST_SUSPECTS
 from pyrometer.explain.rule import Rule, Suspect
@@ -60,7 +66,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         if len(rounds) + 1 < FEWEST_ROUNDS:
             continue
         total = sum(rounds.values())
+        # At a prompt it may be a person that repeats the line.
         least = min(rounds.values()) * len(rounds) / total if total > 0 else 0.0
+        least = 0.0 if is_prompt(facts) else least
         less = nodes_of(facts, [(one.start, one.end) for one in gaps])
         if not less:
             continue

@@ -28,10 +28,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.change import Recount
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
+from pyrometer.explain.change import Cores, Less
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
@@ -55,10 +55,10 @@ GROUP BY ALL
 """
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
-    slots = facts.slots
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     single = [one for one in facts.stages if one.tasks_count == 1]
-    if slots < 2 or not single or facts.measured is None:
+    if not single or facts.measured is None:
         return
     plans: dict[int, tuple[int | None, str]] = {}
     if facts.has("plan_nodes"):
@@ -66,18 +66,27 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         rows = facts.tables.query(_PLANS, [facts.measured.app_index, ids])
         plans = {stage_id: (sql_id, text or "") for stage_id, sql_id, text in rows}
     for stage in single:
+        slots = slots_at(facts, stage)
+        if slots < 2:
+            continue
         tasks = facts.tasks_of(stage.number)
         time = float(tasks.duration_ns[0])
+        left = 1 / slots + overhead_ns(tasks) / max(time, 1.0)
+        shared = max(0.0, 1 - left)
         sql_id, plan = plans.get(stage.stage_id, (None, ""))
         why = [name for word, name in _CAUSES if word in plan]
         named = f"; its query has {' and '.join(why)}" if why else ""
-        yield Suspect(
+        yield time * shared, Suspect(
             place=of_stage(stage).model_copy(update={"sql_id": sql_id}),
             mechanism=(
                 f"One task ran for {units.duration(time)} while {slots - 1} other slots had"
                 f" nothing of this stage to run{named}."
             ),
-            change=(Recount({stage.number: float(slots)}, overhead_ns(tasks)),),
+            # The work stays: it is shared, and so are no cores saved.
+            change=(
+                Less("divided", {stage.number: tasks.duration_ns * shared}),
+                Cores(-time * shared),
+            ),
             extent=Extent(n=1).times(*REACHED),
             evidence=[
                 of_tasks("its only task", time, "ns", "max(finish_wall_ns - launch_wall_ns)",

@@ -33,7 +33,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Recount
 from pyrometer.explain.facts import Facts, TaskColumns
-from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
@@ -49,10 +49,10 @@ def overhead_ns(tasks: TaskColumns) -> float:
     return max(0.0, float(np.median(known))) if known.size else 0.0
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
-    slots = facts.slots
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
-        count = stage.tasks_count
+        slots, count = slots_at(facts, stage), stage.tasks_count
         if count < 2 or count >= PER_SLOT * slots:
             continue
         tasks = facts.tasks_of(stage.number)
@@ -60,7 +60,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         work = float(tasks.duration_ns.sum())
         idle = max(0.0, 1 - work / (span * slots)) if span > 0 else 0.0
         wanted = PER_SLOT * slots
-        yield Suspect(
+        yield span * idle, Suspect(
             place=of_stage(stage),
             mechanism=(
                 f"The stage has {count} tasks for {slots} slots, which stood idle for"

@@ -32,19 +32,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.change import Recount
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
+from pyrometer.explain.change import Recount
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
-    wanted = PER_SLOT * facts.slots
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
-        count = stage.tasks_count
+        slots, count = max(1, slots_at(facts, stage)), stage.tasks_count
+        wanted = PER_SLOT * slots
         if count <= wanted:
             continue
         tasks = facts.tasks_of(stage.number)
@@ -57,10 +58,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         total = float(over.sum())
         share = total / float(tasks.duration_ns.sum())
         scan = tasks.total("input_bytes") > 0
-        yield Suspect(
+        yield total / slots, Suspect(
             place=of_stage(stage),
             mechanism=(
-                f"{units.count(count)} tasks on {facts.slots} slots spent {units.duration(total)},"
+                f"{units.count(count)} tasks on {slots} slots spent {units.duration(total)},"
                 f" {units.percent(share)} of their time, on being started and ended:"
                 f" {units.duration(mean)} each."
             ),

@@ -42,7 +42,7 @@ OTHERS = ("ExecutorLostFailure", "FetchFailed", "Resubmitted")
 ENDS = (
     "bool_or(t.status = 'failed') AS failed, bool_or(t.status = 'killed') AS killed,"
     " coalesce(any_value(t.reason::VARCHAR) FILTER (t.status <> 'success'), '') AS reason,"
-    " coalesce(any_value(left(t.error, 120)), '') AS error"
+    " coalesce(any_value(left(t.error, 1000)), '') AS error"
 )
 
 
@@ -52,6 +52,23 @@ def ends(facts: Facts) -> Mapping[str, Any] | None:
         return None
     found = facts.more_of_tasks(ENDS)
     return {name: np.ma.getdata(values) for name, values in found.items()}
+
+
+def said_by(error: str) -> str:
+    r"""Give the line of an error that says what it was.
+
+    Examples
+    --------
+    >>> said_by("Traceback (most recent call last):\n  File 'a.py'\nValueError: no")
+    'ValueError: no'
+    >>> said_by("java.io.IOException: gone\n\tat a.b(C.java)")
+    'java.io.IOException: gone'
+    """
+    lines = [line for line in error.splitlines() if line.strip()]
+    if lines and "Traceback" in lines[0]:
+        flush = [line for line in lines[1:] if not line[0].isspace()]
+        lines = flush[:1] or lines
+    return lines[0].strip()[:120] if lines else ""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -68,13 +85,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         n = int(failed[place].sum())
         texts, counts = np.unique(known["error"][place][failed[place]].astype(str),
                                   return_counts=True)  # fmt: skip
-        message = str(texts[counts.argmax()]).splitlines()
-        said = f": {message[0]}" if message and message[0] else ""
+        message = said_by(str(texts[counts.argmax()]))
+        said = f": {message}" if message else ""
+        rerun = "" if n == stage.tasks_count else ", and were run again"
         yield Suspect(
             place=of_stage(stage),
             mechanism=(
                 f"{n} of {stage.tasks_count} attempts failed after {units.duration(total)} in"
-                f" their slots, and were run again{said}."
+                f" their slots{rerun}{said}."
             ),
             change=(Less("failed", {stage.number: lost[place]}),),
             extent=Extent(n=n),

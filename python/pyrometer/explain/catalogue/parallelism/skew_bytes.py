@@ -38,7 +38,7 @@ from scipy import stats
 from pyrometer.core import units
 from pyrometer.explain.change import Even
 from pyrometer.explain.facts import Facts, TaskColumns
-from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.places import largest, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
@@ -108,7 +108,8 @@ def read_rows(tasks: TaskColumns) -> Floats:
     return total
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
         if stage.tasks_count < FEWEST_TASKS:
             continue
@@ -119,7 +120,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             or by_bytes.value < explained(tasks.duration_ns, read_rows(tasks)).value
         ):
             continue
-        yield _suspect(stage, tasks, by_bytes)
+        time = tasks.duration_ns
+        bound = by_bytes.value * float(time.max() - time.mean())
+        yield bound, _suspect(stage, tasks, by_bytes)
 
 
 def _suspect(stage: Stage, tasks: TaskColumns, extent: Extent) -> Suspect:

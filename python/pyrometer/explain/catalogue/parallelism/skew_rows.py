@@ -42,13 +42,14 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
 )
 from pyrometer.explain.change import Even
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.places import largest, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 
 _ROWS = "coalesce(input_records_count, 0) + coalesce(shuffle_read_records_count, 0)"
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
         if stage.tasks_count < FEWEST_TASKS:
             continue
@@ -59,7 +60,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             continue
         most, median = float(rows.max()), float(np.median(rows))
         longest, middle = float(time.max()), float(np.median(time))
-        yield Suspect(
+        yield extent.value * (longest - float(time.mean())), Suspect(
             place=of_stage(stage, "data"),
             mechanism=(
                 f"The largest of {tasks.count} tasks read {units.count(round(most))} rows where the"

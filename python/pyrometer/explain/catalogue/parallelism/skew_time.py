@@ -41,13 +41,14 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
 )
 from pyrometer.explain.change import Even
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.places import largest, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     if not facts.tasks.known("executor_cpu_time_ns"):
         return
     for stage in facts.stages:
@@ -69,7 +70,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         most, median = float(cpu.max()), float(np.median(cpu))
         longest, middle = float(time.max()), float(np.median(time))
         now = tasks.count
-        yield Suspect(
+        yield extent.value * (longest - float(time.mean())), Suspect(
             place=of_stage(stage, "data"),
             mechanism=(
                 f"The dearest of {now} tasks used {units.duration(most)} of CPU where the median"

@@ -34,7 +34,7 @@ from scipy import stats
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.facts import Facts
+from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.places import bounds
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
@@ -117,7 +117,7 @@ def _suspect(
                      query="SELECT stage_id, host, median(finish_wall_ns - launch_wall_ns) FROM"
                      " tasks GROUP BY ALL ORDER BY ALL", link="/timeline"),
             Evidence(what="time of its tasks", unit="ns", table="tasks", link="/timeline",
-                     estimate=bounds(*[float(time[mine].sum())] * 3, n, "counter"),
+                     estimate=exactly(float(time[mine].sum()), n),
                      query="SELECT host, sum(finish_wall_ns - launch_wall_ns) FROM tasks GROUP BY"
                      " host"),
         ],

@@ -32,7 +32,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import LongestFirst
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import of_stage, of_tasks
+from pyrometer.explain.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
@@ -41,9 +41,10 @@ CUT = 4
 """Times as many tasks as the remedy asks for: 1 - 1/CUT of the tail goes, where tasks divide."""
 
 
-def _suspects(facts: Facts) -> Iterator[Suspect]:
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     for stage in facts.stages:
-        if stage.tasks_count <= facts.slots:
+        if stage.tasks_count <= slots_at(facts, stage):
             continue
         tasks = facts.tasks_of(stage.number)
         time, launch = tasks.duration_ns, tasks["launch_wall_ns"]
@@ -54,7 +55,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         late = float(launch[last] - launch.min())
         if late <= 0 or time[last] <= median:
             continue
-        yield Suspect(
+        yield float(time[last]) - median, Suspect(
             place=of_stage(stage),
             mechanism=(
                 f"The task that ended last began {units.duration(late)} into the stage and ran"

@@ -1,0 +1,29 @@
+from pathlib import Path
+
+from tests.support.explained import Job, saves
+
+from pyrometer.explain.catalogue.parallelism.driver_listing import RULE
+
+
+def _job(listed_ms: int, files: int, size: int) -> Job:
+    job = Job()
+    sql = job.query(0, 9_000, [("Scan parquet", "FileScan parquet")])
+    job.stage([1_000] * 8, gap_ms=6_000, sql=sql)
+    job.metric(sql, 0, "metadata time", listed_ms, "timing")
+    job.metric(sql, 0, "number of files read", files)
+    job.metric(sql, 0, "size of files read", size, "size")
+    return job
+
+
+def test_ten_thousand_files_of_a_few_bytes(tmp_path: Path) -> None:
+    (found,) = _job(5_000, 10_000, 1 << 28).found(tmp_path, RULE)
+    assert (found.place.sql_id, found.place.node_id) == (0, 0)
+    assert saves(found, 5_000 * (1 - 2 / 10_000))
+
+
+def test_files_of_the_right_size_cannot_be_fewer(tmp_path: Path) -> None:
+    assert not _job(5_000, 10, 10 << 27).found(tmp_path, RULE)
+
+
+def test_a_listing_of_some_milliseconds(tmp_path: Path) -> None:
+    assert not _job(9, 100, 1 << 20).found(tmp_path, RULE)
