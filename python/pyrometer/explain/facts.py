@@ -260,14 +260,24 @@ class Facts:
             },
         )
 
+    @property
+    def attempts(self) -> str:
+        """Query that gives the stage attempt of each task: samples in a window have their stage."""
+        app = 0 if self.measured is None else self.measured.app_index
+        return (
+            "SELECT task_attempt_id, any_value(stage_attempt) AS stage_attempt FROM tasks"
+            f" WHERE app_index = {app} GROUP BY task_attempt_id"
+        )
+
     @cached_property
     def samples_by_stage(self) -> dict[int, dict[str, int]]:
         """CPU samples of tasks by number of the stage and kind of work."""
         attribution(self.scope)  # defines task_samples
         found: dict[int, dict[str, int]] = defaultdict(dict)
         for stage_id, attempt, category, n in self.tables.query(
-            f"SELECT stage_id, coalesce(stage_attempt, 0), {CATEGORY}, sum(hits)::BIGINT"
-            " FROM task_samples WHERE event = 'cpu' AND stage_id IS NOT NULL GROUP BY ALL"
+            f"SELECT stage_id, coalesce(a.stage_attempt, 0), {CATEGORY}, sum(hits)::BIGINT"
+            f" FROM task_samples LEFT JOIN ({self.attempts}) a USING (task_attempt_id)"
+            " WHERE event = 'cpu' AND stage_id IS NOT NULL GROUP BY ALL"
         ):
             number = self.number(stage_id, attempt)
             if number is not None:
