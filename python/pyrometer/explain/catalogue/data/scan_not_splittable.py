@@ -60,7 +60,7 @@ def _from_files(facts: Facts) -> set[int]:
     """Numbers of stages that read files, and nothing from a cache or a shuffle."""
     rows = facts.tables.query(
         "SELECT stage_id, coalesce(stage_attempt, 0), rdd_names FROM stages"
-        " WHERE regexp_matches(rdd_names, 'HadoopRDD|FileScanRDD|\\"(/|\\w+:/)')"
+        " WHERE regexp_matches(rdd_names, 'HadoopRDD|FileScanRDD|\"/|\"[a-z0-9]+:/')"
     )
     found = {facts.number(stage, attempt) for stage, attempt, _ in rows}
     return {number for number in found if number is not None}
@@ -112,5 +112,5 @@ RULE = Rule(
     cause="input that cannot be split",
     suspects=_suspects,
     explains=("skew.", "partitioning."),
-    refute="Write the input in more files: if the stage lasts as long, slots were not what it lacked.",
+    refute="Write the input in more files: if the stage lasts as long, slots were not lacking.",
 )

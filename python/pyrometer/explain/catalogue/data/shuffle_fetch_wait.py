@@ -90,5 +90,5 @@ RULE = Rule(
     title="Tasks wait for shuffle blocks",
     cause="shuffle fetch wait",
     suspects=_suspects,
-    refute="Raise spark.reducer.maxSizeInFlight: if the waits stay, it is the volume or the network.",
+    refute="Raise spark.reducer.maxSizeInFlight: if the waits stay, it is the network.",
 )

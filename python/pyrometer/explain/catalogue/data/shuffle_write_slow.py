@@ -51,7 +51,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         for own in (facts.tasks_of(stage.number),)
     }
     largest = sorted(waits, key=lambda number: -float(waits[number].sum()))[:MOST]
-    folder = facts.setting("spark.local.dir", "/tmp") or "/tmp"
+    folder = facts.setting("spark.local.dir") or "the system's own"
     for number in largest:
         lost = float(waits[number].sum())
         if lost <= 0:
@@ -78,7 +78,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             remedies=[
                 Remedy(kind="factor", factor="spark.shuffle.file.buffer", level="1m",
                        text="write in larger pieces"),
-                Remedy(kind="machine", text=f"put spark.local.dir ({folder}) on faster local disks,"
+                Remedy(kind="machine", text=f"put spark.local.dir (now {folder}) on faster disks,"
                        " or on more of them"),
             ],
         )  # fmt: skip

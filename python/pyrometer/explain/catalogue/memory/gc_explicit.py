@@ -51,7 +51,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=Place(layer="jvm", setting="-XX:+DisableExplicitGC", stage_id=stage.stage_id,
                     stage_attempt=stage.attempt, stages_count=len(lost)),
         mechanism=(
-            f"Tasks stood still for {units.duration(sum_ns)} in {count} full collections that code asked for"
+            f"Tasks stood still for {units.duration(sum_ns)} in {count} full"
+            f" collections that code asked for"
             f" with System.gc()."
         ),
         change=(Less("gc", lost),),
@@ -76,5 +77,6 @@ RULE = Rule(
     cause="System.gc()",
     suspects=_suspects,
     needs=NEEDS,
-    refute="Run with -XX:+DisableExplicitGC: pauses of other causes must not take the time instead.",
+    refute="Run with -XX:+DisableExplicitGC: pauses of other causes"
+    " must not take the time instead.",
 )

@@ -55,7 +55,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=Place(layer="jvm", setting=name, stage_id=stage.stage_id,
                     stage_attempt=stage.attempt, stages_count=len(lost)),
         mechanism=(
-            f"Tasks stood still for {units.duration(sum_ns)} in {count} full collections of {collector} that"
+            f"Tasks stood still for {units.duration(sum_ns)} in {count} full"
+            f" collections of {collector} that"
             f" found the old generation full, with {name}={now}."
         ),
         change=(Less("gc", lost),),

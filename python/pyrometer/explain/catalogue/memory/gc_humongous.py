@@ -35,7 +35,8 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.5, 1.0)
-"""Share of the pauses that goes: objects below half of the new region are young like others, and are
+"""Share of the pauses that goes: objects below half of the new region are young like others, and
+are
 now collected with them (low: every second pause is needed for that anyway)."""
 LARGEST_REGION = "32m"
 
@@ -50,7 +51,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=Place(layer="jvm", setting="-XX:G1HeapRegionSize", stage_id=stage.stage_id,
                     stage_attempt=stage.attempt, stages_count=len(lost)),
         mechanism=(
-            f"Tasks stood still for {units.duration(sum_ns)} in {count} pauses that began with an object of"
+            f"Tasks stood still for {units.duration(sum_ns)} in {count} pauses that"
+            f" began with an object of"
             f" half a region of G1 or more."
         ),
         change=(Less("gc", lost),),
@@ -76,5 +78,6 @@ RULE = Rule(
     cause="humongous allocation",
     suspects=_suspects,
     needs=NEEDS,
-    refute="Run with -XX:G1HeapRegionSize=32m: the cause must vanish from the log, and the time with it.",
+    refute="Run with -XX:G1HeapRegionSize=32m: the cause must vanish"
+    " from the log, and the time with it.",
 )

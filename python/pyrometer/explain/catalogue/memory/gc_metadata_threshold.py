@@ -35,7 +35,8 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.9, 1.0)
-"""Share of the pauses that goes: a metaspace that is large from the start never meets its threshold;
+"""Share of the pauses that goes: a metaspace that is large from the start never meets its
+threshold;
 classes that are unloaded may still have to be, once."""
 
 
@@ -49,7 +50,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         place=Place(layer="jvm", setting="-XX:MetaspaceSize", stage_id=stage.stage_id,
                     stage_attempt=stage.attempt, stages_count=len(lost)),
         mechanism=(
-            f"Tasks stood still for {units.duration(sum_ns)} in {count} full collections that only the"
+            f"Tasks stood still for {units.duration(sum_ns)} in {count} full"
+            f" collections that only the"
             f" growth of class metadata asked for."
         ),
         change=(Less("gc", lost),),
@@ -72,6 +74,6 @@ RULE = Rule(
     cause="Metadata GC Threshold",
     suspects=_suspects,
     needs=NEEDS,
-    refute="Run with -XX:MetaspaceSize=512m: if the log still has collections of this cause, classes are
-    " generated without end.",
+    refute="Run with -XX:MetaspaceSize=512m: if the log still has collections of this cause, it is"
+    " classes generated without end.",
 )
