@@ -40,9 +40,9 @@ from pyrometer.explain.what_if import Extent
 
 ACHIEVED = {"lz4": (0.2, 1.0), "snappy": (0.2, 1.0)}
 OTHERWISE = (0.5, 1.0)
-"""Share of the CPU that goes: all without a codec (high). Low: of gzip and zstd half (lz4 and snappy
-decompress at two to ten times their speed); of codecs that are the cheapest already a fifth, as what
-is not decompressed is copied, and read in more bytes."""
+"""Share of the CPU that goes: all without a codec (high). Low: of gzip and zstd half (lz4 and
+snappy decompress at two to ten times their speed); of codecs that are the cheapest already a
+fifth, as what is not decompressed is copied, and read in more bytes."""
 _CODEC = """
 SELECT codec, sum(hits)::BIGINT FROM (SELECT s.hits,
   CASE WHEN t ILIKE '%zstd%' THEN 'zstd' WHEN t ILIKE '%snappy%' THEN 'snappy'
@@ -52,7 +52,7 @@ SELECT codec, sum(hits)::BIGINT FROM (SELECT s.hits,
   FROM task_samples s JOIN (SELECT stack_id, string_agg(
       coalesce(f.class_name, '') || ' ' || coalesce(f.library, '') || ' ' || f.method, ' ') AS t
     FROM (SELECT stack_id, unnest(frame_ids) AS frame_id FROM stacks) JOIN frames f USING (frame_id)
-    GROUP BY stack_id) k ON k.stack_id = coalesce(s.whole_stack, s.java_stack)
+    GROUP BY stack_id) k ON k.stack_id = s.java_stack
   WHERE s.event = 'cpu' AND s.category = $1)
 WHERE codec IS NOT NULL GROUP BY 1 ORDER BY 2 DESC
 """

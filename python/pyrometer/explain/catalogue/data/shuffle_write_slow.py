@@ -65,7 +65,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                         stages_count=1, source=stage.name),
             mechanism=(
                 f"{tasks.count} tasks spent {units.duration(lost)} of"
-                f" {units.duration(float(tasks.duration_ns.sum()))} writing {units.size(written)} of"
+                f" {units.duration(float(tasks.duration_ns.sum()))} writing"
+                f" {units.size(written)} of"
                 f" shuffle data, {speed} each."
             ),
             change=(Less("shuffle", {number: waits[number]}),),
@@ -78,7 +79,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             remedies=[
                 Remedy(kind="factor", factor="spark.shuffle.file.buffer", level="1m",
                        text="write in larger pieces"),
-                Remedy(kind="machine", text=f"put spark.local.dir (now {folder}) on faster disks,"
+                Remedy(kind="machine", text=f"put spark.local.dir ({folder}) on faster disks,"
                        " or on more of them"),
             ],
         )  # fmt: skip

@@ -60,7 +60,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         evidence=[
             Evidence(what="pauses that tasks met", estimate=exactly(sum_ns, count), unit="ns",
                      table="gc_pauses", link="/jvm",
-                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE cause ILIKE '%System.gc%'"),
+                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE"
+                     " cause ILIKE '%System.gc%'"),
         ],
         remedies=[
             Remedy(kind="factor", factor="jvm.options", level="-XX:+DisableExplicitGC",

@@ -12,8 +12,9 @@ Evidence
     Full pauses in the collector's log, laid on the tasks.
 
 Remedy
-    A larger heap (`spark.executor.memory`; `spark.driver.memory` in local mode), fewer cached
-    blocks.
+    While the JVM has not yet taken the heap that it may (it grows by full collections): start
+    with all of it, `-Xms`. Else a larger heap (`spark.executor.memory`; `spark.driver.memory`
+    in local mode), fewer cached blocks.
 
 When it is wrong
     A leak fills any heap: then the time comes back later.
@@ -35,10 +36,13 @@ from pyrometer.explain.pauses import NEEDS, is_full, met_by_tasks, total, used_c
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.trial.factors import size_of
 
 ACHIEVED = (0.5, 1.0)
 """Share of the pauses that goes: twice the heap has at least twice the room to fill before the next
 one (low), or never fills it (high)."""
+GROWN = 0.9
+"""Of the largest heap: what a collector has committed when it has all (it keeps a survivor space)."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -50,6 +54,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     local = (facts.setting("spark.master") or "").startswith("local")
     name = "spark.driver.memory" if local else "spark.executor.memory"
     now = facts.setting(name, "1g") or "1g"
+    heap = facts.tables.query("SELECT max(heap_total_bytes) FROM gc_pauses")[0][0]
+    grown = heap is not None and heap >= GROWN * size_of(name, now)
     collector = used_collector(facts) or "the collector"
     yield Suspect(
         place=Place(layer="jvm", setting=name, stage_id=stage.stage_id,
@@ -64,9 +70,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         evidence=[
             Evidence(what="pauses that tasks met", estimate=exactly(sum_ns, count), unit="ns",
                      table="gc_pauses", link="/jvm",
-                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE kind ILIKE '%full%' AND cause NOT ILIKE '%metadata%'"),
+                     query="SELECT sum(duration_ns) FROM gc_pauses WHERE kind"
+                     " ILIKE '%full%' AND cause NOT ILIKE '%metadata%'"),
         ],
         remedies=[
+            Remedy(kind="factor", factor="jvm.options", level=f"-Xms{now}",
+                   text=f"start with the whole heap: it had grown to {units.size(heap)} of {now}")
+            if not grown and heap else
             Remedy(kind="factor", factor=name, level=larger(now),
                    text=f"give the JVM {larger(now)} of heap instead of {now}"),
             Remedy(kind="code", text="cache less, or serialised (MEMORY_AND_DISK_SER)",
