@@ -18,9 +18,9 @@ Remedy
     `spark.executor.memory`. Where memory is short: fewer tasks at once in each executor.
 
 When it is wrong
-    Pauses of full, humongous or metadata collections have other causes and other remedies; a heap
-    that is mostly free after each collection only needs a larger young generation
-    (`gc.young-too-small`).
+    Pauses for humongous objects, class metadata and System.gc() have other causes and remedies, and
+    are left out where the log tells them. Where twice the young generation fits into the heap as it
+    is, the heap need not grow: `gc.young-too-small` says so instead.
 
 Source
     Cost of copying and mark-compact collection as live over free memory: Jones, Hosking and Moss,
@@ -34,11 +34,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
+from pyrometer.explain.catalogue.memory.gc_young_too_small import fits
 from pyrometer.explain.change import Less
 from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.pauses import is_other, met_by_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats
 
 GROWTH = 2.0
 """Times the heap that the remedy asks for."""
@@ -71,6 +74,12 @@ def _live_ratio(facts: Facts) -> tuple[float | None, int]:
     return (None if value is None else float(value)), int(n)
 
 
+def _of_other_causes(facts: Facts) -> dict[int, Floats]:
+    if not (facts.has("gc_pauses") and facts.has("spans")):
+        return {}
+    return met_by_tasks(facts, is_other)[0]
+
+
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     tasks = facts.tasks
     if not tasks.known("jvm_gc_time_ns"):
@@ -79,6 +88,15 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         stage.number: np.minimum(np.nan_to_num(own["jvm_gc_time_ns"]), own.duration_ns)
         for stage in facts.stages
         for own in (facts.tasks_of(stage.number),)
+    }
+    total = float(sum(one.sum() for one in lost.values()))
+    if total <= 0 or fits(facts, GROWTH):
+        return
+    # What has a cause of its own is not the heap's: where the log tells it, it is left out.
+    others = _of_other_causes(facts)
+    lost = {
+        number: np.maximum(one - others[number], 0.0) if number in others else one
+        for number, one in lost.items()
     }
     total = float(sum(one.sum() for one in lost.values()))
     if total <= 0:
@@ -137,7 +155,7 @@ RULE = Rule(
     title="The heap is too small",
     cause="garbage collection pressure",
     suspects=_suspects,
-    explains=("gc.",),
+    explains=("gc.full", "gc.young-too-small", "gc.allocation-site"),
     refute="Run with twice the heap: if pauses take as much of the tasks' time, it is not the size"
     " of the heap.",
 )

@@ -1,0 +1,94 @@
+"""Tasks wait for shuffle blocks of other executors.
+
+What it is
+    A task has consumed what it fetched and the next blocks are not there yet: the network, the
+    disks of the executors that wrote them, or their busy CPUs are slower than the task.
+
+Mechanism
+    Spark counts the time for which each task was blocked on a fetch. Without it, each task is
+    shorter by its own wait, exactly.
+
+Evidence
+    `Fetch Wait Time` of the tasks, and the bytes fetched from other executors.
+
+Remedy
+    More requests in flight (`spark.reducer.maxSizeInFlight`), less data in the shuffle
+    (columns, aggregation before it), or fewer, larger blocks (fewer partitions).
+
+When it is wrong
+    Where the first blocks are waited for, which no buffer shortens; and where the network is
+    full: then only less data helps.
+
+Source
+    `Fetch Wait Time` in Spark's documentation of monitoring, "Executor Task Metrics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.what_if import Extent
+
+ACHIEVED = (0.25, 1.0)
+"""Share of the waits that goes: twice the data in flight cannot help a full network, and hides
+latency wholly where that was all; a quarter is what is saved where only half of the waits were for
+latency, and half of those remain."""
+MOST = 5
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if facts.tasks.total("shuffle_fetch_wait_time_ns") <= 0:
+        return
+    waits = {
+        stage.number: np.minimum(np.nan_to_num(own["shuffle_fetch_wait_time_ns"]), own.duration_ns)
+        for stage in facts.stages
+        for own in (facts.tasks_of(stage.number),)
+    }
+    largest = sorted(waits, key=lambda number: -float(waits[number].sum()))[:MOST]
+    size = facts.setting("spark.reducer.maxSizeInFlight", "48m") or "48m"
+    for number in largest:
+        lost = float(waits[number].sum())
+        if lost <= 0:
+            continue
+        stage, tasks = facts.stages[number], facts.tasks_of(number)
+        remote = tasks.total("shuffle_read_remote_bytes")
+        sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+        yield Suspect(
+            place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
+                        stages_count=1, source=stage.name),
+            mechanism=(
+                f"{tasks.count} tasks waited {units.duration(lost)} of"
+                f" {units.duration(float(tasks.duration_ns.sum()))} for shuffle blocks, of which"
+                f" {units.size(remote)} came from other executors."
+            ),
+            change=(Less("shuffle", {number: waits[number]}),),
+            extent=Extent(n=tasks.count).times(*ACHIEVED),
+            evidence=[
+                Evidence(what="fetch wait time", estimate=exactly(lost, tasks.count), unit="ns",
+                         table="tasks", link=f"/stage/{stage.stage_id}/{stage.attempt}",
+                         query=f"SELECT sum(shuffle_fetch_wait_time_ns) FROM tasks WHERE {sql}"),
+            ],
+            remedies=[
+                Remedy(kind="factor", factor="spark.reducer.maxSizeInFlight", level="192m",
+                       text=f"keep 192m in flight for each task instead of {size}"),
+                Remedy(kind="code", text="shuffle fewer columns",
+                       before='a.join(b, "k").select("k", "v")',
+                       after='a.select("k", "v").join(b.select("k"), "k")'),
+            ],
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="shuffle.fetch-wait",
+    title="Tasks wait for shuffle blocks",
+    cause="shuffle fetch wait",
+    suspects=_suspects,
+    refute="Raise spark.reducer.maxSizeInFlight: if the waits stay, it is the network.",
+)

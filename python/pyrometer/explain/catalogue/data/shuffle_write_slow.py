@@ -1,0 +1,94 @@
+"""Tasks are slow to write their shuffle data to disk.
+
+What it is
+    The map side of a shuffle writes its blocks to `spark.local.dir`; a slow or shared disk, or
+    throttled write-back, holds the tasks.
+
+Mechanism
+    Spark counts the time of each task in writes of shuffle data. Of each task its own write time is
+    taken away, as far as a faster disk can.
+
+Evidence
+    `Shuffle Write Time` of the tasks and the bytes that they wrote in it.
+
+Remedy
+    Faster local disks for `spark.local.dir`, larger buffers (`spark.shuffle.file.buffer`), or less
+    data: aggregation or filters before the shuffle.
+
+When it is wrong
+    The counter holds compression where blocks are written straight through the compressor (few
+    partitions), which a disk does not make faster: see `codec.compression`.
+
+Source
+    `Shuffle Write Time` in Spark's documentation of monitoring, "Executor Task Metrics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.what_if import Extent
+
+ACHIEVED = (0.1, 0.7)
+"""Share of the write time that goes: bytes must be written whatever the disk, so never all of it
+(0.7: to memory instead of a disk); a larger buffer alone saves system calls (0.1)."""
+MOST = 5
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if facts.tasks.total("shuffle_write_time_ns") <= 0:
+        return
+    waits = {
+        stage.number: np.minimum(np.nan_to_num(own["shuffle_write_time_ns"]), own.duration_ns)
+        for stage in facts.stages
+        for own in (facts.tasks_of(stage.number),)
+    }
+    largest = sorted(waits, key=lambda number: -float(waits[number].sum()))[:MOST]
+    folder = facts.setting("spark.local.dir") or "the system's own"
+    for number in largest:
+        lost = float(waits[number].sum())
+        if lost <= 0:
+            continue
+        stage, tasks = facts.stages[number], facts.tasks_of(number)
+        written = tasks.total("shuffle_written_bytes")
+        speed = units.rate(written / (lost / 1e9))
+        sql = f"stage_id = {stage.stage_id} AND stage_attempt = {stage.attempt}"
+        yield Suspect(
+            place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
+                        stages_count=1, source=stage.name),
+            mechanism=(
+                f"{tasks.count} tasks spent {units.duration(lost)} of"
+                f" {units.duration(float(tasks.duration_ns.sum()))} writing"
+                f" {units.size(written)} of"
+                f" shuffle data, {speed} each."
+            ),
+            change=(Less("shuffle", {number: waits[number]}),),
+            extent=Extent(n=tasks.count).times(*ACHIEVED),
+            evidence=[
+                Evidence(what="shuffle write time", estimate=exactly(lost, tasks.count), unit="ns",
+                         table="tasks", link=f"/stage/{stage.stage_id}/{stage.attempt}",
+                         query=f"SELECT sum(shuffle_write_time_ns) FROM tasks WHERE {sql}"),
+            ],
+            remedies=[
+                Remedy(kind="factor", factor="spark.shuffle.file.buffer", level="1m",
+                       text="write in larger pieces"),
+                Remedy(kind="machine", text=f"put spark.local.dir ({folder}) on faster disks,"
+                       " or on more of them"),
+            ],
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="shuffle.write-slow",
+    title="Shuffle data are written slowly",
+    cause="slow shuffle write",
+    suspects=_suspects,
+    refute="Put spark.local.dir on a tmpfs: if the stage lasts as long, it is not the writing.",
+)

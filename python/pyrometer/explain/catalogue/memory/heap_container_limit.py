@@ -1,0 +1,50 @@
+"""Executors are killed because the whole process is larger than its container may be.
+
+What it is
+    Heap, direct buffers, metaspace, thread stacks and Python workers together pass the limit that
+    YARN, Kubernetes or a control group sets: the executor is killed, and its tasks run again.
+
+Mechanism
+    The time of attempts that died with their executor is taken away whole.
+
+Evidence
+    Attempts whose error names the limit, OOMKilled, or exit code 137.
+
+Remedy
+    `spark.executor.memoryOverhead` (or a smaller heap within the same limit).
+
+When it is wrong
+    Exit code 137 is any SIGKILL: look at the cluster manager's log. Results of shuffles that died
+    with the executor cost more than is counted here.
+
+Source
+    Spark's documentation of the configuration, `spark.executor.memoryOverhead`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.explain.catalogue.memory.retries_out_of_memory import CONTAINER, suspected
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import Rule, Suspect
+
+LEAST_OVERHEAD = "384m"
+"""Spark's `spark.executor.minMemoryOverhead`."""
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    name = "spark.executor.memoryOverhead"
+    found = suspected(facts, CONTAINER, name, LEAST_OVERHEAD, "the container's limit of memory")
+    if found is not None:
+        yield found
+
+
+RULE = Rule(
+    code="heap.container-limit",
+    title="Executors are killed for their memory",
+    cause="container memory limit",
+    suspects=_suspects,
+    explains=("retries.",),
+    refute="Run with twice the overhead: executors must stay.",
+)

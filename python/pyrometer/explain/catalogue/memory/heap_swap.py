@@ -1,0 +1,87 @@
+"""Tasks wait for pages that were swapped out.
+
+What it is
+    The heaps and everything beside them are larger than the memory that there is: parts of them
+    are on the swap device, and tasks wait to get them back.
+
+Mechanism
+    Taken away is the time in which tasks waited for a page from swap, as sampled. Memory that
+    suffices removes all of it.
+
+Evidence
+    The ledger's row `task/waiting/swap_in` of each stage.
+
+Remedy
+    A smaller heap (a heap that swaps is slower than one that collects), more memory, or
+    `os.swappiness`.
+
+When it is wrong
+    A page that comes back once, after a long idle time, is no shortage.
+
+Source
+    Delay accounting, `swapin`: the kernel's Documentation/accounting/delay-accounting.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.core import units
+from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
+from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.what_if import Extent
+
+ACHIEVED = (0.7, 1.0)
+"""Share of the waits that goes; sampled waits are apportioned, and some pages come back anyway."""
+NEEDS = (
+    table("samples", PROFILE, "no samples of waiting threads: what tasks wait for is unknown"),
+)
+
+
+def waiting(
+    facts: Facts, kind: str, words: str, remedies: list[Remedy], bounds: tuple[float, float]
+) -> Suspect | None:
+    """Suspect what tasks wait for, by a class of waits."""
+    path = f"task/waiting/{kind}"
+    lost = facts.ledger_ns(path)
+    if not lost:
+        return None
+    stage = facts.stages[max(lost, key=lambda number: lost[number])]
+    total = sum(lost.values())
+    share = total / max(float(facts.tasks.duration_ns.sum()), 1.0)
+    return Suspect(
+        place=Place(layer="host", stage_id=stage.stage_id, stage_attempt=stage.attempt,
+                    stages_count=len(lost)),
+        mechanism=(
+            f"Tasks waited {units.duration(total)}, {units.percent(share)} of their time, {words}."
+        ),
+        change=(facts.share_of_tasks(kind, lost),),
+        extent=Extent(n=len(lost)).times(*bounds),
+        evidence=[
+            Evidence(what=path, estimate=exactly(total, len(lost), "sampled"), unit="ns",
+                     table="ledger_slot", link="/ledger",
+                     query=f"SELECT value_ns FROM ledger_slot WHERE path = '{path}'"),
+        ],
+        remedies=remedies,
+    )  # fmt: skip
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    remedies = [
+        Remedy(kind="factor", factor="os.swappiness", level="1", text="swap only when it must be"),
+        Remedy(kind="machine", text="give the JVMs less memory, or the machine more"),
+    ]
+    found = waiting(facts, "swap_in", "for pages from swap", remedies, ACHIEVED)
+    if found is not None:
+        yield found
+
+
+RULE = Rule(
+    code="heap.swap",
+    title="Tasks wait for swapped memory",
+    cause="swapping",
+    suspects=_suspects,
+    needs=NEEDS,
+    refute="Run with swap off or a smaller heap: the waits must vanish.",
+)

@@ -1,0 +1,130 @@
+"""Sorts and aggregations spill to disk, because execution memory is short.
+
+What it is
+    A task's share of execution memory is smaller than what its sort, aggregation or window
+    holds: it writes sorted runs to disk and merges them later.
+
+Mechanism
+    What spills is serialised, compressed, written and read back. Taken from each task that
+    spilled is the time that it needed beyond what its bytes need in tasks of the same stage
+    that did not spill; where all spilled, its bytes on disk once written and once read at the
+    speed at which the run's own tasks wrote shuffle data.
+
+Evidence
+    Bytes spilled, in memory and on disk, of the tasks; where some did not spill, time per byte
+    read of both.
+
+Remedy
+    More and smaller partitions (`spark.sql.shuffle.partitions`), more memory for each task
+    (`spark.executor.memory`, fewer cores), or a larger `spark.memory.fraction`.
+
+When it is wrong
+    Where one task spills because its partition is the largest, skew is the cause. A disk that
+    is page cache costs little: then the simulator says so.
+
+Source
+    Spark's documentation of tuning, "Memory Management Overview"; `Disk Bytes Spilled` in
+    "Executor Task Metrics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
+from pyrometer.explain.change import Less
+from pyrometer.explain.facts import Facts, TaskColumns, exactly
+from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Floats
+
+MOST = 5
+DISK = (0.5, 2.0)
+"""Cost of a spill over that of writing and reading its bytes at the run's own speed: reading is
+cheaper than writing (0.5); sorting, serialising and merging runs come on top (2)."""
+COMPARED = (0.7, 1.0)
+"""Share that goes where tasks with and without spill were compared."""
+TWICE = 2
+
+
+def _compared(tasks: TaskColumns) -> Floats | None:
+    """Time of tasks beyond that of tasks without spill, for the bytes that they read."""
+    spilled = np.nan_to_num(tasks["disk_spilled_bytes"]) > 0
+    amount, time = read_bytes(tasks), tasks.duration_ns
+    without = ~spilled & (amount > 0)
+    if without.sum() < TWICE or not (spilled & (amount > 0)).any():
+        return None
+    per_byte = float(time[without].sum() / amount[without].sum())
+    found: Floats = np.where(spilled, np.maximum(time - per_byte * amount, 0.0), 0.0)
+    return found
+
+
+def _by_bytes(facts: Facts, tasks: TaskColumns) -> Floats | None:
+    """Time to write and read back what was spilled, at the speed of shuffle writes of the run."""
+    seconds = facts.tasks.total("shuffle_write_time_ns")
+    written = facts.tasks.total("shuffle_written_bytes")
+    if seconds <= 0 or written <= 0:
+        return None
+    spilled = np.nan_to_num(tasks["disk_spilled_bytes"])
+    found: Floats = np.minimum(2 * spilled * seconds / written, tasks.duration_ns)
+    return found
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    if facts.tasks.total("disk_spilled_bytes") <= 0:
+        return
+    bytes_of = {
+        stage.number: facts.tasks_of(stage.number).total("disk_spilled_bytes")
+        for stage in facts.stages
+    }
+    for number in sorted(bytes_of, key=lambda one: -bytes_of[one])[:MOST]:
+        if bytes_of[number] <= 0:
+            continue
+        stage, tasks = facts.stages[number], facts.tasks_of(number)
+        lost, bounds = _compared(tasks), COMPARED
+        how = "than tasks without spill need for the same bytes"
+        if lost is None:
+            lost, bounds = _by_bytes(facts, tasks), DISK
+            how = "as far as bytes and the run's own speed of writing tell"
+        if lost is None:
+            continue
+        count = int((np.nan_to_num(tasks["disk_spilled_bytes"]) > 0).sum())
+        text = facts.setting("spark.sql.shuffle.partitions", "200") or "200"
+        more = str(TWICE * int(text)) if text.isdigit() else "400"
+        yield Suspect(
+            place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
+                        stages_count=1, source=stage.name),
+            mechanism=(
+                f"{count} of {tasks.count} tasks spilled {units.size(bytes_of[number])} to disk"
+                f" ({units.size(tasks.total('memory_spilled_bytes'))} in memory) and ran"
+                f" {units.duration(float(lost.sum()))} longer, {how}."
+            ),
+            change=(Less("spill", {number: lost}),),
+            extent=Extent(n=count).times(*bounds),
+            evidence=[
+                Evidence(what="spilled to disk", estimate=exactly(bytes_of[number], count),
+                         unit="bytes", table="tasks",
+                         link=f"/stage/{stage.stage_id}/{stage.attempt}",
+                         query="SELECT sum(disk_spilled_bytes) FROM tasks WHERE stage_id ="
+                         f" {stage.stage_id} AND stage_attempt = {stage.attempt}"),
+            ],
+            remedies=[
+                Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=more,
+                       text=f"{more} partitions instead of {text}"),
+                Remedy(kind="factor", factor="spark.memory.fraction", level="0.8",
+                       text="more of the heap for execution, if the collector has room"),
+            ],
+        )  # fmt: skip
+
+
+RULE = Rule(
+    code="spill.sort-and-aggregate",
+    title="Tasks spill to disk",
+    cause="spill",
+    suspects=_suspects,
+    refute="Run with twice the partitions: bytes spilled must fall, and the stage get shorter.",
+)

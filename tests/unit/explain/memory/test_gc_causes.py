@@ -1,0 +1,52 @@
+"""Collections told by their cause: each rule finds its own, and only what tasks met of it."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.causes import asked, holds, pause, paused, shown
+from tests.support.tables import StageSpec, World
+
+from pyrometer.explain.catalogue.memory.gc_explicit import RULE as EXPLICIT
+from pyrometer.explain.catalogue.memory.gc_full import RULE as FULL
+from pyrometer.explain.catalogue.memory.gc_humongous import RULE as HUMONGOUS
+from pyrometer.explain.catalogue.memory.gc_metadata_threshold import RULE as METADATA
+from pyrometer.explain.rule import Rule
+
+CASES = [
+    (METADATA, "full", "Metadata GC Threshold", "-XX:MetaspaceSize"),
+    (EXPLICIT, "full", "System.gc()", "-XX:+DisableExplicitGC"),
+    (HUMONGOUS, "young", "G1 Humongous Allocation", "-XX:G1HeapRegionSize"),
+    (FULL, "full", "G1 Compaction Pause", "spark.driver.memory"),
+]
+BY_CODE = [case[0].code for case in CASES]
+
+
+@pytest.mark.parametrize(("rule", "kind", "cause", "setting"), CASES, ids=BY_CODE)
+def test_its_pauses_are_found_and_priced(
+    tmp_path: Path, rule: Rule, kind: str, cause: str, setting: str
+) -> None:
+    # Truth: both slots stand still five times for 0.2 s, so that the run is 1 s longer.
+    world = paused(kind, cause)
+    (finding,) = shown(world.write(tmp_path), rule)
+    assert finding.place.setting == setting
+    assert holds(finding, 1.0)
+    assert "2 s" in finding.mechanism  # of two slots together
+
+
+@pytest.mark.parametrize(("rule", "kind", "cause", "setting"), CASES, ids=BY_CODE)
+def test_pauses_of_another_cause_are_not_its_own(
+    tmp_path: Path, rule: Rule, kind: str, cause: str, setting: str
+) -> None:
+    # Near miss: as much time in pauses, of which none has the rule's cause.
+    world = paused("young", "Allocation Failure")
+    assert not asked(world.write(tmp_path), rule).findings
+
+
+@pytest.mark.parametrize(("rule", "kind", "cause", "setting"), CASES, ids=BY_CODE)
+def test_pauses_that_no_task_met_cost_nothing(
+    tmp_path: Path, rule: Rule, kind: str, cause: str, setting: str
+) -> None:
+    # Healthy twin: the pauses were before the first task began, as those of a start are.
+    world = World([StageSpec([1000] * 8)])
+    pause(world, kind, cause, 1, 90, gc_id=1)
+    assert not asked(world.write(tmp_path), rule).findings

@@ -1,0 +1,62 @@
+"""A heap that is mostly free wants a larger young generation; one that is full wants more heap."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.causes import asked, holds, paused, shown
+from tests.support.tables import MS, StageSpec, World
+
+from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP
+from pyrometer.explain.catalogue.memory.gc_young_too_small import RULE as YOUNG
+
+MIB = 1 << 20
+FREE = {
+    "young_before_bytes": 100 * MIB,
+    "old_after_bytes": 100 * MIB,
+    "heap_after_bytes": 110 * MIB,
+    "heap_total_bytes": 1150 * MIB,
+}
+FULL = {**FREE, "old_after_bytes": 700 * MIB, "heap_after_bytes": 1000 * MIB}
+
+
+def world_of(sizes: dict[str, int], pauses: int = 5) -> World:
+    world = paused("young", "Allocation Failure", pauses=pauses, **sizes)
+    for row in world.rows["tasks"][:4]:
+        row["jvm_gc_time_ns"] = 500 * MS if pauses else 0
+    return world
+
+
+def test_small_young_generation(tmp_path: Path) -> None:
+    (finding,) = shown(world_of(FREE).write(tmp_path), YOUNG)
+    # Ten times the eden fits: of the second that both slots stood still, 0.9 s are saved.
+    assert holds(finding, 0.9)
+    assert finding.place.setting == "jvm.young"
+    assert finding.remedies[0].level == "1000m"
+
+
+@pytest.mark.parametrize("sizes", [FULL, {**FREE, "young_before_bytes": 1000 * MIB}])
+def test_no_room_for_more_young(tmp_path: Path, sizes: dict[str, int]) -> None:
+    assert not shown(world_of(sizes).write(tmp_path), YOUNG)
+
+
+def test_no_pauses(tmp_path: Path) -> None:
+    found = asked(World([StageSpec([1000] * 8)]).write(tmp_path), YOUNG)
+    assert not found.findings
+    assert found.unjudged  # there is no log to look at
+
+
+def test_full_heap(tmp_path: Path) -> None:
+    (finding,) = shown(world_of(FULL).write(tmp_path), HEAP)
+    assert finding.place.setting == "spark.driver.memory"
+    assert holds(finding, 0.9)
+
+
+def test_mostly_free_heap_need_not_grow(tmp_path: Path) -> None:
+    assert not asked(world_of(FREE).write(tmp_path), HEAP).findings
+
+
+def test_pauses_of_other_causes_are_not_the_heaps(tmp_path: Path) -> None:
+    world = world_of(FULL)
+    for row in world.rows["gc_pauses"]:
+        row["cause"] = "Metadata GC Threshold"
+    assert not shown(world.write(tmp_path), HEAP)
