@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from pyrometer.terminal.console import from_here
 
 

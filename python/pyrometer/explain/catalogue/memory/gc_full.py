@@ -42,7 +42,7 @@ ACHIEVED = (0.5, 1.0)
 """Share of the pauses that goes: twice the heap has at least twice the room to fill before the next
 one (low), or never fills it (high)."""
 GROWN = 0.9
-"""Of the largest heap: what a collector has committed when it has all (it keeps a survivor space)."""
+"""Of the largest heap: what a collector has committed at most (it keeps a survivor space)."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
