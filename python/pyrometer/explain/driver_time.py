@@ -20,6 +20,9 @@ first of the JVM took 1.64 s, the longest of the others 0.74 s (studies of this 
 ORDINARY_BETWEEN_NS = 0.5e9
 """The same of the driver's code between two queries: 0.40 s."""
 
+OWN_THREADS = ("CompletableFuture.java", "ThreadPoolExecutor.java")
+"""In names of stages that threads of Spark submitted, as for broadcasts and adaptive execution."""
+
 _JOBS = """
 SELECT j.job_id, j.submit_wall_ns AS submit, j.end_wall_ns AS end, j.sql_id, j.iteration,
   j.description, s.start_wall_ns AS sql_start, s.end_wall_ns AS sql_end,
@@ -47,8 +50,11 @@ class JobTime:
 
     @property
     def source(self) -> str | None:
-        """The user's line that submitted it."""
-        return self.stage.name if self.stage else self.description
+        """The user's line that submitted it; where a thread of Spark did, that of its query."""
+        name = self.stage.name if self.stage else self.description
+        if name and any(word in name for word in OWN_THREADS):
+            return self.sql_description or name
+        return name
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 from tests.support.explained import Job, saves
 from tests.support.tables import MS, wall
@@ -8,7 +9,8 @@ from pyrometer.explain.catalogue.parallelism.partitioning_locality_wait import R
 
 def _job(wait: str) -> Job:
     """Eight tasks whose data are on one host; on the other they begin when the wait is over."""
-    job = Job(**{"spark.locality.wait": wait})
+    conf: dict[str, Any] = {"spark.locality.wait": wait}
+    job = Job(**conf)
     held = 0 if wait == "0s" else 3_000
     done = 0
     for number in range(8):

@@ -31,7 +31,7 @@ from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
 from pyrometer.explain.change import Cores, Less
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
@@ -58,6 +58,9 @@ GROUP BY ALL
 @largest
 def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
     single = [one for one in facts.stages if one.tasks_count == 1]
+    # Their plans are long texts: those of the longest are read, and no others.
+    single.sort(key=lambda one: one.submit_ns - one.complete_ns)
+    single = single[:MOST_SUSPECTS]
     if not single or facts.measured is None:
         return
     plans: dict[int, tuple[int | None, str]] = {}
