@@ -11,7 +11,7 @@ from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.every_rule import every_rule
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.judge import Judged, together, weigh
+from pyrometer.explain.judge import Judged, add_up, together, weigh
 from pyrometer.explain.noise import noise_of
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import (
@@ -108,16 +108,22 @@ def explained(
     result.noise_ratio = result.noise.ratio
     result.baseline.simulated_ns = round(what_if.simulated_ns)
     result.baseline.core_ns = round(what_if.core_ns)
-    result.findings = _findings(facts, leading, result.noise_ratio, records, muted or {})
-    shown = [
-        one
-        for one, finding in zip(leading, result.findings, strict=True)
-        if finding.shown and finding.muted is None
-    ]
+    found = _findings(facts, leading, result.noise_ratio, records, muted or {})
+    pairs = sorted(
+        zip(leading, found, strict=True),
+        key=lambda pair: (
+            not pair[1].shown or pair[1].muted is not None,
+            pair[1].muted is not None,
+        ),
+    )
+    add_up(what_if, [one for one, _ in pairs])
+    for one, finding in pairs:
+        finding.added_ratio = one.added_ratio
+    result.findings = [finding for _, finding in pairs]
+    shown = [one for one, finding in pairs if finding.shown and finding.muted is None]
     if shown:
         result.joint_saving = together(what_if, shown)
         result.joint_ratio = _ratio(result.joint_saving.elapsed_ns, facts.elapsed_ns)
-    result.findings.sort(key=lambda one: (not one.shown, one.muted is not None))
     result.doubts = [*summary.doubts, *doubts_of(what_if.calibrated, 0)]
     result.conclusion = conclusion(result)
     return result
@@ -203,7 +209,6 @@ def _finding(
         remedies=list(suspect.remedies),
         saving=Saving(elapsed_ns=one.elapsed_ns, core_ns=one.core_ns),
         saving_ratio=ratio,
-        added_ratio=one.added_ratio,
         symptoms=[_symptom(each) for each in one.symptoms],
         refute=suspect.refute or rule.refute,
         record=record,

@@ -65,7 +65,6 @@ def weigh(
     leading = merge(what_if, kept)
     for one in kept:
         one.elapsed_ns, one.core_ns = what_if.saving([one.part])
-    _add_up(what_if, leading)
     return leading, len(rest)
 
 
@@ -115,7 +114,7 @@ def _is_symptom(what_if: WhatIf, one: Judged, cause: Judged) -> bool:
     return lost >= (OVERLAP if known else SAME)
 
 
-def _add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:
+def add_up(what_if: WhatIf, leading: Sequence[Judged]) -> None:
     """Say what each adds to those before it: together that is what all save at once."""
     before = 0.0
     for n, one in enumerate(leading, 1):
