@@ -6,6 +6,7 @@ outside the run directory.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -168,6 +169,18 @@ class Facts:
         """Give a setting as the application had it, or Spark's default where that is known."""
         values = self.measured.settings.values if self.measured else {}
         return values.get(name, default)
+
+    @property
+    def heap_setting(self) -> str:
+        """Name the setting of the heap that tasks ran in: of the driver in local mode."""
+        masters = [app.master for app in self.summary.apps if app.app_index == self._app]
+        master = next((one for one in masters if one), self.setting("spark.master")) or ""
+        local = re.match(r"local(\[|$)", master)
+        return "spark.driver.memory" if local else "spark.executor.memory"
+
+    @property
+    def _app(self) -> int | None:
+        return self.measured.app_index if self.measured else self.app_index
 
     def is_on(self, name: str, default: bool = False) -> bool:
         """Whether a setting is true."""

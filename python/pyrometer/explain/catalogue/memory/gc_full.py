@@ -51,8 +51,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         return
     stage = facts.stages[worst(lost)]
     sum_ns = total(lost)
-    local = (facts.setting("spark.master") or "").startswith("local")
-    name = "spark.driver.memory" if local else "spark.executor.memory"
+    name = facts.heap_setting
     now = facts.setting(name, "1g") or "1g"
     heap = facts.tables.query("SELECT max(heap_total_bytes) FROM gc_pauses")[0][0]
     grown = heap is not None and heap >= GROWN * size_of(name, now)

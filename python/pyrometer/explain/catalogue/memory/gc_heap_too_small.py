@@ -104,8 +104,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     live, n = _live_ratio(facts) if facts.has("gc_pauses") else (None, 0)
     low, high = (0.3, 1.0) if live is None else achieved(live)
     worst = max(facts.stages, key=lambda stage: float(np.sum(lost[stage.number])))
-    local = (facts.setting("spark.master") or "").startswith("local")
-    name = "spark.driver.memory" if local else "spark.executor.memory"
+    name = facts.heap_setting
     now = facts.setting(name, "1g") or "1g"
     share = total / float(tasks.duration_ns.sum())
     free = "" if live is None else f"; {units.percent(live)} of the heap is in use after them"

@@ -91,8 +91,7 @@ def suspected(facts: Facts, pattern: str, setting: str, default: str, what: str)
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    local = (facts.setting("spark.master") or "").startswith("local")
-    name = "spark.driver.memory" if local else "spark.executor.memory"
+    name = facts.heap_setting
     found = suspected(facts, HEAP, name, "1g", "OutOfMemoryError")
     if found is not None:
         yield found
