@@ -27,11 +27,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import factor, machine, page, place, told
+from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
-from pyrometer.explain.saying import factor, machine, page, place, told
 from pyrometer.explain.schema import Remedy
-from pyrometer.explain.stack_shares import through
 
 FRAMES = (
     r"^(javax\.crypto\.|com\.sun\.crypto\.|sun\.security\.ssl\.|org\.apache\.commons"

@@ -35,10 +35,10 @@ from collections.abc import Iterator
 
 from pyrometer.attribution.schema import HugeMethod
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, SAMPLES, Rule, Suspect, table
-from pyrometer.explain.saying import code, factor, page, place, told
-from pyrometer.explain.stack_shares import Shares, interpreted
 
 ACHIEVED = (0.5, 0.98)
 """Share of interpreted CPU that compiling saves: code 2 to 50 times as fast."""

@@ -32,10 +32,10 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.saying import code, page, place, told
+from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
-from pyrometer.explain.saying import code, page, place, told
-from pyrometer.explain.stack_shares import through
 from pyrometer.explain.what_if import Extent
 from pyrometer.statistics.shares import Z
 

@@ -30,10 +30,10 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.cpu.jit_interpreted import C1, INTERPRETED
+from pyrometer.explain.evidence.saying import factor, place, told
+from pyrometer.explain.evidence.stack_shares import interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, SAMPLES, Need, Rule, Suspect
-from pyrometer.explain.saying import factor, place, told
-from pyrometer.explain.stack_shares import interpreted
 
 LEAST_FREE_BYTES = 500 << 10
 """HotSpot's own limit: with less it stops compiling."""

@@ -31,10 +31,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.host_series import cpu_by_role
+from pyrometer.explain.evidence.saying import factor, machine, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.host_series import cpu_by_role
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.saying import factor, machine, page, place, told
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 

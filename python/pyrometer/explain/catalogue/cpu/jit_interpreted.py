@@ -32,10 +32,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import code, page, place, told
+from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
-from pyrometer.explain.saying import code, page, place, told
-from pyrometer.explain.stack_shares import Shares, interpreted
 
 INTERPRETED = (0.5, 0.95)
 """Share of interpreted CPU that optimised code saves: 2 to 20 times as fast."""

@@ -30,9 +30,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import code, factor, page, place, told
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
-from pyrometer.explain.saying import code, factor, page, place, told
 from pyrometer.explain.what_if import Extent
 from pyrometer.statistics.shares import Z
 

@@ -29,10 +29,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.python_work import WORKERS, Work, sampled, without, work
+from pyrometer.explain.evidence.saying import code, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.python_work import WORKERS, Work, sampled, without, work
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.saying import code, page, place, told
 
 ROWS, COLUMNS = (0.67, 0.99), (0.0, 0.9)
 """What a function on columns saves of one on rows; and of one that already has columns."""

@@ -31,10 +31,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.python_work import WORKERS, Work, sampled, without, work
+from pyrometer.explain.evidence.saying import code, factor, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.python_work import WORKERS, Work, sampled, without, work
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import code, factor, page, place, told
 
 NODE = "BatchEvalPython"
 SETTING = "spark.sql.execution.pythonUDF.arrow.enabled"

@@ -36,10 +36,10 @@ import numpy as np
 from pyrometer.accounts.schema import Node, Sql
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.python_work import SCALAR, Work, without, work
+from pyrometer.explain.evidence.saying import code, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.python_work import SCALAR, Work, without, work
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import code, page, place, told
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 

@@ -29,10 +29,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.python_work import Work, sampled, without, work
+from pyrometer.explain.evidence.saying import code, factor, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.python_work import Work, sampled, without, work
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.saying import code, factor, page, place, told
 from pyrometer.explain.what_if import Extent
 
 REUSE = "spark.python.worker.reuse"

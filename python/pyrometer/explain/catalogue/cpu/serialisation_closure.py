@@ -32,9 +32,9 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.saying import code, page, place, told
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.saying import code, page, place, told
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats, Stage
 

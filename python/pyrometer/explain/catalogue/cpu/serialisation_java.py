@@ -28,10 +28,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
-from pyrometer.explain.saying import code, factor, page, place, told
-from pyrometer.explain.stack_shares import through
 
 FRAMES = r"^org\.apache\.spark\.serializer\.Java(S|Des)erializationStream\."
 TASKS = r"^org\.apache\.spark\.serializer\.JavaSerializerInstance\.(de)?serialize$"

@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
 from pyrometer.explain.change import Change, Edit, Even, Less, Recount
+from pyrometer.explain.evidence.saying import factor, page, place, told
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import factor, page, place, told
 from pyrometer.explain.what_if import Extent
 from pyrometer.statistics.shares import Z
 

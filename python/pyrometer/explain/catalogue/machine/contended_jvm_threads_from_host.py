@@ -33,9 +33,9 @@ from pyrometer.core import units
 from pyrometer.core.json_text import parse_json
 from pyrometer.explain.catalogue.machine.throttled_quota import quota_of
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.saying import factor, place, told
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.saying import factor, place, told
 from pyrometer.explain.what_if import Extent
 
 

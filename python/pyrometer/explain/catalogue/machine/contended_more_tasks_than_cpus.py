@@ -32,9 +32,9 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Slots
+from pyrometer.explain.evidence.saying import factor, place, told
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.saying import factor, place, told
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -29,9 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import factor, machine, place, told
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
-from pyrometer.explain.saying import factor, machine, place, told
 from pyrometer.explain.what_if import Extent
 
 

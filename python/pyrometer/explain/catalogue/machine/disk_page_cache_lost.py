@@ -30,10 +30,10 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.machine.disk_slow import WAITS
+from pyrometer.explain.evidence.host_series import growth, level
+from pyrometer.explain.evidence.saying import factor, machine, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.host_series import growth, level
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.saying import factor, machine, page, place, told
 from pyrometer.explain.what_if import Extent
 
 PAGE_BYTES = 4096

@@ -28,10 +28,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.host_series import growth
+from pyrometer.explain.evidence.saying import factor, machine, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.host_series import growth
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.saying import factor, machine, page, place, told
 from pyrometer.explain.what_if import Extent
 
 USUAL_NS, FAST_NS = 1e6, 1e5

@@ -27,10 +27,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import factor, machine, page, place, told
+from pyrometer.explain.evidence.stack_shares import Shares
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.saying import factor, machine, page, place, told
-from pyrometer.explain.stack_shares import Shares
 from pyrometer.explain.what_if import Extent
 
 STACKS = "balance_dirty_pages|wbt_wait|rq_qos_wait|folio_wait_writeback|jbd2_log_wait_commit"

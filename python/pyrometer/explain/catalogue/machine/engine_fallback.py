@@ -34,11 +34,11 @@ from collections.abc import Iterator, Sequence
 
 from pyrometer.accounts.schema import Node, Sql
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.stack_shares import of_nodes
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import code, factor, page, place, told
 from pyrometer.explain.schema import Remedy
-from pyrometer.explain.stack_shares import of_nodes
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.33, 0.67)

@@ -28,10 +28,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.python_work import work
+from pyrometer.explain.evidence.saying import code, machine, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.python_work import work
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
-from pyrometer.explain.saying import code, machine, page, place, told
 from pyrometer.explain.what_if import Extent
 
 WAITS = "task/waiting/network"

@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import factor, place, told
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Rule, Suspect
-from pyrometer.explain.saying import factor, place, told
 from pyrometer.explain.what_if import Extent
 
 REMOTE_THERE = 0.75

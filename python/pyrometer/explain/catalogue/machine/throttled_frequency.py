@@ -29,9 +29,9 @@ import re
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.saying import machine, page, place, told
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Rule, Suspect
-from pyrometer.explain.saying import machine, page, place, told
 from pyrometer.explain.what_if import Extent
 
 

@@ -32,10 +32,10 @@ import math
 from collections.abc import Iterator
 
 from pyrometer.core import units
+from pyrometer.explain.evidence.host_series import growth, level
+from pyrometer.explain.evidence.saying import factor, page, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.host_series import growth, level
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
-from pyrometer.explain.saying import factor, page, place, told
 from pyrometer.explain.what_if import Extent
 
 

@@ -31,8 +31,15 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import larger
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.pauses import (
+    NEEDS,
+    is_full,
+    met_by_tasks,
+    total,
+    used_collector,
+    worst,
+)
 from pyrometer.explain.facts import Facts, exactly
-from pyrometer.explain.pauses import NEEDS, is_full, met_by_tasks, total, used_collector, worst
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent

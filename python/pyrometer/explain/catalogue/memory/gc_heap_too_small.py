@@ -36,8 +36,8 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.gc_young_too_small import fits
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.pauses import is_other, met_by_tasks
 from pyrometer.explain.facts import Facts, exactly
-from pyrometer.explain.pauses import is_other, met_by_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent

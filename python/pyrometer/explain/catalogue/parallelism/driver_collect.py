@@ -32,9 +32,9 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import MOST_SUSPECTS, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent

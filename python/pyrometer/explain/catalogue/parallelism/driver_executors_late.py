@@ -32,9 +32,9 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap, Sooner
-from pyrometer.explain.driver_time import nodes_of
+from pyrometer.explain.evidence.driver_time import nodes_of
+from pyrometer.explain.evidence.places import bounds
 from pyrometer.explain.facts import Facts, exactly
-from pyrometer.explain.places import bounds
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent

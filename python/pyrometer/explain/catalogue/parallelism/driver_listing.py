@@ -29,9 +29,9 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
-from pyrometer.explain.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.facts import Facts, exactly
-from pyrometer.explain.places import MOST_SUSPECTS
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent

@@ -30,15 +30,15 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
-from pyrometer.explain.driver_time import (
+from pyrometer.explain.evidence.driver_time import (
     ORDINARY_FIRST_NS,
     ORDINARY_NS,
     nodes_of,
     of_jobs,
     stretches,
 )
+from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import MOST_SUSPECTS
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place, Remedy
 from pyrometer.explain.what_if import Extent

@@ -33,8 +33,8 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import of_stage, of_tasks
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent

@@ -30,8 +30,8 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import NoLocalityWait
+from pyrometer.explain.evidence.places import of_stage
 from pyrometer.explain.facts import Facts, exactly
-from pyrometer.explain.places import of_stage
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Remedy
 from pyrometer.explain.what_if import Extent

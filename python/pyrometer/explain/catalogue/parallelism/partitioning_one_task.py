@@ -30,8 +30,8 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import overhead_ns
 from pyrometer.explain.change import Cores, Less
+from pyrometer.explain.evidence.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import MOST_SUSPECTS, largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent

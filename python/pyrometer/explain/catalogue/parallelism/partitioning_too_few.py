@@ -32,8 +32,8 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Recount
+from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.facts import Facts, TaskColumns
-from pyrometer.explain.places import largest, of_stage, of_tasks, slots_at
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent

@@ -31,8 +31,8 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.retries_failed_tasks import ends
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import of_tasks
 from pyrometer.explain.facts import Facts, exactly
-from pyrometer.explain.places import of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent

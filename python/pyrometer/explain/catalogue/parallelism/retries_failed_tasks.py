@@ -31,8 +31,8 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import MOST_SUSPECTS, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent

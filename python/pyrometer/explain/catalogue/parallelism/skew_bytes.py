@@ -37,8 +37,8 @@ from scipy import stats
 
 from pyrometer.core import units
 from pyrometer.explain.change import Even
+from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
 from pyrometer.explain.facts import Facts, TaskColumns
-from pyrometer.explain.places import largest, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent

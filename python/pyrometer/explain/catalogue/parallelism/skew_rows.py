@@ -41,8 +41,8 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     split,
 )
 from pyrometer.explain.change import Even
+from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import largest, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 
 _ROWS = "coalesce(input_records_count, 0) + coalesce(shuffle_read_records_count, 0)"

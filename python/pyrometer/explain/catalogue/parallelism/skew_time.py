@@ -40,8 +40,8 @@ from pyrometer.explain.catalogue.parallelism.skew_bytes import (
     split,
 )
 from pyrometer.explain.change import Even
+from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.places import largest, of_stage, of_tasks
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent

@@ -34,8 +34,8 @@ from scipy import stats
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.places import bounds
 from pyrometer.explain.facts import Facts, exactly
-from pyrometer.explain.places import bounds
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent

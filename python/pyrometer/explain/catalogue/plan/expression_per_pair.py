@@ -34,10 +34,10 @@ from collections.abc import Iterator
 
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
+from pyrometer.explain.evidence.plan_nodes import hottest, sampled, shares_of_stages
+from pyrometer.explain.evidence.saying import code, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.plan_nodes import hottest, sampled, shares_of_stages
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import code, place, told
 
 JOINS = ("BroadcastNestedLoopJoin", "CartesianProduct", "SortMergeJoin", "BroadcastHashJoin",
          "ShuffledHashJoin")  # fmt: skip

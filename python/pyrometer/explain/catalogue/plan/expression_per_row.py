@@ -30,10 +30,10 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.expression_per_pair import JOINS
+from pyrometer.explain.evidence.plan_nodes import hottest, sampled, shares_of_stages
+from pyrometer.explain.evidence.saying import code, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.plan_nodes import hottest, sampled, shares_of_stages
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import code, place, told
 
 COSTLY = re.compile(
     r"rlike|regexp|like\(|get_json_object|from_json|json_tuple|jsontostructs|to_date|to_timestamp"

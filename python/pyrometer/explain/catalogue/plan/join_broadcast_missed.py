@@ -32,10 +32,10 @@ from collections.abc import Iterator
 
 from pyrometer.accounts.schema import Node
 from pyrometer.core import units
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
+from pyrometer.explain.evidence.saying import factor, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.plan_nodes import Plan, metric, plans
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import factor, place, told
 from pyrometer.explain.what_if import Extent
 
 NAMES = ("SortMergeJoin", "ShuffledHashJoin")

@@ -32,8 +32,7 @@ from collections.abc import Iterator
 from pyrometer.accounts.schema import Node
 from pyrometer.core import units
 from pyrometer.explain.change import Change
-from pyrometer.explain.facts import Facts
-from pyrometer.explain.plan_nodes import (
+from pyrometer.explain.evidence.plan_nodes import (
     Plan,
     operator_of,
     plans,
@@ -41,8 +40,9 @@ from pyrometer.explain.plan_nodes import (
     sampled,
     shares_of_stages,
 )
+from pyrometer.explain.evidence.saying import code, place, told
+from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.saying import code, place, told
 from pyrometer.explain.what_if import Extent
 
 NAMES = ("BroadcastNestedLoopJoin", "CartesianProduct")

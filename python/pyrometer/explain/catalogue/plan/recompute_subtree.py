@@ -31,10 +31,10 @@ from collections.abc import Iterator, Sequence
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
+from pyrometer.explain.evidence.saying import code, place, told
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.plan_nodes import Plan, plans, unnumbered
 from pyrometer.explain.rule import Rule, Suspect
-from pyrometer.explain.saying import code, place, told
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Stage
 
