@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pyrometer.cli.shared.experiment_file import GuardOption
 from pyrometer.cli.shared.run_named import run_named
 from pyrometer.cli.shared.verifying import (
     BUDGET_MIN,
@@ -17,7 +18,6 @@ from pyrometer.cli.shared.verifying import (
     WithOption,
 )
 from pyrometer.cli.show import WindowOption
-from pyrometer.core.errors import UsageError
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
 app = typer.Typer()
@@ -27,7 +27,7 @@ Examples:
   pyrometer explain RUN
   pyrometer explain application_1_0001.zstd --all
   pyrometer explain RUN --verify gc.heap-too-small --budget 10
-  pyrometer explain RUN udf.python --verify --with -- spark-submit faster.py
+  pyrometer explain RUN --verify udf.python --with -- spark-submit faster.py
   pyrometer explain RUN --json | jq '.findings[] | {code, saving: .saving.elapsed_ns.value}'
 """
 
@@ -61,38 +61,27 @@ def explain(
     verify: VerifyOption = False,
     budget: BudgetOption = BUDGET_MIN,
     changed: WithOption = False,
+    guard: GuardOption = "wait",
     verdicts: VerdictsOption = None,
 ) -> None:
-    """Say why a run is slow, what to change, and how many seconds that saves.
-
-    With --verify, findings are tried: docs/how-to/verify-a-finding.md. Exit code: 1 if it was
-    interrupted, or none of them could be tried.
-    """
-    from pyrometer.cli.shared import verifying
+    """Say why a run is slow, what to change, and how many seconds that saves."""
+    from pyrometer.cli.shared.verifying import wanted
     from pyrometer.explain.findings import explain as find
     from pyrometer.store import Run
-    from pyrometer.verification.record import records
 
-    asked, command = verifying.asked_of(
-        findings, context.obj or (), verify=verify, changed=changed
+    tries = wanted(
+        findings, context.obj, verify=verify, changed=changed, window=window,
+        budget_s=60 * budget, guard=guard, folder=verdicts,
     )  # fmt: skip
-    if verify and window is not None:
-        raise UsageError("--verify compares whole iterations", "leave out --window")
-    kept = verifying.stored(verdicts)
-    with Run.open(run_named(run)) as opened:
-        with err().status("explaining"):
-            found = find(
-                opened, window, app_index=application, records=records(kept.verdicts)
-            )  # fmt: skip
-        verifying.prove(found, opened.manifest.run_id if opened.manifest else None, kept)
-        if not as_json:
-            from pyrometer.explain import terminal
-
-            terminal.show(human(as_json), found, everything)
-        tried = not verify or verifying.verify(
-            opened, found, asked, command, budget_s=60 * budget, folder=verdicts, as_json=as_json
-        )
+    with Run.open(run_named(run)) as opened, err().status("explaining"):
+        found = find(opened, window, app_index=application, records=tries.records)
+        tries.prove(found, opened)
     if as_json:
+        tries.verify(found, as_json=True)
         emit_json(found)
-    if not tried:
-        raise typer.Exit(1)
+    else:
+        from pyrometer.explain import terminal
+
+        terminal.show(human(as_json), found, everything)
+        tries.verify(found)
+    tries.end()

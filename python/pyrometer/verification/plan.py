@@ -40,6 +40,8 @@ TIMES_LONGEST = 5
 """A trial that takes so many times as long as the run is ended."""
 LEAST_TIMEOUT_S = 120.0
 
+Policy = Literal["wait", "flag", "repeat"]
+
 HEAPS = ("jvm.heap", "spark.driver.memory", "spark.executor.memory")
 DRIVER_MEMORY = "spark.driver.memory"
 SCALE = "workload.scale"
@@ -123,6 +125,7 @@ class Proposal:
     sd: float
     predicted_ratio: float
     margin: float
+    policy: Policy = "wait"
 
     @property
     def total_s(self) -> float:
@@ -156,6 +159,7 @@ def propose(
     budget_s: float,
     noise_ratio: float,
     changed: Sequence[str] = (),
+    policy: Policy = "wait",
 ) -> Proposal | Refusal:
     """Plan the smallest fair experiment on a finding.
 
@@ -167,6 +171,8 @@ def propose(
         Of the run, as `explain` judged it.
     changed : sequence of str
         The changed command, where the remedy is an edit of the code.
+    policy : str
+        Of the guard, where something else uses the machine.
     """
     tried = _what(finding, ran, tuple(changed))
     if isinstance(tried, Refusal):
@@ -201,6 +207,7 @@ def propose(
         scale=ran.scale or "default", smaller=None, blocks=blocks, iterations=iterations,
         warmup=0 if ran.once else ran.warmup, trial_s=_trial_s(ran, iterations, 1.0),
         budget_s=budget_s, sd=sd, predicted_ratio=ratio, margin=min(MARGIN, ratio / 2),
+        policy=policy,
     )  # fmt: skip
     return _within(whole, ran, finding)
 
@@ -364,7 +371,7 @@ def experiment_file(one: Proposal, workload: str) -> str:
         set=dict(one.shared) or None, matrix={"include": [before, {**before, **made}]},
         blocks=one.blocks, iterations=one.iterations, warmup=str(one.warmup), margin=_percent(one),
         timeout=f"{max(LEAST_TIMEOUT_S, TIMES_LONGEST * one.trial_s):.0f}s",
-        guard={"policy": "wait", "wait": f"{max(1.0, wait):.0f}s"},
+        guard={"policy": one.policy, "wait": f"{max(1.0, wait):.0f}s"},
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from pyrometer.store import Run
 from pyrometer.store.manifest import Manifest
 from pyrometer.store.private import FILE_MODE
 from pyrometer.verification.plan import (
+    Policy,
     Proposal,
     Ran,
     Refusal,
@@ -134,6 +135,7 @@ def prepare(
     noise_ratio: float,
     budget_s: float,
     changed: Sequence[str] = (),
+    policy: Policy = "wait",
     home: Path = HOME,
 ) -> Verification | Outcome:
     """Plan an experiment on a finding, or say why there is none.
@@ -150,7 +152,7 @@ def prepare(
     Verification or Outcome
         The latter (``not_testable``) where the plan is refused: nothing is left of it then.
     """
-    proposal = propose(finding, ran, budget_s, noise_ratio, changed)
+    proposal = propose(finding, ran, budget_s, noise_ratio, changed, policy)
     if isinstance(proposal, Refusal):
         return Outcome("not_testable", reason=proposal.reason, by_hand=proposal.by_hand)
     own = None if proposal.workload else command_file(proposal)

@@ -10,6 +10,7 @@ predicted saving are of the same seconds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -185,7 +186,8 @@ def _compared(
     elif saved.high < least:
         found = told("no_difference", None, max(abs(saved.low), saved.high))
     else:
-        more = f"; about {pair.trials_needed} blocks would" if pair.trials_needed else ""
+        wanted = _blocks_for(predicted.ratio.value or 0.0, pair, margin)
+        more = "" if wanted is None else f"; about {wanted} blocks would show what is predicted"
         found = told(
             "not_testable", f"{saved.n} blocks cannot tell: it saves {between}{more}"
         )  # fmt: skip
@@ -196,6 +198,14 @@ def _compared(
             f" ({predicted.smaller})",
         )
     return found
+
+
+def _blocks_for(ratio: float, pair: PairReport, margin: float) -> int | None:
+    """Blocks that would find a saving: those for the margin, by the square of the difference."""
+    if pair.trials_needed is None or not 0 < ratio < 1:
+        return None
+    share = math.log1p(margin) / -math.log1p(-ratio)
+    return max(pair.change.n + 1, math.ceil(pair.trials_needed * share**2))
 
 
 def _notes(report: ExperimentReport, seen: Alike) -> tuple[str, ...]:

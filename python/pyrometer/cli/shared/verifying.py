@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,9 +14,9 @@ from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal.console import err, human, say_error
 
 if TYPE_CHECKING:
-    from pyrometer.explain.schema import Finding, Findings
+    from pyrometer.explain.schema import Finding, Findings, Record
     from pyrometer.store import Run
-    from pyrometer.verification.plan import Ran
+    from pyrometer.verification.plan import Policy, Ran
     from pyrometer.verification.record import Kept
     from pyrometer.verification.run import Verification
     from pyrometer.verification.verdict import Outcome
@@ -89,24 +90,88 @@ def asked_of(
     return findings, command
 
 
-def stored(folder: Path | None) -> Kept:
-    """Read earlier verdicts; lines that cannot be read are said, and do no harm."""
+@dataclass
+class Wanted:
+    """What is asked to be tried, and what was tried before.
+
+    Attributes
+    ----------
+    findings, changed : list of str
+        Which findings; the changed command.
+    tried : bool
+        Whether any finding could be tried, or there was none to try.
+    """
+
+    asked: bool
+    findings: list[str]
+    changed: list[str]
+    budget_s: float
+    guard: Policy
+    folder: Path
+    kept: Kept
+    run_id: str = ""
+    ran: Ran | None = None
+    tried: bool = True
+
+    @property
+    def records(self) -> dict[str, Record]:
+        """How findings of each rule fared."""
+        from pyrometer.verification.record import records
+
+        return records(self.kept.verdicts)
+
+    def prove(self, found: Findings, run: Run) -> None:
+        """Set the latest verdict of each finding, and read what is needed to run it again."""
+        from pyrometer.verification.record import proof_of
+
+        self.run_id = run.manifest.run_id if run.manifest else ""
+        for one in found.findings:
+            one.proof = proof_of(one, self.run_id, self.kept.verdicts)
+        if self.asked:
+            from pyrometer.verification.run import ran_of
+
+            self.ran = ran_of(run, found)
+
+    def verify(self, found: Findings, *, as_json: bool = False) -> None:
+        """Try the findings, print their verdicts, and keep them."""
+        if self.asked:
+            self.tried = _verify(self, found, as_json)
+
+    def end(self) -> None:
+        """End with exit code 1 if nothing that was asked for could be tried."""
+        if not self.tried:
+            raise typer.Exit(1)
+
+
+def wanted(
+    words: list[str] | None,
+    arguments: Sequence[str] | None,
+    *,
+    verify: bool,
+    changed: bool,
+    window: str | None,
+    budget_s: float,
+    guard: Policy,
+    folder: Path | None,
+) -> Wanted:
+    """Read what is asked for; earlier verdicts that cannot be read are named, and do no harm.
+
+    Raises
+    ------
+    UsageError
+        If options do not fit together.
+    """
     from pyrometer.verification.record import folder_of, read
 
-    kept = read(folder_of(folder))
+    findings, command = asked_of(words, arguments or (), verify=verify, changed=changed)
+    if verify and window is not None:
+        raise UsageError("--verify compares whole iterations", "leave out --window")
+    place = folder_of(folder)
+    kept = read(place)
     if kept.unread:
         more = f", and {len(kept.unread) - 1} more" if len(kept.unread) > 1 else ""
         err().print(f"verdict skipped: {kept.unread[0]}{more}", markup=False, soft_wrap=True)
-    return kept
-
-
-def prove(found: Findings, run_id: str | None, kept: Kept) -> None:
-    """Set the latest verdict of each finding of a run."""
-    from pyrometer.verification.record import proof_of
-
-    if kept.verdicts:
-        for one in found.findings:
-            one.proof = proof_of(one, run_id, kept.verdicts)
+    return Wanted(verify, findings, command, budget_s, guard, place, kept)
 
 
 def chosen(found: Findings, asked: Sequence[str]) -> list[Finding]:
@@ -133,65 +198,45 @@ def chosen(found: Findings, asked: Sequence[str]) -> list[Finding]:
     return list(picked.values())
 
 
-def verify(
-    run: Run,
-    found: Findings,
-    asked: Sequence[str],
-    changed: Sequence[str],
-    *,
-    budget_s: float,
-    folder: Path | None,
-    as_json: bool,
-) -> bool:
-    """Try findings, print their verdicts, and keep them.
+def _verify(wanted: Wanted, found: Findings, as_json: bool) -> bool:
+    from pyrometer.verification.run import prepare
 
-    Returns
-    -------
-    bool
-        Whether any finding could be tried, or there was none to try.
-    """
-    from pyrometer.verification.run import ran_of
-
-    findings = chosen(found, asked)
-    if changed and len(findings) != 1:
+    findings = chosen(found, wanted.findings)
+    if wanted.changed and len(findings) != 1:
         raise UsageError(
             f"--with is the remedy of one finding, not of {len(findings)}",
-            "pyrometer explain RUN FINDING --verify --with -- COMMAND",
+            "pyrometer explain RUN --verify FINDING --with -- COMMAND",
         )
     if not findings:
         human(as_json).print("Nothing above the noise to try: name a finding of --all.")
         return True
-    ran = ran_of(run, found)
-    run_id = run.manifest.run_id if run.manifest else ""
-    deadline = time.monotonic() + budget_s
-    outcomes = []
+    assert wanted.ran is not None
+    left_s, tried = wanted.budget_s, False
     for number, one in enumerate(findings):
-        left_s = max(deadline - time.monotonic(), 0.0) / (len(findings) - number)
-        if number == 0:
-            left_s = budget_s / len(findings)
-        outcomes.append(_tried(found, one, ran, run_id, changed, left_s, folder, as_json))
-    return any(one.verdict != "not_testable" for one in outcomes)
+        began = time.monotonic()
+        test = prepare(
+            one, wanted.ran, run_id=wanted.run_id, noise_ratio=found.noise_ratio,
+            budget_s=left_s / (len(findings) - number), changed=wanted.changed,
+            policy=wanted.guard,
+        )  # fmt: skip
+        outcome = _tried(wanted, found, one, test, as_json)
+        tried = tried or outcome.verdict != "not_testable"
+        left_s = max(left_s - (time.monotonic() - began), 0.0)
+    return tried
 
 
 def _tried(
+    wanted: Wanted,
     found: Findings,
     finding: Finding,
-    ran: Ran,
-    run_id: str,
-    changed: Sequence[str],
-    budget_s: float,
-    folder: Path | None,
+    test: Verification | Outcome,
     as_json: bool,
 ) -> Outcome:
     from pyrometer.explain.schema import Proof
     from pyrometer.verification import terminal
-    from pyrometer.verification.record import folder_of, keep
-    from pyrometer.verification.run import Verification, outcome_of, prepare, verdict_of
+    from pyrometer.verification.record import keep
+    from pyrometer.verification.run import Verification, outcome_of, verdict_of
 
-    test = prepare(
-        finding, ran, run_id=run_id, noise_ratio=found.noise_ratio, budget_s=budget_s,
-        changed=changed,
-    )  # fmt: skip
     if not isinstance(test, Verification):
         outcome, root = test, None
     else:
@@ -199,7 +244,7 @@ def _tried(
         _carry(test)
         outcome, root = outcome_of(test), test.root
         try:
-            keep(folder_of(folder), verdict_of(test, outcome, run_id, found.run.name))
+            keep(wanted.folder, verdict_of(test, outcome, wanted.run_id, found.run.name))
         except PyrometerError as error:
             say_error(error.message, error.remedy)
     finding.proof = Proof(
