@@ -8,6 +8,7 @@ where they take longer than the budget, the data get smaller, or nothing is run.
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -291,9 +292,12 @@ def by_hand(finding: Finding, ran: Ran) -> str:
     first = factor_remedy(finding)
     what = finding.remedies[0].text if finding.remedies else finding.refute
     if first is not None:
-        sets = " ".join(f"--set {name}={level}" for name, level in levels_of(first).items())
-        again = ran.workload or f"-- {' '.join(ran.command) or 'COMMAND'}"
-        return f"pyrometer run {sets} {again}; then: pyrometer compare RUN NEW"
+        levels = {**ran.levels, **levels_of(first)}
+        sets = [word for name, level in levels.items() for word in ("--set", f"{name}={level}")]
+        scale = ["--scale", ran.scale] if ran.workload and ran.scale else []
+        again = [ran.workload] if ran.workload else ["--", *(ran.command or ("COMMAND",))]
+        words = shlex.join(["pyrometer", "run", *sets, *scale, *again])
+        return f"{words}; then: pyrometer compare RUN NEW"
     if ran.workload is None and any(one.kind == "code" for one in finding.remedies):
         return f"{what}; then: pyrometer explain RUN {finding.key} --verify --with -- COMMAND"
     return f"{what}; run it again, then: pyrometer compare RUN NEW"
