@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pyrometer.cli.shared.experiment_file import GuardOption
 from pyrometer.cli.shared.run_named import run_named
+from pyrometer.cli.shared.verifying import (
+    BUDGET_MIN,
+    BudgetOption,
+    FindingsArgument,
+    VerdictsOption,
+    VerifyOption,
+    WithOption,
+)
 from pyrometer.cli.show import WindowOption
 from pyrometer.terminal.console import JsonOption, emit_json, err, human
 
@@ -28,18 +37,22 @@ Examples:
   pyrometer explain application_1_0001.zstd --all
   pyrometer explain RUN -o findings.sarif --fail-if 'finding(gc) or saving > 10%'
   pyrometer explain RUN -f md | gh issue create -t 'Slow job' -F -
+  pyrometer explain RUN --verify gc.heap-too-small --budget 10
+  pyrometer explain RUN --verify python.instead-of-builtin --with -- spark-submit faster.py
   pyrometer explain RUN --json | jq '.findings[] | {code, saving: .saving.elapsed_ns.value}'
 """
 
 
 @app.command(epilog=EXAMPLES)
 def explain(
+    context: typer.Context,
     run: Annotated[
         Path,
         typer.Argument(
             metavar="RUN", help="A run directory, or a Spark event log.", show_default=False
         ),
     ],
+    findings: FindingsArgument = None,
     as_json: JsonOption = False,
     window: WindowOption = None,
     everything: Annotated[
@@ -83,11 +96,17 @@ def explain(
         bool,
         typer.Option("--no-mute", help="Also count what the project mutes in .pyrometer.toml."),
     ] = False,
+    verify: VerifyOption = False,
+    budget: BudgetOption = BUDGET_MIN,
+    changed: WithOption = False,
+    guard: GuardOption = "wait",
+    verdicts: VerdictsOption = None,
 ) -> None:
     """Say why a run is slow, what to change, and how many seconds that saves.
 
     Exit code: 1 if the condition of --fail-if holds.
     """
+    from pyrometer.cli.shared.verifying import wanted
     from pyrometer.explain.condition import parse
     from pyrometer.explain.every_rule import every_rule
     from pyrometer.explain.findings import explain as find
@@ -97,15 +116,22 @@ def explain(
     codes = [rule.code for rule in every_rule()]
     condition = None if fail_if is None else parse(fail_if, codes)
     muted = {} if no_mute else muted_in(Path.cwd(), codes)
+    tries = wanted(
+        findings, context.obj, verify=verify, changed=changed, window=window,
+        budget_s=60 * budget, guard=guard, folder=verdicts,
+    )  # fmt: skip
     with Run.open(run_named(run)) as opened, err().status("explaining"):
-        found = find(opened, window, app_index=application, muted=muted)
+        found = find(opened, window, app_index=application, records=tries.records, muted=muted)
+        tries.prove(found, opened)
     _give(found, form or ENDINGS.get(output.suffix if output else "", "text"), output, everything,
           as_json=as_json)  # fmt: skip
+    tries.verify(found, as_json=as_json)
     failed = condition is not None and _fails(found, condition, fail_if or "", as_json)
     if as_json:
         emit_json(_document(found, condition, fail_if))
     if failed:
         raise typer.Exit(1)
+    tries.end()
 
 
 def _give(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pyrometer.cli.shared.verifying import VerdictsOption
 from pyrometer.terminal.console import JsonOption, emit_json, human
 
 app = typer.Typer()
@@ -26,13 +27,15 @@ def rules(
         typer.Argument(metavar="[CODE]", help="A rule, or a family of rules.", show_default=False),
     ] = None,
     as_json: JsonOption = False,
+    verdicts: VerdictsOption = None,
 ) -> None:
     """List the causes that explain looks for, or print the manual of one."""
     from pyrometer.explain import rule_terminal
     from pyrometer.explain.every_rule import every_rule
     from pyrometer.explain.rule_list import rule_list
+    from pyrometer.verification.record import folder_of, read, records
 
-    found = rule_list(every_rule(), {}, code)
+    found = rule_list(every_rule(), records(read(folder_of(verdicts)).verdicts), code)
     one = next((rule for rule in found.rules if rule.code == code), None)
     if one is not None:
         rule_terminal.show_manual(human(as_json), one)

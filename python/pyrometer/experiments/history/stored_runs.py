@@ -84,7 +84,7 @@ def _of_run(path: Path, plan: Plan) -> list[Past]:
     if not same or manifest.state != "finished":
         return []
     times = iterations_of(path)
-    ran = _length(manifest)
+    ran = length_of(manifest)
     return [
         Past(
             treatment=", ".join(f"{k}={v}" for k, v in sorted(manifest.treatment.items())),
@@ -95,7 +95,8 @@ def _of_run(path: Path, plan: Plan) -> list[Past]:
     ]
 
 
-def _length(manifest: Manifest) -> float | None:
+def length_of(manifest: Manifest) -> float | None:
+    """Return how long a trial like this run takes, from launch to tables, in s."""
     phases = [p for p in manifest.phases if p.end_mono_ns is not None]
     if not phases:
         return None

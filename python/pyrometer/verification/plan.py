@@ -1,0 +1,435 @@
+"""The smallest fair experiment on a finding: as it was against with the remedy. Pure.
+
+Both are launched alike, in random order within blocks, in fresh processes. There are as many blocks
+as find the predicted saving with a chance of 0.8, given the noise of the run, and at least three;
+where they take longer than the budget, the data get smaller, or nothing is run.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import yaml
+
+from pyrometer.collect.launch.command import understand
+from pyrometer.core import units
+from pyrometer.core.redaction import REDACTED, Redactor
+from pyrometer.experiments.folder import Plan
+from pyrometer.experiments.plan.source import experiment_text
+from pyrometer.explain.schema import Finding, Remedy
+from pyrometer.statistics.power import detectable, needed
+from pyrometer.statistics.two import MARGIN
+
+AS_IT_WAS = "as it was"
+REMEDY = "with the remedy"
+FEWEST_BLOCKS = 3
+"""Of fewer, the comparison itself says that its interval is loose (doubt ``few_trials``)."""
+FEWEST_TIMES = 3
+MOST_ITERATIONS = 3
+"""Iterations of a trial: blocks show how runs differ, further iterations do not."""
+LEAST_SD = 0.02
+"""Least deviation of a trial's logarithm: how runs differ does not show in one run."""
+TRIALS_SHARE = 0.9
+"""Share of the budget that trials take; the rest is for waiting until the machine is calm."""
+LONGEST_WAIT_S = 120.0
+TIMES_LONGEST = 5
+"""A trial that takes so many times as long as the run is ended."""
+LEAST_TIMEOUT_S = 120.0
+
+Policy = Literal["wait", "flag", "repeat"]
+
+HEAPS = ("jvm.heap", "spark.driver.memory", "spark.executor.memory")
+DRIVER_MEMORY = "spark.driver.memory"
+SCALE = "workload.scale"
+VARIANT = "remedy"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What ran, as far as it can run again.
+
+    Attributes
+    ----------
+    workload : str or None
+        Name of a workload, or its file; ``None`` for a command.
+    command : tuple of str
+        The words of a command.
+    levels : mapping of str to str
+        What the user asked for, and the workload's own variants.
+    size, least_size : int or None
+        Of the data, as a number, and that of the smallest named scale; ``None``: there is no scale.
+    once : bool
+        Its time is that of a whole process; else of an iteration.
+    whole_ns : int
+        The time of the run that a trial's time is compared with: of the window, or the process.
+    length_s : float or None
+        From launch to tables.
+    iterations_s : tuple of float
+        Measured iterations.
+    """
+
+    workload: str | None
+    command: tuple[str, ...]
+    levels: Mapping[str, str]
+    scale: str | None
+    size: int | None
+    least_size: int | None
+    once: bool
+    iterations: int
+    warmup: int | Literal["auto"]
+    whole_ns: int
+    length_s: float | None
+    iterations_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """An experiment that can be run.
+
+    Attributes
+    ----------
+    workload : str or None
+        As of `Ran`; ``None``: a file is to be written for the command.
+    changed : tuple of str
+        The command with the remedy, where the remedy is in it.
+    shared, remedy : mapping of str to str
+        Levels of both treatments, and of the second alone.
+    scale : str
+        Of the data.
+    smaller : str or None
+        Why the data are smaller than the run's.
+    trial_s : float
+        Expected length of a trial.
+    sd : float
+        Expected deviation of the logarithm of its time.
+    predicted_ratio : float
+        Share of a trial's time that the remedy should save.
+    """
+
+    workload: str | None
+    command: tuple[str, ...]
+    changed: tuple[str, ...]
+    shared: Mapping[str, str]
+    remedy: Mapping[str, str]
+    scale: str
+    smaller: str | None
+    blocks: int
+    iterations: int
+    warmup: int | Literal["auto"]
+    trial_s: float
+    budget_s: float
+    sd: float
+    predicted_ratio: float
+    margin: float
+    policy: Policy = "wait"
+
+    @property
+    def total_s(self) -> float:
+        """Expected length of all trials."""
+        return 2 * self.blocks * self.trial_s
+
+    @property
+    def detectable(self) -> float:
+        """Smallest relative change that it finds with a chance of 0.8."""
+        return detectable(self.blocks, self.sd, blocks=True) or math.inf
+
+    @property
+    def words(self) -> str:
+        """Name what is different with the remedy."""
+        if self.changed:
+            return " ".join(Redactor.of(self.changed).words(self.changed))
+        return ", ".join(f"{name}={level}" for name, level in self.remedy.items())
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing is run, and what to do by hand."""
+
+    reason: str
+    by_hand: str
+
+
+def propose(
+    finding: Finding,
+    ran: Ran,
+    budget_s: float,
+    noise_ratio: float,
+    changed: Sequence[str] = (),
+    policy: Policy = "wait",
+) -> Proposal | Refusal:
+    """Plan the smallest fair experiment on a finding.
+
+    Parameters
+    ----------
+    budget_s : float
+        Longest time of all trials together.
+    noise_ratio : float
+        Of the run, as `explain` judged it.
+    changed : sequence of str
+        The changed command, where the remedy is an edit of the code.
+    policy : str
+        Of the guard, where something else uses the machine.
+    """
+    tried = _what(finding, ran, tuple(changed))
+    if isinstance(tried, Refusal):
+        return tried
+    command, remedy = tried
+    secret = any(REDACTED[:9] in word for word in (*ran.command, *ran.levels.values(), *command))
+    if secret:
+        return Refusal(
+            "a secret of the command was struck out when the run was written down",
+            by_hand(finding, ran),
+        )
+    saving = finding.saving.elapsed_ns.value or 0.0
+    ratio = saving / ran.whole_ns if ran.whole_ns else 0.0
+    if ran.length_s is None or not 0 < ratio < 1:
+        return Refusal("how long the run took, and would take, is not known", by_hand(finding, ran))
+    sd = noise_sd(ran.iterations_s, noise_ratio)
+    wanted = needed(-math.log1p(-ratio), sd, blocks=True)
+    if wanted is None:
+        return Refusal(
+            f"no experiment sees a saving of {units.percent(ratio)} at a noise of"
+            f" {units.percent(sd)} from run to run",
+            by_hand(finding, ran),
+        )
+    shared = {name: level for name, level in ran.levels.items() if name != SCALE}
+    if HEAPS[0] in remedy:
+        # A setting of Spark's that stays would win over the heap that the remedy gives.
+        shared = {name: level for name, level in shared.items() if name not in HEAPS}
+    blocks = max(FEWEST_BLOCKS, wanted)
+    iterations = 1 if ran.once else min(ran.iterations, MOST_ITERATIONS)
+    whole = Proposal(
+        workload=ran.workload, command=ran.command, changed=command, shared=shared, remedy=remedy,
+        scale=ran.scale or "default", smaller=None, blocks=blocks, iterations=iterations,
+        warmup=0 if ran.once else ran.warmup, trial_s=_trial_s(ran, iterations, 1.0),
+        budget_s=budget_s, sd=sd, predicted_ratio=ratio, margin=min(MARGIN, ratio / 2),
+        policy=policy,
+    )  # fmt: skip
+    return _within(whole, ran, finding)
+
+
+def _what(
+    finding: Finding, ran: Ran, changed: tuple[str, ...]
+) -> tuple[tuple[str, ...], dict[str, str]] | Refusal:
+    """Give the changed command, or the levels, with the remedy."""
+    if ran.workload is None and not ran.command:
+        return Refusal("what was launched is not known", by_hand(finding, ran))
+    if changed:
+        if ran.workload is not None:
+            return Refusal(
+                f"--with is for runs of a command, and this is workload {ran.workload}",
+                "run both by hand, and compare them: pyrometer compare A B",
+            )
+        return changed, {}
+    first = factor_remedy(finding)
+    if first is None:
+        code = any(one.kind == "code" for one in finding.remedies)
+        reason = "the remedy is an edit of the code" if code else "no setting is the remedy"
+        return Refusal(reason, by_hand(finding, ran))
+    levels = levels_of(first)
+    as_before = [name for name, level in levels.items() if ran.levels.get(name) == level]
+    if len(as_before) == len(levels):
+        return Refusal(f"the run had {', '.join(as_before)} already", by_hand(finding, ran))
+    if ran.workload is None and DRIVER_MEMORY in levels:
+        return _driver_memory(finding, ran, levels)
+    return (), levels
+
+
+def _driver_memory(
+    finding: Finding, ran: Ran, levels: dict[str, str]
+) -> tuple[tuple[str, ...], dict[str, str]] | Refusal:
+    """Change the heap of a command's driver where the command itself decides it."""
+    known = understand(ran.command)
+    if known.kind == "java":
+        return Refusal(
+            "the command starts the driver's JVM itself, so its heap is not Spark's to set",
+            f"with -Xmx{levels[DRIVER_MEMORY]}: {by_hand(finding, ran)}",
+        )
+    if known.driver_memory is None:
+        return (), levels
+    others = {name: level for name, level in levels.items() if name != DRIVER_MEMORY}
+    return replaced(ran.command, known.driver_memory, levels[DRIVER_MEMORY]), others
+
+
+def replaced(argv: Sequence[str], old: str, new: str) -> tuple[str, ...]:
+    """Give a command's driver another memory than its own words say.
+
+    Examples
+    --------
+    >>> " ".join(replaced(["spark-submit", "--driver-memory", "1g", "a.py", "1g"], "1g", "2g"))
+    'spark-submit --driver-memory 2g a.py 1g'
+    """
+    texts = {f"--driver-memory={old}", f"{DRIVER_MEMORY}={old}", f"--conf={DRIVER_MEMORY}={old}"}
+    words = list(argv)
+    for at, word in enumerate(words):
+        if word in texts:
+            words[at] = word.removesuffix(old) + new
+        elif word == old and words[at - 1] == "--driver-memory":
+            words[at] = new
+    return tuple(words)
+
+
+def factor_remedy(finding: Finding) -> Remedy | None:
+    """Find the first remedy that can be tried without a human."""
+    return next(
+        (one for one in finding.remedies if one.kind == "factor" and one.factor and one.level), None
+    )
+
+
+def levels_of(remedy: Remedy) -> dict[str, str]:
+    """Give all levels of a remedy."""
+    first = {remedy.factor: remedy.level} if remedy.factor and remedy.level else {}
+    return {**first, **remedy.levels}
+
+
+def by_hand(finding: Finding, ran: Ran) -> str:
+    """Say how a human can try a finding."""
+    first = factor_remedy(finding)
+    what = finding.remedies[0].text if finding.remedies else finding.refute
+    if first is not None:
+        levels = {**ran.levels, **levels_of(first)}
+        sets = [word for name, level in levels.items() for word in ("--set", f"{name}={level}")]
+        scale = ["--scale", ran.scale] if ran.workload and ran.scale else []
+        again = [ran.workload] if ran.workload else ["--", *(ran.command or ("COMMAND",))]
+        words = shlex.join(["pyrometer", "run", *sets, *scale, *again])
+        return f"{words}; then: pyrometer compare RUN NEW"
+    if ran.workload is None and any(one.kind == "code" for one in finding.remedies):
+        return f"{what}; then: pyrometer explain RUN {finding.key} --verify --with -- COMMAND"
+    return f"{what}; run it again, then: pyrometer compare RUN NEW"
+
+
+def noise_sd(times: Sequence[float], noise_ratio: float) -> float:
+    """Expect the deviation of the logarithm of a trial's time, by one run.
+
+    By its iterations; of fewer than `FEWEST_TIMES`, half of what `explain` takes for its noise (an
+    interval of two deviations to each side). At least `LEAST_SD`.
+
+    Examples
+    --------
+    >>> round(noise_sd([1.0, 1.1, 0.9, 1.0], 0.02), 2), noise_sd([], 0.08), noise_sd([], 0.01)
+    (0.08, 0.04, 0.02)
+    """
+    logs = [math.log(one) for one in times if one > 0]
+    found = statistics.stdev(logs) if len(logs) >= FEWEST_TIMES else noise_ratio / 2
+    return max(LEAST_SD, found)
+
+
+def _trial_s(ran: Ran, iterations: int, size: float) -> float:
+    """Expect the length of a trial with so many iterations and so much of the data."""
+    assert ran.length_s is not None
+    work = _work_s(ran, ran.iterations)
+    return max(ran.length_s - work, 0.0) + size * _work_s(ran, iterations)
+
+
+def _work_s(ran: Ran, iterations: int) -> float:
+    """Give the time of a trial that goes with its data."""
+    assert ran.length_s is not None
+    if ran.once or not ran.iterations_s:
+        return ran.length_s
+    warmup = 1 if ran.warmup == "auto" else ran.warmup
+    return min(ran.length_s, statistics.fmean(ran.iterations_s) * (iterations + warmup))
+
+
+def _within(whole: Proposal, ran: Ran, finding: Finding) -> Proposal | Refusal:
+    """Fit an experiment into its budget, with less data if need be."""
+    left_s = TRIALS_SHARE * whole.budget_s / (2 * whole.blocks)
+    if whole.trial_s <= left_s:
+        return whole
+    times = units.duration(whole.total_s * 1e9)
+    budget = units.duration(whole.budget_s * 1e9)
+    long = f"{whole.blocks} blocks take about {times}, and the budget is {budget}"
+    work_s = _work_s(ran, whole.iterations)
+    share = (left_s - (whole.trial_s - work_s)) / work_s if work_s else 0.0
+    if ran.size and ran.least_size and ran.least_size <= share * ran.size:
+        size = int(share * ran.size)
+        return replace(
+            whole, scale=str(size), trial_s=_trial_s(ran, whole.iterations, size / ran.size),
+            smaller=f"at scale {size} instead of {ran.size}: {long}",
+        )  # fmt: skip
+    minutes = math.ceil(whole.total_s / TRIALS_SHARE / 60)
+    return Refusal(long, f"pyrometer explain RUN {finding.key} --verify --budget {minutes}")
+
+
+def experiment_file(one: Proposal, workload: str) -> str:
+    """Write the experiment file of a proposal.
+
+    Parameters
+    ----------
+    workload : str
+        Its name, or the file that was written for a command.
+    """
+    made = dict(one.remedy)
+    before = {SCALE: one.scale}
+    if one.changed:
+        made[f"workload.{VARIANT}"] = "made"
+        before[f"workload.{VARIANT}"] = "as-it-was"
+    wait = min(LONGEST_WAIT_S, (1 - TRIALS_SHARE) * one.budget_s / (2 * one.blocks))
+    words = one.words.replace("{", "{{").replace("}", "}}")
+    return experiment_text(
+        "verify", workload, f"{{}} {AS_IT_WAS}, and {REMEDY}: {words}", scale=one.scale,
+        set=dict(one.shared) or None, matrix={"include": [before, {**before, **made}]},
+        blocks=one.blocks, iterations=one.iterations, warmup=str(one.warmup), margin=_percent(one),
+        timeout=f"{max(LEAST_TIMEOUT_S, TIMES_LONGEST * one.trial_s):.0f}s",
+        guard={"policy": one.policy, "wait": f"{max(1.0, wait):.0f}s"},
+    )  # fmt: skip
+
+
+def _percent(one: Proposal) -> str:
+    return f"{100 * one.margin:.4f}%"
+
+
+def command_file(one: Proposal) -> str:
+    """Write a workload's file for the user's own command."""
+    made: dict[str, object] = {
+        "name": "command",
+        "summary": "The command of a run, to test what slows it down.",
+        "command": list(one.command),
+    }
+    if one.changed:
+        # All words stand in the level: braces in them mean nothing there.
+        made["command"] = [f"{{{VARIANT}}}"]
+        levels = {
+            "as-it-was": {"doc": AS_IT_WAS, "argv": list(one.command)},
+            "made": {"doc": REMEDY, "argv": list(one.changed)},
+        }
+        made["variants"] = {
+            VARIANT: {"doc": "The remedy.", "default": "as-it-was", "levels": levels}
+        }
+    text: str = yaml.safe_dump(made, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def named(plan: Plan) -> Plan | str:
+    """Call the two treatments by what they are; or say why one of them cannot be run here."""
+    if plan.left_out:
+        return "; ".join(one.reason for one in plan.left_out)
+    names = dict(
+        zip((one.name for one in plan.treatments), (AS_IT_WAS, REMEDY), strict=True)
+    )  # fmt: skip
+    treatments = [
+        one.model_copy(
+            update={
+                "name": names[one.name],
+                "levels": {k: v for k, v in one.levels.items() if k != SCALE},
+                "varied": {VARIANT: "no" if names[one.name] == AS_IT_WAS else "yes"},
+            }
+        )
+        for one in plan.treatments
+    ]
+    trials = [
+        one.model_copy(
+            update={
+                "treatment": names[one.treatment],
+                "folder": f"{one.number:04d}-{names[one.treatment].replace(' ', '-')}",
+            }
+        )
+        for one in plan.trials
+    ]
+    return plan.model_copy(
+        update={"treatments": treatments, "trials": trials, "baseline": AS_IT_WAS}
+    )

@@ -1,0 +1,222 @@
+"""Verdicts that are kept: how findings of each rule fared when they were tried.
+
+A folder of one's own, or of a team, with a file for each host that writes: one verdict a line
+(``pyrometer/verdict/1``), appended under a lock, never changed. A damaged line is skipped, and said
+so.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pyrometer.core.errors import CapabilityError
+from pyrometer.core.estimate import Estimate
+from pyrometer.core.json_text import parse_json
+from pyrometer.core.redaction import redacted
+from pyrometer.explain.schema import Finding, Judgement, Proof, Record
+from pyrometer.store.private import FILE_MODE, make_private
+
+VARIABLE = "PYROMETER_VERDICTS"
+TRIED = frozenset({"proven", "refuted", "no_difference"})
+ALL_OF_IT = 1.0
+"""How far a prediction was off where no saving was found: by all that it said."""
+
+
+class Verdict(BaseModel):
+    """One line: a finding, what was predicted, and what an experiment measured.
+
+    Attributes
+    ----------
+    id : str
+        Of the experiment's outcome: the same one is kept once.
+    place : str
+        Where the cause is, in words.
+    predicted_ns, measured_ns : Estimate or None
+        Elapsed time of the run that the remedy saves.
+    of_run : bool
+        The data were those of the run, not smaller.
+    """
+
+    schema_name: Literal["pyrometer/verdict/1"] = Field("pyrometer/verdict/1", alias="schema")
+    id: str
+    code: str
+    place: str
+    run_id: str
+    workload: str
+    verdict: Judgement
+    predicted_ns: Estimate
+    measured_ns: Estimate | None = None
+    of_run: bool = True
+    blocks: int = 0
+    remedy: str = ""
+    reason: str | None = None
+    notes: list[str] = Field(default_factory=list)
+    experiment: str
+    wall_ns: int
+    pyrometer_version: str
+
+    model_config = ConfigDict(populate_by_name=True, extra="allow")
+
+    @property
+    def error_ratio(self) -> float | None:
+        """How far the prediction was off, of what was measured; ``None`` where it does not say."""
+        predicted, measured = self.predicted_ns.value, self.measured_ns and self.measured_ns.value
+        if self.verdict not in TRIED or not self.of_run or predicted is None:
+            return None
+        if self.verdict != "proven" or not measured or measured <= 0:
+            return ALL_OF_IT
+        return abs(predicted - measured) / measured
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a folder holds, the oldest first; and which lines could not be read, with the reason."""
+
+    verdicts: Sequence[Verdict] = ()
+    unread: Sequence[str] = field(default_factory=tuple)
+
+
+def folder_of(asked: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
+    """Give the folder of verdicts: as asked for, of the variable, or the user's own.
+
+    Examples
+    --------
+    >>> folder_of(None, {"PYROMETER_VERDICTS": "/team/verdicts"}).as_posix()
+    '/team/verdicts'
+    """
+    if asked is not None:
+        return asked
+    named = environment.get(VARIABLE)
+    return Path(named) if named else Path.home() / ".local/share/pyrometer/verdicts"
+
+
+def keep(folder: Path, verdict: Verdict) -> bool:
+    """Append a verdict; it is on the disk when this returns.
+
+    Returns
+    -------
+    bool
+        Whether it is new: the outcome of an experiment counts once.
+
+    Raises
+    ------
+    CapabilityError
+        If it cannot be written; nothing of it remains then.
+    """
+    line = redacted(verdict.model_dump_json(by_alias=True, exclude_none=True)).encode() + b"\n"
+    path = folder / f"{_word(platform.node())}.ndjson"
+    try:
+        make_private(folder)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if any(one.id == verdict.id for one in read(folder).verdicts):
+                return False
+            _append(descriptor, line)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise CapabilityError(
+            f"{path} cannot be written: {error.strerror}", f"another folder: --verdicts, {VARIABLE}"
+        ) from error
+    return True
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    size = os.fstat(descriptor).st_size
+    # A kill in the middle of a write leaves half a line: it must not take this one with it.
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        line = b"\n" + line
+    written = 0
+    try:
+        while written < len(line):
+            written += os.write(descriptor, line[written:])
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def read(folder: Path) -> Kept:
+    """Read all verdicts of a folder; none where there is no such folder."""
+    found: dict[str, Verdict] = {}
+    unread: list[str] = []
+    try:
+        paths = sorted(folder.glob("*.ndjson"))
+    except OSError as error:
+        return Kept((), (f"{folder}: {error.strerror}",))
+    for path in paths:
+        try:
+            lines = path.read_bytes().split(b"\n")
+        except OSError as error:
+            unread.append(f"{path}: {error.strerror}")
+            continue
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                one = Verdict.model_validate(parse_json(line))
+            except (ValueError, ValidationError):
+                unread.append(f"{path}:{number}: {_unlike(line)}")
+                continue
+            found.setdefault(one.id, one)
+    ordered = sorted(found.values(), key=lambda one: (one.wall_ns, one.id))
+    return Kept(tuple(ordered), tuple(unread))
+
+
+def _unlike(line: bytes) -> str:
+    newer = re.search(rb'"schema":\s*"pyrometer/verdict/(?!1")\d+"', line)
+    return "a newer Pyrometer wrote it" if newer else "no verdict: cut or edited"
+
+
+def records(verdicts: Iterable[Verdict]) -> dict[str, Record]:
+    """Give how findings fared, by the rule's code: what `explain` widens its intervals by.
+
+    Examples
+    --------
+    >>> records([])
+    {}
+    """
+    by_code: dict[str, list[Verdict]] = {}
+    for one in verdicts:
+        if one.verdict in TRIED:
+            by_code.setdefault(one.code, []).append(one)
+    found = {}
+    for code, tried in sorted(by_code.items()):
+        errors = [error for one in tried if (error := one.error_ratio) is not None]
+        found[code] = Record(
+            tried_count=len(tried),
+            proven_count=sum(one.verdict == "proven" for one in tried),
+            error_ratio=statistics.median(errors) if errors else None,
+        )
+    return found
+
+
+def proof_of(finding: Finding, run_id: str | None, verdicts: Iterable[Verdict]) -> Proof | None:
+    """Find the latest verdict on a finding of a run: same run, rule and place."""
+    mine = [
+        one
+        for one in verdicts
+        if (one.run_id, one.code, one.place) == (run_id, finding.code, finding.place.words)
+    ]
+    if not mine:
+        return None
+    last = mine[-1]
+    return Proof(
+        verdict=last.verdict, measured=last.measured_ns, experiment=last.experiment,
+        reason=last.reason,
+    )  # fmt: skip
+
+
+def _word(host: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", host).strip("-.") or "host"

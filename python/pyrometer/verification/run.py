@@ -1,0 +1,273 @@
+"""Hands the experiment on a finding to the runner of experiments, and reads what came of it.
+
+Nothing is started where the plan is refused. What was run is kept: the same question goes on where
+it stopped, and is not run again once it is answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyrometer import __version__
+from pyrometer.collect.launch.launch import is_workload_command
+from pyrometer.collect.launch.record import HOME
+from pyrometer.core.errors import PyrometerError
+from pyrometer.experiments.folder import Plan, Surroundings, is_experiment, read_plan
+from pyrometer.experiments.history.stored_runs import iterations_of, length_of
+from pyrometer.experiments.journal import read_journal
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.experiments.plan.file import Guard
+from pyrometer.experiments.run import guard
+from pyrometer.experiments.run.environment import Actions, Screen
+from pyrometer.experiments.run.loop import begin, carry_out
+from pyrometer.experiments.run.planned import plan_of
+from pyrometer.explain.schema import Finding, Findings
+from pyrometer.store import Run
+from pyrometer.store.manifest import Manifest
+from pyrometer.store.private import FILE_MODE
+from pyrometer.verification.plan import (
+    Policy,
+    Proposal,
+    Ran,
+    Refusal,
+    by_hand,
+    command_file,
+    experiment_file,
+    named,
+    propose,
+)
+from pyrometer.verification.record import Verdict
+from pyrometer.verification.verdict import Outcome, Prediction, alike, judge
+from pyrometer.window.windows import MEASURED, OBSERVING
+from pyrometer.workloads import registry
+from pyrometer.workloads.contract import parse_scale
+
+
+@dataclass(frozen=True)
+class Verification:
+    """An experiment on a finding: planned, and not begun where it is new.
+
+    Attributes
+    ----------
+    root : Path
+        Its folder.
+    """
+
+    finding: Finding
+    proposal: Proposal
+    prediction: Prediction
+    plan: Plan
+    root: Path
+
+    @property
+    def done_count(self) -> int:
+        """Trials that have ended."""
+        return len(read_journal(self.root).ended) if is_experiment(self.root) else 0
+
+
+class OutOfTimeError(Exception):
+    """The budget is used up; what was run is kept."""
+
+
+def ran_of(run: Run, found: Findings) -> Ran:
+    """Read what ran, as far as it can run again."""
+    manifest = run.manifest
+    if manifest is None or manifest.imported or manifest.profile in OBSERVING:
+        return Ran(None, (), {}, None, None, None, True, 1, 0, 0, None)
+    name = manifest.workload.name
+    once = name is None or _is_command(name)
+    process_ns = (manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)
+    window_ns = found.baseline.elapsed_ns if found.window.name == MEASURED else 0
+    size, least = (None, None) if once else _sizes(manifest)
+    scale = manifest.workload.scale
+    return Ran(
+        workload=name,
+        command=() if name else tuple(manifest.workload.command),
+        levels=_levels(manifest),
+        scale=None if scale is None else str(scale),
+        size=size,
+        least_size=least,
+        once=once,
+        iterations=manifest.iterations,
+        warmup=manifest.warmup,
+        whole_ns=max(process_ns, 0) if once else window_ns,
+        length_s=length_of(manifest),
+        iterations_s=tuple(iterations_of(run.paths.root)),
+    )
+
+
+def _is_command(name: str) -> bool:
+    try:
+        return is_workload_command(name)
+    except PyrometerError:
+        return False
+
+
+def _sizes(manifest: Manifest) -> tuple[int | None, int | None]:
+    try:
+        workload = registry.get(manifest.workload.name or "")
+        size = parse_scale(workload, str(manifest.workload.scale or "default"))
+    except PyrometerError:
+        return None, None
+    return size, workload.scales.get("test")
+
+
+def _levels(manifest: Manifest) -> dict[str, str]:
+    """Give what the user set; limits that the workload brings come with it again."""
+    own = {
+        name: level
+        for name, level in manifest.treatment.items()
+        if manifest.treatment_origin.get(name) != "workload"
+    }
+    return {name: str(level) for name, level in {**manifest.workload.variant, **own}.items()}
+
+
+def prepare(
+    finding: Finding,
+    ran: Ran,
+    *,
+    run_id: str,
+    noise_ratio: float,
+    budget_s: float,
+    changed: Sequence[str] = (),
+    policy: Policy = "wait",
+    home: Path = HOME,
+) -> Verification | Outcome:
+    """Plan an experiment on a finding, or say why there is none.
+
+    Parameters
+    ----------
+    run_id : str
+        Of the run that was explained.
+    home : Path
+        Where its folder goes: `home`/verify-…
+
+    Returns
+    -------
+    Verification or Outcome
+        The latter (``not_testable``) where the plan is refused: nothing is left of it then.
+    """
+    proposal = propose(finding, ran, budget_s, noise_ratio, changed, policy)
+    if isinstance(proposal, Refusal):
+        return Outcome("not_testable", reason=proposal.reason, by_hand=proposal.by_hand)
+    own = None if proposal.workload else command_file(proposal)
+    text = experiment_file(proposal, proposal.workload or "command")
+    digest = hashlib.sha256(f"{run_id}\n{finding.key}\n{own}\n{text}".encode()).hexdigest()[:8]
+    root = home / f"verify-{_word(finding.code)}-{digest}"
+    prediction = Prediction(finding.saving.elapsed_ns, ran.whole_ns, proposal.smaller)
+    if is_experiment(root):
+        return Verification(finding, proposal, prediction, read_plan(root), root)
+    planned = _planned(proposal, own, root)
+    if isinstance(planned, str):
+        return Outcome("not_testable", reason=planned, by_hand=by_hand(finding, ran))
+    return Verification(finding, proposal, prediction, planned, root)
+
+
+def _planned(proposal: Proposal, own: str | None, root: Path) -> Plan | str:
+    file = root.with_name(f"{root.name}.yaml")
+    command = root.with_name(f"{root.name}-command.yaml")
+    workload = proposal.workload
+    if own is not None:
+        _write(command, own)
+        workload = str(command.absolute())
+    assert workload is not None
+    _write(file, experiment_file(proposal, workload))
+    found: Plan | str
+    try:
+        found = named(plan_of(file, root))
+    except PyrometerError as error:
+        # The user has not written this file, so its line numbers help nobody.
+        found = re.sub(rf"^{re.escape(str(file))}(:\d+)*: ", "", error.message)
+    if isinstance(found, str):
+        file.unlink()
+        command.unlink(missing_ok=True)
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(FILE_MODE)
+    path.write_text(text, encoding="utf-8")
+
+
+def carry(test: Verification, screen: Screen | None = None, actions: Actions | None = None) -> bool:
+    """Run the trials that have not ended; no trial begins after the budget.
+
+    Returns
+    -------
+    bool
+        Whether all have ended.
+
+    Raises
+    ------
+    UsageError, CapabilityError
+        As `pyrometer.experiments.run.loop.carry_out`.
+    KeyboardInterrupt
+        If the user stopped it; what was finished is kept.
+    """
+    if not is_experiment(test.root):
+        begin(test.root, test.plan)
+    actions = actions or Actions()
+    timely = replace(
+        actions, wait_for_calm=_until(test.proposal.budget_s, actions.wait_for_calm)
+    )  # fmt: skip
+    try:
+        carry_out(test.root, screen=screen, actions=timely)
+    except OutOfTimeError:
+        return False
+    return True
+
+
+def _until(
+    budget_s: float,
+    wait: Callable[[Guard, Callable[[str], None]], Surroundings] = guard.before_trial,
+) -> Callable[[Guard, Callable[[str], None]], Surroundings]:
+    deadline = time.monotonic() + budget_s
+
+    def before(limits: Guard, say: Callable[[str], None]) -> Surroundings:
+        if time.monotonic() > deadline:
+            raise OutOfTimeError
+        return wait(limits, say)
+
+    return before
+
+
+def outcome_of(test: Verification) -> Outcome:
+    """Judge the trials that have ended."""
+    plan, entries = read_plan(test.root), read_journal(test.root)
+    report = experiment_report(plan, entries)
+    return judge(report, test.prediction, alike(entries.ended.values()))
+
+
+def verdict_of(test: Verification, outcome: Outcome, run_id: str, workload: str) -> Verdict:
+    """Write an outcome down, to be kept."""
+    ended = read_journal(test.root).ended.values()
+    last = max((one.wall_ns for one in ended), default=0)
+    said = f"{run_id}\n{test.finding.key}\n{test.root.absolute()}\n{last}"
+    return Verdict(
+        id=hashlib.sha256(said.encode()).hexdigest()[:16],
+        code=test.finding.code,
+        place=test.finding.place.words,
+        run_id=run_id,
+        workload=workload,
+        verdict=outcome.verdict,
+        predicted_ns=test.finding.saving.elapsed_ns,
+        measured_ns=outcome.measured_ns,
+        of_run=test.proposal.smaller is None,
+        blocks=outcome.blocks,
+        remedy=test.proposal.words,
+        reason=outcome.reason,
+        notes=list(outcome.notes),
+        experiment=str(test.root.absolute()),
+        wall_ns=last,
+        pyrometer_version=__version__,
+    )
+
+
+def _word(code: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", code).strip("-.")

@@ -1,0 +1,231 @@
+"""What an experiment says of a finding. Pure.
+
+`proven`: surely faster with the remedy, and by more than what counts as none. `refuted`: surely
+slower, or surely not faster by more than that. `no_difference`: none above so many per cent, which
+excludes what was predicted. `not_testable`: the trials cannot tell, or were not of the same work.
+
+The change within blocks, as a share, is applied to the time of the run, so that measured and
+predicted saving are of the same seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from pyrometer.core import units
+from pyrometer.core.estimate import Estimate
+from pyrometer.experiments.folder import Ended
+from pyrometer.experiments.judge.schema import ExperimentReport, TreatmentReport
+from pyrometer.explain.schema import Judgement
+from pyrometer.statistics.treatments import PairReport
+from pyrometer.verification.plan import AS_IT_WAS, FEWEST_BLOCKS, REMEDY
+
+Same = Literal["same", "different", "not known"]
+ENDS_REFUTE = {
+    "out_of_memory": "ran out of memory",
+    "timeout": "ran out of time",
+    "wrong_result": "gave a wrong result",
+}
+"""Ends of trials with the remedy that are the remedy's own fault."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What `explain` said.
+
+    Attributes
+    ----------
+    saving_ns : Estimate
+        Elapsed time that the remedy saves.
+    whole_ns : int
+        The time of the run that a trial's time is compared with.
+    smaller : str or None
+        Why the data of the trials are smaller than the run's.
+    """
+
+    saving_ns: Estimate
+    whole_ns: int
+    smaller: str | None = None
+
+    @property
+    def ratio(self) -> Estimate:
+        """The saving as a share of a trial's time."""
+        return _scaled(self.saving_ns, 1 / self.whole_ns)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a finding.
+
+    Attributes
+    ----------
+    measured_ns, measured_ratio : Estimate or None
+        Elapsed time that the remedy saved; negative: it cost.
+    bound_ratio : float or None
+        Where there is no difference: above this share.
+    reason : str or None
+        Why, where it is not proven.
+    by_hand : str or None
+        What to do next, where it could not be tried.
+    notes : tuple of str
+        Results, plans, disturbances.
+    blocks : int
+        Blocks behind the comparison.
+    """
+
+    verdict: Judgement
+    measured_ns: Estimate | None = None
+    measured_ratio: Estimate | None = None
+    bound_ratio: float | None = None
+    reason: str | None = None
+    by_hand: str | None = None
+    notes: tuple[str, ...] = ()
+    blocks: int = 0
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Whether both treatments gave the same rows, and ran the same plans."""
+
+    results: Same = "not known"
+    plans: Same = "not known"
+
+
+def alike(ended: Iterable[Ended]) -> Alike:
+    """Compare the results and plans of trials that finished.
+
+    Results are different only where each treatment has one of its own: where a treatment differs
+    from itself, its work is not repeatable, which says nothing of the remedy.
+    """
+    results: dict[str, set[object]] = {}
+    plans: dict[str, set[object]] = {}
+    for one in ended:
+        if one.status != "finished":
+            continue
+        if one.checksum is not None:
+            results.setdefault(one.treatment, set()).add((one.rows, one.checksum))
+        if one.plan is not None:
+            plans.setdefault(one.treatment, set()).add(one.plan)
+    return Alike(_same(results), _same(plans))
+
+
+def _same(seen: dict[str, set[object]]) -> Same:
+    before, after = seen.get(AS_IT_WAS, set()), seen.get(REMEDY, set())
+    if len(before) != 1 or len(after) != 1:
+        return "not known"
+    return "same" if before == after else "different"
+
+
+def judge(report: ExperimentReport, predicted: Prediction, seen: Alike) -> Outcome:
+    """Give the verdict of an experiment with the two treatments `AS_IT_WAS` and `REMEDY`."""
+    by_name = {one.name: one for one in report.treatments}
+    notes = _notes(report, seen)
+    for name in (AS_IT_WAS, REMEDY):
+        ended = _unfinished(by_name[name], notes)
+        if ended is not None:
+            return ended
+    pair = report.comparison.pairs[0] if report.comparison else None
+    blocks = pair.change.n if pair else 0
+    if pair is None or blocks < FEWEST_BLOCKS:
+        return Outcome(
+            "not_testable", notes=notes, blocks=blocks,
+            reason=f"{blocks} of {report.blocks} blocks were run, at least {FEWEST_BLOCKS} are"
+            " needed",
+            by_hand="the same command goes on where it stopped; give it a larger --budget",
+        )  # fmt: skip
+    if seen.results == "different":
+        return Outcome(
+            "not_testable", notes=notes, blocks=blocks,
+            reason="the result is another with the remedy, so it is not the same work",
+            by_hand="compare the two results by hand: digits of sums may differ by their order",
+        )  # fmt: skip
+    return _compared(pair, predicted, report.margin, notes)
+
+
+def _unfinished(one: TreatmentReport, notes: tuple[str, ...]) -> Outcome | None:
+    """Judge by a treatment most of whose trials did not finish."""
+    total = sum(one.ends.values())
+    if one.compared and (one.values or not total):
+        return None
+    how = max(one.ends, key=lambda end: (end != "finished", one.ends[end]))
+    why = f": {one.reasons[0]}" if one.reasons else ""
+    words = ENDS_REFUTE.get(how, "failed")
+    reason = f"{one.name}, {one.ends[how]} of {total} trials {words}{why}"
+    if one.name == REMEDY and how in ENDS_REFUTE:
+        return Outcome("refuted", reason=reason, notes=notes)
+    return Outcome(
+        "not_testable", reason=reason, notes=notes,
+        by_hand="run it from the folder, and with the environment, that the run had",
+    )  # fmt: skip
+
+
+def _compared(
+    pair: PairReport, predicted: Prediction, margin: float, notes: tuple[str, ...]
+) -> Outcome:
+    saved = _scaled(pair.change, -1.0)
+    measured = _scaled(saved, predicted.whole_ns)
+
+    def told(verdict: Judgement, reason: str | None = None, bound: float | None = None) -> Outcome:
+        return Outcome(verdict, measured, saved, bound, reason, notes=notes, blocks=saved.n)
+
+    between = f"between {units.percent(saved.low, True)} and {units.percent(saved.high, True)}"
+    least = predicted.ratio.low or 0.0
+    if pair.verdict == "faster":
+        return told("proven", predicted.smaller)
+    if saved.low is None or saved.high is None:
+        found = told("not_testable", "one block shows no noise")
+    elif pair.verdict == "slower":
+        found = told("refuted", f"it is slower with the remedy: it saves {between}")
+    elif pair.verdict == "same":
+        found = told("no_difference", None, margin)
+    elif saved.high <= margin:
+        found = told("refuted", f"it is surely not faster: it saves {between}")
+    elif saved.high < least:
+        found = told("no_difference", None, max(abs(saved.low), saved.high))
+    else:
+        wanted = _blocks_for(predicted.ratio.value or 0.0, pair, margin)
+        more = "" if wanted is None else f"; about {wanted} blocks would show what is predicted"
+        found = told(
+            "not_testable", f"{saved.n} blocks cannot tell: it saves {between}{more}"
+        )  # fmt: skip
+    if predicted.smaller and found.verdict in ("refuted", "no_difference"):
+        return told(
+            "not_testable",
+            f"with less data it saves {between}, which says nothing of the run's"
+            f" ({predicted.smaller})",
+        )
+    return found
+
+
+def _blocks_for(ratio: float, pair: PairReport, margin: float) -> int | None:
+    """Blocks that would find a saving: those for the margin, by the square of the difference."""
+    if pair.trials_needed is None or not 0 < ratio < 1:
+        return None
+    share = math.log1p(margin) / -math.log1p(-ratio)
+    return max(pair.change.n + 1, math.ceil(pair.trials_needed * share**2))
+
+
+def _notes(report: ExperimentReport, seen: Alike) -> tuple[str, ...]:
+    found = {
+        "same": "results compared: the same rows",
+        "different": "results compared: they differ",
+        "not known": "results not compared: they are not known, or differ from trial to trial",
+    }[seen.results]
+    notes = [found]
+    if seen.plans == "different":
+        notes.append("the plan is another with the remedy")
+    elif seen.plans == "same":
+        notes.append("the plan is the same")
+    if report.disturbed_count:
+        notes.append(f"{report.disturbed_count} of {report.done_count} trials were disturbed")
+    return tuple(notes)
+
+
+def _scaled(one: Estimate, factor: float) -> Estimate:
+    ends = [None if end is None else end * factor for end in (one.low, one.high)]
+    low, high = ends if factor >= 0 else ends[::-1]
+    value = None if one.value is None else one.value * factor
+    return one.model_copy(update={"value": value, "low": low, "high": high})

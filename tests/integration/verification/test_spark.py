@@ -1,0 +1,60 @@
+"""A finding of a real run, tried end to end: planned, run in Spark, judged, kept, shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.support.cli import environment, pyrometer
+
+from pyrometer.experiments.folder import read_plan
+from pyrometer.experiments.journal import read_journal
+from pyrometer.store.manifest import read_manifest
+from pyrometer.verification.plan import AS_IT_WAS, REMEDY
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+CODE = "gc.heap-too-small"
+
+
+def test_a_heap_that_is_not_the_cause_is_tried_and_not_proven(tmp_path):
+    """Its collections follow a young generation of fixed size: twice the heap cannot help."""
+    env = environment(PYROMETER_VERDICTS=str(tmp_path / "team"))
+    ran = pyrometer(
+        "run", "truth-gc", "--scale", "test", "--iterations", "2", "--warmup", "1", "--no-report",
+        "--set", "spark.driver.memory=512m", "-o", "run", cwd=tmp_path, env=env,
+    )  # fmt: skip
+    assert ran.code == 0, ran.stderr
+    plain = pyrometer("explain", "run", "--json", "--all", cwd=tmp_path, env=env).json
+    (finding,) = [one for one in plain["findings"] if one["code"] == CODE]
+    assert finding["saving_ratio"]["value"] > 0.05
+    words = ("explain", "run", "--verify", CODE, "--guard", "flag", "--budget", "20", "--json")
+    done = pyrometer(*words, cwd=tmp_path, env=env)
+    (tried,) = [one for one in done.json["findings"] if one["code"] == CODE]
+    proof = tried["proof"]
+    root = tmp_path / proof["experiment"]
+    plan, ended = read_plan(root), read_journal(root).ended
+    assert [one.name for one in plan.treatments] == [AS_IT_WAS, REMEDY]
+    assert (plan.workload, plan.scale, plan.canaries) == ("truth-gc", "test", "iteration")
+    assert len(ended) == 2 * plan.blocks
+    heaps = {
+        one.treatment: read_manifest(root / "trials" / one.folder).treatment
+        for one in ended.values()
+    }
+    assert heaps[AS_IT_WAS] == read_manifest(tmp_path / "run").treatment
+    assert heaps[REMEDY] != heaps[AS_IT_WAS]
+    assert all(one.status == "finished" for one in ended.values())
+    assert len({(one.rows, one.checksum) for one in ended.values()}) == 1
+    assert "results compared: the same rows" in done.stderr
+    # A busy machine may leave it open; that it is proven would be a lie.
+    assert proof["verdict"] in ("refuted", "no_difference", "not_testable"), done.stderr
+    assert done.code == (1 if proof["verdict"] == "not_testable" else 0)
+    assert proof["measured"]["low"] < finding["saving"]["elapsed_ns"]["value"]
+    (line,) = [json.loads(text) for path in (tmp_path / "team").iterdir()
+               for text in path.read_text().splitlines()]  # fmt: skip
+    assert (line["code"], line["verdict"]) == (CODE, proof["verdict"])
+    again = pyrometer(*words, cwd=tmp_path, env=env)
+    assert "trials are there already" in again.stderr
+    assert len(read_journal(root).ended) == 2 * plan.blocks
+    shown = pyrometer("explain", "run", "--all", cwd=tmp_path, env=env)
+    assert f"tried: {proof['verdict'].replace('_', ' ')}" in shown.stdout

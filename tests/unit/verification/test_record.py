@@ -1,0 +1,138 @@
+"""Verdicts that are kept: in one folder, by many, with lines that others damaged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.tried_findings import S, estimate, finding
+
+from pyrometer.core.errors import CapabilityError
+from pyrometer.verification.record import Verdict, folder_of, keep, proof_of, read, records
+
+
+def verdict(number=1, how="proven", predicted_s=2.0, measured_s=1.6, **more):
+    return Verdict(
+        id=f"{number:016d}", code="gc.heap-too-small", place=finding().place.words, run_id="run",
+        workload="kmeans", verdict=how, predicted_ns=estimate(predicted_s * S),
+        measured_ns=None if measured_s is None else estimate(measured_s * S),
+        experiment="/x", wall_ns=number, pyrometer_version="0", **more,
+    )  # fmt: skip
+
+
+def only(folder: Path) -> Path:
+    (path,) = folder.glob("*.ndjson")
+    return path
+
+
+def test_what_is_kept_is_read_again(tmp_path):
+    folder = tmp_path / "team" / "verdicts"
+    assert not read(folder).verdicts
+    assert keep(folder, verdict(2))
+    assert keep(folder, verdict(1))
+    assert not keep(folder, verdict(2))
+    assert [one.id[-1] for one in read(folder).verdicts] == ["1", "2"]
+    assert read(folder).verdicts[1] == verdict(2)
+    assert only(folder).stat().st_mode & 0o077 == 0
+    assert json.loads(only(folder).read_text().splitlines()[0])["schema"] == "pyrometer/verdict/1"
+
+
+def test_files_of_several_hosts_are_one_record(tmp_path):
+    keep(tmp_path, verdict(1))
+    only(tmp_path).rename(tmp_path / "other.ndjson")
+    assert not keep(tmp_path, verdict(1))
+    keep(tmp_path, verdict(2))
+    assert len(read(tmp_path).verdicts) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"{", "no verdict"),
+        (b"\xff\xfe", "no verdict"),
+        (b"[1, 2]", "no verdict"),
+        (b'{"schema": "pyrometer/verdict/2", "id": "x"}', "a newer Pyrometer"),
+        (b'{"schema": "pyrometer/verdict/1", "id": "x"}', "no verdict"),
+    ],
+)
+def test_a_damaged_line_is_skipped_and_told(tmp_path, line, why):
+    keep(tmp_path, verdict(1))
+    with only(tmp_path).open("ab") as out:
+        out.write(line)  # and no end of the line: a kill in the middle of a write
+    keep(tmp_path, verdict(2))
+    found = read(tmp_path)
+    assert len(found.verdicts) == 2
+    (told,) = found.unread
+    assert f"{only(tmp_path)}:2: " in told
+    assert why in told
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_another_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CapabilityError) as caught:
+        keep(tmp_path / "file", verdict())
+    assert "--verdicts" in str(caught.value.remedy)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.unit.verification.test_record import keep, verdict
+for number in range(20):
+    # Every second one is a verdict that the others write, too.
+    keep(Path(sys.argv[1]), verdict(number if number % 2 else 100 * int(sys.argv[2]) + number))
+"""
+
+
+def test_writers_at_the_same_time_lose_and_repeat_nothing(tmp_path):
+    root = str(Path(__file__).parents[3])
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(one)], cwd=root)
+        for one in (1, 2, 3)
+    ]
+    assert [one.wait(120) for one in writers] == [0, 0, 0]
+    found = read(tmp_path)
+    assert not found.unread
+    assert len(found.verdicts) == 10 + 3 * 10
+    assert len(only(tmp_path).read_text().splitlines()) == 40
+
+
+def test_a_record_counts_what_was_tried():
+    tried = [
+        verdict(1, measured_s=1.6),  # off by a quarter of what was measured
+        verdict(2, measured_s=2.0),
+        verdict(3, measured_s=4.0),  # by a half
+        verdict(4, "refuted", measured_s=-1.0),
+        verdict(5, "no_difference", measured_s=0.01),
+        verdict(6, "not_testable", measured_s=2.0),
+    ]
+    found = records(tried)["gc.heap-too-small"]
+    assert (found.tried_count, found.proven_count) == (5, 3)
+    assert found.error_ratio == pytest.approx(0.5)
+    assert records(tried[:3])["gc.heap-too-small"].error_ratio == pytest.approx(0.25)
+    assert not records(tried[5:])
+
+
+def test_trials_of_less_data_say_nothing_of_the_error():
+    found = records([verdict(1, of_run=False)])["gc.heap-too-small"]
+    assert (found.tried_count, found.proven_count, found.error_ratio) == (1, 1, None)
+
+
+def test_the_latest_verdict_on_the_same_place_of_the_same_run_is_its_proof():
+    found = proof_of(finding(), "run", [verdict(1, "refuted"), verdict(2, "proven")])
+    assert found.verdict == "proven"
+    assert found.measured.value == 1.6 * S
+    assert proof_of(finding(), "other", [verdict()]) is None
+    assert proof_of(finding(), None, [verdict()]) is None
+    elsewhere = verdict().model_copy(update={"place": "stage 7"})
+    assert proof_of(finding(), "run", [elsewhere]) is None
+
+
+def test_the_folder_is_asked_for_or_named_or_the_users_own(tmp_path):
+    named = {"PYROMETER_VERDICTS": "/team"}
+    assert folder_of(tmp_path, named) == tmp_path
+    assert folder_of(None, named) == Path("/team")
+    assert folder_of(None, {}) == Path.home() / ".local/share/pyrometer/verdicts"

@@ -1,0 +1,270 @@
+"""An experiment on a finding handed to the runner: resumed, stopped by its budget, judged, kept.
+
+Trials are simulated, or are a command that naps.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.support import cli
+from tests.support.simulated import Log
+from tests.support.tables import MS
+from tests.support.tried_findings import COMMAND, WORKLOAD, finding, ran, setting
+
+from pyrometer.collect.host.card import this_host
+from pyrometer.collect.launch.record import new_manifest
+from pyrometer.experiments.folder import Canaries, Surroundings, is_experiment, read_plan
+from pyrometer.experiments.run import guard
+from pyrometer.experiments.run.attempt import Attempt, TrialFacts
+from pyrometer.experiments.run.environment import Actions
+from pyrometer.experiments.run.guard import Look
+from pyrometer.explain.findings import explain
+from pyrometer.store import Run
+from pyrometer.store.manifest import Phase, write_manifest
+from pyrometer.trial.trial import Trial
+from pyrometer.verification.plan import AS_IT_WAS
+from pyrometer.verification.record import read
+from pyrometer.verification.run import (
+    Verification,
+    carry,
+    outcome_of,
+    prepare,
+    ran_of,
+    verdict_of,
+)
+from pyrometer.verification.verdict import Outcome
+
+
+@pytest.fixture(autouse=True)
+def _a_short_look(monkeypatch):
+    monkeypatch.setattr(guard, "LOOK_S", 0.02)
+
+
+def simulated(times):
+    """Actions whose trials take what `times` says of their treatment; and what was launched."""
+    calm = Look(0.0, [0] * 10, 0, 0.0, {})
+    launched: list[Trial] = []
+
+    def make(trial, watch):
+        launched.append(trial)
+        seconds = times(dict(trial.treatment)) * (1 + 0.001 * len(launched))
+        return Attempt("finished", seconds, facts=TrialFacts((seconds,), seconds, 1, "00", "p"))
+
+    return launched, Actions(
+        run_trial=make,
+        measure_canaries=Canaries,
+        wait_for_calm=lambda limits, say: Surroundings(),
+        read_counters=lambda: calm,
+        judge_others=lambda first, limits, swap: Surroundings(),
+    )
+
+
+def prepared(tmp_path, one=None, of=WORKLOAD, budget_s=3600.0, changed=()):
+    return prepare(
+        one or finding(), of, run_id="run", noise_ratio=0.02, budget_s=budget_s, changed=changed,
+        home=tmp_path / "runs",
+    )  # fmt: skip
+
+
+MADE = {"workload.remedy": "made"}
+
+
+def faster(treatment):
+    return 8.0 if "spark.sql.shuffle.partitions" in treatment else 10.0
+
+
+def test_an_experiment_is_run_judged_and_not_run_twice(tmp_path):
+    test = prepared(tmp_path)
+    assert isinstance(test, Verification)
+    assert not test.root.exists()
+    launched, actions = simulated(faster)
+    assert carry(test, actions=actions)
+    assert len(launched) == 2 * test.plan.blocks
+    assert {one.name for one in launched} == {"parquet-scan"}
+    found = outcome_of(test)
+    assert found.verdict == "proven"
+    assert found.measured_ratio.value == pytest.approx(0.2, abs=0.01)
+    kept = verdict_of(test, found, "run", "parquet-scan")
+    assert (kept.verdict, kept.of_run, kept.blocks) == ("proven", True, 3)
+    again = prepared(tmp_path)
+    assert again.done_count == len(launched)
+    assert carry(again, actions=actions)
+    assert len(launched) == 2 * test.plan.blocks
+    assert verdict_of(again, outcome_of(again), "run", "parquet-scan").id == kept.id
+
+
+def test_no_trial_begins_after_the_budget_and_the_next_time_goes_on(tmp_path, monkeypatch):
+    test = prepared(tmp_path)
+    now = [0.0]
+    monkeypatch.setattr("pyrometer.verification.run.time.monotonic", lambda: now[0])
+
+    def slow(treatment):
+        now[0] += test.proposal.budget_s / 3.5
+        return faster(treatment)
+
+    launched, actions = simulated(slow)
+    assert not carry(test, actions=actions)
+    assert len(launched) == 4
+    found = outcome_of(test)
+    assert found.verdict == "not_testable"
+    assert "goes on where it stopped" in found.by_hand
+    assert carry(prepared(tmp_path), actions=actions)
+    assert len(launched) == 6
+    assert outcome_of(test).verdict == "proven"
+
+
+def test_another_question_has_another_folder(tmp_path):
+    test, other = prepared(tmp_path), prepared(tmp_path, finding(3.0, setting("spark.x", "1")))
+    assert test.root != other.root
+    assert prepared(tmp_path).root == test.root
+
+
+@pytest.mark.parametrize(
+    ("one", "of"),
+    [
+        (finding(2.0, setting("numa.nodes", "77")), WORKLOAD),
+        (finding(2.0, setting("no.such", "1")), WORKLOAD),
+        (finding(2.0, setting("data.codec", "none")), COMMAND),
+        (finding(), ran(workload="no-such-workload", size=None)),
+    ],
+)
+def test_a_refused_plan_starts_nothing_and_leaves_nothing(tmp_path, one, of):
+    found = prepared(tmp_path, one, of)
+    assert isinstance(found, Outcome)
+    assert found.verdict == "not_testable"
+    assert found.reason
+    assert ".yaml" not in found.reason
+    assert "pyrometer run" in found.by_hand
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_the_files_of_a_command_are_its_owners_alone(tmp_path):
+    test = prepared(tmp_path, of=COMMAND, changed=("python", "b.py"))
+    assert isinstance(test, Verification)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert not [path for path in files if path.stat().st_mode & 0o077]
+
+
+def log_of(folder, command=("sleep", "0.6"), name=None, **fields):
+    """A run of a second, half of which is collections."""
+    log = Log(1000, **{"spark.master": "local[1]", "spark.driver.memory": "1g"})
+    log.executor("1", 1)
+    log.job(0, 0, 1000, [0])
+    log.stage(0, 0, 1000, [])
+    for at in range(20):
+        log.task(
+            0, 50 * at, 50, has_metrics=True, jvm_gc_time_ns=25 * MS, executor_run_time_ns=50 * MS
+        )
+    log.write(folder)
+    trial = Trial(name=name, command=() if name else command, profile="light")
+    manifest = new_manifest(trial, this_host(), [], [])
+    manifest.started_mono_ns, manifest.ended_mono_ns = 0, 1000 * MS
+    manifest.phases = [Phase(name="run", start_mono_ns=0, end_mono_ns=1500 * MS)]
+    manifest.state = "finished"
+    for field, value in fields.items():
+        setattr(manifest, field, value)
+    write_manifest(folder, manifest)
+    return folder
+
+
+def read_ran(folder):
+    with Run.open(folder) as run:
+        return ran_of(run, explain(run))
+
+
+def test_what_ran_is_read_from_the_manifest(tmp_path):
+    (tmp_path / "a").mkdir()
+    found = read_ran(log_of(tmp_path / "a"))
+    assert (found.workload, found.command) == (None, ("sleep", "0.6"))
+    assert (found.once, found.whole_ns, found.length_s) == (True, 1000 * MS, 1.5)
+    treatment = {"jvm.heap": 512 << 20, "cgroup.memory": 1 << 30}
+    origin = {"jvm.heap": "user", "cgroup.memory": "workload"}
+    (tmp_path / "b").mkdir()
+    found = read_ran(
+        log_of(tmp_path / "b", name="parquet-scan", treatment=treatment, treatment_origin=origin)
+    )
+    assert found.levels == {"jvm.heap": str(512 << 20)}
+    assert not found.once
+    # It has no measured iteration, so no trial can be compared with it.
+    assert found.whole_ns == 0
+
+
+@pytest.mark.parametrize("fields", [{"profile": "attach"}, {"profile": "probe"}])
+def test_what_was_only_observed_cannot_be_launched_again(tmp_path, fields):
+    found = read_ran(log_of(tmp_path, **fields))
+    assert (found.workload, found.command) == (None, ())
+
+
+def test_the_command_line_tries_a_changed_command_and_keeps_the_verdict(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    log_of(tmp_path / "run")
+    launched, actions = simulated(lambda levels: 0.2 if levels == MADE else 0.6)
+    monkeypatch.setattr("pyrometer.verification.run.Actions", lambda: actions)
+
+    words = ("explain", "run", "--verdicts", "team", "--json")
+    plain = cli.inside(capsys, *words)
+    assert plain.code == 0, plain.stderr
+    (found,) = plain.json["findings"]
+    assert found["code"] == "gc.heap-too-small"
+    assert found["proof"] is None
+    done = cli.inside(
+        capsys, *words, "gc.heap-too-small", "--verify", "--with", "--", "sleep", "0.2"
+    )
+    assert done.code == 0, done.stderr
+    (found,) = done.json["findings"]
+    proof = found["proof"]
+    assert proof["verdict"] == "proven", done.stderr
+    assert proof["measured"]["value"] > 0
+    plan = read_plan(tmp_path / proof["experiment"])
+    assert is_experiment(tmp_path / proof["experiment"])
+    assert plan.baseline == AS_IT_WAS
+    assert len(launched) == 6
+    assert "gc.heap-too-small: proven" in done.stderr
+    assert "measured" in done.stderr
+    # From now on the verdict stands with the finding, whoever reads the folder.
+    (found,) = cli.inside(capsys, *words).json["findings"]
+    assert found["proof"]["measured"] == proof["measured"]
+    assert found["record"]["proven_count"] == 1
+    shown = cli.inside(capsys, "explain", "run", "--verdicts", "team")
+    assert "tried: proven" in shown.stdout
+    assert len(read(tmp_path / "team").verdicts) == 1
+
+
+def test_the_command_line_says_what_cannot_be_tried(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    log_of(tmp_path / "run", command=("java", "Main"))
+    words = ("explain", "run", "--verdicts", "team")
+    done = cli.inside(capsys, *words, "--verify")
+    assert done.code == 1
+    assert "cannot be tried here" in done.stdout
+    assert "-Xmx2g" in done.stdout
+    assert not (tmp_path / "pyrometer-runs").exists()
+    assert not (tmp_path / "team").exists()
+    for more, why in (
+        (("gc.heap-too-small",), "without --verify"),
+        (("--with", "--", "sleep", "1"), "without --verify"),
+        (("--verify", "--with"), "needs the changed command"),
+        (("--verify", "gc.other"), "no finding 'gc.other'"),
+        (("--verify", "--window", "application"), "whole iterations"),
+    ):
+        refused = cli.inside(capsys, *words, *more)
+        assert refused.code == 2, refused.stderr
+        assert why in refused.stderr
+
+
+def test_a_damaged_record_is_told_and_does_no_harm(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "team").mkdir()
+    log_of(tmp_path / "run")
+    (tmp_path / "team" / "x.ndjson").write_text(json.dumps({"schema": "pyrometer/verdict/9"}))
+    done = cli.inside(capsys, "explain", "run", "--verdicts", "team")
+    assert done.code == 0
+    assert "a newer Pyrometer wrote it" in done.stderr

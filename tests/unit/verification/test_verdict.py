@@ -1,0 +1,170 @@
+"""What an experiment says of a finding, over invented trials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.support import experiments
+from tests.support.tried_findings import S, estimate
+
+from pyrometer.experiments.folder import Ended, Surroundings
+from pyrometer.experiments.journal import Entries
+from pyrometer.experiments.judge.analysis import experiment_report
+from pyrometer.verification.plan import AS_IT_WAS, REMEDY
+from pyrometer.verification.verdict import Alike, Prediction, alike, judge
+
+PREDICTED = Prediction(estimate(2.0 * S, 1.5 * S, 2.5 * S), 10 * S)
+
+
+def journal(before, after, **more):
+    """Trials in blocks; a time, or how it ended."""
+    plan = experiments.plan([AS_IT_WAS, REMEDY], len(before), seed=1)
+    values = {AS_IT_WAS: before, REMEDY: after}
+    entries = Entries()
+    for one in plan.trials:
+        value = values[one.treatment][one.block - 1]
+        if value is None:
+            continue
+        finished = not isinstance(value, str)
+        entries.ended[one.number] = Ended(
+            trial=one.number, attempt=1, block=one.block, treatment=one.treatment,
+            status="finished" if finished else value, folder=one.folder,
+            seconds=value if finished else None, reason=None if finished else "so it was",
+            wall_ns=one.number,
+            **{name: by[one.treatment] for name, by in more.items()},
+        )  # fmt: skip
+    return plan, entries
+
+
+def judged(before, after, predicted=PREDICTED, **more):
+    plan, entries = journal(before, after, **more)
+    return judge(experiment_report(plan, entries), predicted, alike(entries.ended.values()))
+
+
+def spread(mean, by, n=4):
+    """Times around a mean, that differ in pairs."""
+    return [mean * (1 + by * (1 if at % 2 else -1)) for at in range(n)]
+
+
+STEADY = [10.0, 10.1, 9.9, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("after", "verdict"),
+    [
+        ([8.0, 8.1, 7.9, 8.0], "proven"),
+        ([9.5, 9.6, 9.41, 9.5], "proven"),  # surely faster, if less than predicted
+        ([12.0, 12.1, 11.9, 12.0], "refuted"),  # slower
+        ([10.01, 10.09, 9.9, 10.02], "no_difference"),  # within the margin
+        ([10.5, 10.6, 9.8, 10.4], "refuted"),  # perhaps slower, surely not faster
+        ([9.0, 10.5, 9.9, 9.5], "no_difference"),  # some saving, not that
+        ([6.0, 12.0, 7.0, 11.0], "not_testable"),  # anything may be
+    ],
+)
+def test_the_interval_decides(after, verdict):
+    found = judged(STEADY, after)
+    assert found.verdict == verdict, found
+    assert found.blocks == 4
+    assert (found.bound_ratio is not None) == (verdict == "no_difference")
+    assert (found.reason is None) == (verdict in ("proven", "no_difference"))
+
+
+def test_what_is_measured_is_told_in_seconds_of_the_run():
+    found = judged(STEADY, [0.8 * one for one in STEADY])
+    assert found.measured_ns.value == pytest.approx(2.0 * S)
+    assert found.measured_ns.low <= found.measured_ns.value <= found.measured_ns.high
+    noisy = judged(STEADY, [7.9, 8.2, 7.9, 8.1])
+    assert noisy.measured_ratio.low < 0.19 < noisy.measured_ratio.high
+    assert noisy.measured_ns.low == pytest.approx(noisy.measured_ratio.low * 10 * S)
+    slower = judged(STEADY, [1.2 * one for one in STEADY])
+    assert slower.measured_ns.value == pytest.approx(-2.0 * S)
+
+
+def test_no_difference_names_above_what():
+    same = judged(STEADY, STEADY)
+    assert same.bound_ratio == 0.02
+    loose = judged(STEADY, [9.0, 10.5, 9.9, 9.5])
+    # All that the interval allows lies below, and it excludes what was predicted.
+    assert loose.bound_ratio == max(abs(loose.measured_ratio.low), loose.measured_ratio.high)
+    assert loose.measured_ratio.high < PREDICTED.ratio.low
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict"),
+    [("out_of_memory", "refuted"), ("timeout", "refuted"), ("wrong_result", "refuted"),
+     ("failed", "not_testable")],
+)  # fmt: skip
+def test_trials_with_the_remedy_that_do_not_finish(end, verdict):
+    found = judged(STEADY, [end] * 4)
+    assert found.verdict == verdict
+    assert "with the remedy, 4 of 4 trials" in found.reason
+    assert "so it was" in found.reason
+    assert found.measured_ns is None
+
+
+@pytest.mark.parametrize("end", ["out_of_memory", "failed", "timeout", "wrong_result"])
+def test_where_it_does_not_run_as_it_was_nothing_is_said_of_the_remedy(end):
+    found = judged([end] * 4, STEADY)
+    assert found.verdict == "not_testable"
+    assert found.reason.startswith("as it was, 4 of 4 trials")
+
+
+def test_one_trial_that_failed_costs_its_block_alone():
+    found = judged([10.0, 10.1, 9.9, 10.0, 10.0], [8.0, "failed", 7.9, 8.0, 8.1])
+    assert found.verdict == "proven"
+    assert found.blocks == 4
+
+
+def test_two_blocks_are_too_few():
+    stopped = judged([10.0, 10.1, None, None], [8.0, 8.1, None, None])
+    assert stopped.verdict == "not_testable"
+    assert "2 of 4 blocks were run" in stopped.reason
+    nothing = judged([None] * 3, [None] * 3)
+    assert nothing.verdict == "not_testable"
+    assert "0 of 3 blocks" in nothing.reason
+
+
+def test_another_result_is_not_the_same_work():
+    faster = [0.8 * one for one in STEADY]
+    rows = {AS_IT_WAS: 5, REMEDY: 5}
+    differ = judged(STEADY, faster, rows=rows, checksum={AS_IT_WAS: "aa", REMEDY: "bb"})
+    assert differ.verdict == "not_testable"
+    assert "the result is another" in differ.reason
+    same = judged(STEADY, faster, rows=rows, checksum={AS_IT_WAS: "aa", REMEDY: "aa"})
+    assert same.verdict == "proven"
+    assert "results compared: the same rows" in same.notes
+
+
+def test_results_that_do_not_repeat_say_nothing_of_the_remedy():
+    _, entries = journal(STEADY, STEADY, rows={AS_IT_WAS: 1, REMEDY: 1},
+                         checksum={AS_IT_WAS: "aa", REMEDY: "aa"})  # fmt: skip
+    ended = list(entries.ended.values())
+    assert alike(ended) == Alike("same", "not known")
+    ended[0] = ended[0].model_copy(update={"checksum": "zz"})
+    assert alike(ended).results == "not known"
+
+
+def test_a_plan_that_changed_is_noted_and_no_objection():
+    faster = [0.8 * one for one in STEADY]
+    found = judged(STEADY, faster, plan={AS_IT_WAS: "p", REMEDY: "q"})
+    assert found.verdict == "proven"
+    assert "the plan is another with the remedy" in found.notes
+    assert (
+        "the plan is the same" in judged(STEADY, faster, plan={AS_IT_WAS: "p", REMEDY: "p"}).notes
+    )
+
+
+def test_disturbed_trials_are_noted():
+    loud = Surroundings(disturbed=["others use 90 % of the CPUs"])
+    found = judged(STEADY, STEADY, during={AS_IT_WAS: loud, REMEDY: None})
+    assert "4 of 8 trials were disturbed" in found.notes
+
+
+def test_less_data_prove_and_do_not_refute():
+    small = replace(PREDICTED, smaller="at scale 10 instead of 100")
+    assert judged(STEADY, [0.8 * one for one in STEADY], small).verdict == "proven"
+    for factor in (1.0, 1.3):
+        found = judged(STEADY, [factor * one for one in STEADY], small)
+        assert found.verdict == "not_testable"
+        assert "at scale 10 instead of 100" in found.reason
