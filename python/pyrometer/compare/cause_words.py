@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyrometer.compare.cause_schema import Cause, Explanation, Part, Quantity
-from pyrometer.compare.stage_work import EXPRESSION, Unit, Work
+from pyrometer.compare.sampled_shares import EXPRESSION
+from pyrometer.compare.stage_work import Work
 from pyrometer.core import units
 from pyrometer.summary.story import capital, short
 
@@ -42,7 +43,6 @@ _WORDS = {
     "unknown": "stages whose tasks are unknown",
 }
 _LEFT_OVER = ("overlap", "unknown", "unseen")
-_VOLUME = "volume"
 # What is shown beside a cause: key of the counts, words, unit.
 _EVIDENCE: dict[str, Sequence[tuple[str, str, str]]] = {
     "slots": [("slots", "task slots", "count")],
@@ -189,10 +189,13 @@ def _numbers(cause: Cause) -> Quantity | None:
 
 def _times(found: Quantity | None) -> str | None:
     if found is None or not found.a or not found.b:
-        return None if found is None else f"{_value(found, found.b)}, before {_value(found, found.a)}"
+        return (
+            None if found is None else f"{_value(found, found.b)}, before {_value(found, found.a)}"
+        )
     what = "rows" if found.unit == "count" else "bytes"
     ratio = found.b / found.a
-    return f"{units.digits(ratio, 2)} times the {what} ({_value(found, found.a)} → {_value(found, found.b)})"
+    numbers = f"{_value(found, found.a)} → {_value(found, found.b)}"
+    return f"{units.digits(ratio, 2)} times the {what} ({numbers})"
 
 
 def _arrow(found: Quantity | None, what: str) -> str:
@@ -229,7 +232,7 @@ def _signed(seconds: float) -> str:
     return ("+" if seconds > 0 else "") + units.duration(seconds * 1e9).replace("-", "−")
 
 
-def answer(found: Explanation, a: Unit, b: Unit) -> list[str]:
+def answer(found: Explanation) -> list[str]:
     """Say why it changed: the causes that make up most of it, and what cannot be told."""
     if not found.causes:
         return ["Nothing changed: elapsed time and what it consists of are the same."]

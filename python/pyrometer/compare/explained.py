@@ -17,7 +17,8 @@ from pyrometer.compare.cause_words import answer, evidence_of, sentence, told, w
 from pyrometer.compare.makespan import length
 from pyrometer.compare.matching import matched
 from pyrometer.compare.stage_change import logarithmic_mean, stage_change
-from pyrometer.compare.stage_work import COLUMNS, Unit, Work
+from pyrometer.compare.stage_tasks import COLUMNS
+from pyrometer.compare.stage_work import Unit, Work
 from pyrometer.core.estimate import LEVEL
 from pyrometer.statistics.shares import wilson
 
@@ -90,11 +91,9 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
             part.low, part.high = value - first.half[key], value + first.half[key]
             part.method = "samples"
         parts[key[0]].append((key, part))
-    found.causes = [
-        _cause(name, own, found, judged, method, first) for name, own in parts.items()
-    ]
+    found.causes = [_cause(name, own, found, judged, method, first) for name, own in parts.items()]
     found.causes.sort(key=lambda one: (not one.told, -abs(one.seconds), one.cause))
-    found.answer = answer(found, a[0][0], b[0][0])
+    found.answer = answer(found)
     return found
 
 
@@ -207,9 +206,7 @@ def _unit(a: Unit, b: Unit) -> _Found:
             only = one or other
             assert only is not None
             sign = 1 if one is None else -1
-            found.seconds[f"{ALONE}/{'b' if one is None else 'a'}", place] += (
-                sign * only.held.total
-            )
+            found.seconds[f"{ALONE}/{'b' if one is None else 'a'}", place] += sign * only.held.total
             continue
         if not one.held.total and not other.held.total:
             continue
@@ -249,5 +246,3 @@ def _sampling_error(a: Work, b: Work) -> dict[str, float]:
             low, high = wilson(one.hits.get(name, (0.0, total))[0], total)
             found[f"cpu/{name}"] += (cpu * (high - low) / 2) ** 2
     return {name: math.sqrt(square) for name, square in found.items()}
-
-

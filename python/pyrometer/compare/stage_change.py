@@ -18,7 +18,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -116,15 +116,15 @@ def _tasks_change(a: Held, b: Held, columns: Sequence[str]) -> dict[str, float]:
     assert b.tasks is not None
     tasks, counts, slots = (a.tasks, b.tasks), (a.tasks.count, b.tasks.count), (a.slots, b.slots)
 
-    @lru_cache(maxsize=None)
+    @cache
     def split(content: int, count: int) -> Tasks:
         return tasks[content].split(count)
 
-    @lru_cache(maxsize=None)
+    @cache
     def total(content: int, count: int, slot: int) -> float:
         return length(split(content, count), slot).total
 
-    @lru_cache(maxsize=None)
+    @cache
     def moved(count: int, slot: int) -> dict[str, float]:
         return _content_change((split(0, count), split(1, count)), slot, (a, b), columns)
 
@@ -193,9 +193,7 @@ def _effects(
     return names, np.stack(effects, axis=1)
 
 
-def _named(
-    column: str, number: int, held: tuple[Held, Held]
-) -> dict[str, tuple[float, float]]:
+def _named(column: str, number: int, held: tuple[Held, Held]) -> dict[str, tuple[float, float]]:
     """Give the parts of a column by name, with their shares of it on both sides."""
     ours, theirs = (side.shares.get(number) for side in held)
     if not ours or not theirs:

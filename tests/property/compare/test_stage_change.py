@@ -51,7 +51,9 @@ def test_causes_add_up_and_turn_round(a: Held, b: Held) -> None:
 
 @given(held())
 def test_nothing_changes_from_a_stage_to_itself(a: Held) -> None:
-    assert all(abs(seconds) < 1e-9 * (1 + a.total) for seconds in stage_change(a, a, COLUMNS).values())
+    assert all(
+        abs(seconds) < 1e-9 * (1 + a.total) for seconds in stage_change(a, a, COLUMNS).values()
+    )
 
 
 @given(tasks().filter(lambda one: one is not None), st.integers(1, 9))

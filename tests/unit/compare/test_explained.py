@@ -57,7 +57,9 @@ PLANTED: dict[str, tuple[Edit, str, float]] = {
     "the program does more between stages": (whole(pause_ms=2_000), "driver/between_queries", 0.6),
     "executors come late": (whole(startup_ms=6_000), "executors", 0.9),
     "a stage more": (
-        lambda job: replace(job, stages=(*job.stages, Planned(name="count at job.py:11", rows=9_000_000))),
+        lambda job: replace(
+            job, stages=(*job.stages, Planned(name="count at job.py:11", rows=9_000_000))
+        ),
         "alone/b", 0.7,
     ),
 }  # fmt: skip
@@ -103,7 +105,7 @@ def test_a_stage_in_the_middle_does_not_shift_those_after_it(tmp_path: Path) -> 
     a = replace(BASE, stages=(BASE.stages[0], same, BASE.stages[2]))
     b = replace(BASE, stages=(BASE.stages[0], same, same, BASE.stages[2]))
     found = explained(a, b, tmp_path)
-    assert [c.cause for c in found.causes][0] == "alone/b"
+    assert found.causes[0].cause == "alone/b"
     assert len(found.causes[0].parts) == 1
 
 
