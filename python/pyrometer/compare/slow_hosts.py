@@ -10,6 +10,8 @@ from pyrometer.statistics.welch import welch
 
 _LEAST_TASKS = 3
 """Of a host, and of a stage elsewhere: two may be alike by chance."""
+_MOST_HOSTS = 20
+"""Tested are those that look slowest; what is corrected for is the number of all hosts."""
 
 
 def slower(
@@ -42,7 +44,10 @@ def slower(
     found: dict[int, float] = {}
     stages = int(stage.max()) + 1
     sums, counts = np.bincount(stage, per_work * usable, stages), np.bincount(stage, usable, stages)
-    for one in hosts.tolist():
+    beside = (per_work - (sums / np.maximum(counts, 1))[stage]) * usable
+    size = int(host.max()) + 1
+    means = np.bincount(host, beside, size) / np.maximum(np.bincount(host, usable, size), 1)
+    for one in np.argsort(-means, kind="stable")[:_MOST_HOSTS].tolist():
         mine = usable & (host == one)
         # Each task beside the mean of those of its stage that ran elsewhere.
         elsewhere = counts - np.bincount(stage, mine, stages)
@@ -52,7 +57,7 @@ def slower(
             continue
         mean = (sums - np.bincount(stage, per_work * mine, stages)) / np.maximum(elsewhere, 1)
         here, there = (per_work[of] - mean[stage[of]] for of in (both, others))
-        tested = welch(there.tolist(), here.tolist(), 1 - (1 - LEVEL) / hosts.size)
+        tested = welch(there, here, 1 - (1 - LEVEL) / hosts.size)
         if tested is not None and (tested.difference.low or 0.0) > 0:
             found[one] = float(np.exp(here.mean()))
     return found

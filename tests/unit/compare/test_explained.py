@@ -139,3 +139,9 @@ def test_groups_of_runs_have_intervals_over_runs(tmp_path: Path) -> None:
     assert first.high is not None
     assert 0 < first.low < first.seconds < first.high
     assert explain(a[:1], b[:1]).causes[0].low is None
+
+
+def test_a_log_beside_itself_with_a_chance_slow_task_has_no_slow_host(tmp_path: Path) -> None:
+    """One skewed task is the input's, not its host's."""
+    found = explained(BASE, at_stage(1, skew=12.0)(BASE), tmp_path)
+    assert "slow_host" not in [one.cause for one in found.causes]
