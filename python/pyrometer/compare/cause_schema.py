@@ -85,6 +85,8 @@ class Explanation(BaseModel):
     ----------
     a_s, b_s, seconds : float
         Elapsed time of one iteration on each side, and B less A.
+    low, high : float or None
+        Interval of the change at 95 %, over runs or iterations.
     answer : list of str
         The same in sentences, the most important first.
     causes : list of Cause
@@ -96,6 +98,8 @@ class Explanation(BaseModel):
     a_s: float = 0.0
     b_s: float = 0.0
     seconds: float = 0.0
+    low: float | None = None
+    high: float | None = None
     answer: list[str] = Field(default_factory=list)
     causes: list[Cause] = Field(default_factory=list)
     cannot_tell: list[str] = Field(default_factory=list)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyrometer.compare.cause_schema import Cause, Explanation, Part, Quantity
 from pyrometer.compare.sampled_shares import EXPRESSION
+from pyrometer.compare.stage_tasks import COLUMNS
 from pyrometer.compare.stage_work import Work
 from pyrometer.core import units
 from pyrometer.summary.story import capital, short
@@ -42,6 +43,7 @@ _WORDS = {
     "overlap": "order and overlap of tasks and stages",
     "unknown": "stages whose tasks are unknown",
 }
+_SAME_INPUT = " for the same input"
 _LEFT_OVER = ("overlap", "unknown", "unseen")
 # What is shown beside a cause: key of the counts, words, unit.
 _EVIDENCE: dict[str, Sequence[tuple[str, str, str]]] = {
@@ -52,7 +54,7 @@ _EVIDENCE: dict[str, Sequence[tuple[str, str, str]]] = {
         ("tasks", "tasks", "count"),
     ],
     "uneven_input": [("most_ratio", "largest task's input over the mean", "ratio")],
-    "cpu": [("cpu_s", "CPU of tasks", "s")],
+    "cpu": [("cpu_per_row_s", "CPU per row", "s"), ("cpu_s", "CPU of tasks", "s")],
     "gc": [("gc_s", "GC pauses in tasks", "s")],
     "fetch_wait": [("fetch_wait_s", "waits for shuffle data", "s"),
                    ("shuffle_bytes", "shuffle read", "bytes")],
@@ -66,6 +68,7 @@ _EVIDENCE: dict[str, Sequence[tuple[str, str, str]]] = {
     "result": [("result_s", "results", "s")],
     "unseen": [("unseen_s", "task time without metrics", "s")],
 }  # fmt: skip
+_SPLIT = ("cpu_s", "waits_s")
 _ALWAYS = [("spilled_bytes", "spilled to disk", "bytes")]
 _SPILLS = ("cpu", "waits", "gc", "shuffle_write", "input")
 
@@ -111,24 +114,35 @@ def evidence_of(cause: str, a: Work | None, b: Work | None) -> list[Quantity]:
         rows += _ALWAYS
     found = []
     for key, what, unit in rows:
-        x, y = _count(a, key), _count(b, key)
+        x, y = _count(a, key, cause), _count(b, key, cause)
         if x or y:
             found.append(Quantity(what=what, unit=unit, a=x, b=y))
     return found
 
 
-def _count(work: Work | None, key: str) -> float | None:
+def _count(work: Work | None, key: str, cause: str) -> float | None:
     if work is None or not work.counts:
         return None
     counts = work.counts
+    rows = counts["input_rows"] + counts["shuffle_rows"]
     if key == "rows":
-        return counts["input_rows"] + counts["shuffle_rows"]
+        return rows
     if key == "bytes":
         return counts["input_bytes"] + counts["shuffle_bytes"]
     if key == "most_ratio":
         mean = counts["volume"] / max(1.0, counts["tasks"])
         return counts["most_volume"] / mean if mean > 0 else None
-    return counts.get(key)
+    if key == "cpu_per_row_s":
+        return counts["cpu_s"] * _share(work, cause) / rows if rows > 0 else None
+    value = counts.get(key)
+    return value if value is None or key not in _SPLIT else value * _share(work, cause)
+
+
+def _share(work: Work, cause: str) -> float:
+    """Give the share of an operator, or of a class of waits, in its column of task time."""
+    column, _, name = cause.partition("/")
+    known = work.held.shares.get(COLUMNS.index(column)) if name and column in COLUMNS else None
+    return known.get(name, 0.0) if known else 1.0
 
 
 def sentence(cause: Cause) -> str:
@@ -137,7 +151,7 @@ def sentence(cause: Cause) -> str:
     name = family(cause.cause)
     where = _where(cause)
     if name in ("driver", "executors"):
-        return f"{cause.what}: {_signed(cause.seconds)}"
+        return cause.what
     if name == "alone":
         side = "B" if cause.cause.endswith("b") else "A"
         return f"{_stages(cause)} only in {side}"
@@ -152,6 +166,9 @@ def sentence(cause: Cause) -> str:
     }
     if name in own:
         return own[name]
+    if numbers and numbers.what == "CPU per row":
+        what = cause.what.removesuffix(_SAME_INPUT)
+        return f"{where}: {what} per row {_arrow(numbers, '')}{_spilled(top)}"
     if numbers:
         return f"{where}: {cause.what}, {_arrow(numbers, '')} in its tasks{_spilled(top)}"
     return f"{where}: {cause.what}"
@@ -236,32 +253,45 @@ def answer(found: Explanation) -> list[str]:
     """Say why it changed: the causes that make up most of it, and what cannot be told."""
     if not found.causes:
         return ["Nothing changed: elapsed time and what it consists of are the same."]
-    lines = [f"{_signed(found.seconds)}: {_signed_words(found)}"]
+    whole = _signed(found.seconds)
+    if found.a_s > 0:
+        whole += f" ({units.percent(found.seconds / found.a_s, signed=True).replace('-', '−')})"
+    if found.low is not None and found.high is not None and found.low <= 0 <= found.high:
+        whole += f", which may be chance ({_signed(found.low)} … {_signed(found.high)})"
+    lines = [f"{whole}: {_largest(found)}"]
     rest = [one for one in found.causes if not one.told]
     left = sum(one.seconds for one in rest)
-    if rest and abs(left) > 0.01 * max(abs(found.seconds), 1e-9):
-        share = _share(left, found)
-        lines.append(f"{capital(share)} cannot be told: " + ", ".join(
-            f"{one.what} {_signed(one.seconds)}" for one in rest))  # fmt: skip
+    if rest and abs(left) > _WORTH * max(abs(found.seconds), abs(found.causes[0].seconds)):
+        names = ", ".join(f"{one.what} {_signed(one.seconds)}" for one in rest)
+        lines.append(f"{capital(_part(left, found))} cannot be told: {names}.")
     return lines
 
 
 _SHOWN = 3
+_WORTH = 0.02
+_SMALL = 0.1
 
 
-def _signed_words(found: Explanation) -> str:
-    told_ones = [one for one in found.causes if one.told]
-    if not told_ones:
-        return "nothing of it can be told"
-    texts = [f"{_share(one.seconds, found)}: {one.sentence}" for one in told_ones[:_SHOWN]
-             if abs(one.seconds) >= 0.05 * abs(told_ones[0].seconds)]  # fmt: skip
+def _largest(found: Explanation) -> str:
+    known = [one for one in found.causes if one.told]
+    if not known:
+        return "nothing of it can be told."
+    texts = [
+        f"{_part(one.seconds, found)}: {one.sentence}"
+        for one in known[:_SHOWN]
+        if abs(one.seconds) >= _SMALL * abs(known[0].seconds)
+    ]
     return ". ".join([texts[0], *(capital(text) for text in texts[1:])]) + "."
 
 
-def _share(seconds: float, found: Explanation) -> str:
+def _part(seconds: float, found: Explanation) -> str:
     """Give a part as a share of the change; in seconds where parts cancel out."""
     gross = sum(abs(one.seconds) for one in found.causes)
     ratio = seconds / found.seconds if found.seconds else None
-    if ratio is None or abs(found.seconds) < 0.2 * gross or not 0 <= ratio <= 1.05:
-        return f"{_signed(seconds)} of it" if ratio is not None else _signed(seconds)
-    return f"{min(100, round(100 * ratio))} % of it"
+    if ratio is None or abs(found.seconds) < _CANCELS * gross or not 0 <= ratio <= 1:
+        return f"{_signed(seconds)} of it"
+    return f"{round(100 * ratio)} % of it"
+
+
+_CANCELS = 0.2
+"""Where the change is less than this part of all causes, regardless of sign, shares say nothing."""

@@ -71,6 +71,9 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
     } if one_each and min(len(a[0]), len(b[0])) > 1 else {}  # fmt: skip
     judged, method = (inside, "iterations") if inside else (pairs, "runs")
     keys = sorted({key for one in pairs.values() for key in one.seconds})
+    whole = _interval({pair: sum(one.seconds.values()) for pair, one in judged.items()})
+    if whole:
+        found.low, found.high = whole
     parts: dict[str, list[tuple[Key, Part]]] = defaultdict(list)
     for key in keys:
         place = _place(key[1], first, pairs)
