@@ -99,6 +99,7 @@ MARGIN = "2%"
 EXAMPLES = """\b
 Examples:
   pyrometer compare RUN_A RUN_B
+  pyrometer compare before.zstd after.zstd --all
   pyrometer compare RUN RUN RUN --against RUN RUN RUN
   pyrometer compare --csv times.csv --value seconds --treatment kernel,heap --control "base, 52"
   pyrometer compare --csv times.csv --value seconds --treatment codec --block block --margin 2%
@@ -158,9 +159,12 @@ def compare(
             " experiment's.",
         ),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Of runs: every cause and place, setting and node.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare runs, groups of runs, an experiment or lists of times: change and verdict."""
+    """Compare runs, groups of runs, an experiment or lists of times: change, verdict, causes."""
     from pyrometer.compare.runs import RunsReport
     from pyrometer.compare.runs_terminal import show_runs
     from pyrometer.statistics.treatments import analyse
@@ -188,7 +192,7 @@ def compare(
     else:
         report = _of_runs(run or [], against or [], least)
     if isinstance(report, RunsReport):
-        show_runs(human(as_json), report)
+        show_runs(human(as_json), report, every)
     else:
         show(human(as_json), report)
     if as_json:

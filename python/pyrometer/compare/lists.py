@@ -16,6 +16,7 @@ from pyrometer.core.errors import UsageError
 from pyrometer.core.schema import doubt
 from pyrometer.statistics.treatments import Trial
 from pyrometer.store import Run
+from pyrometer.store.lives import LIVES
 
 _TIMES = """
     SELECT (end_wall_ns - start_wall_ns)::BIGINT FROM iterations
@@ -24,10 +25,14 @@ _TIMES = """
 _WHOLE = """
     SELECT (max(end_wall_ns) - min(start_wall_ns))::BIGINT FROM apps WHERE end_wall_ns IS NOT NULL
 """
+# Of a log that was cut: up to its last event.
+_SEEN = f"SELECT (max(gone_wall_ns) - min(born_wall_ns))::BIGINT FROM ({LIVES})"
 
 
 def times_of(run: Run) -> list[int]:
     """Return the times of the measured iterations in ns; of the application where none are known.
+
+    An application whose log ends before it did counts up to the last event.
 
     Raises
     ------
@@ -37,10 +42,12 @@ def times_of(run: Run) -> list[int]:
     found = [row[0] for row in run.tables.query(_TIMES)] if run.tables.has("iterations") else []
     if not found and run.tables.has("apps"):
         whole = run.tables.scalar(_WHOLE)
+        if whole is None:
+            whole = run.tables.scalar(_SEEN)
         found = [] if whole is None else [int(whole)]
     if not found:
         raise UsageError(
-            f"{run.paths.root}: no measured iteration succeeded and no application ended",
+            f"{run.paths.root}: no measured iteration succeeded and no application was seen",
             f"pyrometer show {run.paths.root}",
         )
     return found

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
 
 from pyrometer.compare.alike import differences_of_kind
+from pyrometer.compare.cause_schema import Explanation, PlanChange, Unlike
 from pyrometer.compare.changes import Change, OperatorChange, changes, operator_changes
+from pyrometer.compare.explained import explain
 from pyrometer.compare.lists import times_of, trials_of
-from pyrometer.compare.sides import sides_of
+from pyrometer.compare.plan_changes import plan_changes
+from pyrometer.compare.side_by_side import side_by_side
+from pyrometer.compare.sides import Side, sides_of
+from pyrometer.compare.stage_work import units_of
+from pyrometer.core.errors import PyrometerError
+from pyrometer.flame.difference.difference import FrameChange, frame_difference
 from pyrometer.statistics.treatments import CompareReport, analyse
 from pyrometer.store import Run
 from pyrometer.summary.kept import summary_of
+from pyrometer.summary.schema import Summary
 
 MOST = 50
+MOST_FRAMES = 10
+_SURE = ("slower", "faster", "only in A", "only in B")
 
 
 class RunsReport(CompareReport):
@@ -27,10 +38,25 @@ class RunsReport(CompareReport):
         Parts of the change of elapsed time; they add up to it.
     operators : list of OperatorChange
         CPU by operator, the 50 largest changes.
+    explanation : Explanation
+        Why it changed: causes that add up to the change.
+    side_by_side : list of Unlike
+        Versions, executors, data and settings that are not the same.
+    plans : list of PlanChange
+        SQL executions whose plans are not the same, of the first run of each side.
+    flame_difference : str or None
+        The command for the flame graphs' difference, where both sides have profiles.
+    frames : list of FrameChange
+        The frames whose own CPU differs most, and significantly.
     """
 
     differences: list[Change] = Field(default_factory=list)
     operators: list[OperatorChange] = Field(default_factory=list)
+    explanation: Explanation = Field(default_factory=Explanation)
+    side_by_side: list[Unlike] = Field(default_factory=list)
+    plans: list[PlanChange] = Field(default_factory=list)
+    flame_difference: str | None = None
+    frames: list[FrameChange] = Field(default_factory=list)
 
 
 def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsReport:
@@ -54,7 +80,58 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
     report.doubts = [*differences_of_kind(first, second), *doubts, *few]
     report.differences = changes(first, second)
     report.operators = operator_changes(first, second)[:MOST]
+    report.side_by_side = side_by_side(first, second)
+    report.plans = plan_changes(first, second)[:MOST]
+    report.explanation = _explanation(summaries)
+    sampled = [all(_sampled(one) for one in side.summaries) for side in (first, second)]
+    report.explanation.cannot_tell += [*_missing(sampled), *_cut(first, second)]
+    if all(sampled):
+        report.flame_difference = " ".join(
+            ["pyrometer", "flame", *map(_word, a), "--against", *map(_word, b)]
+        )
+        report.frames = _frames(a, b)
     return report
+
+
+def _explanation(summaries: Sequence[Sequence[tuple[Path, Summary]]]) -> Explanation:
+    return explain(*([units_of(path, summary) for path, summary in side] for side in summaries))
+
+
+def _cut(a: Side, b: Side) -> list[str]:
+    """Name sides whose applications were not seen to end."""
+    return [
+        f"{side.name}: its event log ends before the application, which counts up to the last event"
+        for side in (a, b)
+        if any(app.end_wall_ns is None for one in side.summaries for app in one.apps)
+    ]
+
+
+def _frames(a: Sequence[Path], b: Sequence[Path]) -> list[FrameChange]:
+    try:
+        found = frame_difference(a, b).frames
+    except PyrometerError:
+        return []
+    sure = [one for one in found if one.event == "cpu" and one.own.verdict in _SURE]
+    return sorted(sure, key=lambda one: -abs(one.own.change.value or 0.0))[:MOST_FRAMES]
+
+
+def _word(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _sampled(summary: Summary) -> bool:
+    return any(one.samples_count for one in summary.operators)
+
+
+def _missing(sampled: Sequence[bool]) -> list[str]:
+    """Say what samples would have told."""
+    if all(sampled):
+        return []
+    where = "either side" if not any(sampled) else ("A" if sampled[1] else "B")
+    return [
+        f"no profile of {where}: CPU is not told by operator and expression, nor waits by class"
+        " (pyrometer run --profile full)"
+    ]
 
 
 def _times(path: Path) -> list[int]:

@@ -1,0 +1,251 @@
+"""Why elapsed time changed: causes at their places, whose seconds add up to the change exactly.
+
+Runs are compared in pairs, and iterations of a pair of runs as well; a cause is the mean over them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyrometer.compare.cause_schema import Cause, Explanation, Part
+from pyrometer.compare.cause_words import answer, evidence_of, sentence, told, words
+from pyrometer.compare.makespan import length
+from pyrometer.compare.matching import matched
+from pyrometer.compare.stage_change import logarithmic_mean, stage_change
+from pyrometer.compare.stage_tasks import COLUMNS
+from pyrometer.compare.stage_work import Unit, Work
+from pyrometer.core.estimate import LEVEL
+from pyrometer.statistics.shares import wilson
+
+ALONE = "alone"
+APPLICATION = "application"
+DRIVER = "driver"
+_MOST_PAIRS = 36
+_MOST_PARTS = 50
+_ROUNDING = 1e-9
+_CPU = COLUMNS.index("cpu")
+
+Key = tuple[str, str]
+"""Cause and place."""
+
+
+@dataclass
+class _Place:
+    a: Work | None = None
+    b: Work | None = None
+
+
+@dataclass
+class _Found:
+    """Seconds by cause and place of one pair, and the stages that the places are."""
+
+    seconds: dict[Key, float] = field(default_factory=lambda: defaultdict(float))
+    places: dict[str, _Place] = field(default_factory=dict)
+    half: dict[Key, float] = field(default_factory=dict)
+
+
+def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explanation:
+    """Say why B's elapsed time is not A's.
+
+    Parameters
+    ----------
+    a, b : sequence of sequence of Unit
+        Of each run of a side, its iterations.
+    """
+    a, b = [run for run in a if run], [run for run in b if run]
+    if not a or not b:
+        return Explanation(cannot_tell=["no Spark application was seen on one of the sides"])
+    pairs = {(x, y): _runs(a[x], b[y]) for x, y in _pairs(len(a), len(b))}
+    means = [float(np.mean([np.mean([u.total for u in run]) for run in side])) for side in (a, b)]
+    found = Explanation(a_s=means[0], b_s=means[1], seconds=means[1] - means[0])
+    first = pairs[min(pairs)]
+    one_each = len(a) == len(b) == 1
+    inside = {
+        (x, y): _unit(a[0][x], b[0][y])
+        for x, y in _pairs(len(a[0]), len(b[0]))
+    } if one_each and min(len(a[0]), len(b[0])) > 1 else {}  # fmt: skip
+    judged, method = (inside, "iterations") if inside else (pairs, "runs")
+    keys = sorted({key for one in pairs.values() for key in one.seconds})
+    whole = _interval({pair: sum(one.seconds.values()) for pair, one in judged.items()})
+    if whole:
+        found.low, found.high = whole
+    parts: dict[str, list[tuple[Key, Part]]] = defaultdict(list)
+    for key in keys:
+        place = _place(key[1], first, pairs)
+        value = float(np.mean([one.seconds.get(key, 0.0) for one in pairs.values()]))
+        if abs(value) <= _ROUNDING:
+            continue
+        part = Part(
+            place=key[1], seconds=value,
+            a_stage_id=place.a.stage_id if place.a else None,
+            b_stage_id=place.b.stage_id if place.b else None,
+            hosts=_hosts(place) if key[0] == "slow_host" else [],
+            evidence=evidence_of(key[0], place.a, place.b),
+        )  # fmt: skip
+        low_high = _interval({p: one.seconds.get(key, 0.0) for p, one in judged.items()})
+        if low_high:
+            part.low, part.high, part.method = *low_high, method
+        elif key in first.half:
+            part.low, part.high = value - first.half[key], value + first.half[key]
+            part.method = "samples"
+        parts[key[0]].append((key, part))
+    found.causes = [_cause(name, own, found, judged, method, first) for name, own in parts.items()]
+    found.causes.sort(key=lambda one: (not one.told, -abs(one.seconds), one.cause))
+    found.answer = answer(found)
+    return found
+
+
+def _cause(
+    name: str,
+    own: Sequence[tuple[Key, Part]],
+    whole: Explanation,
+    judged: Mapping[tuple[int, int], _Found],
+    method: str,
+    first: _Found,
+) -> Cause:
+    parts = [part for _, part in sorted(own, key=lambda one: -abs(one[1].seconds))]
+    seconds = math.fsum(part.seconds for part in parts)
+    found = Cause(cause=name, what=words(name), seconds=seconds, told=told(name), parts=parts)
+    if abs(whole.seconds) > _ROUNDING:
+        found.share = seconds / whole.seconds
+    keys = [key for key, _ in own]
+    low_high = _interval(
+        {p: sum(one.seconds.get(key, 0.0) for key in keys) for p, one in judged.items()}
+    )
+    if low_high:
+        found.low, found.high, found.method = *low_high, method
+    elif any(key in first.half for key in keys):
+        half = math.sqrt(sum(first.half.get(key, 0.0) ** 2 for key in keys))
+        found.low, found.high, found.method = seconds - half, seconds + half, "samples"
+    found.sentence = sentence(found)
+    if len(parts) > _MOST_PARTS:
+        rest = parts[_MOST_PARTS - 1 :]
+        more = Part(place=f"{len(rest)} more", seconds=math.fsum(part.seconds for part in rest))
+        found.parts = [*parts[: _MOST_PARTS - 1], more]
+    return found
+
+
+def _place(name: str, first: _Found, pairs: Mapping[tuple[int, int], _Found]) -> _Place:
+    for one in (first, *pairs.values()):
+        if name in one.places:
+            return one.places[name]
+    return _Place()
+
+
+def _hosts(place: _Place) -> list[str]:
+    return sorted({host for one in (place.a, place.b) if one for host in one.slow_hosts})
+
+
+def _pairs(n: int, m: int) -> list[tuple[int, int]]:
+    """Pair members of two groups so that each of a group is in as many pairs.
+
+    Examples
+    --------
+    >>> _pairs(2, 1), len(_pairs(10, 10)), len(_pairs(3, 4))
+    ([(0, 0), (1, 0)], 10, 12)
+    """
+    if n * m <= _MOST_PAIRS:
+        return [(x, y) for x in range(n) for y in range(m)]
+    return [(k % n, k % m) for k in range(math.lcm(n, m))]
+
+
+def _interval(values: Mapping[tuple[int, int], float]) -> tuple[float, float] | None:
+    """Give the interval of a mean over pairs from the spread of the means of each run's pairs."""
+    from scipy import stats
+
+    total, squares = 0.0, 0.0
+    for side in (0, 1):
+        by_run: dict[int, list[float]] = defaultdict(list)
+        for pair, value in values.items():
+            by_run[pair[side]].append(value)
+        if len(by_run) < 2:
+            return None
+        means = np.array([np.mean(own) for own in by_run.values()])
+        error = float(means.var(ddof=1)) / means.size
+        total += error
+        squares += error**2 / (means.size - 1)
+    middle = float(np.mean(list(values.values())))
+    if total <= 0:
+        return middle, middle
+    freedom = total**2 / squares
+    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * math.sqrt(total)
+    return middle - half, middle + half
+
+
+def _runs(a: Sequence[Unit], b: Sequence[Unit]) -> _Found:
+    """Compare two runs: the mean over pairs of their iterations."""
+    pairs = [(k % len(a), k % len(b)) for k in range(math.lcm(len(a), len(b)))]
+    each = [_unit(a[x], b[y]) for x, y in pairs]
+    found = _Found()
+    for one in reversed(each):
+        for key, seconds in one.seconds.items():
+            found.seconds[key] += seconds / len(each)
+        found.places |= one.places
+        for key, half in one.half.items():
+            found.half[key] = max(found.half.get(key, 0.0), half / math.sqrt(len(each)))
+    return found
+
+
+def _unit(a: Unit, b: Unit) -> _Found:
+    """Compare two iterations, or applications."""
+    found = _Found()
+    found.seconds["executors", APPLICATION] = b.executors - a.executors
+    for where in sorted(a.gaps.keys() | b.gaps.keys()):
+        x, y = a.gaps.get(where, 0.0), b.gaps.get(where, 0.0)
+        change = y - x
+        if where == "in_query" and min(x, y, a.jobs, b.jobs) > 0:
+            more = logarithmic_mean(x, y) * math.log(b.jobs / a.jobs)
+            found.seconds["driver/jobs", DRIVER] += more
+            change -= more
+        found.seconds[f"driver/{where}", DRIVER] += change
+    for place, one, other in _stages(a, b):
+        found.places[place] = _Place(one, other)
+        if one is None or other is None:
+            only = one or other
+            assert only is not None
+            sign = 1 if one is None else -1
+            found.seconds[f"{ALONE}/{'b' if one is None else 'a'}", place] += sign * only.held.total
+            continue
+        if not one.held.total and not other.held.total:
+            continue
+        for cause, seconds in stage_change(one.held, other.held, COLUMNS).items():
+            found.seconds[cause, place] += seconds
+        for cause, half in _sampling_error(one, other).items():
+            found.half[cause, place] = half
+    return found
+
+
+def _stages(a: Unit, b: Unit) -> Iterator[tuple[str, Work | None, Work | None]]:
+    """Match stages, and name them by where they come from, numbered where several do."""
+    seen: Counter[str] = Counter()
+    pairs = matched(
+        a.stages, b.stages, lambda one: one.signature, lambda one: (one.name, len(one.signature)),
+        lambda one: one.name,
+    )  # fmt: skip
+    for x, y in pairs:
+        one, other = (None if x is None else a.stages[x]), (None if y is None else b.stages[y])
+        name = (one or other).name  # type: ignore[union-attr]
+        seen[name] += 1
+        yield (name if seen[name] == 1 else f"{name} ({seen[name]})"), one, other
+
+
+def _sampling_error(a: Work, b: Work) -> dict[str, float]:
+    """Give half of the interval of each operator's CPU on the path, from counted samples."""
+    found: dict[str, float] = defaultdict(float)
+    if not a.hits or not b.hits:
+        return found
+    for one in (a, b):
+        if one.held.tasks is None:
+            return {}
+        whole = length(one.held.tasks, one.held.slots)
+        cpu = whole.parts[_CPU] * one.held.net / whole.total if whole.total > 0 else 0.0
+        for name in a.hits.keys() | b.hits.keys():
+            total = next(iter(one.hits.values()))[1]
+            low, high = wilson(one.hits.get(name, (0.0, total))[0], total)
+            found[f"cpu/{name}"] += (cpu * (high - low) / 2) ** 2
+    return {name: math.sqrt(square) for name, square in found.items()}

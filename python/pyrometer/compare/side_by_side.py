@@ -1,0 +1,129 @@
+"""Settings, versions, executors and data of both sides beside each other: what is not the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from pyrometer.accounts.schema import App, ExecutorGroup
+from pyrometer.compare.cause_schema import Unlike
+from pyrometer.compare.sides import Side
+from pyrometer.core import units
+from pyrometer.core.redaction import redacted
+from pyrometer.summary.schema import Summary
+
+_VARIES = (
+    "spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port",
+    "spark.driver.host", "spark.ui.port", "spark.yarn.app.id", "spark.kubernetes.driver.pod.name",
+    "spark.executor.id", "spark.driver.appUIAddress", "spark.app.attempt.id",
+)  # fmt: skip
+"""Settings that are never the same in two applications."""
+_FILES = "number of files read"
+_TOTALS = (
+    ("rows read", "input_records_count"), ("bytes read", "input_bytes"),
+    ("rows written", "output_records_count"), ("bytes written", "output_bytes"),
+    ("shuffle written", "shuffle_written_bytes"),
+    ("shuffle rows written", "shuffle_written_records_count"),
+    ("spilled to disk", "disk_spilled_bytes"), ("tasks", "tasks_count"),
+    ("stages", "stages_count"),
+)  # fmt: skip
+
+
+def side_by_side(a: Side, b: Side) -> list[Unlike]:
+    """Give what is not the same on both sides: versions, executors, data, settings.
+
+    Runs of a side that differ from each other are named together.
+    """
+    return list(_unlike(a, b))
+
+
+def _unlike(a: Side, b: Side) -> Iterator[Unlike]:
+    for of, values in _KINDS:
+        ours, theirs = ([values(one) for one in side.summaries] for side in (a, b))
+        names = dict.fromkeys(name for one in (*ours, *theirs) for name in one)
+        for name in names:
+            x, y = (_together(name, side) for side in (ours, theirs))
+            if x != y:
+                yield Unlike(of=of, name=name, a=x, b=y)
+
+
+def _together(name: str, side: Sequence[Mapping[str, str]]) -> str | None:
+    found = sorted({one[name] for one in side if name in one})
+    return " | ".join(found) or None
+
+
+def _versions(summary: Summary) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for app in summary.apps[:1]:
+        for name, value in (
+            ("Spark", app.spark_version), ("Java", app.java_version), ("Scala", app.scala_version),
+            ("master", app.master),
+        ):  # fmt: skip
+            if value:
+                found[name] = redacted(value)
+    return found
+
+
+def _executors(summary: Summary) -> dict[str, str]:
+    app = _app(summary)
+    if app is None:
+        return {}
+    groups: Sequence[ExecutorGroup] = app.executors
+    found = {
+        "executors": str(sum(one.executors_count for one in groups)),
+        "hosts": str(sum(one.hosts_count for one in groups)),
+        "executors lost or released": str(sum(one.removed_count for one in groups)),
+    }
+    cores = [one.cores_count for one in groups]
+    if groups and None not in cores:
+        found["cores of an executor"] = ", ".join(dict.fromkeys(str(n) for n in cores))
+        found["cores in all"] = str(
+            sum((one.cores_count or 0) * one.executors_count for one in groups)
+        )
+    for name, value in (
+        ("memory of an executor", app.executor_memory), ("memory of the driver", app.driver_memory),
+    ):  # fmt: skip
+        if value:
+            found[name] = value
+    return found
+
+
+def _data(summary: Summary) -> dict[str, str]:
+    app = _app(summary)
+    found = {}
+    for name, key in _TOTALS:
+        value = None if app is None else app.totals.get(key)
+        if value is not None:
+            found[name] = units.size(value) if key.endswith("_bytes") else f"{round(value):,}"
+    files = [
+        metric.value_sum
+        for sql in summary.sql
+        for node in sql.nodes
+        for metric in node.metrics
+        if metric.metric == _FILES and metric.value_sum is not None
+    ]
+    if files:
+        found["files read"] = f"{sum(files):,}"
+    return {name: value.replace(",", " ") for name, value in found.items()}
+
+
+def _settings(summary: Summary) -> dict[str, str]:
+    app = _app(summary)
+    if app is None:
+        return {}
+    return {
+        one.name: redacted(f"{one.name}={one.value}").partition("=")[2]
+        for one in app.settings
+        if one.name not in _VARIES
+    }
+
+
+def _app(summary: Summary) -> App | None:
+    return summary.apps[0] if summary.apps else None
+
+
+_KINDS: tuple[tuple[str, Callable[[Summary], dict[str, str]]], ...] = (
+    ("version", _versions),
+    ("executors", _executors),
+    ("data", _data),
+    ("setting", _settings),
+)

@@ -1,0 +1,147 @@
+"""One thing is changed between two logs: it leads, with its share; causes add up to the change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.support.compared import Job, Planned
+
+from pyrometer.compare.cause_schema import Explanation
+from pyrometer.compare.explained import explain
+from pyrometer.compare.stage_work import Unit, units_of
+
+BASE = Job()
+Edit = Callable[[Job], Job]
+
+
+def one(job: Job, folder: Path) -> list[Unit]:
+    return units_of(job.write(folder))
+
+
+def explained(a: Job, b: Job, folder: Path) -> Explanation:
+    return explain([one(a, folder / "a")], [one(b, folder / "b")])
+
+
+def at_stage(number: int, **changes: object) -> Edit:
+    """Change one stage of a job."""
+
+    def edit(job: Job) -> Job:
+        stages = list(job.stages)
+        stages[number] = replace(stages[number], **changes)  # type: ignore[arg-type]
+        return replace(job, stages=tuple(stages))
+
+    return edit
+
+
+def whole(**changes: object) -> Edit:
+    """Change the job."""
+    return lambda job: replace(job, **changes)  # type: ignore[arg-type]
+
+
+PLANTED: dict[str, tuple[Edit, str, float]] = {
+    "more rows, same tasks": (at_stage(1, rows=5_000_000), "input", 0.9),
+    "a filter is no longer pushed down": (at_stage(0, rows=8_000_000), "input", 0.9),
+    "dearer rows": (at_stage(1, cpu_per_row_ms=0.003), "cpu", 0.9),
+    "garbage collection": (at_stage(1, gc_ms=400), "gc", 0.9),
+    "shuffle data comes late": (at_stage(2, fetch_ms=500), "fetch_wait", 0.9),
+    "waits": (at_stage(2, wait_ms=700), "waits", 0.9),
+    "far more tasks": (at_stage(1, tasks=4_000), "tasks", 0.9),
+    "far fewer tasks": (at_stage(1, tasks=2), "tasks", 0.9),
+    "fewer executors": (whole(executors=2), "slots", 0.85),
+    "a slow host": (whole(slow_host=3.0), "slow_host", 0.8),
+    "lost attempts": (at_stage(1, retries=3), "retries", 0.9),
+    "one task has most of the rows": (at_stage(1, skew=12.0), "uneven_input", 0.8),
+    "the program does more between stages": (whole(pause_ms=2_000), "driver/between_queries", 0.6),
+    "executors come late": (whole(startup_ms=6_000), "executors", 0.9),
+    "a stage more": (
+        lambda job: replace(
+            job, stages=(*job.stages, Planned(name="count at job.py:11", rows=9_000_000))
+        ),
+        "alone/b", 0.7,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_was_changed_leads_with_its_share(name: str, tmp_path: Path) -> None:
+    edit, cause, least = PLANTED[name]
+    found = explained(BASE, edit(BASE), tmp_path)
+    first = found.causes[0]
+    assert first.cause == cause, [(c.cause, c.seconds) for c in found.causes]
+    assert found.seconds > 0.2
+    assert first.share is not None
+    assert least <= first.share <= 1.15
+    assert found.answer[0].endswith(".")
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_causes_add_up_and_the_way_back_is_minus_the_way_there(name: str, tmp_path: Path) -> None:
+    edit, _, _ = PLANTED[name]
+    a, b = one(BASE, tmp_path / "a"), one(edit(BASE), tmp_path / "b")
+    there, back = explain([a], [b]), explain([b], [a])
+    assert there.seconds == pytest.approx(b[0].total - a[0].total, abs=1e-9)
+    for found in (there, back):
+        assert sum(c.seconds for c in found.causes) == pytest.approx(found.seconds, abs=1e-6)
+        for cause in found.causes:
+            parts = sum(part.seconds for part in cause.parts)
+            assert parts == pytest.approx(cause.seconds, abs=1e-9)
+    swap = {"alone/a": "alone/b", "alone/b": "alone/a"}
+    ways = [{c.cause: c.seconds for c in found.causes} for found in (there, back)]
+    for cause, seconds in ways[0].items():
+        assert ways[1][swap.get(cause, cause)] == pytest.approx(-seconds, abs=1e-6)
+
+
+def test_the_same_run_changes_nothing(tmp_path: Path) -> None:
+    found = explained(BASE, BASE, tmp_path)
+    assert (found.seconds, found.causes) == (0.0, [])
+    assert found.answer == ["Nothing changed: elapsed time and what it consists of are the same."]
+
+
+def test_a_stage_in_the_middle_does_not_shift_those_after_it(tmp_path: Path) -> None:
+    same = Planned(name="count at job.py:5", rows=6_000_000)
+    a = replace(BASE, stages=(BASE.stages[0], same, BASE.stages[2]))
+    b = replace(BASE, stages=(BASE.stages[0], same, same, BASE.stages[2]))
+    found = explained(a, b, tmp_path)
+    assert found.causes[0].cause == "alone/b"
+    assert len(found.causes[0].parts) == 1
+
+
+def test_sentences_have_the_numbers_and_the_stage(tmp_path: Path) -> None:
+    found = explained(BASE, at_stage(1, rows=5_000_000)(BASE), tmp_path)
+    text = found.answer[0]
+    assert "stage 1 (collect at job.py:7) reads 2.5 times the rows" in text
+    assert text.startswith("+")
+
+
+def test_a_spill_is_named_beside_the_waits_that_hold_it(tmp_path: Path) -> None:
+    found = explained(BASE, at_stage(1, wait_ms=900, spilled_bytes=3 << 30)(BASE), tmp_path)
+    assert found.causes[0].cause == "waits"
+    assert "they spilled 48.0 GiB, 0 B before" in found.causes[0].sentence
+
+
+def test_slow_hosts_are_named(tmp_path: Path) -> None:
+    found = explained(BASE, replace(BASE, slow_host=3.0), tmp_path)
+    assert "host-0" in found.causes[0].sentence
+
+
+def test_groups_of_runs_have_intervals_over_runs(tmp_path: Path) -> None:
+    def run(name: str, rows: int) -> list[Unit]:
+        return one(at_stage(1, rows=rows)(BASE), tmp_path / name)
+
+    a = [run(f"a{n}", 1_000_000 + 10_000 * n) for n in range(3)]
+    b = [run(f"b{n}", 2_000_000 + 10_000 * n) for n in range(3)]
+    first = explain(a, b).causes[0]
+    assert (first.cause, first.method) == ("input", "runs")
+    assert first.low is not None
+    assert first.high is not None
+    assert 0 < first.low < first.seconds < first.high
+    assert explain(a[:1], b[:1]).causes[0].low is None
+
+
+def test_a_log_beside_itself_with_a_chance_slow_task_has_no_slow_host(tmp_path: Path) -> None:
+    """One skewed task is the input's, not its host's."""
+    found = explained(BASE, at_stage(1, skew=12.0)(BASE), tmp_path)
+    assert "slow_host" not in [one.cause for one in found.causes]
