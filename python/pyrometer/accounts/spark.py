@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from pyrometer.accounts.explosions import explosions
 from pyrometer.accounts.schema import (
     Iteration,
@@ -174,6 +176,14 @@ MAX_STAGES = 5000
 MAX_SQL = 1000
 
 
+def _page_cache(recorded: dict[str, Any]) -> PageCache:
+    """Read what the manifest recorded; what is damaged is not known."""
+    try:
+        return PageCache(**recorded)
+    except (ValidationError, TypeError):
+        return PageCache(reason="what the manifest says of the page cache is damaged")
+
+
 def iterations(scope: Scope) -> list[Iteration]:
     """List iterations of the workload; a bare command is one, as long as its application."""
     found = totals_by(scope, ("iteration",), whole_run=True)[SUCCEEDED]
@@ -191,7 +201,7 @@ def iterations(scope: Scope) -> list[Iteration]:
                 Iteration(
                     **row,
                     totals=found.get((row["iteration"],), nothing()),
-                    cache=PageCache(**result.cache) if result and result.cache else None,
+                    cache=_page_cache(result.cache) if result and result.cache else None,
                     counters=result.counters if result else {},
                 )
             )

@@ -35,19 +35,29 @@ if TYPE_CHECKING:
 
 
 MOST_PROCESSES = 8
+BRIEF = 3
 MOST_WORDS = 10
 MOST_WAITS = 10
 
 
-def account_lines(account: Account | None, look: Look) -> Iterator[RenderableType]:
-    """Print the account; nothing where there is none."""
+def account_lines(
+    account: Account | None, look: Look, brief: bool = False
+) -> Iterator[RenderableType]:
+    """Print the account; nothing where there is none.
+
+    Parameters
+    ----------
+    brief : bool
+        As a part of one screen: few processes and waits, and nothing of what they said they did.
+    """
     if account is None:
         return
-    yield heading("Account: what the threads' time went to")
+    most_processes, most_waits = (BRIEF, BRIEF) if brief else (MOST_PROCESSES, MOST_WAITS)
+    yield heading("Account: what the threads' time went to", close=brief)
     yield from view_lines(account.view, look, deep=True)
     if account.view.total_ns is None:
         return
-    yield heading(f"Processes ({len(account.processes)})")
+    yield heading(f"Processes ({len(account.processes)})", close=brief)
     right: Justify = "right"
     columns: list[tuple[str, Justify]] = [
         ("process", "left"), ("threads", right), ("followed", right), ("on CPU", right),
@@ -62,22 +72,24 @@ def account_lines(account: Account | None, look: Look) -> Iterator[RenderableTyp
             units.duration(one.run_queue_ns),
             units.duration(one.asleep_ns),
         ]
-        for one in account.processes[:MOST_PROCESSES]
+        for one in account.processes[:most_processes]
     ]
     yield indented(grid(look, columns, rows))
-    if len(account.processes) > MOST_PROCESSES:
-        yield note(f"and {len(account.processes) - MOST_PROCESSES} more")
+    if len(account.processes) > most_processes:
+        yield note(f"and {len(account.processes) - most_processes} more")
     if account.waits:
-        yield heading("Asleep, by class and system call")
+        yield heading("Asleep, by class and system call", close=brief)
         waits = [
             [safe(one.wait_class.replace("_", " ")), safe(one.syscall or "?"),
              units.duration(one.time_ns), units.percent(one.share)]
-            for one in account.waits[:MOST_WAITS]
+            for one in account.waits[:most_waits]
         ]  # fmt: skip
         shape: list[tuple[str, Justify]] = [
             ("class", "left"), ("system call", "left"), ("time", right), ("of all", right),
         ]  # fmt: skip
         yield indented(grid(look, shape, waits))
+    if brief:
+        return
     for process in account.annotated[:MOST_PROCESSES]:
         yield from _annotated(process, look)
     yield from _sessions(account.sessions)

@@ -140,12 +140,12 @@ def as_measured(cpus: float, share: float, times: Mapping[float, float], free: f
         if missed(most) >= 0:
             return most
         found = brentq(
-            lambda x: missed(replace(alone, background=x)), 0, MOST_BACKGROUND, xtol=1e-4
+            lambda x: missed(replace(alone, background=x)), 0, MOST_BACKGROUND, xtol=1e-7
         )
         return replace(alone, background=found)
     if missed(replace(alone, part=0.0)) <= 0:
         return replace(alone, part=0.0)
-    return replace(alone, part=brentq(lambda x: missed(replace(alone, part=x)), 0, 1, xtol=1e-4))
+    return replace(alone, part=brentq(lambda x: missed(replace(alone, part=x)), 0, 1, xtol=1e-7))
 
 
 SlowDown = Callable[[float], float]

@@ -89,7 +89,7 @@ def _parts(s: Summary, look: Look, run: str, program: str) -> Iterator[Renderabl
     if s.ledger.core_view.total_ns:
         yield from _account("CPUs of the host", s.ledger.core_view, _ROWS["cores"], look)
     if s.account is not None:
-        yield from account_lines(s.account, look)
+        yield from account_lines(s.account, look, brief=True)
     if not s.apps:
         yield from iteration_lines(s.iterations[:MAX_ITERATIONS], look)
     yield from _stages(s, look)

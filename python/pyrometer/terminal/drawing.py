@@ -74,9 +74,10 @@ def safe(text: object, most: int = 2000) -> str:
     return escape(kept)
 
 
-def heading(title: str) -> RenderableType:
-    """Rule off a section with its title."""
-    return Group("", Rule(f"[bold]{title}[/]", align="left", style="dim"))
+def heading(title: str, close: bool = False) -> RenderableType:
+    """Rule off a section with its title, below an empty line unless it is to be close."""
+    rule = Rule(f"[bold]{title}[/]", align="left", style="dim")
+    return rule if close else Group("", rule)
 
 
 def grid(

@@ -59,6 +59,12 @@ def naive(log: Path) -> dict[str, Any]:
     return found
 
 
+SLOTS_UNKNOWN = (
+    "eventlog_3nodes_12cores_exec_removed", "app-20231025121456-0004-eventLog-running-incomplete",
+)  # fmt: skip
+"""Logs with tasks of executors that they do not know."""
+
+
 @pytest.mark.parametrize("log", every_log(), ids=name_of)
 def test_totals_equal_a_naive_count(log: Path, tmp_path: Path) -> None:
     ingest_eventlogs([log], tmp_path)
@@ -80,11 +86,13 @@ def test_totals_equal_a_naive_count(log: Path, tmp_path: Path) -> None:
     assert sum(s.tasks_count for s in made.stages) == expected["tasks"]
     assert made.verdict.endswith(".")
     view = made.ledger.slot_view
+    if log.name in SLOTS_UNKNOWN:
+        assert view.total_ns is None
+        assert "number of cores" in (view.reason or "")
+        return
     assert view.total_ns
-    # Times that contradict one another (an event of another year) leave it open, and that is told.
-    closes = abs(view.closure_ratio or 0) < 0.01
-    assert closes == ("ledger_open" not in {doubt.code for doubt in made.doubts})
-    assert closes or log.name == "eventlog_3nodes_12cores_exec_removed"
+    assert abs(view.closure_ratio or 0) < 0.01
+    assert "ledger_open" not in {doubt.code for doubt in made.doubts}
 
 
 def test_an_event_log_is_shown_directly_and_ingested_once(
