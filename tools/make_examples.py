@@ -73,7 +73,8 @@ def shell(command: str) -> None:
     env = {
         "HOME": str(WORK), "USER": "example", "LANG": "C.UTF-8", "NO_COLOR": "1",
         "PATH": f"{HOME}/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "PYTHONPATH": f"{HOME / 'without'}:{HOME / 'python'}", "PYROMETER_CACHE": str(WORK / ".cache"),
+        "PYTHONPATH": f"{HOME / 'without'}:{HOME / 'python'}",
+        "PYROMETER_CACHE": str(WORK / ".cache"),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }  # fmt: skip
     words = command.replace("pyrometer ", "python -m pyrometer ", 1)

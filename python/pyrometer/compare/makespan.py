@@ -52,7 +52,9 @@ class Tasks:
             np.add.at(parts, into, self.parts)
             sizes = np.bincount(into, minlength=count)
             parts[:, self.per_task] /= sizes[:, None]
-            return Tasks(parts, self.per_task, np.bincount(into, self.volume, count))
+            return Tasks(
+                parts, self.per_task, np.bincount(into, self.volume, count).astype(np.float64)
+            )
         copies = np.bincount(of, minlength=self.count)[of]
         parts = self.parts[of]
         parts[:, ~self.per_task] /= copies[:, None]
