@@ -48,7 +48,7 @@ def account_lines(
     Parameters
     ----------
     brief : bool
-        As a part of one screen: few processes and waits, and nothing of what they said they did.
+        As a part of one screen: few processes, waits and words.
     """
     if account is None:
         return
@@ -88,17 +88,15 @@ def account_lines(
             ("class", "left"), ("system call", "left"), ("time", right), ("of all", right),
         ]  # fmt: skip
         yield indented(grid(look, shape, waits))
-    if brief:
-        return
-    for process in account.annotated[:MOST_PROCESSES]:
-        yield from _annotated(process, look)
-    yield from _sessions(account.sessions)
+    for process in account.annotated[: 1 if brief else MOST_PROCESSES]:
+        yield from _annotated(process, look, BRIEF if brief else MOST_WORDS, close=brief)
+    yield from _sessions(account.sessions[:1] if brief else account.sessions)
 
 
-def _annotated(process: Annotated, look: Look) -> Iterator[RenderableType]:
+def _annotated(process: Annotated, look: Look, most: int, close: bool) -> Iterator[RenderableType]:
     if not any(word.on_cpu_ns or (word.waits and not word.idle) for word in process.words):
         return
-    yield heading(f"What process {process.pid} ({safe(process.comm)}) said it did")
+    yield heading(f"What process {process.pid} ({safe(process.comm)}) said it did", close=close)
     right: Justify = "right"
     columns: list[tuple[str, Justify]] = [
         ("its word", "left"), ("time", right), ("share", right), ("on CPU", right),
@@ -113,11 +111,11 @@ def _annotated(process: Annotated, look: Look) -> Iterator[RenderableType]:
             units.duration(word.run_queue_ns),
             units.duration(word.asleep_ns),
         ]
-        for word in process.words[:MOST_WORDS]
+        for word in process.words[:most]
     ]
     yield indented(grid(look, columns, rows))
-    if len(process.words) > MOST_WORDS:
-        yield note(f"and {len(process.words) - MOST_WORDS} more words")
+    if len(process.words) > most:
+        yield note(f"and {len(process.words) - most} more words")
 
 
 def _sessions(sessions: list[Session]) -> Iterator[RenderableType]:

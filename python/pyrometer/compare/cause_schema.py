@@ -58,7 +58,7 @@ class Cause(BaseModel):
         B less A; those of all causes add up to the change.
     share : float or None
         Of the change; above 1 where others work against it. None where there is no change.
-    told : bool
+    explained : bool
         False where it is what is left over.
     sentence : str
         What happened, with its numbers.
@@ -73,7 +73,7 @@ class Cause(BaseModel):
     low: float | None = None
     high: float | None = None
     method: str | None = None
-    told: bool = True
+    explained: bool = True
     sentence: str = ""
     parts: list[Part] = Field(default_factory=list)
 
@@ -92,7 +92,7 @@ class Explanation(BaseModel):
     causes : list of Cause
         The largest first; their seconds add up to ``seconds``.
     cannot_tell : list of str
-        What could not be told, and what would allow it.
+        What is not known, and what would allow it.
     """
 
     a_s: float = 0.0

@@ -84,7 +84,7 @@ def family(cause: str) -> str:
     return cause.partition("/")[0]
 
 
-def told(cause: str) -> bool:
+def is_explained(cause: str) -> bool:
     """Whether a cause says more than that something is left over."""
     return cause not in _LEFT_OVER
 
@@ -250,7 +250,7 @@ def _signed(seconds: float) -> str:
 
 
 def answer(found: Explanation) -> list[str]:
-    """Say why it changed: the causes that make up most of it, and what cannot be told."""
+    """Say why it changed: the causes that make up most of it, and what cannot be explained."""
     if not found.causes:
         return ["Nothing changed: elapsed time and what it consists of are the same."]
     whole = _signed(found.seconds)
@@ -259,11 +259,11 @@ def answer(found: Explanation) -> list[str]:
     if found.low is not None and found.high is not None and found.low <= 0 <= found.high:
         whole += f", which may be chance ({_signed(found.low)} … {_signed(found.high)})"
     lines = [f"{whole}: {_largest(found)}"]
-    rest = [one for one in found.causes if not one.told]
+    rest = [one for one in found.causes if not one.explained]
     left = sum(one.seconds for one in rest)
     if rest and abs(left) > _WORTH * max(abs(found.seconds), abs(found.causes[0].seconds)):
         names = ", ".join(f"{one.what} {_signed(one.seconds)}" for one in rest)
-        lines.append(f"{capital(_part(left, found))} cannot be told: {names}.")
+        lines.append(f"{capital(_part(left, found))} cannot be explained: {names}.")
     return lines
 
 
@@ -273,9 +273,9 @@ _SMALL = 0.1
 
 
 def _largest(found: Explanation) -> str:
-    known = [one for one in found.causes if one.told]
+    known = [one for one in found.causes if one.explained]
     if not known:
-        return "nothing of it can be told."
+        return "nothing of it can be explained."
     texts = [
         f"{_part(one.seconds, found)}: {one.sentence}"
         for one in known[:_SHOWN]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyrometer.compare.cause_schema import Cause, Explanation, Part
-from pyrometer.compare.cause_words import answer, evidence_of, sentence, told, words
+from pyrometer.compare.cause_words import answer, evidence_of, is_explained, sentence, words
 from pyrometer.compare.makespan import length
 from pyrometer.compare.matching import matched
 from pyrometer.compare.stage_change import logarithmic_mean, stage_change
@@ -95,7 +95,7 @@ def explain(a: Sequence[Sequence[Unit]], b: Sequence[Sequence[Unit]]) -> Explana
             part.method = "samples"
         parts[key[0]].append((key, part))
     found.causes = [_cause(name, own, found, judged, method, first) for name, own in parts.items()]
-    found.causes.sort(key=lambda one: (not one.told, -abs(one.seconds), one.cause))
+    found.causes.sort(key=lambda one: (not one.explained, -abs(one.seconds), one.cause))
     found.answer = answer(found)
     return found
 
@@ -110,7 +110,9 @@ def _cause(
 ) -> Cause:
     parts = [part for _, part in sorted(own, key=lambda one: -abs(one[1].seconds))]
     seconds = math.fsum(part.seconds for part in parts)
-    found = Cause(cause=name, what=words(name), seconds=seconds, told=told(name), parts=parts)
+    found = Cause(
+        cause=name, what=words(name), seconds=seconds, explained=is_explained(name), parts=parts
+    )
     if abs(whole.seconds) > _ROUNDING:
         found.share = seconds / whole.seconds
     keys = [key for key, _ in own]

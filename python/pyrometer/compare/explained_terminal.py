@@ -67,7 +67,7 @@ def causes(found: Explanation, look: Look, whole: bool) -> Iterator[RenderableTy
 
 
 def _row(one: Cause, intervals: bool) -> list[str]:
-    what = one.what if one.told else f"{one.what} (cannot be told)"
+    what = one.what if one.explained else f"{one.what} (not explained)"
     share = "–" if one.share is None else units.percent(one.share).replace("-", "−")
     place = named(one.parts[0]) if one.parts[0].place not in ("driver", "application") else ""
     more = f" and {len(one.parts) - 1} more" if len(one.parts) > 1 else ""
@@ -145,10 +145,10 @@ def frames(found: Sequence[FrameChange], command: str | None, look: Look) \
     yield note(f"the whole difference: {_plain(command)}")
 
 
-def untold(found: Explanation) -> Iterator[RenderableType]:
-    """Say what could not be told, and what would allow it."""
+def unknown(found: Explanation) -> Iterator[RenderableType]:
+    """Say what is not known, and what would allow it."""
     for line in found.cannot_tell:
-        yield note(f"Cannot be told: {_plain(line)}")
+        yield note(f"Not known: {_plain(line)}")
 
 
 def signed(seconds: float) -> str:
@@ -157,6 +157,6 @@ def signed(seconds: float) -> str:
     Examples
     --------
     >>> signed(1.5), signed(-90.0)
-    ('+1.50 s', '−1 min 30 s')
+    ('+1.50 s', '−90.0 s')
     """
     return ("+" if seconds > 0 else "") + units.duration(seconds * 1e9).replace("-", "−")

@@ -124,12 +124,12 @@ def _sampled(summary: Summary) -> bool:
 
 
 def _missing(sampled: Sequence[bool]) -> list[str]:
-    """Say what samples would have told."""
+    """Say what samples would have shown."""
     if all(sampled):
         return []
     where = "either side" if not any(sampled) else ("A" if sampled[1] else "B")
     return [
-        f"no profile of {where}: CPU is not told by operator and expression, nor waits by class"
+        f"no profile of {where}: CPU is not known by operator and expression, nor waits by class"
         " (pyrometer run --profile full)"
     ]
 

@@ -39,7 +39,7 @@ def show_runs(console: Any, report: RunsReport, whole: bool = False) -> None:
     put(console, view.unlike(report.side_by_side, names, look, whole))
     put(console, view.plans(report.plans, whole))
     put(console, view.frames(report.frames, report.flame_difference, look))
-    put(console, view.untold(report.explanation))
+    put(console, view.unknown(report.explanation))
     show_welch(console, report)
     show_doubts(console, [one for one in report.doubts if one not in different])
 

@@ -143,7 +143,7 @@ def _tasks_change(a: Held, b: Held, columns: Sequence[str]) -> dict[str, float]:
             change = moved(count, slot)
             for cause, seconds in change.items():
                 found[cause] += weight * seconds
-            # Steps are finite: what they miss is told by nobody.
+            # Steps are finite: what they miss is nowhere.
             missed = total(1, count, slot) - total(0, count, slot) - math.fsum(change.values())
             found[OVERLAP] += weight * missed
     return found

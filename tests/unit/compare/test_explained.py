@@ -144,4 +144,5 @@ def test_groups_of_runs_have_intervals_over_runs(tmp_path: Path) -> None:
 def test_a_log_beside_itself_with_a_chance_slow_task_has_no_slow_host(tmp_path: Path) -> None:
     """One skewed task is the input's, not its host's."""
     found = explained(BASE, at_stage(1, skew=12.0)(BASE), tmp_path)
-    assert "slow_host" not in [one.cause for one in found.causes]
+    of_hosts = [abs(one.share or 0) for one in found.causes if one.cause == "slow_host"]
+    assert sum(of_hosts) < 0.01

@@ -151,6 +151,7 @@ def test_the_files_of_a_command_are_its_owners_alone(tmp_path):
 def log_of(folder, command=("sleep", "0.6"), name=None, **fields):
     """A run of a second, half of which is collections."""
     log = Log(1000, **{"spark.master": "local[1]", "spark.driver.memory": "1g"})
+    log.rows["apps"][0]["master"] = "local[1]"
     log.executor("1", 1)
     log.job(0, 0, 1000, [0])
     log.stage(0, 0, 1000, [])

@@ -39,7 +39,7 @@ def page(where: Place) -> str:
     return f"/stage/{where.stage_id}/{where.stage_attempt or 0}"
 
 
-def told(
+def shown_by(
     what: str, value: float | Estimate, unit: str, table: str, query: str, link: str, n: int = 1
 ) -> Evidence:
     """Give a number as evidence; a bare one was counted."""

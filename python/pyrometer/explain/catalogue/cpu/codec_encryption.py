@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import factor, machine, page, place, told
+from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
@@ -63,7 +63,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("encryption", parts),),
         extent=found.extent(0.9, 1.0),
         evidence=[
-            told("task CPU in ciphers", found.estimate, "ratio", "samples",
+            shown_by("task CPU in ciphers", found.estimate, "ratio", "samples",
                  "show --json: categories", page(where)),
         ],
         remedies=[*remedies, machine("use CPUs and a Java that have AES in hardware")],

@@ -34,7 +34,7 @@ from collections.abc import Iterator, Sequence
 
 from pyrometer.accounts.schema import Node, Sql
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import of_nodes
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -122,10 +122,10 @@ def _suspect(
         change=(facts.less_cpu("unfused", parts),),
         extent=extent,
         evidence=[
-            told("operators outside whole-stage code", len(nodes), "count", "plan_nodes",
+            shown_by("operators outside whole-stage code", len(nodes), "count", "plan_nodes",
                  f"SELECT node_id, name FROM plan_nodes WHERE sql_id = {sql.sql_id} AND is_final"
                  " AND codegen_stage_id IS NULL", f"/sql/{sql.sql_id}/{first.node_id}"),
-            told(f"{about}CPU of these operators", cpu, "ns", "samples" if not about else "tasks",
+            shown_by(f"{about}CPU of these operators", cpu, "ns", "samples" if not about else "tasks",
                  "show --json: operators", page(where)),
         ],
         remedies=[factor(SETTING, "true", "let Spark fuse the operators of a stage")]

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 
 from pyrometer.attribution.schema import HugeMethod
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, SAMPLES, Rule, Suspect, table
@@ -72,10 +72,10 @@ def _suspect(facts: Facts, method: HugeMethod, found: Shares) -> Suspect:
         change=(facts.less_cpu("interpreted", mine.by_stage),),
         extent=mine.extent(*ACHIEVED),
         evidence=[
-            told("bytecode of the largest method", method.max_method_bytes, "bytes",
+            shown_by("bytecode of the largest method", method.max_method_bytes, "bytes",
                  "codegen_sources", "SELECT class_name, max_method_bytes FROM codegen_sources"
                  " ORDER BY max_method_bytes DESC", f"/sql/{method.sql_id}/{method.node_id}"),
-            told("task CPU interpreted in its operators", mine.estimate, "ratio", "samples",
+            shown_by("task CPU interpreted in its operators", mine.estimate, "ratio", "samples",
                  "show --json: code.kinds", page(where)),
         ],
         remedies=[

@@ -32,7 +32,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.saying import code, page, place, told
+from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
@@ -90,9 +90,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("boxing", parts), Less("gc", collected)),
         extent=Extent(1.0, max(0.0, 1 - off), 1 + off, n).times(0.8, 1.0),
         evidence=[
-            told("task CPU in wrapping", found.estimate, "ratio", "samples",
+            shown_by("task CPU in wrapping", found.estimate, "ratio", "samples",
                  "show --json: memory.allocation.sampled", page(where)),
-            told("allocated as wrappers", boxed, "bytes", "samples",
+            shown_by("allocated as wrappers", boxed, "bytes", "samples",
                  "SELECT top_class, sum(weight) FROM samples WHERE event = 'alloc' GROUP BY 1"
                  " ORDER BY 2 DESC", "/flame", n),
         ],

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.cpu.jit_interpreted import C1, INTERPRETED
-from pyrometer.explain.evidence.saying import factor, place, told
+from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.evidence.stack_shares import interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, SAMPLES, Need, Rule, Suspect
@@ -68,9 +68,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("interpreted", quick.by_stage),),
         extent=quick.extent(*ends),
         evidence=[
-            told(f"in use of \"{part}\"", used, "bytes", "jvm.code_cache",
+            shown_by(f"in use of \"{part}\"", used, "bytes", "jvm.code_cache",
                  "show --json: jvm.code_cache.parts", "/jvm"),
-            told("task CPU not or only quickly compiled", quick.estimate, "ratio", "samples",
+            shown_by("task CPU not or only quickly compiled", quick.estimate, "ratio", "samples",
                  "show --json: code.kinds", "/jvm"),
         ],
         remedies=[

@@ -32,7 +32,7 @@ from collections.abc import Iterator, Mapping
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.host_series import cpu_by_role
-from pyrometer.explain.evidence.saying import factor, machine, page, place, told
+from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.schema import Remedy
@@ -71,9 +71,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("cpu_wait", behind),),
         extent=extent.times(*achieved),
         evidence=[
-            told("CPU of compiler threads while stages ran", cpu, "ns", "thread_counters",
+            shown_by("CPU of compiler threads while stages ran", cpu, "ns", "thread_counters",
                  "show --json: jvm.jit.cpu", "/jvm", len(behind)),
-            told("waits of tasks for a CPU", sum(queue.values()), "ns", "thread_counters",
+            shown_by("waits of tasks for a CPU", sum(queue.values()), "ns", "thread_counters",
                  "show --json: ledger, task/run_queue", page(where), len(queue)),
         ],
         remedies=_remedies(),

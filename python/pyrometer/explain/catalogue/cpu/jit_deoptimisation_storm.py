@@ -2,7 +2,7 @@
 
 What it is
     The optimising compiler bets on what it saw (one class at a call, a branch never taken). Where
-    the bet is lost the code traps, is discarded, and compiled anew; data or code that alternate
+    the bet is lost the code traps, is discarded, and compiled again; data or code that alternate
     keep that going.
 
 Mechanism
@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
@@ -56,12 +56,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     )
     where = place(facts, "jvm", cost, expression=again[0].reason if again else None)
     evidence = [
-        told("task CPU in deoptimisation", found.estimate, "ratio", "samples",
+        shown_by("task CPU in deoptimisation", found.estimate, "ratio", "samples",
              "show --json: jvm.jit.deoptimisations", page(where)),
     ]  # fmt: skip
     if known.invalidated_count:
         evidence.append(
-            told("code of the last tier discarded", known.invalidated_count, "count",
+            shown_by("code of the last tier discarded", known.invalidated_count, "count",
                  "deoptimisations", "SELECT method, count(*) FROM deoptimisations"
                  " WHERE kind = 'invalidated' AND level = 4 GROUP BY 1 ORDER BY 2 DESC", "/jvm")
         )  # fmt: skip

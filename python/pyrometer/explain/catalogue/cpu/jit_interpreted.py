@@ -19,7 +19,7 @@ Remedy
 When it is wrong
     A method too large to compile stays interpreted however long the application lives: see
     `codegen.method-too-large`. An application that must be started for each job cannot save this,
-    and every short one has it: the low end of the saving is nothing, so that it is told with
+    and every short one has it: the low end of the saving is nothing, so that it is shown with
     `--all` only, or as a symptom of a cause that keeps code cold.
 
 Source
@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, page, place, told
+from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares, interpreted
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
@@ -63,9 +63,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("interpreted", parts),),
         extent=both.extent(0.0, most),
         evidence=[
-            told("task CPU interpreted", cold.estimate, "ratio", "samples",
+            shown_by("task CPU interpreted", cold.estimate, "ratio", "samples",
                  "show --json: code.kinds", page(where)),
-            told("task CPU quickly compiled (C1)", quick.estimate, "ratio", "samples",
+            shown_by("task CPU quickly compiled (C1)", quick.estimate, "ratio", "samples",
                  "show --json: code.kinds", "/jvm"),
         ],
         remedies=[

@@ -30,7 +30,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -112,7 +112,7 @@ def _suspect(
         change=(facts.share_of_tasks("lock", waits),),
         extent=Extent(1.0, max(0.0, 1 - off), 1 + off, n).times(*ACHIEVED),
         evidence=[
-            told("waits of tasks at this lock", total, "ns", "samples",
+            shown_by("waits of tasks at this lock", total, "ns", "samples",
                  "SELECT top_class, sum(weight) FROM samples WHERE event = 'lock'"
                  " AND role = 'task' GROUP BY 1 ORDER BY 2 DESC", page(where), n),
         ],

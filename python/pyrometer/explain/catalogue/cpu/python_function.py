@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.python_work import WORKERS, Work, sampled, without, work
-from pyrometer.explain.evidence.saying import code, page, place, told
+from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 
@@ -62,7 +62,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             change=(change,),
             extent=sampled(extent, total, whole, n).times(*achieved),
             evidence=[
-                told("workers' CPU in the function", total, "ns", "samples",
+                shown_by("workers' CPU in the function", total, "ns", "samples",
                      "show --json: python.functions", page(where), n),
             ],
             remedies=[

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.python_work import WORKERS, Work, sampled, without, work
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 
@@ -76,9 +76,9 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
         change=(change,),
         extent=sampled(extent, there + here, whole + here, n).times(*ACHIEVED),
         evidence=[
-            told("workers' CPU in serialisation", there, "ns", "samples",
+            shown_by("workers' CPU in serialisation", there, "ns", "samples",
                  "show --json: python.work", page(where), n),
-            told("JVM's CPU in the exchange", here, "ns", "samples", "show --json: categories",
+            shown_by("JVM's CPU in the exchange", here, "ns", "samples", "show --json: categories",
                  f"/sql/{first.sql_id}/{first.node_id}", n),
         ],
         remedies=[

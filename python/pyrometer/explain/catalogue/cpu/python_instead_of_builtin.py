@@ -37,7 +37,7 @@ from pyrometer.accounts.schema import Node, Sql
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.python_work import SCALAR, Work, without, work
-from pyrometer.explain.evidence.saying import code, page, place, told
+from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -89,9 +89,9 @@ def _by_samples(facts: Facts, found: dict[int, Work]) -> Iterator[Suspect]:
         change=(change,),
         extent=Extent(1.0, extent.low * kept, extent.high, n).times(*ACHIEVED),
         evidence=[
-            told("CPU of Python workers", there, "ns", "samples", "show --json: python.work",
+            shown_by("CPU of Python workers", there, "ns", "samples", "show --json: python.work",
                  page(where), n),
-            told("CPU of the operator in the JVM", here, "ns", "samples",
+            shown_by("CPU of the operator in the JVM", here, "ns", "samples",
                  "show --json: operators", f"/sql/{first.sql_id}/{first.node_id}", n),
         ],
         remedies=_remedies(),
@@ -127,7 +127,7 @@ def _by_log(facts: Facts, sql: Sql, node: Node) -> Iterator[Suspect]:
         change=(Less("python", most),),
         extent=Extent((low + high) / 2, low / 2, high, n).times(*ACHIEVED),
         evidence=[
-            told(RUN, ran * MS, "ns", "node_metrics",
+            shown_by(RUN, ran * MS, "ns", "node_metrics",
                  f"SELECT value_sum FROM node_metrics WHERE sql_id = {sql.sql_id} AND node_id ="
                  f" {node.node_id} AND metric = '{RUN}'", f"/sql/{sql.sql_id}/{node.node_id}", n),
         ],

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.python_work import Work, sampled, without, work
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -78,7 +78,7 @@ def _starts(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("python", less),),
         extent=Extent(1.0, 0.85, 1.0, tasks),
         evidence=[
-            told("starting Python workers", total, "ns", "node_metrics",
+            shown_by("starting Python workers", total, "ns", "node_metrics",
                  f"SELECT stage_id, sum(value_sum) FROM node_metrics WHERE metric IN ({names})"
                  " GROUP BY 1", page(where), tasks),
         ],
@@ -114,7 +114,7 @@ def _imports(facts: Facts) -> Iterator[Suspect]:
         change=(change,),
         extent=sampled(extent, total, whole, n).times(*IMPORTS),
         evidence=[
-            told("workers' CPU in imports", total, "ns", "samples", "show --json: python.work",
+            shown_by("workers' CPU in imports", total, "ns", "samples", "show --json: python.work",
                  page(where), n),
         ],
         remedies=[

@@ -2,7 +2,7 @@
 
 What it is
     A function given to Spark holds on to an object of the driver (a dictionary, a model, a whole
-    class instance). It travels with the stage's binary, and each task builds it anew.
+    class instance). It travels with the stage's binary, and each task builds it again.
 
 Mechanism
     Spark times the deserialisation of each task. The first tasks of an executor load classes; if
@@ -32,7 +32,7 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.saying import code, page, place, told
+from pyrometer.explain.evidence.saying import code, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -82,7 +82,7 @@ def _suspect(facts: Facts, stage: Stage, median: float, least: float, lost: Floa
         change=(Less("deserialise", {stage.number: lost}),),
         extent=Extent(1.0, 1 - off, 1 + off, count).times(*ACHIEVED),
         evidence=[
-            told("deserialising a task, median", median, "ns", "tasks",
+            shown_by("deserialising a task, median", median, "ns", "tasks",
                  "SELECT median(executor_deserialize_time_ns) FROM tasks WHERE stage_id ="
                  f" {stage.stage_id} AND stage_attempt = {stage.attempt}", page(where), count),
         ],

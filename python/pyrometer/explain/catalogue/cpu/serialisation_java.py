@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import through
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
@@ -61,7 +61,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("serialisation", parts),),
         extent=found.extent(*ACHIEVED),
         evidence=[
-            told("task CPU in Java's object streams", found.estimate, "ratio", "samples",
+            shown_by("task CPU in Java's object streams", found.estimate, "ratio", "samples",
                  "show --json: categories", page(where)),
         ],
         remedies=[

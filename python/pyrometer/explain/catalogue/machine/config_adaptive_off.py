@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
 from pyrometer.explain.change import Change, Edit, Even, Less, Recount
-from pyrometer.explain.evidence.saying import factor, page, place, told
+from pyrometer.explain.evidence.saying import factor, page, place, shown_by
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -158,10 +158,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=tuple(edits),
         extent=Extent(n=now).times(*ACHIEVED),
         evidence=[
-            told("tasks that adaptive execution would join", fewer, "count", "tasks",
+            shown_by("tasks that adaptive execution would join", fewer, "count", "tasks",
                  "SELECT stage_id, count(*), sum(shuffle_read_local_bytes"
                  " + shuffle_read_remote_bytes) FROM tasks GROUP BY 1", page(where), now),
-            told("time of a task that reads nothing, by a straight line", per_task, "ns",
+            shown_by("time of a task that reads nothing, by a straight line", per_task, "ns",
                  "tasks", "SELECT stage_id, regr_intercept(finish_wall_ns - launch_wall_ns,"
                  " shuffle_read_local_bytes + shuffle_read_remote_bytes) FROM tasks GROUP BY 1",
                  page(where), now),

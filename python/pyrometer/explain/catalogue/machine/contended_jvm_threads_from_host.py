@@ -33,7 +33,7 @@ from pyrometer.core import units
 from pyrometer.core.json_text import parse_json
 from pyrometer.explain.catalogue.machine.throttled_quota import quota_of
 from pyrometer.explain.change import Less
-from pyrometer.explain.evidence.saying import factor, place, told
+from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -71,9 +71,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(Less("gc", lost),),
         extent=Extent(most / 2, 0.0, most, len(lost)),
         evidence=[
-            told("CPUs that the JVM counted", seen, "count", "processes",
+            shown_by("CPUs that the JVM counted", seen, "count", "processes",
                  "SELECT json_extract(facts, '$.cpus_count') FROM processes", "/jvm"),
-            told("CPUs of the quota", quota, "count", "os_series",
+            shown_by("CPUs of the quota", quota, "count", "os_series",
                  "SELECT value FROM os_series WHERE name = 'cpu_quota_ns'", "/jvm"),
         ],
         remedies=[

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Slots
-from pyrometer.explain.evidence.saying import factor, place, told
+from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 
@@ -57,11 +57,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         ),
         change=(facts.share_of_tasks("cpu_wait", lost), Slots(cpus / slots)),
         evidence=[
-            told("task slots", slots, "count", "executors",
+            shown_by("task slots", slots, "count", "executors",
                  "SELECT sum(cores_count) FROM executors", "/ledger"),
-            told("CPUs that the application ran on", cpus, "count", "thread_counters",
+            shown_by("CPUs that the application ran on", cpus, "count", "thread_counters",
                  "show --json: contention.cpus_count", "/ledger"),
-            told("waits of tasks for a CPU", total, "ns", "thread_counters",
+            shown_by("waits of tasks for a CPU", total, "ns", "thread_counters",
                  "show --json: ledger, task/run_queue", "/ledger", len(lost)),
         ],
         remedies=[factor("layout.tasks", str(cpus), "run as many tasks at once as there are CPUs")],

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import factor, machine, place, told
+from pyrometer.explain.evidence.saying import factor, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -62,9 +62,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("cpu_wait", lost),),
         extent=Extent(1.0, low / value, high / value, behind.n),
         evidence=[
-            told("waits of tasks behind others", behind, "ns", "thread_counters",
+            shown_by("waits of tasks behind others", behind, "ns", "thread_counters",
                  "show --json: contention.behind_others_ns", "/ledger"),
-            told("CPU time of others", known.others_ns or 0, "ns", "os_series",
+            shown_by("CPU time of others", known.others_ns or 0, "ns", "os_series",
                  "show --json: contention.others_ns", "/timeline"),
         ],
         remedies=[

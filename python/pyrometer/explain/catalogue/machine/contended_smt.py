@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import factor, place, told
+from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -74,9 +74,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("memory", dict.fromkeys(cost, LOST)),),
         extent=Extent(part, max(0.0, part * (2 * part - 1)), 1.5 * part, used.n),
         evidence=[
-            told("memory traffic over what is attained", used, "ratio", "perf_counts",
+            shown_by("memory traffic over what is attained", used, "ratio", "perf_counts",
                  "show --json: hardware.bandwidth.share_of_attainable", "/ledger"),
-            told("cores that the application ran on", cores, "count", "manifest",
+            shown_by("cores that the application ran on", cores, "count", "manifest",
                  "manifest.json: host.card.threads_per_core", "/ledger"),
         ],
         remedies=[factor("layout.tasks", str(cores), "run one task on each core")],

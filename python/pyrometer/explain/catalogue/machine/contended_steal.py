@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import machine, place, told
+from pyrometer.explain.evidence.saying import machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -46,7 +46,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("steal", lost),),
         extent=Extent(1.0, 0.5, 1.0, ticks),
         evidence=[
-            told("stolen while tasks ran", total, "ns", "os_series",
+            shown_by("stolen while tasks ran", total, "ns", "os_series",
                  "show --json: ledger, task/steal", "/ledger", ticks),
         ],
         remedies=[machine("use a machine type with CPUs of its own")],

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.machine.disk_slow import WAITS
 from pyrometer.explain.evidence.host_series import growth, level
-from pyrometer.explain.evidence.saying import factor, machine, page, place, told
+from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -73,7 +73,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("io_wait", lost),),
         extent=Extent(n=round(pages)).times(*ACHIEVED),
         evidence=[
-            told("file pages read back", size, "bytes", "os_series",
+            shown_by("file pages read back", size, "bytes", "os_series",
                  "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
                  " AND name = 'refaulted_file_pages_count'", page(where), round(pages)),
         ],

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.host_series import growth
-from pyrometer.explain.evidence.saying import factor, machine, page, place, told
+from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -75,9 +75,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("io_wait", lost),),
         extent=Extent((low + high) / 2, low, high, count),
         evidence=[
-            told("waits of tasks for block devices", total, "ns", "thread_states",
+            shown_by("waits of tasks for block devices", total, "ns", "thread_states",
                  "show --json: ledger, task/waiting/block_io", page(where), len(lost)),
-            told("mean time of a request", mean, "ns", "os_series",
+            shown_by("mean time of a request", mean, "ns", "os_series",
                  "show --json: io_latency", "/ledger", count),
         ],
         remedies=[

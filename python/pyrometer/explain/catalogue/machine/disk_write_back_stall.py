@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import factor, machine, page, place, told
+from pyrometer.explain.evidence.saying import factor, machine, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import Shares
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
@@ -67,7 +67,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("io_wait", lost),),
         extent=Extent(1.0, least.low, least.high, n).times(*ACHIEVED),
         evidence=[
-            told("waits of tasks for write-back", total, "ns", "thread_states",
+            shown_by("waits of tasks for write-back", total, "ns", "thread_states",
                  "SELECT sum(weight_ns) FROM thread_states JOIN kernel_stacks ON stack_id ="
                  f" kernel_stack WHERE regexp_matches(symbols, '{STACKS}')", page(where), n),
         ],

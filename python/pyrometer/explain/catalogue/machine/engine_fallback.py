@@ -20,7 +20,7 @@ Remedy
 
 When it is wrong
     A conversion at the end, where rows go to the driver or into a table, is not a fallback, and is
-    not told.
+    not counted.
 
 Source
     Node names of Gluten, Comet, RAPIDS and Photon; their published speedups on TPC-H and TPC-DS,
@@ -34,7 +34,7 @@ from collections.abc import Iterator, Sequence
 
 from pyrometer.accounts.schema import Node, Sql
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, factor, page, place, told
+from pyrometer.explain.evidence.saying import code, factor, page, place, shown_by
 from pyrometer.explain.evidence.stack_shares import of_nodes
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -129,10 +129,10 @@ def _suspect(
         change=(facts.less_cpu("engine", parts),),
         extent=Extent((low + ACHIEVED[1]) / 2, low, ACHIEVED[1], n),
         evidence=[
-            told("operators in the JVM", len(back), "count", "plan_nodes",
+            shown_by("operators in the JVM", len(back), "count", "plan_nodes",
                  f"SELECT node_id, name FROM plan_nodes WHERE sql_id = {sql.sql_id} AND is_final",
                  f"/sql/{sql.sql_id}/{back[0].node_id}"),
-            told("CPU of their stages", sum(cost.values()), "ns", "tasks",
+            shown_by("CPU of their stages", sum(cost.values()), "ns", "tasks",
                  "SELECT stage_id, sum(executor_cpu_time_ns) FROM tasks GROUP BY 1", page(where)),
         ],
         remedies=remedies,

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import code, machine, place, told
+from pyrometer.explain.evidence.saying import code, machine, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -71,7 +71,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         extent=Extent((1 + low / most) / 2 if most else 0.0, low / most if most else 0.0, 1.0,
                       used.n),
         evidence=[
-            told("memory traffic over what is attained", used, "ratio", "perf_counts",
+            shown_by("memory traffic over what is attained", used, "ratio", "perf_counts",
                  "show --json: hardware.bandwidth.share_of_attainable", "/ledger"),
         ],
         remedies=[

@@ -9,8 +9,8 @@ Mechanism
     it: reads of the same bytes at once instead of one after another, or from the same host.
 
 Evidence
-    Waits of tasks by what they waited for: sockets (shuffle blocks are told apart, and have rules
-    of their own).
+    Waits of tasks by what they waited for: sockets (shuffle blocks are distinguished, and have
+    rules of their own).
 
 Remedy
     Compute where the data is; larger reads and more of them at once (`fs.s3a.*`,
@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.python_work import work
-from pyrometer.explain.evidence.saying import code, machine, page, place, told
+from pyrometer.explain.evidence.saying import code, machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -64,7 +64,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("network", lost),),
         extent=Extent(n=tasks).times(*ACHIEVED),
         evidence=[
-            told("waits of tasks for sockets", total, "ns", "samples",
+            shown_by("waits of tasks for sockets", total, "ns", "samples",
                  "show --json: ledger, task/waiting/network", page(where), tasks),
         ],
         remedies=[

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import factor, place, told
+from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -58,7 +58,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("memory", dict.fromkeys(cost, high)),),
         extent=Extent((low + high) / 2 / high, low / high, 1.0, len(known.nodes) or 1),
         evidence=[
-            told("traffic that the local node served", known.local_ratio or 0.0, "ratio",
+            shown_by("traffic that the local node served", known.local_ratio or 0.0, "ratio",
                  "perf_counts", "show --json: hardware.bandwidth.local_ratio", "/ledger"),
         ],
         remedies=[

@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterator
 
 from pyrometer.core import units
-from pyrometer.explain.evidence.saying import machine, page, place, told
+from pyrometer.explain.evidence.saying import machine, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Need, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -55,7 +55,7 @@ def _model(facts: Facts) -> str | None:
 def _missing(facts: Facts) -> str | None:
     if not any(one.cycles_count for one in facts.summary.hardware.stages):
         return "no counter of cycles"
-    return None if nominal_hz(_model(facts)) else "the CPU's name does not tell its nominal clock"
+    return None if nominal_hz(_model(facts)) else "the CPU's name does not say its nominal clock"
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -84,7 +84,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.less_cpu("clock", parts),),
         extent=Extent(1.0, 0.5, 1.0, len(parts)),
         evidence=[
-            told("clock of tasks over the nominal one", ghz * 1e9 / nominal, "ratio",
+            shown_by("clock of tasks over the nominal one", ghz * 1e9 / nominal, "ratio",
                  "perf_counts", "show --json: hardware.stages", page(where), len(parts)),
         ],
         remedies=[machine("governor performance, a higher power cap, or another host")],

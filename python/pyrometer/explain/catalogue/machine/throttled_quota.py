@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.host_series import growth, level
-from pyrometer.explain.evidence.saying import factor, page, place, told
+from pyrometer.explain.evidence.saying import factor, page, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import PROFILE, Rule, Suspect, table
 from pyrometer.explain.what_if import Extent
@@ -71,10 +71,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         change=(facts.share_of_tasks("cpu_wait", lost),),
         extent=Extent(1.0, min(1.0, idle / throttled), 1.0, round(periods) or 1),
         evidence=[
-            told("time throttled while stages ran", throttled, "ns", "os_series",
+            shown_by("time throttled while stages ran", throttled, "ns", "os_series",
                  "SELECT max(value) - min(value) FROM os_series WHERE scope = 'cgroup'"
                  " AND name = 'cpu_throttled_ns'", page(where), round(periods) or 1),
-            told("idle CPU time of the host meanwhile", idle, "ns", "os_series",
+            shown_by("idle CPU time of the host meanwhile", idle, "ns", "os_series",
                  "show --json: ledger.core_view", "/ledger"),
         ],
         remedies=[

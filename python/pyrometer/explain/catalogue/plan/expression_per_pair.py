@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from pyrometer.attribution.schema import Expression, Operator
 from pyrometer.core import units
 from pyrometer.explain.evidence.plan_nodes import hottest, sampled, shares_of_stages
-from pyrometer.explain.evidence.saying import code, place, told
+from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
 
@@ -85,7 +85,7 @@ def _suspect(
                                f" {expression.expression}", shares),),
         extent=sampled(expression.on_cpu, *ACHIEVED[operator.operator in ALL_PAIRS]),
         evidence=[
-            told("CPU of the expression in the join",
+            shown_by("CPU of the expression in the join",
                  expression.on_cpu or float(expression.on_cpu_ns), "ns", "samples",
                  "show --json: operators[].expressions[]", link, expression.samples_count),
         ],

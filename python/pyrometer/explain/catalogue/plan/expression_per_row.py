@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.catalogue.plan.expression_per_pair import JOINS
 from pyrometer.explain.evidence.plan_nodes import hottest, sampled, shares_of_stages
-from pyrometer.explain.evidence.saying import code, place, told
+from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, SQL_PLANS, Rule, Suspect
 
@@ -73,7 +73,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                                    f" {expression.expression}", shares),),
             extent=sampled(expression.on_cpu, *ACHIEVED),
             evidence=[
-                told("CPU of the expression", expression.on_cpu or float(expression.on_cpu_ns),
+                shown_by("CPU of the expression", expression.on_cpu or float(expression.on_cpu_ns),
                      "ns", "samples", "show --json: operators[].expressions[]",
                      f"/sql/{operator.sql_id}/{operator.node_id}", expression.samples_count),
             ],

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from pyrometer.accounts.schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.saying import factor, place, told
+from pyrometer.explain.evidence.saying import factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -108,9 +108,9 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
         change=(facts.share_of_tasks(f"shuffle {plan.sql.sql_id} {exchange.node_id}", lost),),
         extent=Extent(n=1).times(*ACHIEVED),
         evidence=[
-            told("bytes of the small side", float(sizes[small] or 0), "bytes", "node_metrics",
+            shown_by("bytes of the small side", float(sizes[small] or 0), "bytes", "node_metrics",
                  "show --json: sql[].nodes[].metrics", link),
-            told("bytes of the large side", float(sizes[large] or 0), "bytes", "node_metrics",
+            shown_by("bytes of the large side", float(sizes[large] or 0), "bytes", "node_metrics",
                  "show --json: sql[].nodes[].metrics", link),
         ],
         remedies=[factor(SETTING, level, f"broadcast up to {units.size(int(level))}")],

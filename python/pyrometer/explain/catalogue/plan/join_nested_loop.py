@@ -40,7 +40,7 @@ from pyrometer.explain.evidence.plan_nodes import (
     sampled,
     shares_of_stages,
 )
-from pyrometer.explain.evidence.saying import code, place, told
+from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -109,7 +109,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
         change=change,
         extent=extent,
         evidence=[
-            told("pairs of rows", float(pairs), "count", "node_metrics",
+            shown_by("pairs of rows", float(pairs), "count", "node_metrics",
                  "show --json: sql[].nodes[].metrics", f"/sql/{plan.sql.sql_id}/{node.node_id}"),
         ],
         remedies=[

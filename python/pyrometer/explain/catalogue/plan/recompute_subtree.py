@@ -5,7 +5,7 @@ What it is
     jobs of a program with the same lineage, and nothing is kept between them.
 
 Mechanism
-    Each of them computes it anew. Kept once (cache, or a table), the others read the result. Taken
+    Each of them computes it again. Kept once (cache, or a table), the others read the result. Taken
     away are the stages that repeat, from the second on, but for reading what was kept.
 
 Evidence
@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from pyrometer.core import units
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
-from pyrometer.explain.evidence.saying import code, place, told
+from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -106,7 +106,7 @@ def _suspect(facts: Facts, group: Sequence[Stage]) -> Suspect:
         change=(Less("recomputed", dict.fromkeys((stage.number for stage in again), 1.0)),),
         extent=Extent(n=len(again)).times(*ACHIEVED),
         evidence=[
-            told("time of tasks that repeat", spent, "ns", "tasks",
+            shown_by("time of tasks that repeat", spent, "ns", "tasks",
                  "SELECT stage_id, sum(finish_wall_ns - launch_wall_ns) FROM tasks WHERE stage_id"
                  f" IN ({', '.join(str(stage.stage_id) for stage in group)}) GROUP BY stage_id",
                  f"/stage/{again[0].stage_id}/{again[0].attempt}", len(again)),
