@@ -44,7 +44,6 @@ class Tasks:
         if count == self.count or not self.count:
             return self
         of = np.arange(count) * self.count // count
-        share = self.count / count
         if count < self.count:
             # Several tasks become one: their work is added up, and rescaled to keep the sum.
             into = np.arange(self.count) * count // self.count
@@ -52,12 +51,13 @@ class Tasks:
             np.add.at(parts, into, self.parts)
             sizes = np.bincount(into, minlength=count)
             parts[:, self.per_task] /= sizes[:, None]
-            return Tasks(parts, self.per_task, np.bincount(into, self.volume, count))
+            return Tasks(
+                parts, self.per_task, np.bincount(into, self.volume, count).astype(np.float64)
+            )
         copies = np.bincount(of, minlength=self.count)[of]
         parts = self.parts[of]
         parts[:, ~self.per_task] /= copies[:, None]
         volume = self.volume[of] / copies
-        assert share < 1
         return Tasks(parts, self.per_task, volume)
 
 
