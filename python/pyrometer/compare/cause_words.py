@@ -250,8 +250,8 @@ def signed(seconds: float) -> str:
 
     Examples
     --------
-    >>> signed(1.5), signed(-90.0), signed(0.0)
-    ('+1.50 s', '−1 min 30 s', '0 s')
+    >>> signed(1.5), signed(-205.0), signed(0.0)
+    ('+1.50 s', '−3 min 25 s', '0 s')
     """
     sign = "+" if seconds > 0 else "−" if seconds < 0 else ""
     return sign + units.duration(abs(seconds) * 1e9)
