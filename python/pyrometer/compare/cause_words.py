@@ -245,24 +245,32 @@ def _spilled(part: Part) -> str:
     return f"; they spilled {_value(found, found.b)}, {_value(found, found.a)} before"
 
 
-def _signed(seconds: float) -> str:
-    return ("+" if seconds > 0 else "") + units.duration(seconds * 1e9).replace("-", "−")
+def signed(seconds: float) -> str:
+    """Write a change in seconds.
+
+    Examples
+    --------
+    >>> signed(1.5), signed(-205.0), signed(0.0)
+    ('+1.50 s', '−3 min 25 s', '0 s')
+    """
+    sign = "+" if seconds > 0 else "−" if seconds < 0 else ""
+    return sign + units.duration(abs(seconds) * 1e9)
 
 
 def answer(found: Explanation) -> list[str]:
     """Say why it changed: the causes that make up most of it, and what cannot be explained."""
     if not found.causes:
         return ["Nothing changed: elapsed time and what it consists of are the same."]
-    whole = _signed(found.seconds)
+    whole = signed(found.seconds)
     if found.a_s > 0:
         whole += f" ({units.percent(found.seconds / found.a_s, signed=True).replace('-', '−')})"
     if found.low is not None and found.high is not None and found.low <= 0 <= found.high:
-        whole += f", which may be chance ({_signed(found.low)} … {_signed(found.high)})"
+        whole += f", which may be chance ({signed(found.low)} … {signed(found.high)})"
     lines = [f"{whole}: {_largest(found)}"]
     rest = [one for one in found.causes if not one.explained]
     left = sum(one.seconds for one in rest)
     if rest and abs(left) > _WORTH * max(abs(found.seconds), abs(found.causes[0].seconds)):
-        names = ", ".join(f"{one.what} {_signed(one.seconds)}" for one in rest)
+        names = ", ".join(f"{one.what} {signed(one.seconds)}" for one in rest)
         lines.append(f"{capital(_part(left, found))} cannot be explained: {names}.")
     return lines
 
@@ -289,7 +297,7 @@ def _part(seconds: float, found: Explanation) -> str:
     gross = sum(abs(one.seconds) for one in found.causes)
     ratio = seconds / found.seconds if found.seconds else None
     if ratio is None or abs(found.seconds) < _CANCELS * gross or not 0 <= ratio <= 1:
-        return f"{_signed(seconds)} of it"
+        return f"{signed(seconds)} of it"
     return f"{round(100 * ratio)} % of it"
 
 

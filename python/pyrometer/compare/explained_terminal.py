@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from pyrometer.compare.cause_schema import Cause, Explanation, PlanChange, Unlike
-from pyrometer.compare.cause_words import named
+from pyrometer.compare.cause_words import named, signed
 from pyrometer.core import units
 from pyrometer.summary.story import short
 from pyrometer.terminal.drawing import Justify, Look, grid, heading, indented, note, safe
@@ -149,14 +149,3 @@ def unknown(found: Explanation) -> Iterator[RenderableType]:
     """Say what is not known, and what would allow it."""
     for line in found.cannot_tell:
         yield note(f"Not known: {_plain(line)}")
-
-
-def signed(seconds: float) -> str:
-    """Write a change in seconds.
-
-    Examples
-    --------
-    >>> signed(1.5), signed(-90.0)
-    ('+1.50 s', '−90.0 s')
-    """
-    return ("+" if seconds > 0 else "") + units.duration(seconds * 1e9).replace("-", "−")

@@ -44,7 +44,6 @@ class Tasks:
         if count == self.count or not self.count:
             return self
         of = np.arange(count) * self.count // count
-        share = self.count / count
         if count < self.count:
             # Several tasks become one: their work is added up, and rescaled to keep the sum.
             into = np.arange(self.count) * count // self.count
@@ -59,7 +58,6 @@ class Tasks:
         parts = self.parts[of]
         parts[:, ~self.per_task] /= copies[:, None]
         volume = self.volume[of] / copies
-        assert share < 1
         return Tasks(parts, self.per_task, volume)
 
 

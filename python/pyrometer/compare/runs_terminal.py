@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from pyrometer.compare import explained_terminal as view
+from pyrometer.compare.cause_words import signed
 from pyrometer.compare.changes import Change
 from pyrometer.compare.runs import RunsReport
 from pyrometer.compare.terminal import show_comparison, show_doubts, show_welch
@@ -49,16 +50,16 @@ def _parts(
 ) -> Iterator[RenderableType]:
     total = sum(one.seconds for one in report.differences)
     most = len(report.differences) + len(report.operators) if whole else MOST
-    if report.differences:
+    if any(one.seconds for one in report.differences):
         yield heading("By stage")
-        change = view.signed(total)
+        change = signed(total)
         yield Text.from_markup(
             f"What the change of elapsed time consists of ({change} an iteration, along the"
             " critical path):"
         )
         rows = [(_called(one), one.a_s, one.b_s, one.seconds) for one in report.differences]
         yield from _table(rows, names, look, most)
-    if report.operators:
+    if any(one.seconds for one in report.operators):
         yield ""
         yield Text("CPU by operator, Python workers included:")
         rows = [
@@ -82,11 +83,11 @@ def _table(
     columns += [(safe(short(name, 16)), "right") for name in names[:2]]
     columns += [("change", "right")]
     cells = [
-        [name, units.duration(a * 1e9), units.duration(b * 1e9), view.signed(seconds)]
+        [name, units.duration(a * 1e9), units.duration(b * 1e9), signed(seconds)]
         for name, a, b, seconds in worth[:shown]
     ]
     yield indented(grid(look, columns, cells))
     left = [row for row in rows if row not in worth[:shown]]
     if left:
-        together = view.signed(sum(seconds for *_, seconds in left))
+        together = signed(sum(seconds for *_, seconds in left))
         yield note(f"{len(left)} more, {together} together; --json has all")

@@ -85,9 +85,9 @@ def test_causes_add_up_and_the_way_back_is_minus_the_way_there(name: str, tmp_pa
     assert there.seconds == pytest.approx(b[0].total - a[0].total, abs=1e-9)
     for found in (there, back):
         assert sum(c.seconds for c in found.causes) == pytest.approx(found.seconds, abs=1e-6)
-        for cause in found.causes:
-            parts = sum(part.seconds for part in cause.parts)
-            assert parts == pytest.approx(cause.seconds, abs=1e-9)
+        for each in found.causes:
+            parts = sum(part.seconds for part in each.parts)
+            assert parts == pytest.approx(each.seconds, abs=1e-9)
     swap = {"alone/a": "alone/b", "alone/b": "alone/a"}
     ways = [{c.cause: c.seconds for c in found.causes} for found in (there, back)]
     for cause, seconds in ways[0].items():
@@ -141,8 +141,8 @@ def test_groups_of_runs_have_intervals_over_runs(tmp_path: Path) -> None:
     assert explain(a[:1], b[:1]).causes[0].low is None
 
 
-def test_a_log_beside_itself_with_a_chance_slow_task_has_no_slow_host(tmp_path: Path) -> None:
-    """One skewed task is the input's, not its host's."""
+def test_a_task_with_most_of_the_rows_makes_no_host_slow(tmp_path: Path) -> None:
+    """It is the input's; what hosts differ by in these logs costs next to nothing."""
     found = explained(BASE, at_stage(1, skew=12.0)(BASE), tmp_path)
-    of_hosts = [abs(one.share or 0) for one in found.causes if one.cause == "slow_host"]
-    assert sum(of_hosts) < 0.01
+    slow = sum(abs(one.seconds) for one in found.causes if one.cause == "slow_host")
+    assert slow < 0.01 * found.seconds

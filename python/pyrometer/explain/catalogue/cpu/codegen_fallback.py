@@ -125,8 +125,8 @@ def _suspect(
             shown_by("operators outside whole-stage code", len(nodes), "count", "plan_nodes",
                  f"SELECT node_id, name FROM plan_nodes WHERE sql_id = {sql.sql_id} AND is_final"
                  " AND codegen_stage_id IS NULL", f"/sql/{sql.sql_id}/{first.node_id}"),
-            shown_by(f"{about}CPU of these operators", cpu, "ns", "samples" if not about else "tasks",
-                 "show --json: operators", page(where)),
+            shown_by(f"{about}CPU of these operators", cpu, "ns",
+                     "samples" if not about else "tasks", "show --json: operators", page(where)),
         ],
         remedies=[factor(SETTING, "true", "let Spark fuse the operators of a stage")]
         if off
