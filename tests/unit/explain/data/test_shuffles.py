@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.explained import Job, saves
+from tests.support.tables import MS
+
+from pyrometer.explain.catalogue.data.shuffle_fetch_wait import RULE as FETCH
+from pyrometer.explain.catalogue.data.shuffle_write_slow import RULE as WRITE
+from pyrometer.explain.rule import Rule
+
+CASES = [(FETCH, "shuffle_fetch_wait_time_ns", 0.6), (WRITE, "shuffle_write_time_ns", 0.4)]
+
+
+def shuffling(column: str, waited_ms: int, first_ms: int = 2000) -> Job:
+    """Four tasks of 2 s on four slots, all or the first of which wait for so long."""
+    job = Job()
+    job.stage(
+        [first_ms, 2000, 2000, 2000],
+        columns=lambda _: {column: waited_ms * MS, "shuffle_read_remote_bytes": 1 << 20,
+                           "shuffle_written_bytes": 1 << 20},
+    )  # fmt: skip
+    return job
+
+
+@pytest.mark.parametrize(("rule", "column", "share"), CASES)
+def test_half_of_the_time_is_waiting(tmp_path: Path, rule: Rule, column: str, share: float) -> None:
+    (found,) = shuffling(column, 1000).found(tmp_path, rule)
+    assert saves(found, 1000 * share)
+    assert found.place.stage_id == 0
+
+
+@pytest.mark.parametrize(("rule", "column", "share"), CASES)
+def test_waits_beside_a_longer_task_save_nothing(
+    tmp_path: Path, rule: Rule, column: str, share: float
+) -> None:
+    job = Job()
+    job.stage(
+        [9000, 2000, 2000, 2000],
+        columns=lambda index: {column: 0 if index == 0 else 1000 * MS},
+    )  # fmt: skip
+    assert job.all_found(tmp_path, rule) == []
+
+
+@pytest.mark.parametrize(("rule", "column", "share"), CASES)
+def test_no_waits(tmp_path: Path, rule: Rule, column: str, share: float) -> None:
+    assert shuffling(column, 0).all_found(tmp_path, rule) == []
