@@ -1,0 +1,40 @@
+"""Waits for swap and for the kernel to free memory."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.causes import asked, holds, shown
+from tests.support.tables import StageSpec, World
+
+from pyrometer.explain.catalogue.memory.heap_reclaim import RULE as RECLAIM
+from pyrometer.explain.catalogue.memory.heap_swap import RULE as SWAP
+from pyrometer.explain.rule import Rule
+
+CASES = [(SWAP, "swap_in"), (RECLAIM, "reclaim")]
+
+
+def world_of(wait_class: str) -> World:
+    """Eight tasks of 1 s on two slots: 20 % of their time they wait for something."""
+    world = World([StageSpec([1000] * 8)])
+    for row in world.rows["samples"]:
+        if row.get("wait_class"):
+            row["wait_class"] = wait_class
+    return world
+
+
+@pytest.mark.parametrize(("rule", "wait_class"), CASES)
+def test_its_waits_are_found(tmp_path: Path, rule: Rule, wait_class: str) -> None:
+    (finding,) = shown(world_of(wait_class).write(tmp_path), rule)
+    assert holds(finding, 0.2 * 4 * 0.8)
+    assert finding.place.stage_id == 0
+
+
+@pytest.mark.parametrize(("rule", "wait_class"), CASES)
+def test_waits_for_something_else(tmp_path: Path, rule: Rule, wait_class: str) -> None:
+    assert not asked(world_of("lock").write(tmp_path), rule).findings
+
+
+@pytest.mark.parametrize(("rule", "wait_class"), CASES)
+def test_tasks_that_do_not_wait(tmp_path: Path, rule: Rule, wait_class: str) -> None:
+    world = World([StageSpec([1000] * 8)], on_cpu=0.9)
+    assert not asked(world.write(tmp_path), rule).findings

@@ -1,0 +1,77 @@
+"""Spills, and attempts that died for want of memory, in an event log alone."""
+
+from pathlib import Path
+
+import pytest
+from tests.support.causes import asked, holds, log, shown
+
+from pyrometer.explain.catalogue.memory.heap_container_limit import RULE as CONTAINER
+from pyrometer.explain.catalogue.memory.retries_out_of_memory import RULE as OOM
+from pyrometer.explain.catalogue.memory.spill_sort_and_aggregate import RULE as SPILL
+from pyrometer.explain.rule import Rule
+
+MIB = 1 << 20
+READ = {"shuffle_read_local_bytes": 100 * MIB}
+SPILLED = {**READ, "disk_spilled_bytes": 50 * MIB, "memory_spilled_bytes": 200 * MIB}
+
+
+def test_tasks_that_spilled_beside_tasks_that_did_not(tmp_path: Path) -> None:
+    # For the same bytes 2 s instead of 1 s, in half of eight tasks: 2 s less on two slots.
+    tasks = [{"ms": 2000, **SPILLED} for _ in range(4)] + [{"ms": 1000, **READ} for _ in range(4)]
+    (finding,) = shown(log(tasks).write(tmp_path), SPILL)
+    assert holds(finding, 1.7)
+    assert finding.place.stage_id == 0
+
+
+def test_all_tasks_spilled(tmp_path: Path) -> None:
+    # 50 MiB at the run's own 100 MiB/s, written and read: 1 s of each of eight tasks of 3 s.
+    wrote = {"shuffle_written_bytes": 20 * MIB, "shuffle_write_time_ns": 200_000_000}
+    tasks = [{"ms": 3000, **SPILLED, **wrote} for _ in range(8)]
+    (finding,) = shown(log(tasks).write(tmp_path), SPILL)
+    assert holds(finding, 4.0)
+
+
+def test_spill_that_cost_nothing(tmp_path: Path) -> None:
+    # Near miss: tasks that spilled ran no longer for their bytes than the others.
+    tasks = [{"ms": 1000, **one} for one in (SPILLED, READ) for _ in range(4)]
+    assert not shown(log(tasks).write(tmp_path), SPILL)
+
+
+def test_no_spill(tmp_path: Path) -> None:
+    tasks = [{"ms": 1000, **READ} for _ in range(8)]
+    assert not asked(log(tasks).write(tmp_path), SPILL).findings
+
+
+LOST = [
+    (OOM, "java.lang.OutOfMemoryError: Java heap space", "spark.executor.memory"),
+    (
+        CONTAINER,
+        "Container killed by YARN for exceeding memory limits. 5.5 GB of 5 GB used",
+        "spark.executor.memoryOverhead",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "error", "setting"), LOST, ids=["heap", "container"])
+def test_attempts_lost_to_memory(tmp_path: Path, rule: Rule, error: str, setting: str) -> None:
+    # Two attempts of 2 s are lost, one on each slot: the run is 2 s longer.
+    lost = {"ms": 2000, "status": "failed", "error": error}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    (finding,) = shown(log(tasks).write(tmp_path), rule)
+    assert holds(finding, 1.9)
+    assert finding.place.setting == setting
+
+
+@pytest.mark.parametrize(("rule", "error", "setting"), LOST, ids=["heap", "container"])
+def test_attempts_lost_to_something_else(
+    tmp_path: Path, rule: Rule, error: str, setting: str
+) -> None:
+    lost = {"ms": 2000, "status": "failed", "error": "java.io.FileNotFoundException: part-0"}
+    tasks = [dict(lost), dict(lost), *({"ms": 1000} for _ in range(8))]
+    assert not asked(log(tasks).write(tmp_path), rule).findings
+
+
+@pytest.mark.parametrize(("rule", "error", "setting"), LOST, ids=["heap", "container"])
+def test_nothing_failed(tmp_path: Path, rule: Rule, error: str, setting: str) -> None:
+    tasks = [{"ms": 1000} for _ in range(8)]
+    assert not asked(log(tasks).write(tmp_path), rule).findings
