@@ -34,8 +34,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         " operator.",
     },
     "Compare": {
-        "compare": "Compare runs, groups of runs, an experiment or lists of times: change and"
-        " verdict.",
+        "compare": "Compare runs, groups of runs, an experiment or lists of times: change,"
+        " verdict, causes.",
         "experiment": "Plan, run, resume and judge experiments.",
         "study": "Reproduce published tables and figures, and compare with the published values.",
         "corun": "Run workloads alone and together: what each loses, what they compete for,"
