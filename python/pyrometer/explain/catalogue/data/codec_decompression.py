@@ -76,7 +76,9 @@ def suspect(facts: Facts, category: str) -> Suspect | None:
     stage = facts.stages[first]
     cpu = sum(facts.cpu_ns.get(number, 0.0) * one for number, one in shares.items())
     low, high = (1.0 if bound is None else bound / share.value for bound in (share.low, share.high))
-    reads = any("Scan" in node.name for sql in facts.summary.sql for node in sql.nodes)
+    # Files are decompressed by scans and compressed by writers; all else is shuffle and spills.
+    part = "Scan " if category == "decompression" else "InsertInto"
+    reads = any(part in node.name for sql in facts.summary.sql for node in sql.nodes)
     setting = "spark.sql.parquet.compression.codec" if reads else "spark.io.compression.codec"
     cheaper = "uncompressed" if reads and codec in ACHIEVED else "lz4"
     return Suspect(
