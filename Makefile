@@ -97,9 +97,9 @@ test: setup-test test-rust test-jvm test-python test-web ## Set everything up an
 test-fast: setup test-web ## The tests of every room that start no Spark, and the command line once (at most 3 minutes)
 	$(PYTEST) -m "not slow" $(FAST) tests/integration/cli
 
-# Property and golden tests are left out: they compute, and know no tool.
+# Property and golden tests and those of rules are left out: they compute, and know no tool.
 test-bare: setup-test ## The tests without Spark on a PATH that hides every optional tool: they pass, or say what is missing
-	sh tools/hide_optional_tools.sh $(PYTEST) -m "not slow and not spark" --ignore=tests/property --ignore=tests/golden
+	sh tools/hide_optional_tools.sh $(PYTEST) -m "not slow and not spark" --ignore=tests/property --ignore=tests/golden --ignore=tests/unit/explain
 
 test-all: setup-test test-rust test-jvm test-web ## The tests and the slow ones
 	$(PYTEST)
