@@ -13,6 +13,7 @@ from pyrometer.explain.every_rule import every_rule
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.judge import Judged, add_up, together, weigh
 from pyrometer.explain.noise import noise_of
+from pyrometer.explain.repeated import once
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import (
     Baseline,
@@ -99,6 +100,8 @@ def explained(
         ]  # fmt: skip
         return result
     suspects, result.unjudged = ask(facts, asked)
+    if len(scope.window.iterations) > 1:
+        suspects = once(suspects)
     records = records or {}
     leading, result.hidden_count = weigh(
         what_if,

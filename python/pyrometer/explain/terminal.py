@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -149,7 +150,11 @@ def _finding(one: Finding, everything: bool) -> Iterator[RenderableType]:
         else:
             yield _indented(f"[dim]or[/] {safe(remedy.text)}")
     if one.symptoms:
-        names = ", ".join(f"{safe(s.title)} ({safe(s.code)})" for s in one.symptoms)
+        counts = Counter((s.title, s.code) for s in one.symptoms)
+        names = ", ".join(
+            f"{safe(title)} ({safe(code)}{f', {n} times' if n > 1 else ''})"
+            for (title, code), n in counts.items()
+        )
         yield _indented(f"[dim]explains also:[/] {names}")
     if one.proof is not None:
         yield _indented(f"[dim]tried:[/] {safe(words.tried(one.proof))}")
