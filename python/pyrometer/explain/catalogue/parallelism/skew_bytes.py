@@ -33,7 +33,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import stats
 
 from pyrometer.core import units
 from pyrometer.explain.change import Even
@@ -83,6 +82,8 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
         return NONE
     slope = float(off @ time_ns) / squares
     rest = time_ns - time_ns.mean() - slope * off
+    from scipy import stats  # half a second, only where there is something to judge
+
     error = float(np.sqrt(rest @ rest / (n - 2) / squares)) * float(stats.t.ppf(0.95, n - 2))
 
     def share(by: float) -> float:

@@ -30,7 +30,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
@@ -82,6 +81,8 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         value = float(np.median(values))
         error = float(values.std(ddof=1)) / values.size**0.5
         # All hosts are compared, and the slowest is told.
+        from scipy import stats  # half a second, only where there is something to judge
+
         half = error * float(stats.t.ppf(1 - 0.05 / names.size, values.size - 1))
         slow.append((value - half, value, value + half, name, int(values.size)))
     if not slow:
