@@ -34,8 +34,8 @@ LEAST_ERROR = 0.05
 """Relative error of a saving where it cannot be judged: what the simulator's documentation calls
 a large error (docs/reference/simulate.md)."""
 MOST_REPLICATED = 20_000
-"""Tasks up to which each saving has replicates of its own; of larger runs the spread of the
-own replicates of the application counts, relative to the saving: 19 schedules each take too long."""
+"""Tasks up to which each saving has replicates of its own; in larger runs the spread of the
+replicates of the whole application counts, relative to the saving: 19 schedules take too long."""
 METHOD = "simulated; sampling, remedy, simulator and earlier trials in quadrature"
 
 
