@@ -19,8 +19,8 @@ class Case:
         Of the case in the application.
     codes : sequence of str
         Findings that name the cause: any of them, or a family with a dot at its end.
-    layers : sequence of str
-        Where the place of the finding must lie (`Place.layer`); empty: anywhere in the job.
+    places : sequence of mapping
+        Where it is, any of them; see `benchmarks.faults.judge.Outcome`.
     on, off : mapping of str to str
         Settings with the cause, and without it.
     """
@@ -29,7 +29,7 @@ class Case:
     codes: Sequence[str]
     on: Mapping[str, str] = field(default_factory=dict)
     off: Mapping[str, str] = field(default_factory=dict)
-    layers: Sequence[str] = ()
+    places: Sequence[Mapping[str, str]] = ()
 
 
 CASES = (

@@ -56,6 +56,7 @@ def weigh(
         The largest saving first; and the number of those without an interval.
     """
     found = []
+    what_if.foresee([[(one.change, one.extent.value)] for _, one, _ in suspects])
     for rule, suspect, error in suspects:
         ratio = what_if.saved_ratio([(suspect.change, suspect.extent.value)])
         if ratio >= LEAST_RATIO:
@@ -63,6 +64,10 @@ def weigh(
     found.sort(key=lambda one: (-one.ratio, one.rule.code, one.suspect.mechanism))
     kept, rest = found[:MOST_JUDGED], found[MOST_JUDGED:]
     leading = merge(what_if, kept)
+    what_if.foresee(
+        [[(one.suspect.change, end)] for one in kept
+         for end in (one.suspect.extent.low, one.suspect.extent.high)]
+    )  # fmt: skip
     for one in kept:
         one.elapsed_ns, one.core_ns = what_if.saving([one.part])
     return leading, len(rest)

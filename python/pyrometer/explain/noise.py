@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from statistics import fmean
 
 import numpy as np
 
+from pyrometer.explain.change import State
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.schema import Noise
 from pyrometer.explain.what_if import WhatIf
@@ -74,19 +75,22 @@ def _redrawn(facts: Facts, what_if: WhatIf, seed: int) -> float:
     def of_stage(tasks: Floats, _: float) -> Floats:
         return random.choice(tasks, tasks.size)
 
-    return min(_half_range(what_if, spread, draw) for draw in (of_stage, drawn))
+    by_stage = _half_range(what_if, spread, of_stage)
+    return by_stage if by_stage <= LEAST else min(by_stage, _half_range(what_if, spread, drawn))
 
 
 def _half_range(
     what_if: WhatIf, spread: Mapping[int, float], draw: Callable[[Floats, float], Floats]
 ) -> float:
-    found = []
-    for _ in range(REPLICATES):
-        state = what_if.state([])
-        for number, sigma in spread.items():
-            place = state.tasks(number)
-            state.duration_ns[place] = draw(state.duration_ns[place], sigma)
-        found.append(what_if.of_state(state))
+    def redrawn() -> Iterator[State]:
+        for _ in range(REPLICATES):
+            state = what_if.state([])
+            for number, sigma in spread.items():
+                place = state.tasks(number)
+                state.duration_ns[place] = draw(state.duration_ns[place], sigma)
+            yield state
+
+    found = what_if.of_states(redrawn())
     middle = fmean(found)
     half = (max(found) - min(found)) / 2 / middle if middle > 0 else math.inf
     return half if math.isfinite(half) else 0.0

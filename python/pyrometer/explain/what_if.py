@@ -15,7 +15,10 @@ Its interval (90 %) adds in quadrature, each side for itself,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -124,6 +127,27 @@ class WhatIf:
             self._kept += [change for change, _ in parts]
             self._known[key] = self.of_state(self.state(parts))
         return self._known[key]
+
+    def foresee(self, asked: Sequence[Sequence[tuple[Change, float]]]) -> None:
+        """Compute elapsed times that will be asked for, on all CPUs."""
+        new = {tuple((id(change), factor) for change, factor in parts): parts for parts in asked}
+        todo = [(key, parts) for key, parts in new.items() if key not in self._known]
+        self._kept += [change for _, parts in todo for change, _ in parts]
+        times = self.of_states(self.state(parts) for _, parts in todo)
+        self._known.update(zip((key for key, _ in todo), times, strict=True))
+
+    def of_states(self, states: Iterable[State]) -> list[float]:
+        """Give the simulated elapsed times of edited plans, in nanoseconds, on all CPUs."""
+        workers = os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count()
+        waiting: deque[Future[float]] = deque()
+        found = []
+        with ThreadPoolExecutor(workers) as pool:
+            for state in states:
+                # Few are kept at once: an edited plan is as large as the plan.
+                if len(waiting) > (workers or 1):
+                    found.append(waiting.popleft().result())
+                waiting.append(pool.submit(self.of_state, state))
+            return found + [one.result() for one in waiting]
 
     def of_state(self, state: State) -> float:
         """Give the simulated elapsed time of an edited plan, in nanoseconds."""

@@ -82,9 +82,9 @@ def explained(time_ns: Floats, amount: Floats) -> Extent:
         return NONE
     slope = float(off @ time_ns) / squares
     rest = time_ns - time_ns.mean() - slope * off
-    from scipy import stats  # half a second, only where there is something to judge
+    from scipy.special import stdtrit  # a third of a second less than scipy.stats
 
-    error = float(np.sqrt(rest @ rest / (n - 2) / squares)) * float(stats.t.ppf(0.95, n - 2))
+    error = float(np.sqrt(rest @ rest / (n - 2) / squares)) * float(stdtrit(n - 2, 0.95))
 
     def share(by: float) -> float:
         left = float((time_ns - max(by, 0.0) * off).max()) - float(time_ns.mean())
