@@ -229,6 +229,7 @@ def _symptom(one: Judged) -> Symptom:
         place=one.suspect.place,
         mechanism=one.suspect.mechanism,
         elapsed_ns=one.elapsed_ns,
+        remedies=list(one.suspect.remedies),
     )
 
 

@@ -188,11 +188,15 @@ def _finding(number: int, one: Finding) -> Iterator[str]:
                 for each in one.evidence
             ],
         )  # fmt: skip
-    lines = [
-        f"**Explains also:** {prose(each.title)} ({code(each.code)}, {code(each.place.words)}):"
-        f" {prose(each.mechanism)}"
-        for each in one.symptoms
-    ]
+    others = words.other_options(one)
+    lines = []
+    for each in one.symptoms:
+        options = others.pop(each.code, [])
+        lines.append(
+            f"**Explains also:** {prose(each.title)} ({code(each.code)}, {code(each.place.words)}):"
+            f" {prose(each.mechanism)}"
+            + (f" Or: {', '.join(map(code, options))}." if options else "")
+        )
     lines += [f"**Tried:** {prose(words.tried(one.proof))}"] if one.proof else []
     if earlier := words.earlier(one.record):
         lines.append(f"**Findings of this rule:** {earlier}")

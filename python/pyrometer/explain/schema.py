@@ -125,6 +125,7 @@ class Symptom(BaseModel):
     place: Place
     mechanism: str
     elapsed_ns: Estimate
+    remedies: list[Remedy] = Field(default_factory=list)
 
 
 class Proof(BaseModel):

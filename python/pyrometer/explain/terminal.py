@@ -150,18 +150,28 @@ def _finding(one: Finding, everything: bool) -> Iterator[RenderableType]:
         else:
             yield _indented(f"[dim]or[/] {safe(remedy.text)}")
     if one.symptoms:
-        counts = Counter((s.title, s.code) for s in one.symptoms)
-        names = ", ".join(
-            f"{safe(title)} ({safe(code)}{f', {n} times' if n > 1 else ''})"
-            for (title, code), n in counts.items()
-        )
-        yield _indented(f"[dim]explains also:[/] {names}")
+        yield from _symptoms(one)
     if one.proof is not None:
         yield _indented(f"[dim]tried:[/] {safe(words.tried(one.proof))}")
     if not one.shown:
         yield _indented("[dim]not above the noise of the run[/]")
     if everything:
         yield from _more(one)
+
+
+def _symptoms(one: Finding) -> Iterator[RenderableType]:
+    """Name what it explains; what these could be tried with stands under them, once."""
+    counts = Counter((s.title, s.code) for s in one.symptoms)
+    names = ", ".join(
+        f"{safe(title)} ({safe(code)}{f', {n} times' if n > 1 else ''})"
+        for (title, code), n in counts.items()
+    )
+    yield _indented(f"[dim]explains also:[/] {names}")
+    others = words.other_options(one)
+    for code, options in others.items():
+        name = f" [dim]({safe(code)})[/]" if len(counts) > 1 else ""
+        for option in options:
+            yield _indented(f"[dim]or:[/] {safe(option)}{name}", 8)
 
 
 def _more(one: Finding) -> Iterator[RenderableType]:
@@ -233,7 +243,7 @@ def _foot(found: Findings, everything: bool) -> Iterator[RenderableType]:
         )
         if count
     ]  # fmt: skip
-    also = f"; {', '.join(rest)}, and the evidence: --all" if rest else "; evidence: --all"
+    also = f"; {', '.join(rest)}, evidence: --all" if rest else "; evidence: --all"
     yield Text.from_markup(f"[dim]{noise}{also}[/]")
 
 

@@ -73,6 +73,19 @@ def options(remedy: Remedy) -> list[str]:
     ]
 
 
+def other_options(one: Finding) -> dict[str, list[str]]:
+    """Give what symptoms of a finding could be tried with and it cannot: factor levels, by code."""
+    seen = {tuple(options(remedy)) for remedy in one.remedies}
+    found: dict[str, list[str]] = {}
+    for symptom in one.symptoms:
+        for remedy in symptom.remedies:
+            words = tuple(options(remedy)) if remedy.kind == "factor" else ()
+            if words and words not in seen:
+                seen.add(words)
+                found.setdefault(symptom.code, []).append(" ".join(words))
+    return found
+
+
 def source_of(one: Evidence) -> str:
     """Say what a number is from: its table, or the query that gives it."""
     return one.query or one.table
