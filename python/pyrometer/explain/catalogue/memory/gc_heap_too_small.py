@@ -39,6 +39,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.gc_young_too_small import fits
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.allocations import evidence_of
 from pyrometer.explain.evidence.heap_use import HeapUse, heap_use
 from pyrometer.explain.evidence.pauses import is_other, met_by_tasks
 from pyrometer.explain.facts import Facts, exactly
@@ -141,6 +142,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      query="SELECT sum(heap_after_bytes / heap_total_bytes * duration_ns)"
                      " / sum(duration_ns) FROM gc_pauses")
         )  # fmt: skip
+    evidence += evidence_of(facts)
     yield Suspect(
         place=Place(layer="setting", setting=name, stage_id=worst.stage_id,
                     stage_attempt=worst.attempt,

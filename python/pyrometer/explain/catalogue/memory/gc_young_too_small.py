@@ -12,7 +12,8 @@ Mechanism
 
 Evidence
     Young pauses in the collector's log laid on the tasks, the young generation before them, and
-    what the old generation keeps, beside the largest heap.
+    what the old generation keeps, beside the largest heap; the site that allocates most, where
+    allocations were sampled.
 
 Remedy
     Factor `jvm.young`: a fixed size of the young generation.
@@ -34,6 +35,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.allocations import evidence_of
 from pyrometer.explain.evidence.pauses import NEEDS, is_young, met_by_tasks, total, worst
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -99,6 +101,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                      estimate=exactly(now, count), unit="bytes", table="gc_pauses",
                      query="SELECT sum(young_before_bytes * duration_ns) / sum(duration_ns) FROM"
                      " gc_pauses WHERE young_before_bytes > 0"),
+            *evidence_of(facts),
         ],
         remedies=[
             Remedy(kind="factor", factor="jvm.young", level=level,
