@@ -6,7 +6,9 @@ Parquet writes into a configuration go through `java.util.zip` too: they are no 
 
 from __future__ import annotations
 
-from pyrometer.explain.evidence.stack_shares import Shares, shares, with_frames
+from typing import Any
+
+from pyrometer.explain.evidence.stack_shares import Shares, shares
 from pyrometer.explain.facts import Facts
 
 _CODE = (
@@ -28,6 +30,19 @@ _CODECS = {
 }
 
 
+_STACKS = """
+SELECT stack_id, any_value(hits), bool_or(regexp_matches(name, $1)),
+  bool_or(regexp_matches(name, $2)), {codecs}
+FROM (SELECT s.stack_id, m.hits, unnest(s.frame_ids) AS frame_id FROM stacks s JOIN (
+    SELECT java_stack, sum(hits)::BIGINT AS hits FROM w_samples WHERE event = 'cpu'
+      AND role = 'task' AND category = $3 AND java_stack IS NOT NULL GROUP BY 1
+  ) m ON m.java_stack = s.stack_id)
+JOIN (SELECT frame_id, coalesce(class_name || '.', '') || method AS name FROM frames)
+  USING (frame_id)
+GROUP BY 1
+"""
+
+
 def codec_shares(facts: Facts, category: str, of_files: bool) -> tuple[Shares, str | None]:
     """Give the samples of tasks in codecs, and the codec that most of them are in.
 
@@ -38,27 +53,32 @@ def codec_shares(facts: Facts, category: str, of_files: bool) -> tuple[Shares, s
     of_files : bool
         Of files that are read or written; else of shuffles, spills, broadcasts and results.
     """
-    mine = f"category = '{category}'"
-    if facts.has("stacks") and facts.has("frames"):
-        file = f"coalesce(java_stack IN ({with_frames(_FILES)}), false)"
-        data = f"NOT coalesce(java_stack IN ({with_frames(_CODE)}), false)"
-        mine += f" AND {data} AND {file if of_files else f'NOT {file}'}"
-    elif of_files:
+    hits: dict[str, int] = dict.fromkeys(_CODECS, 0)
+    mine, others = [], []
+    for stack, found, is_code, is_file, *codecs in _stacks(facts, category):
+        if is_code or bool(is_file) is not of_files:
+            others.append(stack)
+            continue
+        mine.append(stack)
+        codec = next((name for name, is_it in zip(_CODECS, codecs, strict=True) if is_it), None)
+        if codec is not None:
+            hits[codec] += found
+    if of_files:
+        where = f"java_stack IN ({_list(mine)})"
+    else:  # also those without a stack
+        where = f"coalesce(java_stack NOT IN ({_list(others)}), true)"
+    if of_files and not mine:
         return Shares({}, {}), None
-    found = shares(facts, mine)
-    return found, _codec(facts, mine) if found.found else None
+    first = max(hits, key=lambda name: hits[name])
+    return shares(facts, f"category = '{category}' AND {where}"), first if hits[first] else None
 
 
-def _codec(facts: Facts, mine: str) -> str | None:
-    if not facts.has("stacks"):
-        return None
-    hits = ", ".join(
-        f"coalesce(sum(hits) FILTER (java_stack IN ({with_frames(frames)})), 0)"
-        for frames in _CODECS.values()
-    )
-    rows = facts.tables.query(
-        f"SELECT {hits} FROM w_samples WHERE event = 'cpu' AND role = 'task' AND ({mine})"
-    )
-    counts = dict(zip(_CODECS, rows[0], strict=True))
-    codec = max(counts, key=lambda name: counts[name])
-    return codec if counts[codec] else None
+def _stacks(facts: Facts, category: str) -> list[tuple[Any, ...]]:
+    if not (facts.has("stacks") and facts.has("frames")):
+        return []
+    codecs = ", ".join(f"bool_or(regexp_matches(name, '{frames}'))" for frames in _CODECS.values())
+    return facts.tables.query(_STACKS.format(codecs=codecs), [_CODE, _FILES, category])
+
+
+def _list(stacks: list[int]) -> str:
+    return ", ".join(map(str, stacks or [-1]))

@@ -82,9 +82,9 @@ def through(facts: Facts, frames: str, without: str | None = None) -> Shares:
         Regular expressions on ``class.method`` (``symbol`` of native code): a stack must have a
         frame of the first, and none of the second.
     """
-    mine = f"java_stack IN ({with_frames(frames)})"
+    mine = f"java_stack IN ({_stacks(frames)})"
     if without is not None:
-        mine += f" AND java_stack NOT IN ({with_frames(without)})"
+        mine += f" AND java_stack NOT IN ({_stacks(without)})"
     return shares(facts, mine)
 
 
@@ -139,8 +139,7 @@ def shares(facts: Facts, mine: str) -> Shares:
     return Shares(hits, totals, operators)
 
 
-def with_frames(frames: str) -> str:
-    """Give the query of the stacks that have a frame of such a name."""
+def _stacks(frames: str) -> str:
     text = frames.replace("'", "''")
     return (
         "SELECT s.stack_id FROM stacks s, (SELECT list(frame_id) AS ids FROM frames WHERE"
