@@ -37,11 +37,16 @@ class Exercised:
     master: str
     version: tuple[int, int]
 
+    @property
+    def ended(self) -> bool:
+        """Whether the log has the application's end: what did not occur may come yet."""
+        return self.facts.measured is not None and not self.facts.measured.open_ended
+
     @cached_property
     def sums(self) -> tuple[int, int, bool]:
-        """Shuffled, spilled, and whether all tasks that succeeded have metrics."""
+        """Shuffled, spilled, and whether that is of all tasks: of a whole log, with metrics."""
         shuffled, spilled, whole = self.facts.tables.query(_SUMS, [self.app])[0]
-        return int(shuffled), int(spilled), bool(whole)
+        return int(shuffled), int(spilled), bool(whole) and self.ended
 
     @cached_property
     def nodes(self) -> dict[str, tuple[bool, bool]]:
@@ -57,7 +62,7 @@ class Exercised:
         rows = self.facts.tables.query(
             "SELECT count(*), count(sql_id) FROM stages WHERE app_index = $1", [self.app]
         )
-        return bool(rows[0][0]) and rows[0][0] == rows[0][1]
+        return self.ended and bool(rows[0][0]) and rows[0][0] == rows[0][1]
 
     @cached_property
     def planned(self) -> bool:

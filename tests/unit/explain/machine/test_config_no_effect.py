@@ -104,6 +104,16 @@ def test_settings_of_one_reason_are_one_note(tmp_path: Path) -> None:
         assert len(explain(run, rules=[RULE]).notes) == 1
 
 
+def test_what_did_not_occur_may_come_yet_where_the_log_has_no_end(tmp_path: Path) -> None:
+    job = Job(**{"spark.shuffle.file.buffer": "1m", "spark.memory.offHeap.size": "2g"})
+    job.stage([500] * 8)
+    row = job.log.rows["apps"][0]
+    row["last_event_wall_ns"] = row["end_wall_ns"] + job.now_ms * 1_000_000
+    row["end_wall_ns"] = None
+    (note,) = judged(job.log.write(tmp_path), RULE).notes
+    assert set(note.settings) == {"spark.memory.offHeap.size"}
+
+
 def test_a_rule_that_is_muted_says_why(tmp_path: Path) -> None:
     noted(tmp_path, {"spark.shuffle.file.buffer": "1m"})
     with Run.open(tmp_path) as run:

@@ -12,8 +12,9 @@ Mechanism
 Evidence
     The settings in the event log, the master, tasks' shuffle and spill metrics, and the names of
     the nodes of all plans. What hangs on plans is left out where some work has no plan in the log
-    (RDDs, caches, commands without children), and all of it where Spark's version is not known:
-    platforms with a Spark of their own do not name it.
+    (RDDs, caches, commands without children), what did not occur where the log has no end, and
+    all of it where Spark's version is not known: platforms with a Spark of their own do not name
+    it.
 
 Remedy
     Leave them out: they are what the next reader takes for the cause, and act when the job
@@ -50,7 +51,7 @@ def _local(seen: Exercised, _: str) -> str | None:
     return f"with master {seen.master} tasks run in the driver's JVM, and there are no executors"
 
 
-def _master(kind: str, begins: str) -> Callable[[Exercised, str], str | None]:
+def _master(kind: str, *begins: str) -> Callable[[Exercised, str], str | None]:
     def why(seen: Exercised, _: str) -> str | None:
         other = seen.master and not seen.master.startswith(begins)
         return f"the master is {seen.master}, not {kind}" if other else None
@@ -129,7 +130,7 @@ _WHY: tuple[tuple[str, Callable[[Exercised, str], str | None]], ...] = (
     (r"spark\.(dynamicAllocation|yarn|kubernetes)\..*|spark\.cores\.max", _local),
     (r"spark\.yarn\..*", _master("YARN", "yarn")),
     (r"spark\.kubernetes\..*", _master("Kubernetes", "k8s")),
-    (r"spark\.cores\.max", _master("of a standalone cluster", "spark:")),
+    (r"spark\.cores\.max", _master("of a standalone cluster", "spark:", "mesos:")),
     (r"spark\.dynamicAllocation\.(?!enabled$).*", _switch("spark.dynamicAllocation.enabled")),
     (r"spark\.memory\.offHeap\.size", _switch("spark.memory.offHeap.enabled")),
     (r"spark\.speculation\..*", _switch("spark.speculation")),
