@@ -21,8 +21,9 @@ When it is wrong
 
 Source
     Spark's "Dynamic Resource Allocation", request policy; start of an executor's JVM with Spark:
-    3 s, assumed for hosts with CPUs to spare. On two busy CPUs it took 11 to 22 s (two executors
-    in local-cluster mode, three runs on 2026-11-25): there a saving of the lower end is likelier.
+    3 s, assumed for hosts with CPUs to spare. On two CPUs that were busy with other
+    work, at the lowest priority, it took 11 to 22 s after the application's start (two executors in
+    local-cluster mode, three runs on 2026-11-25): there the saving is less than predicted.
 """
 
 from __future__ import annotations
