@@ -13,12 +13,12 @@ from tests.support.findings import MUTED, RECORDS, RULES, invented
 from pyrometer import __version__
 from pyrometer.explain import markdown, rule_terminal, sarif, terminal
 from pyrometer.explain.rule_list import rule_list
-from pyrometer.explain.schema import Findings
+from pyrometer.explain.schema import Findings, Note, Place, Remedy
 
 GOLDENS = {
     "text-80.txt", "text-120.txt", "text-ascii-80.txt", "all-80.txt", "muted-80.txt",
-    "nothing-80.txt", "findings.md", "findings.sarif", "findings.json", "rules-80.txt",
-    "rule-80.txt",
+    "nothing-80.txt", "notes-80.txt", "notes.md", "findings.md", "findings.sarif",
+    "findings.json", "rules-80.txt", "rule-80.txt",
 }  # fmt: skip
 LINES = 40
 """Of a screen."""
@@ -50,6 +50,26 @@ def text(found: Findings, width: int, *, everything: bool = False, encoding: str
     drawn = console(width, encoding)
     terminal.show(drawn, found, everything)
     return shown(drawn, width)
+
+
+def test_notes_are_folded(muted: Findings) -> None:
+    note = Note(
+        code="config.no-effect", title="Settings without effect", place=Place(layer="setting"),
+        mechanism="No task wrote or read a shuffle, @all.",
+        settings={"spark.shuffle.file.buffer": "1m", "spark.reducer.maxSizeInFlight": "96m"},
+    )  # fmt: skip
+    heap = note.model_copy(
+        update={"code": "heap.oversized", "title": "Memory is not used", "settings": {},
+                "remedies": [Remedy(kind="factor", text="", factor="spark.executor.memory",
+                                    level="2g")]}
+    )  # fmt: skip
+    mute = note.model_copy(update={"title": "Muted", "muted": "known"})
+    found = muted.model_copy(
+        update={"conclusion": "Nothing.", "findings": [], "notes": [*[note] * 4, heap, mute]}
+    )
+    assert "Muted" not in text(found, 80)
+    golden.check("explain/notes-80.txt", text(found, 80))
+    golden.check("explain/notes.md", markdown.page(found))
 
 
 def test_three_findings_fit_a_screen(three: Findings) -> None:

@@ -107,6 +107,18 @@ class Job:
         return report.findings
 
 
+def ended(reason: str, status: str = "failed", **columns: object) -> Job:
+    """Give a job of which four tasks fail after 3 s; their partitions are run again for 2 s."""
+    job = Job()
+    own = {"status": status, "reason": reason, "error": "no such file\nat line 3", **columns}
+    job.stage(
+        [3_000] * 4 + [2_000] * 4,
+        columns=lambda n: {"task_index": n % 4, "attempt": n // 4, **(own if n < 4 else {})},
+    )
+    job.log.rows["stages"][-1]["planned_tasks_count"] = 4
+    return job
+
+
 def saves(finding: Finding, ms: float) -> bool:
     """Whether the interval of a saving holds so many milliseconds."""
     saving = finding.saving.elapsed_ns

@@ -123,8 +123,12 @@ def _spill(facts: Facts) -> Iterator[Suspect]:
         mechanism="The sort of stage 1 spilled 3.00 GiB.",
         change=(Less("spill", {1: lost}),),
         evidence=[],
-        remedies=[],
-    )
+        remedies=[
+            Remedy(kind="factor", factor="spark.executor.memory", level="8g",
+                   text="give each executor twice the heap"),
+            Remedy(kind="code", text="sort less", before="df.sort()", after="df"),
+        ],
+    )  # fmt: skip
 
 
 def _rules() -> tuple[Rule, ...]:

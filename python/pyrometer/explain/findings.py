@@ -14,12 +14,13 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.judge import Judged, add_up, together, weigh
 from pyrometer.explain.noise import noise_of
 from pyrometer.explain.repeated import once
-from pyrometer.explain.rule import Rule, Suspect
+from pyrometer.explain.rule import Remark, Rule, Suspect
 from pyrometer.explain.schema import (
     Baseline,
     Finding,
     Findings,
     Noise,
+    Note,
     Record,
     Saving,
     Symptom,
@@ -99,7 +100,8 @@ def explained(
             for rule in asked
         ]  # fmt: skip
         return result
-    suspects, result.unjudged = ask(facts, asked)
+    suspects, remarks, result.unjudged = ask(facts, asked)
+    result.notes = [_note(rule, remark, muted or {}) for rule, remark in remarks]
     if len(scope.window.iterations) > 1:
         suspects = once(suspects)
     records = records or {}
@@ -132,23 +134,30 @@ def explained(
     return result
 
 
-def ask(facts: Facts, rules: Iterable[Rule]) -> tuple[list[tuple[Rule, Suspect]], list[Unjudged]]:
+def ask(
+    facts: Facts, rules: Iterable[Rule]
+) -> tuple[list[tuple[Rule, Suspect]], list[tuple[Rule, Remark]], list[Unjudged]]:
     """Ask every rule; what cannot look, or breaks, is said and does not stop the others."""
     found: list[tuple[Rule, Suspect]] = []
+    remarks: list[tuple[Rule, Remark]] = []
     unjudged = []
     for rule in rules:
         lacks = [(need.missing(facts), need.remedy) for need in rule.needs]
         missing = next(((what, remedy) for what, remedy in lacks if what), None)
         if missing is None:
             try:
-                found += [(rule, suspect) for suspect in rule.suspects(facts)]
+                for one in rule.suspects(facts):
+                    if isinstance(one, Remark):
+                        remarks.append((rule, one))
+                    else:
+                        found.append((rule, one))
             except Exception as error:  # one rule must not take the others' findings away
                 missing = f"the rule broke: {type(error).__name__}: {error}", "report it, please"
         if missing is not None:
             unjudged.append(
                 Unjudged(code=rule.code, title=rule.title, missing=missing[0], remedy=missing[1])
             )
-    return found, unjudged
+    return found, remarks, unjudged
 
 
 def conclusion(found: Findings) -> str:
@@ -229,6 +238,20 @@ def _symptom(one: Judged) -> Symptom:
         place=one.suspect.place,
         mechanism=one.suspect.mechanism,
         elapsed_ns=one.elapsed_ns,
+        remedies=list(one.suspect.remedies),
+    )
+
+
+def _note(rule: Rule, remark: Remark, muted: Mapping[str, str]) -> Note:
+    return Note(
+        code=rule.code,
+        title=rule.title,
+        place=remark.place,
+        mechanism=remark.mechanism,
+        settings=dict(remark.settings),
+        evidence=list(remark.evidence),
+        remedies=list(remark.remedies),
+        muted=muted.get(rule.code),
     )
 
 

@@ -15,7 +15,7 @@ from pyrometer.core.estimate import Estimate
 from pyrometer.explain import words
 from pyrometer.explain.findings import saved
 from pyrometer.explain.manual import manual_of
-from pyrometer.explain.schema import Finding, Findings, Remedy
+from pyrometer.explain.schema import Finding, Findings, Note, Remedy
 from pyrometer.terminal.harmless import harmless
 
 MOST_CHARACTERS = 2000
@@ -130,6 +130,7 @@ def _blocks(found: Findings, everything: bool) -> Iterator[str]:
         yield _table(found, shown)
     for number, one in enumerate(shown, 1):
         yield from _finding(number, one)
+    yield from _notes(found.notes)
     yield from _muted([one for one in found.findings if one.muted is not None])
     yield from _unjudged(found)
     if found.doubts:
@@ -188,11 +189,15 @@ def _finding(number: int, one: Finding) -> Iterator[str]:
                 for each in one.evidence
             ],
         )  # fmt: skip
-    lines = [
-        f"**Explains also:** {prose(each.title)} ({code(each.code)}, {code(each.place.words)}):"
-        f" {prose(each.mechanism)}"
-        for each in one.symptoms
-    ]
+    others = words.other_options(one)
+    lines = []
+    for each in one.symptoms:
+        options = others.pop(each.code, [])
+        lines.append(
+            f"**Explains also:** {prose(each.title)} ({code(each.code)}, {code(each.place.words)}):"
+            f" {prose(each.mechanism)}"
+            + (f" Or: {', '.join(map(code, options))}." if options else "")
+        )
     lines += [f"**Tried:** {prose(words.tried(one.proof))}"] if one.proof else []
     if earlier := words.earlier(one.record):
         lines.append(f"**Findings of this rule:** {earlier}")
@@ -210,6 +215,21 @@ def _remedy(one: Remedy, name: str) -> Iterator[str]:
         lines = [f"-{line}" for line in _clean(one.before or "").splitlines()]
         lines += [f"+{line}" for line in _clean(one.after or "").splitlines()]
         yield block("\n".join(lines), "diff")
+
+
+def _notes(found: Sequence[Note]) -> Iterator[str]:
+    for title, notes in words.by_title(found).items():
+        yield f"## {prose(title)}"
+        lines = []
+        for one in notes:
+            names = ", ".join(code(f"{name}={value}") for name, value in one.settings.items())
+            options = [" ".join(words.options(remedy)) for remedy in one.remedies]
+            tried = ", ".join(code(option) for option in options if option)
+            lines.append(
+                f"- {names}{': ' if names else ''}{prose(one.mechanism)} ({code(one.code)})"
+                + (f" Try: {tried}." if tried else "")
+            )
+        yield "\n".join(lines)
 
 
 def _muted(found: Sequence[Finding]) -> Iterator[str]:

@@ -7,7 +7,7 @@ evidence, remedy, when it is wrong, source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.core.doubt import Doubt
@@ -42,6 +42,25 @@ class Suspect:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What a rule has to say that saves no time, or none that the simulator could know.
+
+    Attributes
+    ----------
+    mechanism : str
+        One sentence: why, with the numbers in it.
+    settings : mapping of str to str
+        Settings that it is about, with their values.
+    """
+
+    place: Place
+    mechanism: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    evidence: Sequence[Evidence] = ()
+    remedies: Sequence[Remedy] = ()
+
+
+@dataclass(frozen=True)
 class Need:
     """What a rule must have to look at all.
 
@@ -73,7 +92,7 @@ class Rule:
         Without one of them the rule is listed as not judged.
     suspects : callable
         Looks at the facts; gives all that might be worth something. No threshold decides here
-        what is worth telling: the saving does.
+        what is worth telling: the saving does. What saves no time is a remark.
     explains : tuple of str
         Codes, or families (``spill.``), that are symptoms of this cause where they concern the
         same stages.
@@ -84,7 +103,7 @@ class Rule:
     code: str
     title: str
     cause: str
-    suspects: Callable[[Facts], Iterable[Suspect]]
+    suspects: Callable[[Facts], Iterable[Suspect | Remark]]
     refute: str
     needs: Sequence[Need] = ()
     explains: tuple[str, ...] = ()

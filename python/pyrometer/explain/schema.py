@@ -125,6 +125,7 @@ class Symptom(BaseModel):
     place: Place
     mechanism: str
     elapsed_ns: Estimate
+    remedies: list[Remedy] = Field(default_factory=list)
 
 
 class Proof(BaseModel):
@@ -185,6 +186,31 @@ class Finding(BaseModel):
     doubts: list[Doubt] = Field(default_factory=list)
 
 
+class Note(BaseModel):
+    """What is worth knowing and saves no time: a setting without effect, memory that is not used.
+
+    Attributes
+    ----------
+    title : str
+        Of the rule: notes of one rule stand under it.
+    mechanism : str
+        One sentence: why, with the numbers in it.
+    settings : dict of str to str
+        Settings that it is about, with their values.
+    muted : str or None
+        Why the project mutes the rule.
+    """
+
+    code: str
+    title: str
+    place: Place
+    mechanism: str
+    settings: dict[str, str] = Field(default_factory=dict)
+    evidence: list[Evidence] = Field(default_factory=list)
+    remedies: list[Remedy] = Field(default_factory=list)
+    muted: str | None = None
+
+
 class Unjudged(BaseModel):
     """A rule that could not look: what was missing, and what would allow it."""
 
@@ -223,6 +249,7 @@ class Findings(BaseModel):
     hidden_count: int = 0
     joint_saving: Saving | None = None
     joint_ratio: Estimate | None = None
+    notes: list[Note] = Field(default_factory=list)
     unjudged: list[Unjudged] = Field(default_factory=list)
     rules_count: int = 0
     doubts: list[Doubt] = Field(default_factory=list)

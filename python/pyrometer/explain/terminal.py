@@ -13,13 +13,14 @@ from rich.text import Text
 
 from pyrometer.core import units
 from pyrometer.explain import words
-from pyrometer.explain.schema import Finding, Findings, Remedy
+from pyrometer.explain.schema import Finding, Findings, Note, Remedy
 from pyrometer.terminal.drawing import Look, bar, doubt_lines, heading, put, safe, window_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 MOST_LACKS = 3
+MOST_NOTES = 3
 MOST_LINES = 4
 """Of an edit; the rest with ``--all``."""
 MOST_PLACE = 200
@@ -62,6 +63,7 @@ def _parts(found: Findings, look: Look, everything: bool) -> Iterator[Renderable
     shown = [one for one in found.findings if one.muted is None and (one.shown or everything)]
     if shown:
         yield from _table(found, shown, look, everything)
+    yield from _notes(found.notes, everything)
     yield from _muted(found)
     yield from _unjudged(found, everything)
     if everything:
@@ -150,18 +152,28 @@ def _finding(one: Finding, everything: bool) -> Iterator[RenderableType]:
         else:
             yield _indented(f"[dim]or[/] {safe(remedy.text)}")
     if one.symptoms:
-        counts = Counter((s.title, s.code) for s in one.symptoms)
-        names = ", ".join(
-            f"{safe(title)} ({safe(code)}{f', {n} times' if n > 1 else ''})"
-            for (title, code), n in counts.items()
-        )
-        yield _indented(f"[dim]explains also:[/] {names}")
+        yield from _symptoms(one)
     if one.proof is not None:
         yield _indented(f"[dim]tried:[/] {safe(words.tried(one.proof))}")
     if not one.shown:
         yield _indented("[dim]not above the noise of the run[/]")
     if everything:
         yield from _more(one)
+
+
+def _symptoms(one: Finding) -> Iterator[RenderableType]:
+    """Name what it explains; what these could be tried with stands under them, once."""
+    counts = Counter((s.title, s.code) for s in one.symptoms)
+    names = ", ".join(
+        f"{safe(title)} ({safe(code)}{f', {n} times' if n > 1 else ''})"
+        for (title, code), n in counts.items()
+    )
+    yield _indented(f"[dim]explains also:[/] {names}")
+    others = words.other_options(one)
+    for code, options in others.items():
+        name = f" [dim]({safe(code)})[/]" if len(counts) > 1 else ""
+        for option in options:
+            yield _indented(f"[dim]or:[/] {safe(option)}{name}", 8)
 
 
 def _more(one: Finding) -> Iterator[RenderableType]:
@@ -186,6 +198,21 @@ def _remedy(one: Remedy, everything: bool, sign: str) -> Iterator[RenderableType
             yield _indented(f"[{colour}]{mark}[/] {safe(line)}", 8)
         if len(lines) > len(kept):
             yield _indented(f"[dim]{mark} {len(lines) - len(kept)} lines more: --all[/]", 8)
+
+
+def _notes(found: Sequence[Note], everything: bool) -> Iterator[RenderableType]:
+    """Write one line for each note: of a few settings, the first is named."""
+    for title, notes in words.by_title(found).items():
+        yield heading(title)
+        kept = notes if everything else notes[:MOST_NOTES]
+        for one in kept:
+            named = words.about(one, None if everything else 1)
+            before = f"{safe(_cut(named))}: " if named else ""
+            yield _indented(f"{before}[dim]{safe(one.mechanism)}[/]", 2)
+            for remedy in one.remedies if everything else ():
+                yield from _remedy(remedy, everything, "→")
+        if len(notes) > len(kept):
+            yield _indented(f"[dim]and {len(notes) - len(kept)} more: --all[/]", 2)
 
 
 def _muted(found: Findings) -> Iterator[RenderableType]:
@@ -233,7 +260,7 @@ def _foot(found: Findings, everything: bool) -> Iterator[RenderableType]:
         )
         if count
     ]  # fmt: skip
-    also = f"; {', '.join(rest)}, and the evidence: --all" if rest else "; evidence: --all"
+    also = f"; {', '.join(rest)}, evidence: --all" if rest else "; evidence: --all"
     yield Text.from_markup(f"[dim]{noise}{also}[/]")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.schema import Evidence, Finding, Place, Proof, Record, Remedy, Unjudged
+from pyrometer.explain.schema import Evidence, Finding, Note, Place, Proof, Record, Remedy, Unjudged
 
 _FORMATS = {"ns": units.duration, "bytes": units.size, "ratio": units.percent}
 
@@ -73,6 +73,19 @@ def options(remedy: Remedy) -> list[str]:
     ]
 
 
+def other_options(one: Finding) -> dict[str, list[str]]:
+    """Give what symptoms of a finding could be tried with and it cannot: factor levels, by code."""
+    seen = {tuple(options(remedy)) for remedy in one.remedies}
+    found: dict[str, list[str]] = {}
+    for symptom in one.symptoms:
+        for remedy in symptom.remedies:
+            words = tuple(options(remedy)) if remedy.kind == "factor" else ()
+            if words and words not in seen:
+                seen.add(words)
+                found.setdefault(symptom.code, []).append(" ".join(words))
+    return found
+
+
 def source_of(one: Evidence) -> str:
     """Say what a number is from: its table, or the query that gives it."""
     return one.query or one.table
@@ -107,6 +120,31 @@ def earlier(record: Record) -> str:
 def counted(found: Sequence[Finding]) -> list[Finding]:
     """Give the findings that count: above the noise, and not muted."""
     return [one for one in found if one.shown and one.muted is None]
+
+
+def by_title(found: Sequence[Note]) -> dict[str, list[Note]]:
+    """Give the notes that the project does not mute, by the title that they stand under."""
+    notes: dict[str, list[Note]] = {}
+    for one in found:
+        if one.muted is None:
+            notes.setdefault(one.title, []).append(one)
+    return notes
+
+
+def about(note: Note, most: int | None = None) -> str:
+    """Name the settings that a note is about, at most so many of them.
+
+    Examples
+    --------
+    >>> note = Note(code="", title="", place=Place(layer="setting"), mechanism="",
+    ...             settings={"spark.a": "1", "spark.b": "2"})
+    >>> about(note), about(note, 1)
+    ('spark.a=1, spark.b=2', 'spark.a=1 and 1 more')
+    """
+    named = [f"{name}={value}" for name, value in note.settings.items()]
+    kept = named if most is None else named[:most]
+    rest = len(named) - len(kept)
+    return ", ".join(kept) + (f" and {rest} more" if rest else "")
 
 
 def by_lack(found: Sequence[Unjudged]) -> list[tuple[tuple[str, str], list[str]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,15 +12,23 @@ from pyrometer.explain.change import Change, Even, Less, LessGap
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.findings import explain
 from pyrometer.explain.rule import Need, Rule, Suspect
-from pyrometer.explain.schema import Findings, Place
+from pyrometer.explain.schema import Findings, Place, Remedy
 from pyrometer.explain.what_if import Extent
+from pyrometer.explain.words import other_options
 from pyrometer.store import Run
 
 
-def rule(code: str, change: Change, explains: tuple[str, ...] = (), extent: float = 1.0) -> Rule:
+def rule(
+    code: str,
+    change: Change,
+    explains: tuple[str, ...] = (),
+    extent: float = 1.0,
+    remedies: Sequence[Remedy] = (),
+) -> Rule:
     def suspects(facts: Facts) -> Iterable[Suspect]:
         yield Suspect(
-            place=Place(layer="stage"), mechanism=code, change=change, evidence=[], remedies=[],
+            place=Place(layer="stage"), mechanism=code, change=change, evidence=[],
+            remedies=remedies,
             extent=Extent(extent, extent, extent),
         )  # fmt: skip
 
@@ -83,6 +91,19 @@ def test_what_a_cause_explains_is_its_symptom(run: Path) -> None:
     result = found(run, cause, symptom)
     assert [one.code for one in result.findings] == ["skew.bytes"]
     assert [one.code for one in result.findings[0].symptoms] == ["gc.pauses"]
+
+
+def test_a_symptom_keeps_what_it_could_be_tried_with_and_says_it_once(run: Path) -> None:
+    heap = Remedy(kind="factor", text="", factor="spark.executor.memory", level="4g")
+    edit = Remedy(kind="code", text="", before="a", after="b")
+    cause = rule("skew.bytes", (Even([0]),), explains=("gc.",), remedies=(heap,))
+    less = Less("gc", {0: 0.5})
+    larger = heap.model_copy(update={"level": "8g"})
+    same = rule("gc.a", (less,), remedies=(heap, edit, larger))
+    again = rule("gc.b", (less,), remedies=(larger,))
+    finding = found(run, cause, same, again).findings[0]
+    assert [len(one.remedies) for one in finding.symptoms] == [3, 1]
+    assert other_options(finding) == {"gc.a": ["--conf spark.executor.memory=8g"]}
 
 
 def test_causes_of_different_stages_stand_side_by_side(run: Path) -> None:

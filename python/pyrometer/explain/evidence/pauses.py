@@ -45,8 +45,13 @@ def is_young(kind: str, cause: str) -> bool:
     return ("young" in kind or kind == "normal") and not is_other(kind, cause)
 
 
-def met_by_tasks(facts: Facts, which: Which) -> tuple[dict[int, Floats], int]:
+def met_by_tasks(facts: Facts, which: Which, where: str = "true") -> tuple[dict[int, Floats], int]:
     """Lay pauses on the tasks during which they were.
+
+    Parameters
+    ----------
+    where : str
+        Further condition, in SQL on columns of ``gc_pauses``.
 
     Returns
     -------
@@ -57,6 +62,7 @@ def met_by_tasks(facts: Facts, which: Which) -> tuple[dict[int, Floats], int]:
         "SELECT pid, start_mono_ns, duration_ns, lower(kind::VARCHAR) AS kind,"
         " lower(coalesce(cause::VARCHAR, '')) AS cause FROM gc_pauses"
         " WHERE start_mono_ns IS NOT NULL AND pid IS NOT NULL AND duration_ns > 0"
+        f" AND ({where})"
         " ORDER BY start_mono_ns"
     )
     kept = np.array(

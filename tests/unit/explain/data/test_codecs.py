@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.planted import holds, job, judged, only, samples
+from tests.support.planted import holds, job, judged, only, samples, stack
 
 from pyrometer.explain.catalogue.data.codec_compression import RULE as COMPRESSION
 from pyrometer.explain.catalogue.data.codec_decompression import RULE as DECOMPRESSION
@@ -36,3 +36,60 @@ def test_a_codec_that_costs_nothing_is_not_shown(tmp_path: Path, rule: Rule, cat
     world = job()
     samples(world, 0.01, category=category)
     assert not any(one.shown for one in judged(world.write(tmp_path), rule).findings)
+
+
+TASK = "org.apache.spark.scheduler.Task.run"
+PARQUET = "org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader.next"
+SNAPPY = "org.xerial.snappy.SnappyNative.rawUncompress"
+LZ4 = "net.jpountz.lz4.LZ4BlockInputStream.refill"
+INFLATER = "java.util.zip.Inflater.inflate"
+STACKS = [
+    ((TASK, PARQUET, SNAPPY), "spark.sql.parquet.compression.codec", "uncompressed"),
+    ((TASK, PARQUET, "java.util.zip.GZIPInputStream.read", INFLATER),
+     "spark.sql.parquet.compression.codec", "zstd"),
+    ((TASK, LZ4), "spark.shuffle.compress", "false"),
+    ((TASK, "org.apache.spark.sql.execution.datasources.FileFormatWriter.executeTask",
+      "com.github.luben.zstd.ZstdInputStream.read"), "spark.io.compression.codec", "lz4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("frames", "setting", "level"), STACKS)
+def test_codec_and_place_are_of_the_stack(
+    tmp_path: Path, frames: tuple[str, ...], setting: str, level: str
+) -> None:
+    world = job()
+    samples(world, 0.9, category="decompression", java_stack=stack(world, *frames))
+    (found,) = judged(world.write(tmp_path), DECOMPRESSION).findings
+    assert (found.remedies[0].factor, found.remedies[0].level) == (setting, level)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        (TASK, PARQUET, "java.lang.ClassLoader.loadClass", INFLATER),
+        (TASK, "org.apache.parquet.hadoop.util.SerializationUtil.writeObjectToConfAsBase64",
+         "java.util.zip.Deflater.deflate"),
+        (TASK, PARQUET, "org.xerial.snappy.SnappyLoader.extractLibraryFile"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("rule", "category"), CASES)
+def test_code_that_is_unpacked_is_no_data(
+    tmp_path: Path, frames: tuple[str, ...], rule: Rule, category: str
+) -> None:
+    world = job()
+    samples(world, 0.9, category=category, java_stack=stack(world, *frames))
+    assert judged(world.write(tmp_path), rule).findings == []
+
+
+def test_files_and_blocks_are_two_findings(tmp_path: Path) -> None:
+    world = job()
+    file, block = stack(world, TASK, PARQUET, SNAPPY), stack(world, TASK, LZ4)
+    samples(world, 0.9, category="decompression", java_stack=file)
+    own = [row for row in world.rows["samples"] if row.get("java_stack") == file]
+    for row in own[::3]:
+        row["java_stack"] = block
+    found = judged(world.write(tmp_path), DECOMPRESSION)
+    every = [*found.findings, *(each for one in found.findings for each in one.symptoms)]
+    assert {one.place.setting for one in every} == {
+        "spark.sql.parquet.compression.codec", "spark.shuffle.compress",
+    }  # fmt: skip

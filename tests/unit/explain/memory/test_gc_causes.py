@@ -52,3 +52,15 @@ def test_pauses_that_no_task_met_cost_nothing(
     world = World([StageSpec([1000] * 8)])
     pause(world, kind, cause, 1, 90, gc_id=1)
     assert not asked(world.write(tmp_path), rule).findings
+
+
+def test_full_collections_of_a_heap_that_grows_want_a_start_with_all_of_it(tmp_path: Path) -> None:
+    world = paused("full", "Allocation Failure", pauses=2, heap_total_bytes=500 << 20)
+    for number in (2, 3, 4):
+        pause(world, "full", "Allocation Failure", 500 + 400 * number, 200, gc_id=number,
+              heap_total_bytes=1000 << 20)  # fmt: skip
+    found = {one.place.setting: one for one in shown(world.write(tmp_path), FULL)}
+    assert holds(found["jvm.options"], 0.4)
+    assert found["jvm.options"].remedies[0].level == "-Xms1g"
+    assert holds(found["spark.driver.memory"], 0.59)
+    assert found["spark.driver.memory"].remedies[0].level == "2g"

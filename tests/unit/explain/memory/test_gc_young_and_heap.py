@@ -1,13 +1,15 @@
 """A heap that is mostly free wants a larger young generation; one that is full wants more heap."""
 
+import json
 from pathlib import Path
 
 import pytest
-from tests.support.causes import asked, holds, paused, shown
+from tests.support.causes import asked, holds, log, pause, paused, shown
 from tests.support.tables import MS, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP
 from pyrometer.explain.catalogue.memory.gc_young_too_small import RULE as YOUNG
+from pyrometer.explain.schema import Finding
 
 MIB = 1 << 20
 FREE = {
@@ -62,3 +64,46 @@ def test_pauses_of_other_causes_are_not_the_heaps(tmp_path: Path) -> None:
     for row in world.rows["gc_pauses"]:
         row["cause"] = "Metadata GC Threshold"
     assert not shown(world.write(tmp_path), HEAP)
+
+
+def test_a_young_generation_that_grew_is_as_large_as_when_it_cost_most(tmp_path: Path) -> None:
+    # Four short pauses while the heap was small, then a long one with all of its young generation.
+    world = World([StageSpec([1000] * 8)])
+    small = {**FREE, "young_before_bytes": 50 * MIB}
+    for number in range(4):
+        pause(world, "young", "Allocation Failure", 450 + 50 * number, 10, gc_id=number, **small)
+    grown = {**FREE, "young_before_bytes": 1000 * MIB}
+    pause(world, "young", "Allocation Failure", 1000, 800, gc_id=5, **grown)
+    (finding,) = asked(world.write(tmp_path), YOUNG).findings
+    assert not finding.shown
+
+
+def without_log(tmp_path: Path, **executor: object) -> list[Finding]:
+    """Tasks that the collector stopped for half of their time, in a heap of 4 GiB, with no log."""
+    made = log([{"ms": 1000, "jvm_gc_time_ns": 500 * MS} for _ in range(8)])
+    made.rows["executors"][0].update(executor)
+    return asked(made.write(tmp_path), HEAP).findings
+
+
+def peak(gib: float) -> str:
+    return json.dumps({"JVMHeapMemory": int(gib * 1024) * MIB})
+
+
+def test_without_a_log_the_peak_shows_that_the_heap_was_full(tmp_path: Path) -> None:
+    (finding,) = without_log(tmp_path, peak_metrics=peak(3.8))
+    assert finding.shown
+    # All of the 2 s of pauses at most, half of them at least.
+    low, high = finding.saving.elapsed_ns.low, finding.saving.elapsed_ns.high
+    assert low is not None
+    assert high is not None
+    assert 0.9e9 <= low <= 1.05e9
+    assert 1.8e9 <= high <= 2.1e9
+
+
+def test_a_heap_that_was_never_half_used_need_not_grow(tmp_path: Path) -> None:
+    assert without_log(tmp_path, peak_metrics=peak(1.9)) == []
+
+
+def test_without_log_and_peak_nothing_is_sure(tmp_path: Path) -> None:
+    (finding,) = without_log(tmp_path)
+    assert not finding.shown

@@ -37,3 +37,36 @@ def test_hosts_alike(tmp_path: Path) -> None:
     job = Job()
     job.stage(LENGTHS)
     assert not job.found(tmp_path, RULE)
+
+
+def _of_hosts(slow_bytes: int, slow_times: int, spread: bool = True) -> Job:
+    """Tasks of 1 s that read 1 MiB; on host 2, of other length and bytes."""
+    job = Job()
+    on: dict[int, str] = {}
+
+    def length_on(length: int, executor: str) -> int:
+        on[len(on)] = executor
+        return length * slow_times if executor == "2" else length
+
+    job.stage(LENGTHS, length_on=length_on)
+    for number, task in enumerate(job.log.rows["tasks"]):
+        length = LENGTHS[number] if spread else 1000
+        task["input_bytes"] = length * 1024 * (slow_bytes if on[number] == "2" else 1)
+    return job
+
+
+def test_a_host_that_had_three_times_the_data_is_not_slow(tmp_path: Path) -> None:
+    assert not _of_hosts(3, 3).found(tmp_path / "in proportion", RULE)
+    assert not _of_hosts(3, 3, spread=False).found(tmp_path / "not known", RULE)
+
+
+def test_a_host_that_takes_three_times_as_long_for_the_same_data(tmp_path: Path) -> None:
+    (found,) = _of_hosts(1, 3).found(tmp_path, RULE)
+    assert found.place.host == "host-2"
+
+
+def test_a_host_with_twice_the_data_that_takes_six_times_as_long(tmp_path: Path) -> None:
+    (found,) = _of_hosts(2, 6).found(tmp_path, RULE)
+    ratio = found.evidence[0].estimate.value
+    assert ratio is not None
+    assert 2.8 <= ratio <= 3.2

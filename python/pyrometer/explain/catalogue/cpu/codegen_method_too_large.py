@@ -25,8 +25,8 @@ When it is wrong
 
 Source
     `HugeMethodLimit` and `DontCompileHugeMethods` in OpenJDK's globals.hpp; SPARK-21603,
-    SPARK-23267. Interpreted against compiled code: template interpreter 10 to 50 times slower on
-    loops of arithmetic, about twice where runtime calls dominate.
+    SPARK-23267. That interpreted code is 2 (where runtime calls dominate) to 50 times slower (loops
+    of arithmetic) is not measured; it is assumed.
 """
 
 from __future__ import annotations

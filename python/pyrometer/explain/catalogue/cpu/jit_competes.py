@@ -23,7 +23,8 @@ When it is wrong
 
 Source
     Lion et al., Don't Get Caught in the Cold, Warm-up Your JVM (OSDI 2016). Tiers: OpenJDK's
-    compilationPolicy.hpp. Code of tier 1 as fast to 2.5 times slower than of tier 4 (bounds).
+    compilationPolicy.hpp. That code of tier 1 is as fast to 2.5 times slower than of tier 4 is not
+    measured; it is assumed.
 """
 
 from __future__ import annotations

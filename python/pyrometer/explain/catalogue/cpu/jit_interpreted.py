@@ -38,9 +38,9 @@ from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
 
 INTERPRETED = (0.5, 0.95)
-"""Share of interpreted CPU that optimised code saves: 2 to 20 times as fast."""
+"""Share of interpreted CPU that optimised code saves: 2 to 20 times as fast, assumed."""
 C1 = (0.0, 0.6)
-"""The same of quickly compiled code: as fast to 2.5 times as fast."""
+"""The same of quickly compiled code: as fast to 2.5 times as fast, assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -38,7 +38,8 @@ from pyrometer.statistics.shares import Z
 
 MOST = 5
 ACHIEVED = (0.5, 1.0)
-"""What was guarded still has to be done: where tasks met there, part of the wait may move."""
+"""What was guarded still has to be done: where tasks met there, part of the wait may move.
+Not measured; assumed."""
 _WAITS = """
 SELECT coalesce(x.top_class, 'unknown'), x.stage_id, coalesce(a.stage_attempt, 0),
   sum(x.weight)::DOUBLE, count(*), arg_max(x.java_stack, x.weight), mode(x.operator)

@@ -41,7 +41,7 @@ from pyrometer.simulation.measured import Floats, Stage
 MOST = 5
 RESOLUTION_NS = 1e6
 ACHIEVED = (0.7, 1.0)
-"""Once for each executor it is still built."""
+"""Once for each executor it is still built. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -5,36 +5,35 @@ What it is
 
 Mechanism
     The share of CPU samples of each stage in frames of a codec, times its CPU, as for
-    `codec.decompression`; compressing costs several times as much as decompressing.
+    `codec.decompression`; compressing costs 1.4 (snappy) to 16 times (gzip) as much.
 
 Evidence
     CPU samples in compression, by codec as the frames name it.
 
 Remedy
-    A cheaper codec, or a lower level: `spark.sql.parquet.compression.codec` for files,
-    `spark.io.compression.codec` for shuffle and spills.
+    Of files: zstd instead of gzip, else no codec, `spark.sql.parquet.compression.codec`. Of
+    shuffles and spills: `spark.io.compression.codec=lz4`; where it is lz4,
+    `spark.shuffle.compress=false`.
 
 When it is wrong
     Where bytes are dearer than CPU: less compression makes writes and fetches longer, and storage
     dearer.
 
 Source
-    Speed of codecs at one core: README of lz4/lz4, "Benchmarks".
+    Speed of codecs, measured: see `codec.decompression`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyrometer.explain.catalogue.data.codec_decompression import suspect
+from pyrometer.explain.catalogue.data.codec_decompression import suspects
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SAMPLES, Rule, Suspect
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
-    found = suspect(facts, "compression")
-    if found is not None:
-        yield found
+    yield from suspects(facts, "compression")
 
 
 RULE = Rule(

@@ -39,7 +39,7 @@ from pyrometer.explain.what_if import Extent
 ACHIEVED = (0.25, 1.0)
 """Share of the waits that goes: twice the data in flight cannot help a full network, and hides
 latency wholly where that was all; a quarter is what is saved where only half of the waits were for
-latency, and half of those remain."""
+latency, and half of those remain. Not measured; assumed."""
 MOST = 5
 
 

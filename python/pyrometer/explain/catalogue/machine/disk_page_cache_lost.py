@@ -38,7 +38,7 @@ from pyrometer.explain.what_if import Extent
 
 PAGE_BYTES = 4096
 ACHIEVED = (0.5, 1.0)
-"""With twice the memory some pages are still evicted."""
+"""With twice the memory some pages are still evicted. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -35,7 +35,8 @@ from pyrometer.explain.what_if import Extent
 
 STACKS = "balance_dirty_pages|wbt_wait|rq_qos_wait|folio_wait_writeback|jbd2_log_wait_commit"
 ACHIEVED = (0.3, 1.0)
-"""A disk twice as fast, or half the bytes, takes half of it; memory takes all."""
+"""A disk twice as fast, or half the bytes, takes half of it; memory takes all.
+Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -36,7 +36,7 @@ from pyrometer.explain.what_if import Extent
 
 WAITS = "task/waiting/network"
 ACHIEVED = (0.3, 1.0)
-"""Between larger requests over the same link, and data on the same host."""
+"""Between larger requests over the same link, and data on the same host. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -38,7 +38,7 @@ from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.8, 1.0)
 """Share of the pauses that goes: with the calls ignored, what they freed is freed by later, cheaper
-collections."""
+collections. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

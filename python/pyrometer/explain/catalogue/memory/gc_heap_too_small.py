@@ -12,6 +12,9 @@ Mechanism
 Evidence
     Pauses that tasks met (the collector's log where there is one, else Spark's `JVM GC Time`,
     which charges each pause to every running task), heap after collections over the heap's size.
+    Without that log: the peak of the heap in Spark's executor metrics, and what tasks held of
+    it. Where half of the heap was never used nothing is suspected; where neither shows that more
+    was, the saving may be nothing.
 
 Remedy
     A larger heap, tried as factor `spark.driver.memory` in local mode, else
@@ -36,6 +39,8 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.catalogue.memory.gc_young_too_small import fits
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.allocations import evidence_of
+from pyrometer.explain.evidence.heap_use import HeapUse, heap_use
 from pyrometer.explain.evidence.pauses import is_other, met_by_tasks
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -66,8 +71,9 @@ def achieved(live_ratio: float) -> tuple[float, float]:
 
 def _live_ratio(facts: Facts) -> tuple[float | None, int]:
     rows = facts.tables.query(
-        "SELECT quantile_cont(heap_after_bytes / heap_total_bytes, 0.5), count(*) FROM gc_pauses g"
-        " WHERE heap_total_bytes > 0 AND heap_after_bytes IS NOT NULL AND EXISTS (SELECT * FROM w"
+        "SELECT sum(heap_after_bytes / heap_total_bytes * duration_ns) / sum(duration_ns), count(*)"
+        " FROM gc_pauses g WHERE heap_total_bytes > 0 AND heap_after_bytes IS NOT NULL"
+        " AND duration_ns > 0 AND EXISTS (SELECT * FROM w"
         "  WHERE g.start_mono_ns >= w.start_mono_ns AND g.start_mono_ns < w.end_mono_ns)"
     )
     value, n = rows[0]
@@ -78,6 +84,19 @@ def _of_other_causes(facts: Facts) -> dict[int, Floats]:
     if not (facts.has("gc_pauses") and facts.has("spans")):
         return {}
     return met_by_tasks(facts, is_other)[0]
+
+
+def _without_a_log(use: HeapUse | None) -> tuple[float, float]:
+    """Bounds where the collector wrote no log: what is live lies between held and peak.
+
+    A heap that is twice as large is no use where half of this one was never used: where neither
+    peaks nor what tasks held show that more was, nothing is sure.
+    """
+    if use is None:
+        return 0.0, 1.0
+    used = use.held if use.peak is None else use.peak
+    low = achieved(use.held / use.given)[0] if used * GROWTH >= use.given else 0.0
+    return low, 1.0 if use.peak is None else achieved(use.peak / use.given)[1]
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -102,7 +121,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if total <= 0:
         return
     live, n = _live_ratio(facts) if facts.has("gc_pauses") else (None, 0)
-    low, high = (0.3, 1.0) if live is None else achieved(live)
+    use = heap_use(facts)
+    if live is None and use is not None and use.peak and use.peak * GROWTH < use.given:
+        return
+    low, high = _without_a_log(use) if live is None else achieved(live)
     worst = max(facts.stages, key=lambda stage: float(np.sum(lost[stage.number])))
     name = facts.heap_setting
     now = facts.setting(name, "1g") or "1g"
@@ -114,10 +136,13 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     ]  # fmt: skip
     if live is not None:
         evidence.append(
-            Evidence(what="heap in use after a collection, median", unit="ratio", table="gc_pauses",
+            Evidence(what="heap in use after a collection, by time of pauses", unit="ratio",
+                     table="gc_pauses",
                      estimate=exactly(live, n), link="/jvm",
-                     query="SELECT median(heap_after_bytes / heap_total_bytes) FROM gc_pauses")
+                     query="SELECT sum(heap_after_bytes / heap_total_bytes * duration_ns)"
+                     " / sum(duration_ns) FROM gc_pauses")
         )  # fmt: skip
+    evidence += evidence_of(facts)
     yield Suspect(
         place=Place(layer="setting", setting=name, stage_id=worst.stage_id,
                     stage_attempt=worst.attempt,

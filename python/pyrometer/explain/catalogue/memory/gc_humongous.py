@@ -36,8 +36,8 @@ from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.5, 1.0)
 """Share of the pauses that goes: objects below half of the new region are young like others, and
-are
-now collected with them (low: every second pause is needed for that anyway)."""
+are now collected with them (low: every second pause is needed for that anyway). Not measured;
+assumed."""
 LARGEST_REGION = "32m"
 
 

@@ -36,8 +36,7 @@ from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.9, 1.0)
 """Share of the pauses that goes: a metaspace that is large from the start never meets its
-threshold;
-classes that are unloaded may still have to be, once."""
+threshold; classes that are unloaded may still have to be, once. Not measured; assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -12,7 +12,8 @@ Mechanism
 
 Evidence
     Young pauses in the collector's log laid on the tasks, the young generation before them, and
-    what the old generation keeps, beside the largest heap.
+    what the old generation keeps, beside the largest heap; the site that allocates most, where
+    allocations were sampled.
 
 Remedy
     Factor `jvm.young`: a fixed size of the young generation.
@@ -34,6 +35,7 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.allocations import evidence_of
 from pyrometer.explain.evidence.pauses import NEEDS, is_young, met_by_tasks, total, worst
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import Rule, Suspect
@@ -41,16 +43,21 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 _SIZES = """
-SELECT median(young_before_bytes), quantile_cont(old_after_bytes, 0.9), max(heap_total_bytes),
-  count(*)
+SELECT sum(young_before_bytes * duration_ns::DOUBLE) / sum(duration_ns),
+  quantile_cont(old_after_bytes, 0.9), max(heap_total_bytes), count(*)
 FROM gc_pauses WHERE young_before_bytes > 0 AND heap_total_bytes > 0 AND old_after_bytes IS NOT NULL
+  AND duration_ns > 0
 """
 LEFT_FREE = 1.5
 """Room of the old generation, over what it keeps: what each collection promotes needs some."""
 
 
 def young_sizes(facts: Facts) -> tuple[float, float] | None:
-    """Young generation as it was, and the largest that leaves room for what lives, in bytes."""
+    """Young generation as it was, and the largest that leaves room for what lives, in bytes.
+
+    A heap that grows has most of its collections while it is small, and most of its pauses' time
+    later: the mean over that time counts.
+    """
     rows = facts.tables.query(_SIZES)
     now, old, heap, n = rows[0] if rows else (None, None, None, 0)
     if not n or now is None or old is None:
@@ -90,9 +97,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             Evidence(what="young pauses that tasks met", estimate=exactly(total(lost), count),
                      unit="ns", table="gc_pauses", link="/jvm",
                      query="SELECT sum(duration_ns) FROM gc_pauses WHERE kind ILIKE '%young%'"),
-            Evidence(what="young generation before a collection, median", link="/jvm",
+            Evidence(what="young generation before a collection, by time of pauses", link="/jvm",
                      estimate=exactly(now, count), unit="bytes", table="gc_pauses",
-                     query="SELECT median(young_before_bytes) FROM gc_pauses"),
+                     query="SELECT sum(young_before_bytes * duration_ns) / sum(duration_ns) FROM"
+                     " gc_pauses WHERE young_before_bytes > 0"),
+            *evidence_of(facts),
         ],
         remedies=[
             Remedy(kind="factor", factor="jvm.young", level=level,

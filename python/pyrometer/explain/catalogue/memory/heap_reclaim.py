@@ -31,7 +31,8 @@ from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 
 ACHIEVED = (0.5, 1.0)
-"""Share of the waits that goes: a page cache that is never full does not exist (low)."""
+"""Share of the waits that goes: a page cache that is never full does not exist (low). Not measured;
+assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:

@@ -33,7 +33,8 @@ from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 
 ACHIEVED = (0.7, 1.0)
-"""Share of the waits that goes; sampled waits are apportioned, and some pages come back anyway."""
+"""Share of the waits that goes; sampled waits are apportioned, and some pages come back anyway.
+Not measured; assumed."""
 NEEDS = (
     table("samples", PROFILE, "no samples of waiting threads: what tasks wait for is unknown"),
 )

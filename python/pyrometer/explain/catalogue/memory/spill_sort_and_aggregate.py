@@ -45,9 +45,10 @@ from pyrometer.simulation.measured import Floats
 MOST = 5
 DISK = (0.5, 2.0)
 """Cost of a spill over that of writing and reading its bytes at the run's own speed: reading is
-cheaper than writing (0.5); sorting, serialising and merging runs come on top (2)."""
+cheaper than writing (0.5); sorting, serialising and merging runs come on top (2). Not
+measured; assumed."""
 COMPARED = (0.7, 1.0)
-"""Share that goes where tasks with and without spill were compared."""
+"""Share that goes where tasks with and without spill were compared: not measured; assumed."""
 TWICE = 2
 
 

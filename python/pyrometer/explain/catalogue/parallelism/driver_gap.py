@@ -21,7 +21,7 @@ When it is wrong
 
 Source
     Times of jobs and SQL executions in Spark's event log; what is ordinary was measured on 22
-    TPC-H queries.
+    TPC-H queries (one run on 2026-11-25: 0.26 s at most).
 """
 
 from __future__ import annotations

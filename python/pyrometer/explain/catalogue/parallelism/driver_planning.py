@@ -21,7 +21,8 @@ When it is wrong
 
 Source
     Scaladoc of `Dataset.withColumn`: calling it many times "can generate big plans which can cause
-    performance issues". What is ordinary was measured on 22 TPC-H queries.
+    performance issues". What is ordinary was measured on 22 TPC-H queries
+    (one run on 2026-11-25: the first 1.64 s, the longest of the others 0.74 s).
 """
 
 from __future__ import annotations

@@ -5,18 +5,22 @@ What it is
 
 Mechanism
     Every task that lands there takes longer by about the same ratio, and ends its stage late. Taken
-    away is what its tasks need above the others' median of the same stage.
+    away is what its tasks need above the others' median of the same stage, beyond what the bytes
+    (without any: the rows) that they read account for.
 
 Evidence
     Medians of task time by host within each stage. The ratio is the median over tasks of time over
     the other hosts' median; its interval is that of the mean logarithm, for as many comparisons as
-    there are hosts. The first tasks of each executor, which load code, do not count.
+    there are hosts. The first tasks of each executor, which load code, do not count. How time goes
+    with bytes is the slope of logarithms within hosts, the upper end of its interval (95 %), at
+    most in proportion: where the tasks of a host all read the same it is not known, and time is
+    taken to be in proportion.
 
 Remedy
     Leave the host out, or repair it; meanwhile speculative execution runs copies elsewhere.
 
 When it is wrong
-    The host had the larger partitions, by chance or because its data are near.
+    Its tasks had more to do of another kind than what they read: dearer rows, more to write.
 
 Source
     Ananthanarayanan et al., Reining in the Outliers in Map-Reduce Clusters using Mantri, OSDI 2010,
@@ -32,13 +36,15 @@ from typing import Any
 import numpy as np
 
 from pyrometer.core import units
+from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import bounds
-from pyrometer.explain.facts import Facts, exactly
+from pyrometer.explain.facts import Facts, TaskColumns, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
 from pyrometer.explain.what_if import Extent
 from pyrometer.simulation.measured import Floats
+from pyrometer.statistics.shares import Z
 
 FEWEST_TASKS = 5
 """On a host, and elsewhere: of fewer the interval would say nothing."""
@@ -51,6 +57,42 @@ def _warm(launch: Floats, executors: Any, each: int) -> Any:
         mine = np.flatnonzero(executors == name)
         warm[mine[np.argsort(launch[mine], kind="stable")][each:]] = True
     return warm
+
+
+def _work(tasks: TaskColumns) -> Floats:
+    """Give what each task read: bytes, of stages without any rows."""
+    amount = read_bytes(tasks)
+    if amount.any():
+        return amount
+    rows: Floats = np.nansum(
+        [tasks["input_records_count"], tasks["shuffle_read_records_count"]], axis=0
+    )
+    return rows
+
+
+def by_work(time: Floats, work: Floats, hosts: Any) -> Floats:
+    """Give the part of the logarithm of time that goes with work, from the slope within hosts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [round(float(x), 2) for x in by_work(np.log([1.0, 1, 3, 3]), np.array([1.0, 1, 2, 2]),
+    ...                                      np.array(["a", "a", "b", "b"]))]
+    [0.0, 0.0, 0.69, 0.69]
+    """
+    log = np.log(np.maximum(work, 1.0))
+    _names, place = np.unique(hosts, return_inverse=True)
+    count = np.bincount(place)
+    x = log - (np.bincount(place, log) / count)[place]
+    y = time - (np.bincount(place, time) / count)[place]
+    spread, free = float(x @ x), time.size - count.size - 1
+    slope = 1.0
+    if spread > 1e-9 and free > 0:
+        middle = float(x @ y) / spread
+        left = y - middle * x
+        slope = middle + Z * (float(left @ left) / free / spread) ** 0.5
+    found: Floats = min(max(slope, 0.0), 1.0) * log
+    return found
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -68,7 +110,11 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     for stage in facts.stages:
         place = facts.place_of(stage.number)
         use, host = usable[place], hosts[place]
+        if not use.any() or np.unique(host[use]).size < 2:
+            continue
         time = np.log(np.maximum(tasks.duration_ns[place], 1.0))
+        work = _work(facts.tasks_of(stage.number))
+        time[use] -= by_work(time[use], work[use], host[use])
         for name in np.unique(host[use]):
             mine, others = use & (host == name), use & (host != name)
             if mine.any() and others.sum() >= FEWEST_TASKS:
@@ -108,7 +154,7 @@ def _suspect(
         place=Place(layer="host", host=name, stages_count=len(less)),
         mechanism=(
             f"Tasks on {name} took {ratio[0]:.3g} times as long as those of the same stages on"
-            f" other hosts ({ratio[1]:.3g} to {ratio[2]:.3g}, {n} tasks)."
+            f" other hosts, for the same bytes ({ratio[1]:.3g} to {ratio[2]:.3g}, {n} tasks)."
         ),
         change=(Less("host", less),),
         extent=Extent(value / high, max(0.0, low / high), 1.0, n),

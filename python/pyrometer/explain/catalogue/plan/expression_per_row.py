@@ -44,7 +44,8 @@ COSTLY = re.compile(
 )
 """What has a cheaper form, or can be computed when the data is written."""
 ACHIEVED = (0.3, 0.95)
-"""Of the CPU of the expression: a cheaper expression still reads the column."""
+"""Of the CPU of the expression: a cheaper expression still reads the column. Not
+measured; assumed."""
 MOST = 5
 
 

@@ -1,0 +1,125 @@
+"""Executors whose slots no task ever needed.
+
+What it is
+    The application holds more slots than tasks ever ran at once: at least one executor could
+    have been left out at any moment.
+
+Mechanism
+    Nothing is simulated, as no time is saved: at its fullest the application ran so many tasks,
+    and so many slots there were. The difference, over the time for which executors held
+    it, is core time that was reserved and could not be used. It is noted where it is as much as a
+    whole executor's slots; of one executor, any slot.
+
+Evidence
+    Launch and finish of all task attempts of the window, and when executors were there.
+
+Remedy
+    Fewer executors (`spark.executor.instances`, `spark.dynamicAllocation.maxExecutors`), or of a
+    single one fewer cores.
+
+When it is wrong
+    Fewer executors have less memory for caches and shuffles, and fewer hosts are near their data.
+    In local mode nothing is reserved, and nothing is said. Larger input has more tasks.
+
+Source
+    Spark's documentation of job scheduling, "Dynamic Resource Allocation"; the count is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyrometer.core import units
+from pyrometer.explain.evidence.saying import factor, shown_by
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import Remark, Rule
+from pyrometer.explain.schema import Place
+from pyrometer.simulation.measured import Floats
+
+_BOUNDS = "SELECT launch_wall_ns, finish_wall_ns FROM tasks WHERE app_index = 0"
+_BUSIEST = f"""
+SELECT max(n) FROM (SELECT sum(d) OVER (ORDER BY t, d) AS n FROM (
+SELECT unnest([launch_wall_ns, finish_wall_ns]) AS t, unnest([1, -1]) AS d FROM ({_BOUNDS})))
+"""
+
+
+def most_at_once(first: Floats, last: Floats, each: Floats | None = None) -> int:
+    """Give how many intervals overlap at most; where one ends, another may begin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> most_at_once(np.array([0.0, 1.0, 2.0]), np.array([2.0, 3.0, 4.0]))
+    2
+    """
+    weight = np.ones(first.size) if each is None else each
+    times = np.concatenate([first, last])
+    steps = np.concatenate([weight, -weight])
+    order = np.lexsort((steps, times))
+    return int(np.cumsum(steps[order]).max(initial=0))
+
+
+def _suspects(facts: Facts) -> Iterator[Remark]:
+    measured = facts.measured
+    if measured is None or facts.heap_setting == "spark.driver.memory" or measured.inferred:
+        return
+    launch, finish = facts.tasks["launch_wall_ns"], facts.tasks["finish_wall_ns"]
+    known = np.isfinite(launch) & np.isfinite(finish)
+    if not known.any() or measured.cut_count or not measured.intervals:
+        return
+    begin = min(one.start_wall_ns for one in measured.intervals)
+    end = max(one.end_wall_ns for one in measured.intervals)
+    used = most_at_once(launch[known], finish[known])
+    slots = np.array([float(one.slots) for one in measured.executors])
+    first = np.array([float(max(one.add_ns or begin, begin)) for one in measured.executors])
+    last = np.array([float(min(one.remove_ns or end, end)) for one in measured.executors])
+    there = last > first
+    most = most_at_once(first[there], last[there], slots[there])
+    unused = most - used
+    if not slots.size or unused <= 0 or (slots.size > 1 and unused < slots.min()):
+        return
+    idle_ns = _above(first[there], last[there], slots[there], used)
+    least = int(slots.min())
+    keeps = max(1, -(-used // least))
+    if slots.size == 1:
+        remedy = factor("spark.executor.cores", str(used), f"give the executor {used} cores")
+    elif facts.is_on("spark.dynamicAllocation.enabled"):
+        remedy = factor("spark.dynamicAllocation.maxExecutors", str(keeps),
+                        f"allow at most {keeps} executors")  # fmt: skip
+    else:
+        remedy = factor("spark.executor.instances", str(keeps), f"ask for {keeps} executors")
+    yield Remark(
+        place=Place(layer="cluster", setting=remedy.factor),
+        mechanism=(
+            f"At most {units.count(used)} of {units.count(most)} slots ran tasks at once:"
+            f" {units.duration(idle_ns)} of slot time was held and could not be used."
+        ),
+        evidence=[
+            shown_by("most tasks at once", used, "count", "tasks", _BUSIEST, "/timeline",
+                     int(known.sum())),
+            shown_by("most slots at once", most, "count", "executors",
+                     "SELECT executor_id, cores_count, add_wall_ns, remove_wall_ns FROM executors",
+                     "/timeline", slots.size),
+        ],
+        remedies=[remedy],
+    )  # fmt: skip
+
+
+def _above(first: Floats, last: Floats, slots: Floats, used: int) -> float:
+    """Integrate over time the slots beyond those that were ever used."""
+    times = np.concatenate([first, last])
+    steps = np.concatenate([slots, -slots])
+    order = np.argsort(times, kind="stable")
+    held = np.cumsum(steps[order])[:-1]
+    return float((np.maximum(held - used, 0.0) * np.diff(times[order])).sum())
+
+
+RULE = Rule(
+    code="config.too-many-slots",
+    title="More slots than tasks at any time",
+    cause="over-provisioning",
+    suspects=_suspects,
+    refute="Run with fewer executors: elapsed time must stay as it is.",
+)

@@ -1,0 +1,35 @@
+"""Attempts that were lost with their executor."""
+
+from pathlib import Path
+
+from tests.support.explained import Job, ended, saves
+from tests.support.tables import wall
+
+from pyrometer.explain.catalogue.parallelism.retries_executor_lost import RULE
+
+
+def test_attempts_that_were_lost_with_their_executor(tmp_path: Path) -> None:
+    job = ended("ExecutorLostFailure")
+    job.log.rows["executors"][0].update(
+        remove_wall_ns=wall(3_000), remove_reason="Container killed by YARN: exit code 137"
+    )
+    (found,) = job.found(tmp_path, RULE)
+    assert "exit code 137" in found.mechanism
+    assert found.place.executor == "executor 1"
+    assert found.remedies[0].factor == "spark.executor.memoryOverheadFactor"
+    assert saves(found, 3_000)
+
+
+def test_an_idle_executor_that_was_given_back(tmp_path: Path) -> None:
+    job = Job()
+    job.stage([2_000] * 8)
+    job.log.rows["executors"][0].update(
+        remove_wall_ns=wall(3_999), remove_reason="Executor killed by driver."
+    )
+    assert not job.all_found(tmp_path, RULE)
+
+
+def test_a_job_without_failures(tmp_path: Path) -> None:
+    job = Job()
+    job.stage([2_000] * 8)
+    assert not job.all_found(tmp_path, RULE)
