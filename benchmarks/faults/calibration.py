@@ -48,7 +48,7 @@ def calibration(points: Sequence[Point]) -> str:
         parts.append(
             f'<g stroke="#1f5fa8" fill="#1f5fa8">{title}'
             f'<path opacity="0.45" d="M{x(one.measured)} {y(one.low)}V{y(one.high)}'
-            f'M{x(one.measured - one.spread)} {y(one.predicted)}'
+            f"M{x(one.measured - one.spread)} {y(one.predicted)}"
             f'H{x(one.measured + one.spread)}"/>'
             f'<circle cx="{x(one.measured)}" cy="{y(one.predicted)}" r="3" stroke="none"/></g>'
         )

@@ -41,6 +41,8 @@ class State:
         Time of cores saved outside tasks.
     taken : dict of str to array
         What was taken from each task, by the kind of time.
+    gap_taken : dict of (str, int) to float
+        The same of the driver's time, by kind and node.
     """
 
     first: Sequence[int]
@@ -52,6 +54,7 @@ class State:
     slots_ratio: float = 1.0
     core_ns: float = 0.0
     taken: dict[str, Floats] = field(default_factory=dict)
+    gap_taken: dict[tuple[str, int], float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, measured: Measured, gap_ns: Sequence[float]) -> State:
@@ -195,10 +198,17 @@ class Recount:
 
 @dataclass(frozen=True)
 class LessGap:
-    """Time that the driver would not need between stages, by node of the graph."""
+    """Time that the driver would not need between stages, by node of the graph.
+
+    Attributes
+    ----------
+    what : str
+        Kind of the time: two edits that take the same time from a gap take it once.
+    """
 
     ns: Mapping[int, float]
     concerns: frozenset[int] = frozenset()
+    what: str = "program"
 
     @property
     def stages(self) -> frozenset[int]:
@@ -208,7 +218,10 @@ class LessGap:
     def apply(self, state: State, factor: float) -> None:
         """Shorten the gaps, by ``factor`` of the time."""
         for node, less in self.ns.items():
-            state.gap_ns[node] = max(0.0, state.gap_ns[node] - factor * less)
+            taken = state.gap_taken.get((self.what, node), 0.0)
+            more = min(max(0.0, factor * less - taken), state.gap_ns[node])
+            state.gap_taken[self.what, node] = taken + more
+            state.gap_ns[node] -= more
 
 
 @dataclass(frozen=True)

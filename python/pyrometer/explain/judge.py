@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.change import concerned
+from pyrometer.explain.change import Recount, concerned
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Saving
 from pyrometer.explain.what_if import Part, WhatIf
@@ -111,6 +111,8 @@ def _is_symptom(what_if: WhatIf, one: Judged, cause: Judged) -> bool:
     if mine and others and not mine & others:
         return False
     known = explains(cause.rule, one.rule.code)
+    if known and any(isinstance(edit, Recount) for edit in cause.suspect.change):
+        return True  # tasks that are not there cost nothing of any kind
     smaller = min(one.ratio, cause.ratio)
     if not known and not (mine and others and one.ratio <= cause.ratio):
         return False

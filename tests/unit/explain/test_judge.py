@@ -132,7 +132,7 @@ def test_what_each_adds_is_the_saving_of_all(run: Path) -> None:
 def test_below_the_noise_nothing_is_shown_and_the_conclusion_says_so(run: Path) -> None:
     result = found(run, rule("gc.a", (Less("gc", {1: 0.01}),)))
     assert [one.shown for one in result.findings] in ([], [False])
-    assert result.conclusion.startswith("Nothing worth more than 2.00 %")
+    assert result.conclusion.startswith("Nothing worth more than 5.00 %")
 
 
 def test_a_muted_rule_is_not_in_the_sum(run: Path) -> None:

@@ -157,8 +157,10 @@ def log_of(folder, command=("sleep", "0.6"), name=None, **fields):
     log.stage(0, 0, 1000, [])
     for at in range(20):
         log.task(
-            0, 50 * at, 50, has_metrics=True, jvm_gc_time_ns=25 * MS, executor_run_time_ns=50 * MS
+            0, 50 * at, 50, has_metrics=True, jvm_gc_time_ns=45 * MS, executor_run_time_ns=50 * MS
         )
+    # A heap whose peak fills it: without a log of the collector its size counts.
+    log.rows["executors"][0]["peak_metrics"] = json.dumps({"JVMHeapMemory": 1000 << 20})
     log.write(folder)
     trial = Trial(name=name, command=() if name else command, profile="light")
     manifest = new_manifest(trial, this_host(), [], [])

@@ -213,7 +213,8 @@ impl Unit {
                 .all(|&c| self.comments.get(c + 1) == Some(&(self.comments[c] + 1)));
             for (nth, (_, at, _)) in group.iter().enumerate() {
                 self.declared[*at].label = match (&open[..], &begun[..]) {
-                    ([], [only]) => Some(*only),
+                    // Its own, and those of texts left out below it.
+                    ([], [only]) | ([only], []) => Some(*only),
                     (open, _) if open.len() == group.len() => Some(open[nth]),
                     (open, [rest]) if adjacent && group.len() > open.len() => {
                         Some(*open.get(nth).unwrap_or(rest))

@@ -21,6 +21,8 @@ longest of the others 0.74 s; rounded up, as other machines are slower."""
 ORDINARY_BETWEEN_NS = 0.5e9
 """The same of the driver's code between two queries: 0.26 s at most of 21."""
 
+OPAQUE = "AccessorImpl.java"
+"""In names of stages that another language submitted: the same for every line of the program."""
 OWN_THREADS = ("CompletableFuture.java", "ThreadPoolExecutor.java")
 """In names of stages that threads of Spark submitted, as for broadcasts and adaptive execution."""
 
@@ -72,6 +74,13 @@ class Stretch:
     def length(self) -> int:
         """Nanoseconds."""
         return self.end - self.start
+
+    @property
+    def ordinary_end(self) -> float:
+        """End of what Spark itself needs of it, at most; the rest is the program's own."""
+        if self.kind in ("between", "after_last"):
+            return min(self.end, self.start + ORDINARY_BETWEEN_NS)
+        return self.end
 
 
 def jobs_of(facts: Facts) -> list[JobTime]:

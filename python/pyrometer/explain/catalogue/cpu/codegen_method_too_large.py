@@ -82,8 +82,8 @@ def _suspect(facts: Facts, method: HugeMethod, found: Shares) -> Suspect:
             factor("jvm.options", "-XX:-DontCompileHugeMethods",
                    "let the JVM compile methods of any size"),
             factor("spark.sql.codegen.hugeMethodLimit", "8000",
-                   "or have Spark run these operators unfused where their method is too large"),
-            code("or compute fewer columns in one step; look long lists of constants up in a"
+                   "have Spark run these operators unfused where their method is too large"),
+            code("compute fewer columns in one step; look long lists of constants up in a"
                  " joined table", "CASE WHEN code = 'A' THEN 1 … WHEN code = 'ZZ' THEN 700 END",
                  "broadcast(codes).join on code"),
         ],

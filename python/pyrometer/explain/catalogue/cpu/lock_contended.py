@@ -122,7 +122,7 @@ def _suspect(
                  "val shared = new X()  // guarded by synchronized",
                  "val own = ThreadLocal.withInitial(() => new X())"),
             factor("layout.cores_per_executor", "1",
-                   "or run one task in each executor, with more executors"),
+                   "run one task in each executor, with more executors"),
         ],
     )  # fmt: skip
 

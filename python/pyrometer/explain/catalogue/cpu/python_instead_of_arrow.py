@@ -85,7 +85,7 @@ def _suspect(facts: Facts, found: dict[int, Work]) -> Suspect:
         ],
         remedies=[
             factor(SETTING, "true", "exchange columns by Arrow instead of pickled rows"),
-            code("or use a built-in expression where there is one", "@udf(\"string\")\n"
+            code("use a built-in expression where there is one", "@udf(\"string\")\n"
                  "def f(s): return s.strip().upper()", "F.upper(F.trim(col))"),
         ],
     )  # fmt: skip

@@ -66,7 +66,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         ],
         remedies=[
             factor("spark.serializer", KRYO, "serialise objects with Kryo"),
-            code("or use DataFrames: their rows need no objects", "rdd.map(…).reduceByKey(…)",
+            code("use DataFrames: their rows need no objects", "rdd.map(…).reduceByKey(…)",
                  "df.groupBy(…).agg(…)"),
         ],
     )  # fmt: skip

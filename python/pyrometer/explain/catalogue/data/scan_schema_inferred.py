@@ -76,7 +76,9 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             ),
             change=(
                 Less("inference", {stage.number: 1.0}),
-                LessGap({stage.number: max(0.0, begin - until)}, frozenset({stage.number})),
+                LessGap(
+                    {stage.number: max(0.0, begin - until)}, frozenset({stage.number}), "schema"
+                ),
             ),
             extent=Extent(n=tasks.count).times(*ACHIEVED),
             evidence=[

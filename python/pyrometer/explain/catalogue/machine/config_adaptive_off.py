@@ -33,21 +33,17 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyrometer.core import units
-from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
-from pyrometer.explain.change import Change, Edit, Even, Less, Recount
+from pyrometer.explain.change import Edit
 from pyrometer.explain.evidence.saying import factor, page, place, shown_by
-from pyrometer.explain.facts import Facts, TaskColumns
+from pyrometer.explain.evidence.task_costs import joined, read_bytes
+from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
-from pyrometer.statistics.shares import Z
 
 SETTING = "spark.sql.adaptive.enabled"
 ADVISORY_BYTES, LEAST_BYTES = 64 << 20, 1 << 20
-FEWEST_TASKS = 3
-MERGED = 2
 ACHIEVED = (0.7, 1.0)
 """Adaptive execution plans again after each shuffle. Not measured; assumed."""
 
@@ -59,63 +55,6 @@ def is_off(facts: Facts) -> bool:
     found = re.match(r"(\d+)\.(\d+)", version or "")
     release = (int(found[1]), int(found[2])) if found else (0, 0)
     return release >= (3, 0) and not facts.is_on(SETTING, default=release >= (3, 2))
-
-
-def warm_of(tasks: TaskColumns, slots: int) -> NDArray[np.bool_]:
-    """Say which tasks read something and were not the first of their slot; of few tasks, all."""
-    reads = read_bytes(tasks) > 0
-    warm = reads & (np.argsort(np.argsort(tasks["launch_wall_ns"], kind="stable")) >= slots)
-    if warm.sum() >= FEWEST_TASKS:
-        return warm
-    return reads if reads.any() else ~reads
-
-
-def fixed_ns(tasks: TaskColumns, slots: int) -> float:
-    """Give what a task costs whatever it reads, in nanoseconds.
-
-    A straight line through time and bytes, of the tasks that read something and were not the first
-    of their slot: the first ones load classes and compile. Of the time that the line leaves at no
-    bytes the lower 95 % bound counts, at least the time beside their run time, at most the median:
-    tasks that all read as much do not tell what is fixed.
-    """
-    warm = warm_of(tasks, slots)
-    time, amount = tasks.duration_ns[warm], read_bytes(tasks)[warm]
-    middle = float(np.median(time))
-    beside = float(np.median(np.nan_to_num(time - tasks["executor_run_time_ns"][warm])))
-    if np.ptp(amount) == 0:
-        return max(0.0, beside if amount.any() else middle)
-    slope = max(0.0, float(np.cov(amount, time)[0, 1] / np.var(amount, ddof=1)))
-    fixed = float(time.mean() - slope * amount.mean())
-    left = time - fixed - slope * amount
-    spread = float(amount.var() * amount.size)
-    error = Z * math.sqrt(
-        float(left @ left) / max(1, time.size - 2) * (1 / time.size + amount.mean() ** 2 / spread)
-    )
-    return max(0.0, beside, min(middle, fixed - error))
-
-
-def joined(tasks: TaskColumns, number: int, count: int, slots: int) -> tuple[Change, float]:
-    """Give a stage with as many tasks, and what each task less saves.
-
-    What first tasks took beyond the others was starting up: as many slots pay it as are used.
-    """
-    fixed = fixed_ns(tasks, slots)
-    amount, whole = read_bytes(tasks), float(tasks.duration_ns.sum())
-    empty = np.minimum(tasks.duration_ns[amount == 0], fixed)
-    costs = float(empty.sum()) + fixed * (tasks.count - empty.size)
-    warm = warm_of(tasks, slots)
-    cold = ~warm & (amount > 0)
-    usual = float(tasks.duration_ns[warm].mean())
-    more = max(0.0, float(tasks.duration_ns[cold].sum()) - usual * float(cold.sum()))
-    unused = max(0.0, 1 - count / max(1, min(slots, tasks.count)))
-    less = Less("start-up", {number: more * unused / whole if whole else 0.0})
-    each = max(0.0, costs - fixed * count) / (tasks.count - count)
-    recount = Recount({number: count / tasks.count}, each)
-    # Tasks that take the work of several others are more alike than these.
-    edits: Change = (less, Even([number]), recount) if MERGED * count <= tasks.count else (
-        less, recount,
-    )  # fmt: skip
-    return edits, each
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -176,7 +115,7 @@ RULE = Rule(
     cause="no adaptive query execution",
     suspects=_suspects,
     needs=(SQL_PLANS,),
-    explains=("partitioning.", "scheduling."),
+    explains=("partitioning.", "driver.scheduler-saturated"),
     refute="Run with spark.sql.adaptive.enabled=true: if as many tasks run, there was nothing to"
     " join.",
 )

@@ -118,7 +118,7 @@ def _suspect(
              " it"),
     ]  # fmt: skip
     if engine:
-        remedies.append(factor(engine[1], "false", "or leave the engine off: nothing is converted"))
+        remedies.append(factor(engine[1], "false", "leave the engine off: nothing is converted"))
     yield Suspect(
         place=where,
         mechanism=(

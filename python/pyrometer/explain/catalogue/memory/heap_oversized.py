@@ -2,12 +2,12 @@
 
 What it is
     What is live after collections, and the memory of execution and storage, would fit into half
-    of the heap, without collections taking more of the elapsed time than its noise.
+    of the heap, without collections taking 2 % more of the elapsed time.
 
 Mechanism
     Nothing is simulated, as memory is saved and no time. Collections become rarer with what is free
     of the heap: of live bytes L and a heap H the time of collections is g; with a heap h it is
-    g (H - L) / (h - L). The smallest h is taken at which that adds less than the noise of the
+    g (H - L) / (h - L). The smallest h is taken at which that adds less than 2 % of the
     run, which holds the most that was live, and whose share for Spark's unified memory
     (`spark.memory.fraction`, less 300 MiB) holds the most that was in it. It is noted where it is
     at most half of what was set; where nothing was set, nothing is said.
@@ -38,7 +38,7 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.heap_use import heap_use, peaks
 from pyrometer.explain.evidence.saying import factor, shown_by
 from pyrometer.explain.facts import Facts
-from pyrometer.explain.noise import noise_of
+from pyrometer.explain.noise import LEAST as SAME
 from pyrometer.explain.rule import Need, Remark, Rule
 from pyrometer.explain.schema import Place
 
@@ -50,8 +50,8 @@ LEAST = 512 << 20
 SMALLER = 0.5
 
 
-def enough(given: float, live: float, unified: float, gc: float, noise: float) -> float:
-    """Give the smallest heap whose collections add less than the noise.
+def enough(given: float, live: float, unified: float, gc: float, more: float) -> float:
+    """Give the smallest heap whose collections add less than a share of the time.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def enough(given: float, live: float, unified: float, gc: float, noise: float) -
         The heap, and the most of it that was live.
     unified : float
         The least heap that holds what was in unified memory.
-    gc, noise : float
+    gc, more : float
         Share of the elapsed time in collections; what may be added to it.
 
     Examples
@@ -67,7 +67,7 @@ def enough(given: float, live: float, unified: float, gc: float, noise: float) -
     >>> enough(8000.0, 1000.0, 0.0, 0.0, 0.02), enough(8000.0, 1000.0, 0.0, 0.02, 0.02)
     (1000.0, 4500.0)
     """
-    free = (given - live) * gc / (gc + noise) if gc + noise > 0 else given - live
+    free = (given - live) * gc / (gc + more) if gc + more > 0 else given - live
     return max(live + free, unified)
 
 
@@ -91,7 +91,7 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
         return
     time = float(facts.tasks.duration_ns.sum())
     gc = facts.tasks.total("jvm_gc_time_ns") / time if time else 0.0
-    least = max(enough(use.given, live, unified, gc, noise_of(facts).ratio), float(LEAST))
+    least = max(enough(use.given, live, unified, gc, SAME), float(LEAST))
     rounded = -(-int(least) // ROUNDED) * ROUNDED
     if rounded > SMALLER * use.given:
         return
@@ -105,7 +105,8 @@ def _suspects(facts: Facts) -> Iterator[Remark]:
         place=Place(layer="setting", setting=name),
         mechanism=(
             f"At most {units.size(live)} were {what}, of {units.size(use.given)}; with {level} the"
-            f" collector, now {units.percent(gc)} of task time, adds less than the noise."
+            f" collector, now {units.percent(gc)} of task time, adds less than"
+            f" {units.percent(SAME)}."
         ),
         settings={name: facts.setting(name) or ""},
         evidence=[shown_by(f"most bytes {what}", live, "bytes", table, query, "/jvm")],

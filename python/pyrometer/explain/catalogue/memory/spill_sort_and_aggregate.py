@@ -34,8 +34,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
 from pyrometer.explain.change import Less
+from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy

@@ -11,8 +11,8 @@ Mechanism
 
 Evidence
     Bytes of results, time of fetching and serialising them in tasks, and the time from the last job
-    to the end of the query, of which only what the bytes can have cost counts: at most their
-    size over `SLOWEST`, at least over `FASTEST`.
+    to the next query, of which only what the bytes can have cost counts: at most their size over
+    `SLOWEST`, at least over `FASTEST` (`FASTEST_PYTHON` where a line of Python collects).
 
 Remedy
     Aggregate before, write instead of collecting; for pandas, Arrow.
@@ -26,21 +26,23 @@ Source
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.change import Less, LessGap
-from pyrometer.explain.evidence.driver_time import nodes_of, stretches
+from pyrometer.explain.evidence.driver_time import Stretch, nodes_of, stretches
 from pyrometer.explain.evidence.places import MOST_SUSPECTS, of_stage, of_tasks
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
-SLOWEST, FASTEST = 10e6, 1e9
-"""Bytes that a driver decodes in a second: rows pickled to Python, and rows copied."""
+SLOWEST, FASTEST, FASTEST_PYTHON = 2e6, 1e9, 40e6
+"""Bytes that a driver decodes in a second: rows pickled to Python, and rows copied. Not measured;
+assumed."""
 
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
@@ -51,11 +53,10 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         "max(t.finish_wall_ns - t.getting_result_wall_ns)::DOUBLE AS fetching_ns"
     )
     fetching = np.nan_to_num(more["fetching_ns"].astype(np.float64))
-    after = {
-        one.before.stage.number: one
-        for one in stretches(facts)
-        if one.kind == "ending" and one.before is not None and one.before.stage is not None
-    }
+    after: dict[int, list[Stretch]] = defaultdict(list)
+    for one in stretches(facts):
+        if one.kind != "planning" and one.before is not None and one.before.stage is not None:
+            after[one.before.stage.number].append(one)
     sized = sorted(
         facts.stages, key=lambda one: -facts.tasks_of(one.number).total("result_size_bytes")
     )
@@ -70,10 +71,12 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         )
         gap, least = 0.0, 0.0
         less: dict[int, float] = {}
-        if (one := after.get(stage.number)) is not None:
-            gap = min(float(one.length), size / SLOWEST * 1e9)
-            least = min(gap, size / FASTEST * 1e9)
-            less = nodes_of(facts, [(float(one.start), one.start + gap)]) if gap > 0 else {}
+        if following := after.get(stage.number):
+            start = float(following[0].start)
+            gap = min(float(following[-1].end) - start, size / SLOWEST * 1e9)
+            fastest = FASTEST_PYTHON if ".py:" in (stage.name or "") else FASTEST
+            least = min(gap, size / fastest * 1e9)
+            less = nodes_of(facts, [(start, start + gap)]) if gap > 0 else {}
         total = float(took.sum()) + gap
         if total <= 0:
             continue
@@ -107,5 +110,6 @@ RULE = Rule(
     title="Large results go to the driver",
     cause="collect",
     suspects=_suspects,
+    explains=("driver.gap",),
     refute="Count the rows instead of collecting them: if it takes as long, it is not the result.",
 )

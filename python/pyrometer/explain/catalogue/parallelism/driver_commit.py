@@ -59,7 +59,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f"The commit took {units.duration(took)} after the last of"
                 f" {units.count(tasks.count)} tasks had written {units.size(size)}."
             ),
-            change=(LessGap(less),),
+            change=(LessGap(less, what="commit"),),
             # Half: files are moved by tasks instead, on as little as two slots.
             extent=Extent(n=tasks.count).times(0.5, 1.0),
             evidence=[

@@ -86,7 +86,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
             f" {units.duration(float(late.max()))} after the application's start,"
             f" {units.duration(float(late.mean()))} on average."
         ),
-        change=(Sooner(), LessGap(waited)),
+        change=(Sooner(), LessGap(waited, what="executors")),
         # Without dynamic allocation it is for the cluster to be sooner: half the way, assumed.
         extent=Extent((low + high) / 2, low, high, late.size)
         if dynamic else Extent(high * 0.75, high * 0.5, high, late.size),

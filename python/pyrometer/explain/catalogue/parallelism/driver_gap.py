@@ -5,8 +5,8 @@ What it is
     sleep, a file written locally, or a person at a prompt.
 
 Mechanism
-    Executors wait for the driver. Without the pause the next job begins at once; what Spark itself
-    needs between two queries (`ORDINARY_BETWEEN_NS` at most) stays.
+    Executors wait for the driver. Without the pause the next job begins at once, or after what
+    Spark itself needs between two queries (`ORDINARY_BETWEEN_NS` at most).
 
 Evidence
     Time from the end of a query, or job, to the start of the next, on the critical path, with the
@@ -32,46 +32,48 @@ from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.driver_time import (
     ORDINARY_BETWEEN_NS,
-    Stretch,
     is_prompt,
     nodes_of,
     of_jobs,
     stretches,
     words_of,
 )
-from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Place, Remedy
 from pyrometer.explain.what_if import Extent
 
+BESIDE = 0.5
+"""Least share that is won where the code runs in a thread beside jobs that need its result. Not
+measured; assumed."""
+
 
 def _suspects(facts: Facts) -> Iterator[Suspect]:
     kept = [one for one in stretches(facts) if one.kind in ("between", "after_last")]
     own = [one for one in kept if one.length > ORDINARY_BETWEEN_NS]
+    less = nodes_of(facts, [(one.start, one.end) for one in own])
+    if not less:
+        return
     typed = is_prompt(facts)
-    for one in sorted(own, key=lambda one: -one.length)[:MOST_SUSPECTS]:
-        less = nodes_of(facts, [(one.start, one.end - ORDINARY_BETWEEN_NS)])
-        if less:
-            yield _suspect(one, less, typed)
-
-
-def _suspect(one: Stretch, less: dict[int, float], typed: bool) -> Suspect:
-    before = one.before.source if one.before else None
-    after = one.after.source if one.after else "the end"
+    own.sort(key=lambda one: -one.length)
+    first, total = own[0], float(sum(one.length for one in own))
+    before = first.before.source if first.before else None
+    after = first.after.source if first.after else "the end"
     prompt = "; the application is a prompt: somebody may have been typing" if typed else ""
-    least = 0.0 if typed else 0.5
-    return Suspect(
+    longest = (
+        f"{units.duration(first.length)} between {words_of(first.before)} and"
+        f" {words_of(first.after) if first.after else 'the end'}"
+    )
+    several = f"{units.duration(total)} in {len(own)} pauses, the longest {longest}"
+    beyond = 1 - len(own) * ORDINARY_BETWEEN_NS / total
+    least = 0.0 if typed else beyond * BESIDE
+    yield Suspect(
         place=Place(layer="driver", source=f"between {before} and {after}"),
-        mechanism=(
-            f"No job ran for {units.duration(one.length)} between {words_of(one.before)} and"
-            f" {words_of(one.after) if one.after else 'the end'}{prompt}."
-        ),
+        mechanism=f"No job ran for {longest if len(own) == 1 else several}{prompt}.",
         change=(LessGap(less),),
-        # Half: what remains where the code runs in a thread beside jobs that need its result.
-        extent=Extent().times(least, 1.0),
+        extent=Extent(max((1 + beyond) / 2, least), least, 1.0, len(own)),
         evidence=[
-            of_jobs("time without a job", float(one.length), 1,
+            of_jobs("time without a job", total, len(own),
                     "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY submit_wall_ns"),
         ],
         remedies=[

@@ -74,7 +74,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f" {units.duration(listed)} before the scan; {units.count(wanted)} files would"
                 " hold the same."
             ),
-            change=(LessGap(less),),
+            change=(LessGap(less, what="listing"),),
             extent=Extent(share, share / 2, share, int(files)),
             evidence=[
                 Evidence(what="metadata time", estimate=exactly(float(listed)), unit="ns",

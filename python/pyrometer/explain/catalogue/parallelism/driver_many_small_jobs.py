@@ -6,10 +6,13 @@ What it is
 
 Mechanism
     Each job is planned, started and ended by the driver alone, and its few tasks leave slots idle
-    at its end. Together they are planned and started once. The work of tasks stays.
+    at its end. Together they are planned and started once, and what every round reads is read
+    once; the work of different rows stays.
 
 Evidence
-    Jobs of the same line, one after another, and the time without a job before each but the first.
+    Jobs of the same line, one after another, and the time without a job before each but the first,
+    as far as Spark itself may need it; what the program does between them beyond that is
+    `driver.gap`. Lines of a program in another language that Spark does not know are not compared.
 
 Remedy
     One query that groups by what the loop goes over; or several threads, each with its jobs.
@@ -24,13 +27,16 @@ Source
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyrometer.core import units
-from pyrometer.explain.change import LessGap
+from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.driver_time import (
+    OPAQUE,
+    JobTime,
     Stretch,
     is_prompt,
+    jobs_of,
     nodes_of,
     of_jobs,
     stretches,
@@ -51,38 +57,46 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         before, after = one.before, one.after
         if before is None or after is None or one.kind == "in_query":
             continue
-        if before.source is None or before.source != after.source:
+        if before.source is None or before.source != after.source or OPAQUE in before.source:
             continue
         # A benchmark's queries share a line; their descriptions differ.
         if before.sql_description != after.sql_description:
             continue
         loops[before.source, before.sql_description].append(one)
-    order = sorted(loops.items(), key=lambda item: -sum(one.length for one in item[1]))
+    order = sorted(
+        loops.items(), key=lambda item: -sum(one.ordinary_end - one.start for one in item[1])
+    )
     for (source, _), gaps in order[:MOST_SUSPECTS]:
         rounds: dict[int, float] = defaultdict(float)
         for one in gaps:
             assert one.after is not None
-            rounds[one.after.job_id] += one.length
+            rounds[one.after.job_id] += one.ordinary_end - one.start
         if len(rounds) + 1 < FEWEST_ROUNDS:
             continue
         total = sum(rounds.values())
         # At a prompt it may be a person that repeats the line.
         least = min(rounds.values()) * len(rounds) / total if total > 0 else 0.0
         least = 0.0 if is_prompt(facts) else least
-        less = nodes_of(facts, [(one.start, one.end) for one in gaps])
+        spans: list[tuple[float, float]] = [(one.start, one.ordinary_end) for one in gaps]
+        less = nodes_of(facts, spans + _within(facts, gaps))
         if not less:
             continue
         n = len(rounds) + 1
         # At least the shortest pause of each round goes; all of them, where they are the same code.
+        # Rounds that read as many rows each may read the same ones: then one query reads them once.
+        work = _work(facts, gaps)
+        share = total / (total + sum(work.values()) / max(1, facts.slots))
+        middle = (1 + least) / 2
+        same = " Each round read as many rows." if work else ""
         yield Suspect(
             place=Place(layer="driver", source=source),
             mechanism=(
                 f"{n} jobs of the line {source} ran one after another, with"
                 f" {units.duration(total)} between them in which no job ran,"
-                f" {units.duration(total / len(rounds))} each."
+                f" {units.duration(total / len(rounds))} each.{same}"
             ),
-            change=(LessGap(less),),
-            extent=Extent((1 + least) / 2, least, 1.0, n),
+            change=(LessGap(less), Less("round", dict.fromkeys(work, 1.0))),
+            extent=Extent(middle, least * share, 1.0, n),
             evidence=[
                 of_jobs("time between them", total, n,
                         "SELECT job_id, submit_wall_ns, end_wall_ns FROM jobs ORDER BY job_id"),
@@ -93,6 +107,40 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                        after='df.filter(df.day.isin(days)).groupBy("day").count()'),
             ],
         )  # fmt: skip
+
+
+def _work(facts: Facts, gaps: Sequence[Stretch]) -> dict[int, float]:
+    """Time of the tasks of all rounds but the first, by stage, if each reads as many rows."""
+    ends = [job for one in gaps for job in (one.before, one.after) if job is not None]
+    rounds = {_round(job) for job in ends}
+    of_job = {job.job_id: _round(job) for job in jobs_of(facts)}
+    first = _round(min(ends, key=lambda job: job.submit))
+    rows = dict.fromkeys(rounds, 0.0)
+    found: dict[int, float] = {}
+    for stage in facts.stages:
+        number = of_job.get(stage.job_id) if stage.job_id is not None else None
+        if number in rounds:
+            tasks = facts.tasks_of(stage.number)
+            rows[number] += tasks.total("input_records_count")
+            if number != first:
+                found[stage.number] = float(tasks.duration_ns.sum())
+    least, most = min(rows.values()), max(rows.values())
+    return found if 0 < least == most else {}
+
+
+def _within(facts: Facts, gaps: Sequence[Stretch]) -> list[tuple[float, float]]:
+    """Give the times without a job within the queries of all rounds but the first."""
+    rounds = {_round(one.after) for one in gaps if one.after is not None}
+    return [
+        (one.start, one.end)
+        for one in stretches(facts)
+        if one.kind == "in_query" and one.after is not None and _round(one.after) in rounds
+    ]
+
+
+def _round(job: JobTime) -> tuple[str, int]:
+    """Name the query of a job, or the job."""
+    return ("job", job.job_id) if job.sql_id is None else ("sql", job.sql_id)
 
 
 RULE = Rule(

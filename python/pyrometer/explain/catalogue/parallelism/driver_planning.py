@@ -67,7 +67,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 f" before its first job; an ordinary query takes"
                 f" {units.duration(one.length - over)} at most."
             ),
-            change=(LessGap(less),),
+            change=(LessGap(less, what="planning"),),
             # Half: the plan is cut once in the middle, and each half is planned.
             extent=Extent().times(0.5, 1.0),
             evidence=[

@@ -33,8 +33,8 @@ import numpy as np
 
 from pyrometer.core import units
 from pyrometer.explain.catalogue.parallelism.partitioning_too_few import PER_SLOT
-from pyrometer.explain.change import Recount
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks, slots_at
+from pyrometer.explain.evidence.task_costs import joined
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -54,7 +54,9 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
         mean = float(over.mean()) if over.size else 0.0
         if mean <= 0:
             continue
-        median, low = float(np.median(over)) / mean, float(np.quantile(over, 0.25)) / mean
+        change, each = joined(tasks, stage.number, wanted, slots)
+        outside = float(np.quantile(over, 0.25))
+        low = min(outside / each, 1.0) if each > 0 else 0.0
         total = float(over.sum())
         share = total / float(tasks.duration_ns.sum())
         scan = tasks.total("input_bytes") > 0
@@ -65,10 +67,10 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
                 f" {units.percent(share)} of their time, on being started and ended:"
                 f" {units.duration(mean)} each."
             ),
-            change=(Recount({stage.number: wanted / count}, mean),),
-            # The mean is drawn up by the first tasks of an executor, which stay: hence the
-            # median, and the quartile below it.
-            extent=Extent(min(median, 1.0), min(low, median, 1.0), 1.0, over.size),
+            # What a task costs whatever it reads; at least its time beside its run time, of which
+            # the first tasks of an executor draw up the mean: hence the quartile.
+            change=change,
+            extent=Extent((1 + low) / 2, low, 1.0, over.size),
             evidence=[
                 of_tasks("time beside run time", total, "ns", "sum(finish_wall_ns - launch_wall_ns"
                          " - executor_run_time_ns)", stage, count),

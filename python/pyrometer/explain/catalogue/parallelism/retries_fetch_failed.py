@@ -79,14 +79,14 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
     if total <= 0:
         return
     worst = max(again, key=lambda one: float(less[one.number].sum()))
-    n = len(again)
+    n, numbers = len(again), frozenset(one.number for one in again)
     yield Suspect(
         place=of_stage(worst, stages_count=len({one.stage_id for one in again})),
         mechanism=(
             f"{n} stage attempts were run again after outputs were lost, and repeated"
             f" {units.duration(total)} of tasks."
         ),
-        change=(Less("failed", less), LessGap(waits, frozenset(one.number for one in again))),
+        change=(Less("failed", less), LessGap(waits, numbers, "failed")),
         extent=Extent(n=n),
         evidence=[
             of_tasks("time of later attempts", total, "ns", "sum(finish_wall_ns - launch_wall_ns)"

@@ -37,6 +37,7 @@ import numpy as np
 from pyrometer.core import units
 from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
+from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts, TaskColumns
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy
@@ -52,13 +53,6 @@ _BYTES = (
     "coalesce(input_bytes, 0) + coalesce(shuffle_read_local_bytes, 0)"
     " + coalesce(shuffle_read_remote_bytes, 0)"
 )
-
-
-def read_bytes(tasks: TaskColumns) -> Floats:
-    """Give what each task read: input and shuffle together, in bytes."""
-    names = ("input_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes")
-    total: Floats = np.nansum([tasks[name] for name in names], axis=0)
-    return total
 
 
 def explained(time_ns: Floats, amount: Floats) -> Extent:
@@ -100,13 +94,6 @@ def split(extent: Extent, time_ns: Floats) -> Extent:
     left = max(SPLIT_FACTOR * float(np.median(time_ns)) - mean, 0.0)
     least = max(0.0, 1 - left / (longest - mean)) if longest > mean else 0.0
     return Extent(extent.value * (least + 1) / 2, extent.low * least, extent.high, extent.n)
-
-
-def read_rows(tasks: TaskColumns) -> Floats:
-    """Give the rows that each task read: input and shuffle together."""
-    names = ("input_records_count", "shuffle_read_records_count")
-    total: Floats = np.nansum([tasks[name] for name in names], axis=0)
-    return total
 
 
 @largest

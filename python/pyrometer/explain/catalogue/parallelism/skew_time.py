@@ -32,15 +32,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.catalogue.parallelism.skew_bytes import (
-    FEWEST_TASKS,
-    explained,
-    read_bytes,
-    read_rows,
-    split,
-)
+from pyrometer.explain.catalogue.parallelism.skew_bytes import FEWEST_TASKS, explained, split
 from pyrometer.explain.change import Even
 from pyrometer.explain.evidence.places import largest, of_stage, of_tasks
+from pyrometer.explain.evidence.task_costs import read_bytes, read_rows
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Remedy

@@ -36,9 +36,9 @@ from typing import Any
 import numpy as np
 
 from pyrometer.core import units
-from pyrometer.explain.catalogue.parallelism.skew_bytes import read_bytes
 from pyrometer.explain.change import Less
 from pyrometer.explain.evidence.places import bounds
+from pyrometer.explain.evidence.task_costs import read_bytes
 from pyrometer.explain.facts import Facts, TaskColumns, exactly
 from pyrometer.explain.rule import Rule, Suspect
 from pyrometer.explain.schema import Evidence, Place, Remedy
