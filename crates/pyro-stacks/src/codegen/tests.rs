@@ -302,3 +302,26 @@ proptest! {
         prop_assert!(read.lines.is_sorted_by(|a, b| a.line < b.line));
     }
 }
+
+/// Of nested expressions whose inner comments Spark left out, each value gets its text back where
+/// there are as many, also where the only comment stands before the code of all of them.
+#[test]
+fn values_below_the_only_comment_are_its_own() {
+    let (names, body) = include_str!("testdata/rlike_4.3.txt")
+        .split_once("\n\n")
+        .unwrap();
+    let comments = names
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(name, text)| (name.to_owned(), text.replace("\\n", "\n")))
+        .collect();
+    let read = read(body, &comments);
+    let of = |line: &str| attributed(&read, line).and_then(|(_, _, expression)| expression);
+    let begins = |line: &str, text: &str| assert!(of(line).unwrap().starts_with(text), "{line}");
+    begins("filter_value_3 = org.apache", "hex(");
+    begins("filter_value_1 = UTF8String.concat", "concat(x, hex(");
+    begins(
+        "filter_value_0 = filter_mutableStateArray_0",
+        "RLIKE(concat(x, hex(",
+    );
+}
