@@ -110,6 +110,7 @@ def explain(
     from pyrometer.explain.condition import parse
     from pyrometer.explain.every_rule import every_rule
     from pyrometer.explain.findings import explain as find
+    from pyrometer.explain.kept import findings_of
     from pyrometer.explain.project import muted_in
     from pyrometer.store import Run
 
@@ -120,9 +121,16 @@ def explain(
         findings, context.obj, verify=verify, changed=changed, window=window,
         budget_s=60 * budget, guard=guard, folder=verdicts,
     )  # fmt: skip
-    with Run.open(run_named(run)) as opened, err().status("explaining"):
-        found = find(opened, window, app_index=application, records=tries.records, muted=muted)
-        tries.prove(found, opened)
+    path = run_named(run)
+    with err().status("explaining"):
+        known = None
+        if application is None:
+            known = findings_of(path, window, records=tries.records, muted=muted)
+        with Run.open(path) as opened:
+            found = known or find(
+                opened, window, app_index=application, records=tries.records, muted=muted
+            )
+            tries.prove(found, opened)
     _give(found, form or ENDINGS.get(output.suffix if output else "", "text"), output, everything,
           as_json=as_json)  # fmt: skip
     tries.verify(found, as_json=as_json)

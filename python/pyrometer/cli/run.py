@@ -16,6 +16,7 @@ from pyrometer.core.errors import PyrometerError, UsageError
 from pyrometer.terminal import console as common
 
 if TYPE_CHECKING:
+    from pyrometer.cli.shared.finding import Finder
     from pyrometer.core.doubt import Doubt
     from pyrometer.orchestrator.run import Outcome
     from pyrometer.store.manifest import Manifest
@@ -119,6 +120,7 @@ class _Watching(common.Progress):
 
     outcome: Outcome | None = None
     summary_shown = False
+    finder: Finder | None = None
 
     def exited(self, record: Any, ending: Any) -> None:
         """Keep it."""
@@ -126,14 +128,27 @@ class _Watching(common.Progress):
 
         self.outcome = Outcome(record, ending, None)
 
-    def summarised(self, record: Any, summary: Any) -> None:
+    def summarised(self, record: Any, summary: Any, scope: Any) -> None:
         """Print it now: the report takes longer."""
         from pyrometer.summary import screen
 
         show_ending(record.manifest)
         where = common.from_here(Path(summary.run.run_dir))
-        screen.show(common.err(), summary, where, program=common.program())
+        findings = self._findings(summary, scope)
+        screen.show(common.err(), summary, where, common.program(), findings)
         self.summary_shown = True
+
+    def _findings(self, summary: Any, scope: Any) -> list[tuple[str, str]]:
+        """Look for what would make the run faster; it has ended, and nothing here fails it."""
+        from pyrometer.cli.shared.finding import Finder
+
+        if not summary.apps:
+            return []
+        try:
+            self.finder = Finder.here()
+            return self.finder.lines_of_scope(scope, summary)
+        except Exception as error:
+            return [("", f"findings could not be computed: {type(error).__name__}: {error}")]
 
 
 def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
@@ -156,6 +171,8 @@ def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:
         watching = _Watching(trial)
         with watching:
             outcome = orchestrator.run(trial, watching, report=report)
+        if watching.finder is not None:
+            watching.finder.keep(outcome.record.paths.root)
         summarise(outcome, shown=watching.summary_shown)
     except (Exception, KeyboardInterrupt) as error:
         failed = error

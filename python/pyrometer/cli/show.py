@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrometer.cli.shared.run_named import run_named
-from pyrometer.terminal.console import JsonOption, emit_json, human, program
+from pyrometer.terminal.console import JsonOption, emit_json, err, human, program
 
 app = typer.Typer()
 
@@ -75,9 +75,12 @@ def show(
 
         show_sections(human(as_json), summary, names)
     else:
+        from pyrometer.cli.shared.finding import Finder
         from pyrometer.summary import screen
 
-        screen.show(human(as_json), summary, str(run), program())
+        with err().status("explaining"):
+            findings = Finder.here().lines_of_run(run, window) if summary.apps else []
+        screen.show(human(as_json), summary, str(run), program(), findings)
 
 
 def _sections(asked: list[str], everything: bool) -> list[str]:

@@ -36,7 +36,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
                     write_rows(record.paths.tables, table, rows)
             # The reader of the output may have gone; the report is still written.
             with suppress(OSError):
-                watch.summarised(record, summary)
+                watch.summarised(record, summary, scope)
             if report:
                 with _step("report", record, watch):
                     write_page(page_data(scope, summary), record.paths.report)

@@ -22,7 +22,7 @@ STAMP = "tables.json"
 STARTED = ".started"
 """In a folder that is ours and has no stamp yet, or none for a moment."""
 _BUILDING = ".building-"
-_SUMMARY = re.compile(r"\.summary-[a-z0-9-]+\.json(\.[0-9]+)?")
+_KEPT = re.compile(r"\.(summary|findings)-[a-z0-9-]+\.json(\.[0-9]+)?")
 
 
 @contextmanager
@@ -126,8 +126,19 @@ def summary_file(folder: Path, window: str | None) -> Path:
     return folder / f".summary-{(window or 'all').replace('/', '-')}.json"
 
 
+def findings_file(folder: Path, window: str | None) -> Path:
+    """Name the file of findings that are kept there, too.
+
+    Examples
+    --------
+    >>> findings_file(Path("tables"), None).name
+    '.findings-all.json'
+    """
+    return folder / summary_file(folder, window).name.replace("summary", "findings")
+
+
 def _written_by_us(path: Path) -> bool:
-    if path.name in (STAMP, STARTED, f".{STAMP}") or _SUMMARY.fullmatch(path.name):
+    if path.name in (STAMP, STARTED, f".{STAMP}") or _KEPT.fullmatch(path.name):
         return True
     named = re.fullmatch(r"\.?([a-z0-9_]+)(-[^/]*)?\.parquet(\.tmp)?", path.name)
     return named is not None and named[1] in schema.tables()

@@ -8,6 +8,7 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -49,11 +50,23 @@ def summary_of(path: str | Path, window: str | None = None) -> Summary:
 
 def keep(found: Located, summary: Summary, window: str | None = None) -> None:
     """Store a summary next to the tables it came from; if that fails, it is computed each time."""
-    target = summary_file(found.paths.tables, window)
+    content = summary.model_dump(mode="json", by_alias=True)
+    with suppress(OSError):
+        data = {"of": state_of(found), "summary": content}
+        put_beside(summary_file(found.paths.tables, window), data)
+
+
+def put_beside(target: Path, content: dict[str, Any]) -> None:
+    """Write a file next to the tables, whole or not at all; secrets are struck out.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; nothing of it remains then.
+    """
     temporary = target.with_name(f"{target.name}.{os.getpid()}")
     try:
-        content = summary.model_dump(mode="json", by_alias=True)
-        data = json.dumps({"of": _mark(found), "summary": content})
+        data = json.dumps(content)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(handle, "w", encoding="utf-8") as file:
             file.write(redacted(data))
@@ -61,18 +74,19 @@ def keep(found: Located, summary: Summary, window: str | None = None) -> None:
     except OSError:
         with suppress(OSError):
             temporary.unlink()
+        raise
 
 
 def kept_summary(found: Located, window: str | None = None) -> Summary | None:
     """Give the stored summary of a run, or ``None`` if there is none of its present state."""
     try:
         data = json.loads(summary_file(found.paths.tables, window).read_bytes())
-        return Summary.model_validate(data["summary"]) if data["of"] == _mark(found) else None
+        return Summary.model_validate(data["summary"]) if data["of"] == state_of(found) else None
     except (OSError, ValueError, LookupError, TypeError, RecursionError, ValidationError):
         return None
 
 
-def _mark(found: Located) -> str:
+def state_of(found: Located) -> str:
     """Hash what a summary depends on: tables, manifest, and the code of the analysis."""
     manifest = found.manifest.model_dump_json() if found.manifest else ""
     doubts = [doubt.model_dump_json() for doubt in found.doubts]

@@ -47,12 +47,18 @@ MAX_ITERATIONS = 4
 WORTH = 0.03
 """Rows of the accounts below this share are left to ``pyrometer ledger``."""
 _ROWS = {"elapsed": 5, "slots": 4, "cores": 4}
+_LESS = 1
+"""Rows of each list that give way to findings."""
 _NARROW = 72
 _SEVERE = ("error", "warning", "info")
 
 
 def show(
-    console: Console, summary: Summary, run: str | None = None, program: str = "pyrometer"
+    console: Console,
+    summary: Summary,
+    run: str | None = None,
+    program: str = "pyrometer",
+    findings: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Print a summary on one screen.
 
@@ -66,24 +72,31 @@ def show(
         How the user calls the run; by default, its directory.
     program : str
         How the user calls Pyrometer: commands on the screen begin with it.
+    findings : sequence of (str, str)
+        What would make the run faster: the whole, then what each saves and what it is.
     """
-    put(console, _parts(summary, Look.of(console), run or summary.run.run_dir, program))
+    put(console, _parts(summary, Look.of(console), run or summary.run.run_dir, program, findings))
 
 
-def _parts(s: Summary, look: Look, run: str, program: str) -> Iterator[RenderableType]:
+def _parts(
+    s: Summary, look: Look, run: str, program: str, findings: Sequence[tuple[str, str]]
+) -> Iterator[RenderableType]:
+    less = _LESS if len(findings) > 1 else 0
     yield _line(f"[bold cyan]{safe(run_name(s), 300)}[/] [dim]{safe(_window(s))}[/]")
     facts = header_facts(s)
     if facts:
         yield _line(f"[dim]{safe(' · '.join(facts), 300)}[/]")
     yield ""
     yield Text.from_markup(f"[bold]{_safe_lines(wrapped(s.verdict, look.width))}[/]")
-    if s.next_step:
-        step = wrapped(f"next: {_named(s.next_step, run, program)}", look.width)
+    yield from _findings(findings, look)
+    next_step = "pyrometer explain RUN" if len(findings) > 1 else s.next_step
+    if next_step:
+        step = wrapped(f"next: {_named(next_step, run, program)}", look.width)
         yield Text.from_markup(f"[bold]next:[/]{_safe_lines(step.removeprefix('next:'))}")
-    yield from _doubts(s.doubts)
+    yield from _doubts(s.doubts, MAX_DOUBTS - less)
     elapsed = s.ledger.elapsed_view
     if elapsed.total_ns:
-        yield from _account("Elapsed", elapsed, _ROWS["elapsed"], look)
+        yield from _account("Elapsed", elapsed, _ROWS["elapsed"] - less, look)
     if s.account is None and s.ledger.slot_view.total_ns:
         yield from _account("Task slots", s.ledger.slot_view, _ROWS["slots"], look)
     if s.ledger.core_view.total_ns:
@@ -92,8 +105,8 @@ def _parts(s: Summary, look: Look, run: str, program: str) -> Iterator[Renderabl
         yield from account_lines(s.account, look, brief=True)
     if not s.apps:
         yield from iteration_lines(s.iterations[:MAX_ITERATIONS], look)
-    yield from _stages(s, look)
-    yield from _operators(s, look)
+    yield from _stages(s, look, MAX_STAGES - less)
+    yield from _operators(s, look, MAX_OPERATORS - less)
     yield _line(f"[dim]{safe(_more(run, program, look.width))}[/]")
 
 
@@ -149,12 +162,22 @@ def _window(s: Summary) -> str:
     return f"{what}, {units.duration(s.window.length_ns)}"
 
 
-def _doubts(doubts: Sequence[Doubt]) -> Iterator[RenderableType]:
+def _findings(findings: Sequence[tuple[str, str]], look: Look) -> Iterator[RenderableType]:
+    if not findings:
+        return
+    (_, whole), *each = findings
+    yield Text.from_markup(_safe_lines(wrapped(whole, look.width)))
+    width = max((len(saves) for saves, _ in each), default=0)
+    for saves, what in each:
+        yield _line(f"  [bold green]{safe(saves):>{width}}[/]  {safe(what, 300)}")
+
+
+def _doubts(doubts: Sequence[Doubt], most: int) -> Iterator[RenderableType]:
     ranked = sorted(doubts, key=lambda doubt: _SEVERE.index(doubt.severity))
-    for doubt in ranked[:MAX_DOUBTS]:
+    for doubt in ranked[:most]:
         colour = COLOURS[doubt.severity]
         yield _line(f"[{colour}]{doubt.severity}[/] {safe(doubt.message)}")
-    hidden = len(ranked) - MAX_DOUBTS
+    hidden = len(ranked) - most
     if hidden > 0:
         yield _line(f"[dim]{hidden} more doubt{'s' if hidden > 1 else ''}: --section doubts[/]")
     if not doubts:
@@ -224,7 +247,7 @@ def folded(rows: Sequence[Row], most: int) -> tuple[list[Row], int]:
     return shown, len(rows) - len(shown)
 
 
-def _stages(s: Summary, look: Look) -> Iterator[RenderableType]:
+def _stages(s: Summary, look: Look, most: int) -> Iterator[RenderableType]:
     if not s.stages:
         return
     held = {(x.app_index, x.stage_id, x.stage_attempt): x.held_ns for x in s.elapsed.stages}
@@ -243,7 +266,7 @@ def _stages(s: Summary, look: Look) -> Iterator[RenderableType]:
         ("tasks", "right"), ("median", "right"), ("longest", "right"), ("name", "left"),
     )  # fmt: skip
     rows = []
-    for x in ranked[:MAX_STAGES]:
+    for x in ranked[:most]:
         lost = x.failed_tasks_count + x.killed_tasks_count
         rows.append(
             [
@@ -264,14 +287,14 @@ def _stages(s: Summary, look: Look) -> Iterator[RenderableType]:
     yield indented(grid(look, columns, rows, elastic=len(columns) - 1))
 
 
-def _operators(s: Summary, look: Look) -> Iterator[RenderableType]:
+def _operators(s: Summary, look: Look, most: int) -> Iterator[RenderableType]:
     named = [o for o in across_executions(s.operators) if o.share_with_workers]
     if not named:
         return
     base = "CPU of tasks and Python workers" if s.cpu_base.workers_ns else "task CPU"
     yield _title(f"Operators by {base}")
     table = bars(look)
-    for o in named[:MAX_OPERATORS]:
+    for o in named[:most]:
         low, high = (o.on_cpu.low, o.on_cpu.high) if o.on_cpu else (None, None)
         workers = o.python_cpu_ns or 0
         both = (o.on_cpu_ns or 0) + workers

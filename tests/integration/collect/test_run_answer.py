@@ -24,7 +24,7 @@ class _Reader(Silent):
     def phase(self, name: str) -> None:
         self.seen.append(name)
 
-    def summarised(self, record: Record, made: object) -> None:
+    def summarised(self, record: Record, made: object, scope: object) -> None:
         assert isinstance(made, Summary)
         self.seen.append("shown, with report" if record.paths.report.exists() else "shown")
         if self.error is not None:

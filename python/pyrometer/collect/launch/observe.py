@@ -83,8 +83,8 @@ class Watch(Protocol):
     def exited(self, record: Record, ending: Ending) -> None:
         """Take note that the application has ended, and how; what follows is our work."""
 
-    def summarised(self, record: Record, summary: object) -> None:
-        """Show the summary; only the report follows."""
+    def summarised(self, record: Record, summary: object, scope: object) -> None:
+        """Show the summary of a window that is open; only the report follows."""
 
     def note(self, text: str) -> None:
         """Show something that matters now."""
@@ -105,7 +105,7 @@ class Silent:
     def exited(self, record: Record, ending: Ending) -> None:
         """Show nothing."""
 
-    def summarised(self, record: Record, summary: object) -> None:
+    def summarised(self, record: Record, summary: object, scope: object) -> None:
         """Show nothing."""
 
     def note(self, text: str) -> None:

@@ -80,7 +80,7 @@ class ExperimentScreen(LiveDisplay):
     def exited(self, record: object, ending: object) -> None:
         """Show nothing: the end of a trial is shown when its run has been read."""
 
-    def summarised(self, record: object, summary: object) -> None:
+    def summarised(self, record: object, summary: object, scope: object) -> None:
         """Show nothing: the same."""
 
     def note(self, text: str) -> None:

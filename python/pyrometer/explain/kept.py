@@ -1,0 +1,100 @@
+"""Findings stored next to the tables, so that they need not be computed again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pyrometer.accounts.window import open_scope
+from pyrometer.explain.findings import explained
+from pyrometer.explain.schema import Findings, Record
+from pyrometer.store import Run
+from pyrometer.store.locate import Located, locate
+from pyrometer.store.tables_folder import findings_file
+from pyrometer.summary.kept import keep as keep_summary
+from pyrometer.summary.kept import kept_summary, put_beside, state_of
+from pyrometer.summary.schema import Summary
+from pyrometer.summary.summary import summarise
+
+
+def findings_of(
+    path: str | Path,
+    window: str | None = None,
+    *,
+    records: Mapping[str, Record] | None = None,
+    muted: Mapping[str, str] | None = None,
+) -> Findings:
+    """Give the findings of a run: as stored, or else computed, and stored.
+
+    Parameters
+    ----------
+    path : path
+        A run directory, a folder of tables, or an event log.
+    window : str, optional
+        As for `show`.
+    records, muted : mapping, optional
+        As for `pyrometer.explain.findings.explain`.
+
+    Raises
+    ------
+    UsageError
+        If there is no run, or it has no such window.
+    """
+    found = locate(path)
+    known = kept_findings(found, window, records=records, muted=muted)
+    if known is not None:
+        known.run.run_dir = str(found.paths.root)
+        return known
+    summary: Summary | None = kept_summary(found, window)
+    with Run.opened(found) as run:
+        scope = open_scope(run, window)
+        if summary is None:
+            summary = summarise(scope)
+            keep_summary(found, summary, window)
+        computed = explained(scope, summary, records=records, muted=muted)
+    keep_findings(found, computed, window, records=records, muted=muted)
+    return computed
+
+
+def keep_findings(
+    found: Located,
+    findings: Findings,
+    window: str | None = None,
+    *,
+    records: Mapping[str, Record] | None = None,
+    muted: Mapping[str, str] | None = None,
+) -> None:
+    """Store findings next to the tables; if that fails, they are computed each time."""
+    content = findings.model_dump(mode="json", by_alias=True)
+    with suppress(OSError):
+        data = {"of": _mark(found, records or {}, muted or {}), "findings": content}
+        put_beside(findings_file(found.paths.tables, window), data)
+
+
+def kept_findings(
+    found: Located,
+    window: str | None = None,
+    *,
+    records: Mapping[str, Record] | None = None,
+    muted: Mapping[str, str] | None = None,
+) -> Findings | None:
+    """Give the stored findings of a run, or ``None`` if there are none of its present state."""
+    try:
+        data = json.loads(findings_file(found.paths.tables, window).read_bytes())
+        if data["of"] != _mark(found, records or {}, muted or {}):
+            return None
+        return Findings.model_validate(data["findings"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, ValidationError):
+        return None
+
+
+def _mark(found: Located, records: Mapping[str, Record], muted: Mapping[str, str]) -> str:
+    """Hash what findings depend on: the state of the run, earlier trials, and what is muted."""
+    known = {code: one.model_dump(mode="json") for code, one in sorted(records.items())}
+    parts = [state_of(found), json.dumps(known), json.dumps(dict(sorted(muted.items())))]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

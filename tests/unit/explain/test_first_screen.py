@@ -1,0 +1,44 @@
+"""The best findings in a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.support.findings import a_finding, invented, some_findings
+
+from pyrometer.cli.shared.finding import Finder
+from pyrometer.explain.first_screen import MOST, first_lines
+
+
+def test_the_whole_stands_first_and_no_more_than_three_follow(tmp_path: Path) -> None:
+    found = invented(tmp_path)
+    (nothing, whole), *each = first_lines(found)
+    shown = [one for one in found.findings if one.shown and one.muted is None]
+    assert nothing == ""
+    assert whole.startswith(f"{len(shown)} finding")
+    assert "could be saved (" in whole
+    assert 0 < len(each) <= MOST
+    pairs = zip(each, shown[:MOST], strict=True)
+    assert all(what.startswith(one.title) for (_, what), one in pairs)
+
+
+def test_nothing_to_gain_is_said_with_the_noise() -> None:
+    found = some_findings(conclusion="Nothing worth more than 5.00 %, the noise of this run.")
+    assert first_lines(found) == [("", found.conclusion)]
+
+
+def test_where_nothing_could_be_judged_nothing_is_said() -> None:
+    found = some_findings(unjudged=("gc.full",), rules_count=1)
+    assert first_lines(found) == []
+
+
+def test_what_is_muted_is_left_out() -> None:
+    found = some_findings(a_finding(muted="known"), conclusion="Nothing else.")
+    assert first_lines(found) == [("", "Nothing else.")]
+
+
+def test_a_failure_is_a_line_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyrometer.explain.kept.findings_of", lambda *_, **__: 1 / 0)
+    ((_, line),) = Finder().lines_of_run(tmp_path, None)
+    assert line == "findings could not be computed: ZeroDivisionError: division by zero"

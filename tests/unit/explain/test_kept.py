@@ -1,0 +1,67 @@
+"""Findings kept beside the tables: never of another state of the run, or of what is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.findings import invented_log
+
+from pyrometer.explain import kept
+from pyrometer.explain.kept import findings_of, kept_findings
+from pyrometer.explain.schema import Record
+from pyrometer.store.locate import locate
+from pyrometer.store.tables_folder import findings_file, replaced_tables, summary_file
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return invented_log(tmp_path / "run")
+
+
+def tables(run: Path) -> Path:
+    return locate(run).paths.tables
+
+
+def test_they_are_computed_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = findings_of(run)
+    monkeypatch.setattr(kept, "explained", None)
+    assert findings_of(run) == first
+    assert findings_file(tables(run), None).stat().st_mode & 0o077 == 0
+    assert summary_file(tables(run), None).exists()
+
+
+def test_of_other_trials_or_another_project_they_are_not_those(run: Path) -> None:
+    findings_of(run)
+    found = locate(run)
+    assert kept_findings(found) is not None
+    assert kept_findings(found, muted={"gc.full": "known"}) is None
+    assert kept_findings(found, records={"gc.full": Record(tried_count=3)}) is None
+    assert kept_findings(found, "application") is None
+
+
+def test_of_other_tables_they_are_not_those(run: Path) -> None:
+    findings_of(run)
+    table = next(tables(run).glob("*.parquet"))
+    table.write_bytes(table.read_bytes())
+    assert kept_findings(locate(run)) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"of": 1}', b'{"of": "x", "findings": 1}'])
+def test_a_damaged_file_counts_as_none(run: Path, damage: bytes) -> None:
+    findings_of(run)
+    file = findings_file(tables(run), None)
+    file.write_bytes(damage)
+    assert kept_findings(locate(run)) is None
+    findings_of(run)
+    assert json.loads(file.read_bytes())["findings"]["schema"] == "pyrometer/findings/1"
+
+
+def test_making_tables_again_takes_them_away(run: Path) -> None:
+    findings_of(run)
+    kept_file = findings_file(tables(run), None)
+    assert kept_file.exists()
+    with replaced_tables(kept_file.parent, known=True):
+        pass
+    assert not kept_file.exists()
