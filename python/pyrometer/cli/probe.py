@@ -121,6 +121,7 @@ def observe_and_print(
 
 def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
     """Print what was observed, and where it is stored."""
+    from pyrometer.cli.shared.finding import Finder
     from pyrometer.summary import screen
 
     manifest, paths = observed.record.manifest, observed.record.paths
@@ -128,7 +129,9 @@ def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
     length = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
     console.print(f"observed for {length:.1f} s; {observed.reason}", markup=False)
     if observed.summary is not None:
-        screen.show(console, observed.summary)
+        finder = Finder.here() if observed.summary.apps else None
+        findings = finder.lines_of_run(paths.root, None) if finder else []
+        screen.show(console, observed.summary, findings=findings)
     if paths.report.is_file():
         console.print(f"report: {paths.report}", markup=False, soft_wrap=True)
     console.print(f"run:    {paths.root}", markup=False, soft_wrap=True)

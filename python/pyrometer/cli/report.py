@@ -51,10 +51,17 @@ def report(
     The page of an experiment leads to the reports of its trials, where they have one.
     """
     from pyrometer.api import write_report
+    from pyrometer.cli.shared.finding import Finder
+    from pyrometer.experiments.folder import is_experiment
+    from pyrometer.report.page import write_run_report
 
     if runs:
         _report_trials(run)
-    path = write_report(run_named(run), output)
+    named = run_named(run)
+    if is_experiment(named):
+        path = write_report(named, output)
+    else:
+        path = write_run_report(named, output, Finder.here().find)
     size = path.stat().st_size
     human(as_json).print(f"Report: {escape(str(path))} ({units.size(size)})", soft_wrap=True)
     if as_json:

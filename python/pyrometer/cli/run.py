@@ -18,6 +18,7 @@ from pyrometer.terminal import console as common
 if TYPE_CHECKING:
     from pyrometer.cli.shared.finding import Finder
     from pyrometer.core.doubt import Doubt
+    from pyrometer.explain.schema import Findings
     from pyrometer.orchestrator.run import Outcome
     from pyrometer.store.manifest import Manifest
     from pyrometer.trial.trial import Trial
@@ -128,7 +129,7 @@ class _Watching(common.Progress):
 
         self.outcome = Outcome(record, ending, None)
 
-    def summarised(self, record: Any, summary: Any, scope: Any) -> None:
+    def summarised(self, record: Any, summary: Any, scope: Any) -> Findings | None:
         """Print it now: the report takes longer."""
         from pyrometer.summary import screen
 
@@ -137,6 +138,7 @@ class _Watching(common.Progress):
         findings = self._findings(summary, scope)
         screen.show(common.err(), summary, where, common.program(), findings)
         self.summary_shown = True
+        return None if self.finder is None else self.finder.found
 
     def _findings(self, summary: Any, scope: Any) -> list[tuple[str, str]]:
         """Look for what would make the run faster; it has ended, and nothing here fails it."""

@@ -10,7 +10,10 @@ from pyrometer.collect.launch.observe import Watch
 from pyrometer.collect.launch.record import Record
 
 if TYPE_CHECKING:
+    from pyrometer.explain.schema import Findings
+    from pyrometer.pages.page import ReportData
     from pyrometer.summary.schema import Summary
+    from pyrometer.window.scope import Scope
 
 
 def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
@@ -18,7 +21,6 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
     # Imported here: earlier, their half CPU-second would be taken from the application.
     from pyrometer.accounts.window import open_scope
     from pyrometer.pages.page import write_page
-    from pyrometer.report.page import page_data
     from pyrometer.store import Run, write_rows
     from pyrometer.store.ingest import ingest_run
     from pyrometer.store.private import keep_private
@@ -35,11 +37,12 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
                 for table, rows in ledger_tables(summary).items():
                     write_rows(record.paths.tables, table, rows)
             # The reader of the output may have gone; the report is still written.
+            found = None
             with suppress(OSError):
-                watch.summarised(record, summary, scope)
+                found = watch.summarised(record, summary, scope)
             if report:
                 with _step("report", record, watch):
-                    write_page(page_data(scope, summary), record.paths.report)
+                    write_page(_page(scope, summary, found), record.paths.report)
     except Exception as error:
         name = record.manifest.phases[-1].name
         record.doubt("analysis_failed", f"Step {name}: {type(error).__name__}: {error}")
@@ -51,6 +54,15 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
             _keep(record, summary)
         keep_private(record.paths.root)
     return summary
+
+
+def _page(scope: Scope, summary: Summary, found: Findings | None) -> ReportData:
+    """Collect what the page shows; findings that were computed for the screen are not again."""
+    from pyrometer.report.page import page_data
+
+    return (
+        page_data(scope, summary) if found is None else page_data(scope, summary, lambda *_: found)
+    )
 
 
 def _keep(record: Record, summary: Summary) -> None:

@@ -262,6 +262,7 @@ def build(
     tables: Tables | None,
     characterisation: Mapping[str, Any] | None = None,
     walked: Mapping[str, Any] | None = None,
+    findings: Mapping[str, Any] | None = None,
 ) -> ReportData:
     """Collect what the page shows.
 
@@ -278,6 +279,8 @@ def build(
         is none.
     walked : mapping or None
         Ledgers of stages and what is below them (`pyrometer.accounts.ledger.parts.ledger_walk`).
+    findings : mapping or None
+        What would make the run faster (`pyrometer.report.findings`).
     """
     cuts: list[str] = []
     shown = _truncated(summary, cuts)
@@ -296,6 +299,7 @@ def build(
         "figures": [figure for figure in figures if not figure["reason"]],
         "absent": absent(summary, figures, flame),
         "summary": shown,
+        "findings": findings,
         "ledger_walk": _cut_texts(walked),
         "characterisation": _truncated_queries(characterisation, cuts),
         "manifest": _environment(manifest),

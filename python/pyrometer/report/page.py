@@ -10,8 +10,10 @@ from pyrometer.accounts.window import open_scope
 from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.characterise.queries import characterise
 from pyrometer.core.errors import UsageError
+from pyrometer.explain.findings import explained
 from pyrometer.pages.page import ReportData, write_page
 from pyrometer.report.data import build
+from pyrometer.report.findings import Find, findings_data
 from pyrometer.store import Run
 from pyrometer.store.paths import RunPaths
 from pyrometer.summary.schema import Summary
@@ -20,7 +22,7 @@ from pyrometer.window.scope import Scope
 from pyrometer.window.windows import APPLICATION, choose
 
 
-def page_data(scope: Scope, summary: Summary) -> ReportData:
+def page_data(scope: Scope, summary: Summary, find: Find = explained) -> ReportData:
     """Collect what the page of a run shows.
 
     Parameters
@@ -29,12 +31,15 @@ def page_data(scope: Scope, summary: Summary) -> ReportData:
         The run, cut to the window of the summary; nothing else was cut out of it since.
     summary : Summary
         Its summary.
+    find : callable
+        What is asked for its findings.
     """
     run = scope.run
+    found = findings_data(scope, summary, find)
     shown = summary.model_dump(mode="json", by_alias=True)
     walked = ledger_walk(walk(scope))
     define_stack_labels(Scope(run, choose(run, APPLICATION)))
-    return build(shown, run.facts(), run.tables, _queries(run), walked)
+    return build(shown, run.facts(), run.tables, _queries(run), walked, found)
 
 
 def _queries(run: Run) -> dict[str, Any] | None:
@@ -47,7 +52,9 @@ def _queries(run: Run) -> dict[str, Any] | None:
         return {"reason": f"{error.message}."}
 
 
-def write_run_report(run: str | Path, path: str | Path | None = None) -> Path:
+def write_run_report(
+    run: str | Path, path: str | Path | None = None, find: Find = explained
+) -> Path:
     """Summarise a run and write its report.
 
     Parameters
@@ -57,6 +64,8 @@ def write_run_report(run: str | Path, path: str | Path | None = None) -> Path:
     path : str or Path, optional
         The file to write. Default: ``report.html`` in the run directory; for an event log
         ``<log>.report.html`` in the current directory.
+    find : callable
+        What is asked for its findings.
 
     Returns
     -------
@@ -70,7 +79,7 @@ def write_run_report(run: str | Path, path: str | Path | None = None) -> Path:
     """
     with Run.open(run) as opened:
         scope = open_scope(opened, None)
-        data = page_data(scope, summarise(scope))
+        data = page_data(scope, summarise(scope), find)
     target = Path(path) if path is not None else _default_path(Path(run))
     write_page(data, target)
     return target

@@ -211,7 +211,7 @@ class Progress(LiveDisplay):
     def exited(self, record: object, ending: object) -> None:
         """Show nothing: the phases that follow do."""
 
-    def summarised(self, record: object, summary: object, scope: object) -> None:
+    def summarised(self, record: object, summary: object, scope: object) -> Any:
         """Show nothing; a verb that prints a summary does."""
 
     def note(self, text: str) -> None:

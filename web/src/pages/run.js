@@ -4,6 +4,7 @@ import { hardwareSection } from "../accounts/hardware.js";
 import { jvmSection } from "../accounts/jvm.js";
 import { memorySection } from "../accounts/memory.js";
 import { waitsSection } from "../accounts/waits.js";
+import { findingsSection } from "../findings/section.js";
 import { flameSection } from "../flame/section.js";
 import { elapsedSection } from "../ledger/elapsed.js";
 import { ledgerSection } from "../ledger/section.js";
@@ -18,11 +19,11 @@ import { timelineSection } from "../timeline/section.js";
 import { doubts, figures } from "../ui/summary.js";
 import { makeSelection } from "../ui/time-selection.js";
 
-const NAVIGATION = [["verdict", "Summary"], ["doubts", "Doubts"], ["elapsed", "Elapsed"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
+const NAVIGATION = [["verdict", "Summary"], ["findings", "Findings"], ["doubts", "Doubts"], ["elapsed", "Elapsed"], ["ledger", "Ledger"], ["cpu", "CPU"], ["resources", "Memory"], ["jvm", "JVM"], ["waits", "Waits"], ["hardware", "Counters"], ["queries", "Queries"], ["stages", "Stages"], ["plans", "Plans"], ["timeline", "Timeline"], ["flame", "Flame graph"], ["environment", "Environment"]];
 
 export const runPage = {
   // Only a run of a suite is split into queries.
-  navigation: (content) => NAVIGATION.filter(([id]) => present(content, id) && (id !== "queries" || content.characterisation)),
+  navigation: (content) => NAVIGATION.filter(([id]) => present(content, id) && (id !== "queries" || content.characterisation) && (id !== "findings" || content.findings)),
   sections,
   foot(content) {
     const omitted = (content.cuts ?? []).filter((text) => !/^(stages|plans):/.test(text));
@@ -38,6 +39,7 @@ function sections(content, columns) {
   return [
     ["Head", () => head(content)],
     ["Verdict", () => runVerdict(summary)],
+    ["What would make it faster", () => findingsSection(content)],
     ["Key figures", () => [figures(content.figures), absentLine(content.absent)]],
     ["Doubts", () => doubts(summary.doubts)],
     ["What the application waited for", () => elapsedSection(summary)],

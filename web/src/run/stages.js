@@ -55,7 +55,7 @@ const nameOf = (stage, several) => `${several ? `${stage.app_index}·` : ""}${st
 // The stage's number; where its tasks are known, a button that opens them below the row.
 function opener(stage, name, width) {
   if (!stage.tasks) return name;
-  const button = el("button", { type: "button", class: "link stage-open", "aria-expanded": "false", "aria-label": `Tasks of stage ${name}`, on: { click: toggle } }, el("span", { class: "fold", "aria-hidden": "true" }), name);
+  const button = el("button", { type: "button", class: "link stage-open", "aria-expanded": "false", "aria-label": `Tasks of stage ${name}`, data: { stage: name }, on: { click: toggle } }, el("span", { class: "fold", "aria-hidden": "true" }), name);
   function toggle() {
     const row = button.closest("tr");
     const open = button.getAttribute("aria-expanded") === "true";

@@ -54,11 +54,13 @@ class Finder:
 
     def lines_of_scope(self, scope: Scope, summary: Summary) -> Lines:
         """Give the lines of a window that is open and summarised."""
+        return self._lines(lambda: self.find(scope, summary))
+
+    def find(self, scope: Scope, summary: Summary) -> Findings:
+        """Give the findings of a window that is open and summarised."""
         from pyrometer.explain.findings import explained
 
-        return self._lines(
-            lambda: explained(scope, summary, records=self.records, muted=self.muted)
-        )
+        return explained(scope, summary, records=self.records, muted=self.muted)
 
     def keep(self, path: Path) -> None:
         """Keep what was computed, if it is of the run's last state."""

@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pyrometer.collect.host import cgroup, neighbours, settings
 from pyrometer.collect.host.ballast import READY
@@ -83,8 +83,14 @@ class Watch(Protocol):
     def exited(self, record: Record, ending: Ending) -> None:
         """Take note that the application has ended, and how; what follows is our work."""
 
-    def summarised(self, record: Record, summary: object, scope: object) -> None:
-        """Show the summary of a window that is open; only the report follows."""
+    def summarised(self, record: Record, summary: object, scope: object) -> Any:
+        """Show the summary of a window that is open; only the report follows.
+
+        Returns
+        -------
+        Findings or None
+            What was found out for it.
+        """
 
     def note(self, text: str) -> None:
         """Show something that matters now."""

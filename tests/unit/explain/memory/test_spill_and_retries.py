@@ -75,3 +75,22 @@ def test_attempts_lost_to_something_else(
 def test_nothing_failed(tmp_path: Path, rule: Rule, error: str, setting: str) -> None:
     tasks = [{"ms": 1000} for _ in range(8)]
     assert not asked(log(tasks).write(tmp_path), rule).findings
+
+
+@pytest.mark.parametrize(
+    ("node", "kind"),
+    [("Exchange hashpartitioning(k#1, 8), REPARTITION_BY_NUM", "code"),
+     ("Exchange hashpartitioning(k#1, 200), ENSURE_REQUIREMENTS", "factor")],
+)  # fmt: skip
+def test_partitions_that_the_query_gives_are_the_query_s_to_change(
+    tmp_path: Path, node: str, kind: str
+) -> None:
+    made = log(
+        [{"ms": 2000, **SPILLED} for _ in range(4)] + [{"ms": 1000, **READ} for _ in range(4)]
+    )
+    made.rows["plan_nodes"] = [
+        {"app_index": 0, "sql_id": 0, "plan_version": 0, "is_final": True, "node_id": 0,
+         "depth": 0, "name": "Exchange", "simple_string": node}
+    ]  # fmt: skip
+    (finding,) = shown(made.write(tmp_path), SPILL)
+    assert finding.remedies[0].kind == kind

@@ -94,8 +94,6 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
         if lost is None:
             continue
         count = int((np.nan_to_num(tasks["disk_spilled_bytes"]) > 0).sum())
-        text = facts.setting("spark.sql.shuffle.partitions", "200") or "200"
-        more = str(TWICE * int(text)) if text.isdigit() else "400"
         yield Suspect(
             place=Place(layer="stage", stage_id=stage.stage_id, stage_attempt=stage.attempt,
                         stages_count=1, source=stage.name),
@@ -114,12 +112,35 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                          f" {stage.stage_id} AND stage_attempt = {stage.attempt}"),
             ],
             remedies=[
-                Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=more,
-                       text=f"{more} partitions instead of {text}"),
+                _more_partitions(facts, tasks.count),
                 Remedy(kind="factor", factor="spark.memory.fraction", level="0.8",
                        text="more of the heap for execution, if the collector has room"),
             ],
         )  # fmt: skip
+
+
+def _more_partitions(facts: Facts, tasks_count: int) -> Remedy:
+    """Say how the stage gets more tasks: by the setting, unless the query gives their number."""
+    text = facts.setting("spark.sql.shuffle.partitions", "200") or "200"
+    if text.isdigit() and not _is_given(facts, tasks_count):
+        more = str(TWICE * max(int(text), tasks_count))
+        return Remedy(kind="factor", factor="spark.sql.shuffle.partitions", level=more,
+                      text=f"{more} partitions instead of {text}")  # fmt: skip
+    return Remedy(kind="code", text="more partitions, where the query gives their number",
+                  before=f'df.repartition({tasks_count}, "k")',
+                  after=f'df.repartition({TWICE * tasks_count}, "k")')  # fmt: skip
+
+
+def _is_given(facts: Facts, tasks_count: int) -> bool:
+    """Whether a query repartitions into so many."""
+    if facts.measured is None or not facts.has("plan_nodes"):
+        return False
+    given = facts.tables.scalar(
+        "SELECT count(*) FROM plan_nodes WHERE app_index = $1 AND simple_string LIKE"
+        " '%REPARTITION_BY_NUM%' AND contains(simple_string, $2)",
+        [facts.measured.app_index, f", {tasks_count})"],
+    )
+    return bool(given)
 
 
 RULE = Rule(

@@ -1,0 +1,146 @@
+"""Findings on the page: what they save at once, what speaks for them in place, what to type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.browser.conftest import Browser
+from tests.support.findings import HOSTILE, a_finding, some_findings
+
+from pyrometer.accounts.window import open_scope
+from pyrometer.explain.schema import Evidence, Findings, Note, Place, Remedy
+from pyrometer.pages.page import ReportData
+from pyrometer.report.page import page_data
+from pyrometer.store import Run
+from pyrometer.summary.summary import summarise
+
+pytestmark = pytest.mark.browser
+
+EXAMPLE = Path("examples/slow-job")
+CARD = ".finding[data-code='{}']"
+
+
+def page_of(findings: Findings | None) -> ReportData:
+    with Run.open(EXAMPLE) as run:
+        scope = open_scope(run, None)
+        summary = summarise(scope)
+        return (
+            page_data(scope, summary)
+            if findings is None
+            else page_data(scope, summary, lambda *_: findings)
+        )
+
+
+@pytest.fixture(scope="module")
+def found() -> ReportData:
+    return page_of(None)
+
+
+def opened(browser: Browser, data: ReportData, code: str) -> Browser:
+    page = browser.open(data)
+    page.js(f"""document.querySelector("{CARD.format(code)} > summary").click()""")
+    return page
+
+
+def test_the_first_finding_stands_on_the_first_screen_with_its_seconds(
+    browser: Browser, found: ReportData
+) -> None:
+    page = browser.open(found)
+    page.driver.set_window_size(1280, 900)
+    page.js("scrollTo(0, 0)")
+    (card, *_) = page.all_texts(".findings > li > .finding > summary")
+    assert "A Python function does what an expression could" in card
+    assert "2.1" in card
+    assert "BatchEvalPython (node 13)" in card
+    bottom = page.js("return document.querySelector('.finding').getBoundingClientRect().bottom")
+    assert bottom < page.js("return innerHeight")
+    assert page.complaints() == []
+
+
+def test_evidence_opens_its_operator_in_the_plan(browser: Browser, found: ReportData) -> None:
+    page = opened(browser, found, "python.instead-of-builtin")
+    link = f"{CARD.format('python.instead-of-builtin')} a[href='#plans']"
+    page.js("document.querySelector(arguments[0]).click()", link)
+    chosen = "return document.querySelector('#plans [aria-selected=\"true\"]').id"
+    assert page.js(chosen).endswith("-13")
+    assert page.js("return document.activeElement.closest('#plans') !== null")
+
+
+def test_evidence_opens_the_tasks_of_its_stage(browser: Browser) -> None:
+    one = a_finding("skew.time")
+    one.evidence = [
+        Evidence(what="longest task", estimate=one.saving.elapsed_ns, unit="ns", table="tasks",
+                 link="/stage/1/0")
+    ]  # fmt: skip
+    page = opened(browser, page_of(some_findings(one)), "skew.time")
+    page.js("document.querySelector(\".finding a[href='#stages']\").click()")
+    opener = "return document.querySelector('.stage-open[data-stage=\"1\"]').ariaExpanded"
+    assert page.js(opener) == "true"
+
+
+def test_a_remedy_is_copied(browser: Browser) -> None:
+    one = a_finding("gc.heap-too-small")
+    one.remedies = [
+        Remedy(kind="factor", text="more heap", factor="spark.driver.memory", level="2g")
+    ]
+    page = opened(browser, page_of(some_findings(one)), "gc.heap-too-small")
+    page.js(
+        "navigator.clipboard.writeText = async (text) => { window.copied = text; };"
+        "document.querySelector('.finding .copy').click()"
+    )
+    page.until(lambda: page.text(".finding .copy") == "copied")
+    assert page.js("return window.copied") == "--conf spark.driver.memory=2g"
+
+
+def test_nothing_to_gain_is_an_answer(browser: Browser) -> None:
+    nothing = some_findings(
+        unjudged=("gc.full", "gc.young"), rules_count=9,
+        conclusion="Nothing worth more than 5.00 %, the noise of this run.",
+    )  # fmt: skip
+    page = browser.open(page_of(nothing))
+    assert page.text("#findings .joint").startswith("Nothing worth more than 5.00 %")
+    assert "2 of 9 rules could not judge this run" in page.text("#findings")
+
+
+def test_weak_muted_and_noted_are_folded(browser: Browser) -> None:
+    note = Note(code="config.no-effect", title="Settings without effect",
+                place=Place(layer="setting"), mechanism="No shuffle.",
+                settings={"spark.sql.shuffle.partitions": "8"})  # fmt: skip
+    page = browser.open(
+        page_of(some_findings(
+            a_finding("gc.a"), a_finding("gc.b", shown=False), a_finding("gc.c", muted="agreed"),
+            notes=[note],
+        ))
+    )  # fmt: skip
+    folds = page.all_texts("#findings > .more > summary")
+    assert any("1 more, not above the noise" in one for one in folds)
+    assert any("1 muted by the project" in one for one in folds)
+    assert any("1 note" in one for one in folds)
+    assert page.js("return document.querySelectorAll('#findings > .findings > li').length") == 1
+
+
+def test_what_a_log_says_is_text(browser: Browser) -> None:
+    one = a_finding("gc.a")
+    one.mechanism, one.title = HOSTILE, HOSTILE
+    page = opened(browser, page_of(some_findings(one)), "gc.a")
+    assert HOSTILE[:20] in page.text(".finding")
+    assert page.js("return document.querySelector('#findings .finding-body b') === null")
+
+
+def test_a_phone_scrolls_downwards_alone(browser: Browser, found: ReportData) -> None:
+    page = opened(browser, found, "python.instead-of-builtin")
+    page.driver.set_window_size(375, 800)
+    width = page.js("return document.getElementById('findings').scrollWidth - innerWidth")
+    page.driver.set_window_size(1400, 1000)
+    assert width <= 0
+
+
+def test_rules_that_break_leave_the_page_and_say_so(
+    browser: Browser,
+) -> None:
+    with Run.open(EXAMPLE) as run:
+        scope = open_scope(run, None)
+        page = browser.open(page_data(scope, summarise(scope), lambda *_: 1 / 0))
+    assert "Findings could not be computed: ZeroDivisionError" in page.text("#findings")
+    assert page.text("#stages") != ""

@@ -1,0 +1,120 @@
+// Findings: what would make the run faster, each with what speaks for it and what to do.
+import { bdi, el, missing, section } from "../ui/dom.js";
+import { gone, percent, time } from "../ui/format.js";
+import { present } from "../run/absent.js";
+import { open, target } from "./evidence.js";
+import { amount, ends, lacks, parted, record, remedyText, within } from "./words.js";
+
+const TITLE = "What would make it faster";
+const HELP = "Each finding is a cause, and what the run would take without it: the application is scheduled again without the cause, so what lies off the critical path saves nothing. Intervals are of 90 %. Open a finding for its remedy and its evidence.";
+
+export function findingsSection(content) {
+  const found = content.findings;
+  if (!found) return null;
+  if (found.reason) return section("findings", TITLE, null, missing(found.reason));
+  const { counted, weak, muted } = parted(found.findings ?? []);
+  const whole = found.baseline?.elapsed_ns;
+  const joint = found.joint_saving?.elapsed_ns;
+  return section("findings", TITLE, HELP,
+    counted.length && joint
+      ? el("p", { class: "joint" }, counted.length > 1 ? "Could be saved by all together: " : "Could be saved: ", el("b", null, amount(joint.value, "ns")), ` of ${time(whole)} (${ends(joint, "ns")}).`)
+      : el("p", { class: "joint" }, bdi(found.conclusion)),
+    list(counted, whole, content),
+    notes(found.notes ?? []),
+    folded(`${weak.length} more, not above the noise of the run (${percent(found.noise_ratio)})`, weak.length && list(weak, whole, content)),
+    folded(`${muted.length} muted by the project`, muted.length && list(muted, whole, content)),
+    unjudged(found.unjudged ?? [], found.rules_count));
+}
+
+const list = (findings, whole, content) => findings.length > 0 && el("ol", { class: "findings" }, findings.map((one) => el("li", null, card(one, whole, content))));
+
+const folded = (title, body) => (body ? el("details", { class: "more" }, el("summary", null, title), body) : null);
+
+function card(one, whole, content) {
+  const saving = one.saving.elapsed_ns;
+  return el("details", { class: "finding", data: { code: one.code } },
+    el("summary", null,
+      el("span", { class: "saves" }, el("b", null, amount(saving.value, "ns")), " ", el("span", { class: "dim" }, percent(one.saving_ratio?.value))),
+      el("span", { class: "finding-title" }, el("b", null, one.title), " ", el("span", { class: "dim" }, bdi(one.where))),
+      bar(saving, whole)),
+    el("div", { class: "finding-body" },
+      el("p", null, bdi(one.mechanism)),
+      one.muted && el("p", { class: "note" }, "Muted: ", bdi(one.muted)),
+      one.remedies.map(remedy),
+      el("dl", { class: "pairs" },
+        el("dt", null, "Saves"), el("dd", null, `${within(saving, "ns")} of elapsed time; ${within(one.saving.core_ns, "ns")} of cores`),
+        one.evidence.map((piece) => [el("dt", null, bdi(piece.what)), el("dd", null, evidence(piece, content))]),
+        one.symptoms.length > 0 && [el("dt", null, "Explains also"), el("dd", null, one.symptoms.map(symptom))],
+        one.proof && [el("dt", null, "Tried"), el("dd", null, bdi(one.tried))],
+        record(one.record) && [el("dt", null, "Earlier trials"), el("dd", null, record(one.record))],
+        one.doubts.map((doubt) => [el("dt", null, "Doubt"), el("dd", null, bdi(doubt.message))]),
+        [el("dt", null, "To refute it"), el("dd", null, bdi(one.refute))],
+        [el("dt", null, "Rule"), el("dd", null, el("code", null, one.code))])));
+}
+
+// The saving beside the elapsed time; the thin line is its interval.
+function bar(saving, whole) {
+  const at = (ns) => `${Math.max(0, Math.min(100, ((ns ?? 0) / (whole || 1)) * 100))}%`;
+  return el("span", { class: "saving-bar", title: `${within(saving, "ns")} of ${time(whole)}` },
+    el("span", { class: "fill", style: { width: at(saving.value) } }),
+    !gone(saving.low) && !gone(saving.high) && el("span", { class: "whisker", style: { left: at(saving.low), width: `calc(${at(saving.high)} - ${at(saving.low)})` } }));
+}
+
+function remedy(one, at) {
+  const text = remedyText(one);
+  return el("div", { class: "remedy" },
+    el("p", null, at === 0 ? "→ " : "or ", bdi(one.text)),
+    one.before && el("pre", { class: "edit" }, el("del", null, one.before)),
+    text && el("pre", { class: "edit" }, one.before ? el("ins", null, text) : text, copyButton(text)));
+}
+
+function symptom(one) {
+  const tries = (one.remedies ?? []).filter((each) => each.options?.length);
+  return el("p", null, bdi(`${one.title} (${one.code})`), tries.map((each) => [el("br"), "or ", el("code", null, remedyText(each))]));
+}
+
+function evidence(piece, content) {
+  const value = within(piece.estimate, piece.unit);
+  const goal = target(piece.link);
+  const source = el("code", { class: "source" }, bdi(piece.query ?? piece.table));
+  if (!goal || !present(content, goal.section)) return [value, " ", source];
+  const go = (event) => { event.preventDefault(); open(goal); };
+  return [value, " · ", el("a", { href: `#${goal.section}`, on: { click: go } }, goal.label), " ", source];
+}
+
+function copyButton(text) {
+  const button = el("button", { type: "button", class: "copy", on: { click: () => copied(text).then((done) => { button.textContent = done ? "copied" : "select the text and copy it"; }) } }, "copy remedy");
+  return button;
+}
+
+// Pages from a file have no clipboard in some browsers: then by a selection.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = el("textarea", { class: "off-screen", "aria-hidden": "true" }, text);
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+function notes(all) {
+  const open = all.filter((one) => !one.muted);
+  return open.length > 0 && folded(`${open.length} ${open.length > 1 ? "notes" : "note"}: what saves no time, and is worth knowing`,
+    el("dl", { class: "pairs" }, open.map((one) => [
+      el("dt", null, one.title),
+      el("dd", null, Object.entries(one.settings ?? {}).map(([name, value]) => [el("code", null, bdi(`${name}=${value}`)), " "]), bdi(one.mechanism)),
+    ])));
+}
+
+function unjudged(all, rules) {
+  return all.length > 0 && folded(`${all.length} of ${rules} rules could not judge this run`,
+    el("dl", { class: "pairs" }, lacks(all).map((one) => [
+      el("dt", null, bdi(one.missing)),
+      el("dd", null, "→ ", bdi(one.remedy), el("br"), el("span", { class: "dim" }, one.codes.join(", "))),
+    ])));
+}

@@ -1,0 +1,47 @@
+// What stands in a finding's card, as words; pure.
+import { bytes, gone, NONE, percent, short, time } from "../ui/format.js";
+
+const SHOWS = { ns: time, bytes, ratio: percent };
+
+export const amount = (value, unit) => (gone(value) ? NONE : (SHOWS[unit] ?? short)(value));
+
+// "1.00 s to 3.00 s"; null where the number is exact, or has no interval.
+export function ends(one, unit) {
+  if (gone(one?.low) || gone(one?.high) || (one.low === one.value && one.high === one.value)) return null;
+  return `${amount(one.low, unit)} to ${amount(one.high, unit)}`;
+}
+
+export function within(one, unit) {
+  const range = ends(one, unit);
+  return `${amount(one?.value, unit)}${range ? ` (${range})` : ""}`;
+}
+
+// Findings that count, in their order; those that are weaker than the noise; those that are muted.
+export function parted(findings) {
+  const muted = findings.filter((one) => one.muted !== null && one.muted !== undefined);
+  const open = findings.filter((one) => !muted.includes(one));
+  return { counted: open.filter((one) => one.shown), weak: open.filter((one) => !one.shown), muted };
+}
+
+// What to type: of a factor the options, else the code after the edit.
+export function remedyText(remedy) {
+  return remedy.options?.length ? remedy.options.join(" ") : remedy.after ?? "";
+}
+
+// How findings of the rule fared when they were tried.
+export function record(one) {
+  if (!one?.tried_count) return null;
+  const off = gone(one.error_ratio) ? "" : `, predictions off by ${percent(one.error_ratio)}`;
+  return `proven ${one.proven_count} of ${one.tried_count} ${one.tried_count === 1 ? "time" : "times"}${off}`;
+}
+
+// Rules that could not look, by what they lack: [{missing, remedy, codes}], most first.
+export function lacks(unjudged) {
+  const found = new Map();
+  for (const one of unjudged) {
+    const key = `${one.missing}\n${one.remedy}`;
+    if (!found.has(key)) found.set(key, { missing: one.missing, remedy: one.remedy, codes: [] });
+    found.get(key).codes.push(one.code);
+  }
+  return [...found.values()].sort((a, b) => b.codes.length - a.codes.length);
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { target } from "../../src/findings/evidence.js";
+import { amount, ends, lacks, parted, record, remedyText, within } from "../../src/findings/words.js";
+
+test("a number stands in its unit, with its interval where it has one", () => {
+  assert.equal(within({ value: 2e9, low: 1e9, high: 3e9 }, "ns"), "2.00 s (1.00 s to 3.00 s)");
+  assert.equal(within({ value: 12, low: 12, high: 12 }, "count"), "12");
+  assert.equal(amount(null, "bytes"), "–");
+  assert.equal(ends({ value: 1, low: null, high: 2 }, "ratio"), null);
+});
+
+test("what counts, what is weaker than the noise, and what is muted stand apart", () => {
+  const [a, b, c] = [{ shown: true, muted: null }, { shown: false }, { shown: true, muted: "known" }];
+  assert.deepEqual(parted([a, b, c]), { counted: [a], weak: [b], muted: [c] });
+});
+
+test("a remedy is what one types", () => {
+  assert.equal(remedyText({ options: ["--conf a=1", "--set b=2"] }), "--conf a=1 --set b=2");
+  assert.equal(remedyText({ options: [], before: "x", after: "y" }), "y");
+  assert.equal(remedyText({}), "");
+});
+
+test("how a rule fared", () => {
+  assert.equal(record({ tried_count: 5, proven_count: 4, error_ratio: 0.12 }), "proven 4 of 5 times, predictions off by 12.0 %");
+  assert.equal(record({ tried_count: 0 }), null);
+});
+
+test("rules that lack the same stand together", () => {
+  const found = lacks([{ code: "a", missing: "x", remedy: "r" }, { code: "b", missing: "y", remedy: "r" }, { code: "c", missing: "y", remedy: "r" }]);
+  assert.deepEqual(found.map((one) => one.codes), [["b", "c"], ["a"]]);
+});
+
+test("links lead to what this page has", () => {
+  assert.deepEqual(target("/stage/7/0"), { section: "stages", label: "stage 7", stage: "7" });
+  assert.equal(target("/stage/7/1").stage, "7.1");
+  assert.deepEqual(target("/sql/3/10"), { section: "plans", label: "node 10 of SQL execution 3", sql: "3", node: "10" });
+  assert.equal(target("/jvm").section, "jvm");
+  assert.equal(target("/elsewhere"), null);
+  assert.equal(target(null), null);
+});
