@@ -1,0 +1,130 @@
+"""A scan reads many small files.
+
+What it is
+    A table in thousands of files of some kilobytes: each is opened, its footer read and a reader
+    made, for few rows.
+
+Mechanism
+    Opening costs the same whatever a file holds. With files of `WANTED_BYTES`, and at least one for
+    each slot, there are fewer. Taken from the tasks of the scan is what opening the other files
+    cost: the scan's own time beyond what its bytes need at `RATE`, or without that metric its
+    tasks' time; in either case at most `MOST_NS` for each file, or `MOST_REMOTE_NS` where they are
+    not local.
+
+Evidence
+    Spark's metrics of the scan: "number of files read", "size of files read", "scan time" (of
+    columnar formats: all that its tasks wait for batches, opening included).
+
+Remedy
+    Compact the files, or write fewer of them.
+
+When it is wrong
+    Rows are many and the format is slow to decode: then the scan's time is not the files'. It shows
+    with `--all` how far the interval goes down.
+
+Source
+    `FileSourceScanExec` of Spark; `spark.sql.files.openCostInBytes` in its SQL tuning guide, which
+    takes opening a file for as costly as scanning 4 MiB. Local Parquet files of 9 KiB took 3.4 ms
+    each (1 500 of them on two slots, one run on 2026-11-25).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from pyrometer.accounts.schema import Node
+from pyrometer.core import units
+from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
+from pyrometer.explain.evidence.saying import place, shown_by
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.schema import Remedy
+from pyrometer.explain.what_if import Extent
+
+WANTED_BYTES = 1 << 27
+RATE, SLOWEST_RATE = 50e6, 10e6
+"""Bytes of a file that a task decodes in a second: what is expected, and the least. Not measured;
+assumed."""
+MOST_NS, MOST_REMOTE_NS = 10e6, 300e6
+"""Cost of opening a file, at most: local, and of an object store. Not measured; assumed."""
+UNKNOWN = (0.1, 1.0)
+"""Of the time of tasks whose format has no metric of its scan. Not measured; assumed."""
+_REMOTE = re.compile(r"Location: \w+(?:\(\d+ paths\))?\[(?!file:)\w+:")
+
+
+def _suspects(facts: Facts) -> Iterator[Suspect]:
+    found = [
+        (lost, suspect)
+        for plan in plans(facts)
+        for node in plan.sql.nodes
+        if (one := _suspect(facts, plan, node)) is not None
+        for lost, suspect in [one]
+    ]
+    found.sort(key=lambda pair: -pair[0])
+    yield from (suspect for _, suspect in found[:MOST_SUSPECTS])
+
+
+def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | None:
+    files, size = metric(node, "number of files read"), metric(node, "size of files read")
+    if not files or size is None:
+        return None
+    wanted = max(math.ceil(size / WANTED_BYTES), facts.slots, 1)
+    numbers = [n for n in map(facts.number, node.stage_ids) if n is not None]
+    ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
+    whole = sum(ran.values())
+    if wanted >= files or whole <= 0:
+        return None
+    scan_ms = metric(node, "scan time")
+    time = min(whole, scan_ms * 1e6) if scan_ms else whole
+    most = (files - wanted) * (
+        MOST_REMOTE_NS if _REMOTE.search(node.simple_string or "") else MOST_NS
+    )
+    upper = min(time * (1 - wanted / files), most)
+    if scan_ms:
+        value, least = (max(0.0, 1 - size / rate * 1e9 / time) for rate in (RATE, SLOWEST_RATE))
+    else:
+        value, least = sum(UNKNOWN) / 2, UNKNOWN[0]
+    if upper <= 0 or value <= 0:
+        return None
+    link = f"/sql/{plan.sql.sql_id}/{node.node_id}"
+    lost = {n: upper * ns / whole for n, ns in ran.items()}
+    how = "its scan took" if scan_ms else "its tasks took"
+    return value * upper, Suspect(
+        place=place(facts, "data", lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
+                    operator=node.name.strip()),
+        mechanism=(
+            f"{units.count(files)} files of {units.size(size / files)} on average were read, and"
+            f" {how} {units.duration(time)} of tasks, {units.duration(time / files)} a file;"
+            f" {units.count(wanted)} files would hold the same."
+        ),
+        change=(facts.share_of_tasks(f"files {plan.sql.sql_id} {node.node_id}", lost),),
+        extent=Extent(value, least, 1.0, files),
+        evidence=[
+            shown_by("files read", float(files), "count", "node_metrics",
+                     "show --json: sql[].nodes[].metrics", link),
+            shown_by("size of files read", float(size), "bytes", "node_metrics",
+                     "show --json: sql[].nodes[].metrics", link),
+            shown_by("time of the scan" if scan_ms else "time of its tasks", time, "ns",
+                     "node_metrics" if scan_ms else "tasks",
+                     "show --json: sql[].nodes[].metrics", link),
+        ],
+        remedies=[
+            Remedy(kind="data", text=f"compact the files to about {units.size(WANTED_BYTES)}",
+                   before="df.write.parquet(path)",
+                   after=f"df.repartition({wanted}).write.parquet(path)"),
+        ],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="scan.small-files-read",
+    title="Many small files are read",
+    cause="small files",
+    suspects=_suspects,
+    needs=(SQL_PLANS,),
+    explains=("partitioning.too-many", "driver.listing", "driver.scheduler-saturated"),
+    refute="Read a compacted copy: if the scan takes as long, it is the rows.",
+)
