@@ -7,19 +7,18 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from pyrometer.accounts.window import open_scope
-from pyrometer.explain.findings import explained
 from pyrometer.explain.schema import Findings, Record
-from pyrometer.store import Run
 from pyrometer.store.locate import Located, locate
 from pyrometer.store.tables_folder import findings_file
 from pyrometer.summary.kept import keep as keep_summary
 from pyrometer.summary.kept import kept_summary, put_beside, state_of
-from pyrometer.summary.schema import Summary
-from pyrometer.summary.summary import summarise
+
+if TYPE_CHECKING:
+    from pyrometer.summary.schema import Summary
 
 
 def findings_of(
@@ -50,6 +49,12 @@ def findings_of(
     if known is not None:
         known.run.run_dir = str(found.paths.root)
         return known
+    # Findings that are kept need none of this.
+    from pyrometer.accounts.window import open_scope
+    from pyrometer.explain.findings import explained
+    from pyrometer.store import Run
+    from pyrometer.summary.summary import summarise
+
     summary: Summary | None = kept_summary(found, window)
     with Run.opened(found) as run:
         scope = open_scope(run, window)

@@ -21,7 +21,9 @@ LOGS = [log for log in recorded() if log.is_file()][:3]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    shutil.copytree(SLOW_JOB, tmp_path / "run", ignore=shutil.ignore_patterns(".summary-*"))
+    shutil.copytree(
+        SLOW_JOB, tmp_path / "run", ignore=shutil.ignore_patterns(".summary-*", ".findings-*")
+    )
     return tmp_path / "run"
 
 

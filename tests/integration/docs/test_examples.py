@@ -41,9 +41,13 @@ def strings(path: Path) -> str:
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """All files below a folder, but for the summaries that `show` keeps there."""
+    """All files below a folder, but for what `show` keeps there."""
     files = (path for path in folder.rglob("*") if path.is_file())
-    return {path: path.read_bytes() for path in files if not path.match(".summary-*.json")}
+    return {
+        path: path.read_bytes()
+        for path in files
+        if not path.match(".summary-*.json") and not path.match(".findings-*.json")
+    }
 
 
 @pytest.mark.parametrize("words", OPENED, ids=" ".join)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tests.support.findings import invented_log
 
-from pyrometer.explain import kept
 from pyrometer.explain.kept import findings_of, kept_findings
 from pyrometer.explain.schema import Record
 from pyrometer.store.locate import locate
@@ -26,7 +25,7 @@ def tables(run: Path) -> Path:
 
 def test_they_are_computed_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = findings_of(run)
-    monkeypatch.setattr(kept, "explained", None)
+    monkeypatch.setattr("pyrometer.explain.findings.explained", None)
     assert findings_of(run) == first
     assert findings_file(tables(run), None).stat().st_mode & 0o077 == 0
     assert summary_file(tables(run), None).exists()

@@ -35,13 +35,15 @@ class Finder:
     def here(cls) -> Finder:
         """Make one for the project of the working directory; unreadable files count as empty."""
         from pyrometer.core.errors import PyrometerError
-        from pyrometer.explain.every_rule import every_rule
-        from pyrometer.explain.project import muted_in
+        from pyrometer.explain.project import muted_in, project_file
         from pyrometer.verification.record import folder_of, read, records
 
         finder = cls(records=records(read(folder_of(None)).verdicts))
-        with suppress(PyrometerError, OSError):  # `explain` says what is wrong with it
-            finder.muted = muted_in(Path.cwd(), [rule.code for rule in every_rule()])
+        if project_file(Path.cwd()) is not None:
+            from pyrometer.explain.every_rule import every_rule
+
+            with suppress(PyrometerError, OSError):  # `explain` says what is wrong with it
+                finder.muted = muted_in(Path.cwd(), [rule.code for rule in every_rule()])
         return finder
 
     def lines_of_run(self, path: Path, window: str | None) -> Lines:
