@@ -113,7 +113,7 @@ def test_weak_muted_and_noted_are_folded(browser: Browser) -> None:
             notes=[note],
         ))
     )  # fmt: skip
-    folds = page.all_texts("#findings > .more > summary")
+    folds = page.all_texts("#findings > .more-findings > summary")
     assert any("1 more, not above the noise" in one for one in folds)
     assert any("1 muted by the project" in one for one in folds)
     assert any("1 note" in one for one in folds)
@@ -130,8 +130,9 @@ def test_what_a_log_says_is_text(browser: Browser) -> None:
 
 def test_a_phone_scrolls_downwards_alone(browser: Browser, found: ReportData) -> None:
     page = opened(browser, found, "python.instead-of-builtin")
-    page.driver.set_window_size(375, 800)
-    width = page.js("return document.getElementById('findings').scrollWidth - innerWidth")
+    page.driver.set_window_size(360, 800)
+    page.js("document.querySelectorAll('#findings details').forEach((one) => { one.open = true; })")
+    width = page.js("return document.documentElement.scrollWidth - innerWidth")
     page.driver.set_window_size(1400, 1000)
     assert width <= 0
 

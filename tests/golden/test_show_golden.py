@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from pyrometer.summary import screen, terminal
 from pyrometer.summary.summary import summary
 
 GOLDENS = (
-    "screen-80.txt", "screen-log-80.txt", "screen-failed-60.txt", "full-80.txt", "full-120.txt",
+    "screen-80.txt", "screen-findings-80.txt", "screen-log-80.txt",
+    "screen-failed-60.txt", "full-80.txt", "full-120.txt",
     "full-ascii.txt", "log-80.txt", "failed-60.txt", "ledger-80.txt", "full.json", "ledger.json",
     "log.json",
 )  # fmt: skip
@@ -75,14 +77,20 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return world.write(tmp_path_factory.mktemp("failed"), only=LOG_ONLY)
 
 
-def text(run: Path, width: int, view: Any = None, encoding: str = "utf-8") -> str:
+def text(
+    run: Path,
+    width: int,
+    view: Any = None,
+    encoding: str = "utf-8",
+    findings: Sequence[tuple[str, str]] = (),
+) -> str:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
     console = Console(file=out, width=width, highlight=False, color_system=None)
     with Run.open(run) as opened:
         if view is None:
             terminal.show_sections(console, summary(opened), list(terminal.SECTIONS))
         elif view == "screen":
-            screen.show(console, summary(opened), "RUN")
+            screen.show(console, summary(opened), "RUN", findings=findings)
         else:
             ledger_terminal.ledger(console, ledger_report(opened))
     out.seek(0)
@@ -104,6 +112,19 @@ def test_one_screen(full: Path, log: Path, failed: Path) -> None:
     golden.check("show/screen-80.txt", shown)
     golden.check("show/screen-log-80.txt", text(log, 80, view="screen"))
     golden.check("show/screen-failed-60.txt", text(failed, 60, view="screen"))
+
+
+def test_findings_stand_on_the_one_screen(full: Path) -> None:
+    findings = [
+        ("", "12 findings save 6 min 15 s of 57 min 14 s (4 min 48 s to 6 min 36 s)"),
+        ("4 min 14 s (2 min 55 s to 5 min 33 s)", "The same is computed again: stage 276"),
+        ("58.1 s (40.2 s to 71.0 s)", "A join compares all pairs of rows: " + "x" * 80),
+        ("1.20 s (900 ms to 1.50 s)", "Tasks spill to disk: stage 3 [b]\x1b[31m"),
+    ]
+    shown = text(full, 80, view="screen", findings=findings)
+    assert len(shown.splitlines()) <= screen.LINES
+    assert "next: pyrometer explain RUN" in shown
+    golden.check("show/screen-findings-80.txt", shown)
 
 
 def test_terminal_of_a_full_run(full: Path) -> None:

@@ -1,5 +1,7 @@
 //! Requests as JSON: a plan in columns, clusters, laws, and scenarios that name them.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::account::SlotTime;
@@ -162,8 +164,11 @@ impl Columns {
 }
 
 impl Scenario {
-    /// The plan as this scenario has it.
-    fn apply(&self, plan: &Plan, stretch: Option<&Vec<f64>>) -> Plan {
+    /// The plan as this scenario has it; not copied where it changes nothing.
+    fn apply<'a>(&self, plan: &'a Plan, stretch: Option<&Vec<f64>>) -> Cow<'a, Plan> {
+        if stretch.is_none() && self.tasks_ratios.is_none() && self.driver.is_none() {
+            return Cow::Borrowed(plan);
+        }
         let mut scaled = plan.clone();
         let mut random = Random::new(self.seed);
         for (index, node) in scaled.nodes.iter_mut().enumerate() {
@@ -177,7 +182,7 @@ impl Scenario {
                 task.delay_ns *= factor;
             }
         }
-        scaled
+        Cow::Owned(scaled)
     }
 }
 
@@ -187,7 +192,7 @@ fn pick<'a, T>(all: &'a [T], index: usize, what: &str) -> Result<&'a T> {
 }
 
 /// Makes every schedule of a request.
-fn simulate(request: Request, tasks: &[Task]) -> Result<Vec<Outcome>> {
+fn simulate(request: Request, tasks: TaskColumns<'_>) -> Result<Vec<Outcome>> {
     let Request {
         plan,
         clusters,
@@ -196,7 +201,7 @@ fn simulate(request: Request, tasks: &[Task]) -> Result<Vec<Outcome>> {
         stretches,
         scenarios,
     } = request;
-    let mut plan = plan.plan(tasks)?;
+    let mut plan = plan.plan(&tasks.tasks()?)?;
     plan.check()?;
     laws.iter().try_for_each(Law::check)?;
     let ratios = scenarios.iter().filter_map(|one| one.tasks_ratios.as_ref());
@@ -246,7 +251,7 @@ pub fn simulate_json(request: &str, tasks: TaskColumns<'_>) -> Result<String> {
         .iter()
         .map(|scenario| scenario.nodes)
         .collect();
-    let outcomes = simulate(request, &tasks.tasks()?)?;
+    let outcomes = simulate(request, tasks)?;
     let answers: Vec<Answer> = outcomes
         .into_iter()
         .zip(detailed)

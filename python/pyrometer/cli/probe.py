@@ -130,7 +130,7 @@ def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
     console.print(f"observed for {length:.1f} s; {observed.reason}", markup=False)
     if observed.summary is not None:
         finder = Finder.here() if observed.summary.apps else None
-        findings = finder.lines_of_run(paths.root, None) if finder else []
+        findings = finder.lines_of_run(paths.root, None, observed.summary) if finder else []
         screen.show(console, observed.summary, findings=findings)
     if paths.report.is_file():
         console.print(f"report: {paths.report}", markup=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyrometer.core import units
+from pyrometer.explain import words
 from pyrometer.explain.schema import Finding, Findings
 
 MOST = 3
@@ -21,20 +22,17 @@ def first_lines(found: Findings) -> list[tuple[str, str]]:
     if not shown or found.joint_saving is None:
         judged = found.rules_count - len(found.unjudged)
         return [("", found.conclusion)] if judged else []
-    joint = found.joint_saving.elapsed_ns
-    ends = f"{units.duration(joint.low)} to {units.duration(joint.high)}"
-    hidden = len(shown) - MOST
-    more = f"; {hidden} more" if hidden > 0 else ""
-    count = "1 finding" if len(shown) == 1 else f"{len(shown)} findings"
+    joint, elapsed = found.joint_saving.elapsed_ns, found.baseline.elapsed_ns
+    count = "1 finding saves" if len(shown) == 1 else f"{len(shown)} findings save"
     whole = (
-        f"{count}: {units.duration(joint.value)} of {units.duration(found.baseline.elapsed_ns)}"
-        f" could be saved ({ends}){more}"
+        f"{count} {units.duration(joint.value)} of {units.duration(elapsed)}"
+        f" ({words.interval(joint, 'ns')})"
     )
     return [("", whole), *((_saves(one), _what(one)) for one in shown[:MOST])]
 
 
 def _saves(one: Finding) -> str:
-    return units.duration(one.saving.elapsed_ns.value)
+    return words.bounds(one.saving.elapsed_ns, "ns")
 
 
 def _what(one: Finding) -> str:

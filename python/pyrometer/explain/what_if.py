@@ -144,7 +144,7 @@ class WhatIf:
         with ThreadPoolExecutor(workers) as pool:
             for state in states:
                 # Few are kept at once: an edited plan is as large as the plan.
-                if len(waiting) > (workers or 1):
+                if len(waiting) >= (workers or 1):
                     found.append(waiting.popleft().result())
                 waiting.append(pool.submit(self.of_state, state))
             return found + [one.result() for one in waiting]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pyrometer.core.errors import UsageError
 from pyrometer.explain import words
 from pyrometer.explain.findings import explained
 from pyrometer.explain.schema import Findings, Remedy
@@ -36,6 +37,8 @@ def findings_data(scope: Scope, summary: Summary, find: Find = explained) -> dic
         return None
     try:
         found = find(scope, summary)
+    except UsageError as error:
+        return {"reason": f"{error.message}: {error.remedy}."}
     except Exception as error:  # the page has much more than findings
         return {"reason": f"Findings could not be computed: {type(error).__name__}: {error}."}
     return _worded(found)

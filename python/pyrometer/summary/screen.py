@@ -88,7 +88,7 @@ def _parts(
         yield _line(f"[dim]{safe(' · '.join(facts), 300)}[/]")
     yield ""
     yield Text.from_markup(f"[bold]{_safe_lines(wrapped(s.verdict, look.width))}[/]")
-    yield from _findings(findings, look)
+    yield from _findings(findings, look, run, program)
     next_step = "pyrometer explain RUN" if len(findings) > 1 else s.next_step
     if next_step:
         step = wrapped(f"next: {_named(next_step, run, program)}", look.width)
@@ -162,11 +162,13 @@ def _window(s: Summary) -> str:
     return f"{what}, {units.duration(s.window.length_ns)}"
 
 
-def _findings(findings: Sequence[tuple[str, str]], look: Look) -> Iterator[RenderableType]:
+def _findings(
+    findings: Sequence[tuple[str, str]], look: Look, run: str, program: str
+) -> Iterator[RenderableType]:
     if not findings:
         return
     (_, whole), *each = findings
-    yield Text.from_markup(_safe_lines(wrapped(whole, look.width)))
+    yield Text.from_markup(_safe_lines(wrapped(_named(whole, run, program), look.width)))
     width = max((len(saves) for saves, _ in each), default=0)
     for saves, what in each:
         yield _line(f"  [bold green]{safe(saves):>{width}}[/]  {safe(what, 300)}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.findings import a_finding, invented, some_findings
+from tests.support.findings import a_finding, invented, invented_log, some_findings
 
 from pyrometer.cli.shared.finding import Finder
 from pyrometer.explain.first_screen import MOST, first_lines
+from pyrometer.explain.kept import findings_of
+from pyrometer.summary.kept import summary_of
 
 
 def test_the_whole_stands_first_and_no_more_than_three_follow(tmp_path: Path) -> None:
@@ -17,7 +19,8 @@ def test_the_whole_stands_first_and_no_more_than_three_follow(tmp_path: Path) ->
     shown = [one for one in found.findings if one.shown and one.muted is None]
     assert nothing == ""
     assert whole.startswith(f"{len(shown)} finding")
-    assert "could be saved (" in whole
+    assert " save" in whole
+    assert len(whole) <= 80
     assert 0 < len(each) <= MOST
     pairs = zip(each, shown[:MOST], strict=True)
     assert all(what.startswith(one.title) for (_, what), one in pairs)
@@ -40,5 +43,17 @@ def test_what_is_muted_is_left_out() -> None:
 
 def test_a_failure_is_a_line_and_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyrometer.explain.kept.findings_of", lambda *_, **__: 1 / 0)
-    ((_, line),) = Finder().lines_of_run(tmp_path, None)
+    run = invented_log(tmp_path / "run")
+    ((_, line),) = Finder().lines_of_run(run, None, summary_of(run))
     assert line == "findings could not be computed: ZeroDivisionError: division by zero"
+
+
+def test_of_very_many_tasks_those_that_are_kept_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrometer.cli.shared.finding.MOST_TASKS", 1)
+    run = invented_log(tmp_path / "run")
+    ((_, line),) = Finder().lines_of_run(run, None, summary_of(run))
+    assert line.endswith("tasks are not computed here: pyrometer explain RUN, once, keeps them")
+    findings_of(run)
+    assert len(Finder().lines_of_run(run, None, summary_of(run))) > 1

@@ -35,10 +35,25 @@ export function open(goal) {
 }
 
 function openStage(section, name) {
-  const button = section.querySelector(`.stage-open[data-stage="${CSS.escape(name)}"]`);
+  const button = stageButton(section, name) ?? (unfold(section) ? stageButton(section, name) : null);
   if (!button) return null;
   if (button.getAttribute("aria-expanded") !== "true") button.click();
   return button.closest("tr");
+}
+
+// Of several applications the stage of the one that has it: a name such as 0·3 ends in the stage's.
+function stageButton(section, name) {
+  const own = section.querySelector(`.stage-open[data-stage="${CSS.escape(name)}"]`);
+  if (own) return own;
+  const others = section.querySelectorAll(`.stage-open[data-stage$="${CSS.escape(`·${name}`)}"]`);
+  return others.length === 1 ? others[0] : null;
+}
+
+// Draws the rows of a long table that are not drawn yet; whether there were any.
+function unfold(section) {
+  const more = section.querySelector("button.more:not([hidden])");
+  more?.click();
+  return Boolean(more);
 }
 
 function openNode(section, { sql, node }) {

@@ -1,15 +1,14 @@
 // Findings: what would make the run faster, each with what speaks for it and what to do.
 import { bdi, el, missing, section } from "../ui/dom.js";
 import { gone, percent, time } from "../ui/format.js";
-import { present } from "../run/absent.js";
 import { open, target } from "./evidence.js";
 import { amount, ends, lacks, parted, record, remedyText, within } from "./words.js";
 
 const TITLE = "What would make it faster";
 const HELP = "Each finding is a cause, and what the run would take without it: the application is scheduled again without the cause, so what lies off the critical path saves nothing. Intervals are of 90 %. Open a finding for its remedy and its evidence.";
 
-export function findingsSection(content) {
-  const found = content.findings;
+// `has` says whether a section of the page has anything to show.
+export function findingsSection(found, has) {
   if (!found) return null;
   if (found.reason) return section("findings", TITLE, null, missing(found.reason));
   const { counted, weak, muted } = parted(found.findings ?? []);
@@ -19,18 +18,18 @@ export function findingsSection(content) {
     counted.length && joint
       ? el("p", { class: "joint" }, counted.length > 1 ? "Could be saved by all together: " : "Could be saved: ", el("b", null, amount(joint.value, "ns")), ` of ${time(whole)} (${ends(joint, "ns")}).`)
       : el("p", { class: "joint" }, bdi(found.conclusion)),
-    list(counted, whole, content),
+    list(counted, whole, has),
     notes(found.notes ?? []),
-    folded(`${weak.length} more, not above the noise of the run (${percent(found.noise_ratio)})`, weak.length && list(weak, whole, content)),
-    folded(`${muted.length} muted by the project`, muted.length && list(muted, whole, content)),
+    folded(`${weak.length} more, not above the noise of the run (${percent(found.noise_ratio)})`, weak.length && list(weak, whole, has)),
+    folded(`${muted.length} muted by the project`, muted.length && list(muted, whole, has)),
     unjudged(found.unjudged ?? [], found.rules_count));
 }
 
-const list = (findings, whole, content) => findings.length > 0 && el("ol", { class: "findings" }, findings.map((one) => el("li", null, card(one, whole, content))));
+const list = (findings, whole, has) => findings.length > 0 && el("ol", { class: "findings" }, findings.map((one) => el("li", null, card(one, whole, has))));
 
-const folded = (title, body) => (body ? el("details", { class: "more" }, el("summary", null, title), body) : null);
+const folded = (title, body) => (body ? el("details", { class: "more-findings" }, el("summary", null, title), body) : null);
 
-function card(one, whole, content) {
+function card(one, whole, has) {
   const saving = one.saving.elapsed_ns;
   return el("details", { class: "finding", data: { code: one.code } },
     el("summary", null,
@@ -43,7 +42,7 @@ function card(one, whole, content) {
       one.remedies.map(remedy),
       el("dl", { class: "pairs" },
         el("dt", null, "Saves"), el("dd", null, `${within(saving, "ns")} of elapsed time; ${within(one.saving.core_ns, "ns")} of cores`),
-        one.evidence.map((piece) => [el("dt", null, bdi(piece.what)), el("dd", null, evidence(piece, content))]),
+        one.evidence.map((piece) => [el("dt", null, bdi(piece.what)), el("dd", null, evidence(piece, has))]),
         one.symptoms.length > 0 && [el("dt", null, "Explains also"), el("dd", null, one.symptoms.map(symptom))],
         one.proof && [el("dt", null, "Tried"), el("dd", null, bdi(one.tried))],
         record(one.record) && [el("dt", null, "Earlier trials"), el("dd", null, record(one.record))],
@@ -65,7 +64,7 @@ function remedy(one, at) {
   return el("div", { class: "remedy" },
     el("p", null, at === 0 ? "→ " : "or ", bdi(one.text)),
     one.before && el("pre", { class: "edit" }, el("del", null, one.before)),
-    text && el("pre", { class: "edit" }, one.before ? el("ins", null, text) : text, copyButton(text)));
+    text && el("div", { class: "edit" }, el("pre", null, one.before ? el("ins", null, text) : text), copyButton(text)));
 }
 
 function symptom(one) {
@@ -73,17 +72,23 @@ function symptom(one) {
   return el("p", null, bdi(`${one.title} (${one.code})`), tries.map((each) => [el("br"), "or ", el("code", null, remedyText(each))]));
 }
 
-function evidence(piece, content) {
+function evidence(piece, has) {
   const value = within(piece.estimate, piece.unit);
   const goal = target(piece.link);
   const source = el("code", { class: "source" }, bdi(piece.query ?? piece.table));
-  if (!goal || !present(content, goal.section)) return [value, " ", source];
+  if (!goal) return [value, " ", source];
+  if (!has(goal.section)) return [value, " ", source, el("span", { class: "dim" }, ` (${goal.label}: not in this run)`)];
   const go = (event) => { event.preventDefault(); open(goal); };
   return [value, " · ", el("a", { href: `#${goal.section}`, on: { click: go } }, goal.label), " ", source];
 }
 
 function copyButton(text) {
-  const button = el("button", { type: "button", class: "copy", on: { click: () => copied(text).then((done) => { button.textContent = done ? "copied" : "select the text and copy it"; }) } }, "copy remedy");
+  const button = el("button", { type: "button", class: "copy", "aria-live": "polite", on: { click: () => copied(text).then(say) } }, "copy remedy");
+  function say(done) {
+    button.focus();
+    button.textContent = done ? "copied" : "select the text and copy it";
+    setTimeout(() => { button.textContent = "copy remedy"; }, 4000);
+  }
   return button;
 }
 

@@ -39,7 +39,7 @@ function sections(content, columns) {
   return [
     ["Head", () => head(content)],
     ["Verdict", () => runVerdict(summary)],
-    ["What would make it faster", () => findingsSection(content)],
+    ["What would make it faster", () => findingsSection(content.findings, (id) => present(content, id))],
     ["Key figures", () => [figures(content.figures), absentLine(content.absent)]],
     ["Doubts", () => doubts(summary.doubts)],
     ["What the application waited for", () => elapsedSection(summary)],

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pyrometer.window.scope import Scope
 
 Lines = list[tuple[str, str]]
+MOST_TASKS = 50_000
+"""Tasks up to which `show` and `report` compute findings that are not kept: of more, that takes
+longer and more memory than all else on their screens."""
 
 
 @dataclass
@@ -46,13 +49,37 @@ class Finder:
                 finder.muted = muted_in(Path.cwd(), [rule.code for rule in every_rule()])
         return finder
 
-    def lines_of_run(self, path: Path, window: str | None) -> Lines:
+    def lines_of_run(self, path: Path, window: str | None, summary: Summary) -> Lines:
         """Give the lines of a run: of findings that are kept, or else computed, and kept."""
-        from pyrometer.explain.kept import findings_of
 
-        return self._lines(
-            lambda: findings_of(path, window, records=self.records, muted=self.muted)
-        )
+        def find() -> Findings:
+            from pyrometer.explain.kept import findings_of
+
+            known = self._kept(path, window)
+            if known is None:
+                _check_size(summary)
+                known = findings_of(path, window, records=self.records, muted=self.muted)
+            return known
+
+        return self._lines(find)
+
+    def of_report(self, path: Path) -> Callable[[Scope, Summary], Findings]:
+        """Give what finds the findings of a run's report: those that are kept, or else computed."""
+
+        def find(scope: Scope, summary: Summary) -> Findings:
+            known = self._kept(path, None)
+            if known is None:
+                _check_size(summary)
+                known = self.find(scope, summary)
+            return known
+
+        return find
+
+    def _kept(self, path: Path, window: str | None) -> Findings | None:
+        from pyrometer.explain.kept import kept_findings
+        from pyrometer.store.locate import locate
+
+        return kept_findings(locate(path), window, records=self.records, muted=self.muted)
 
     def lines_of_scope(self, scope: Scope, summary: Summary) -> Lines:
         """Give the lines of a window that is open and summarised."""
@@ -80,10 +107,24 @@ class Finder:
                 return  # they are computed again when they are wanted
 
     def _lines(self, find: Callable[[], Findings]) -> Lines:
+        from pyrometer.core.errors import UsageError
         from pyrometer.explain.first_screen import first_lines
 
         try:
             self.found = find()
             return first_lines(self.found)
+        except UsageError as error:
+            return [("", f"{error.message}: {error.remedy}")]
         except Exception as error:  # a summary is printed whatever becomes of its findings
             return [("", f"findings could not be computed: {type(error).__name__}: {error}")]
+
+
+def _check_size(summary: Summary) -> None:
+    from pyrometer.core import units
+    from pyrometer.core.errors import UsageError
+
+    if (count := summary.totals.get("tasks_count") or 0) > MOST_TASKS:
+        raise UsageError(
+            f"findings of {units.count(count)} tasks are not computed here",
+            "pyrometer explain RUN, once, keeps them",
+        )
