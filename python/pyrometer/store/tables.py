@@ -317,6 +317,8 @@ def with_parameters(sql: str, parameters: Sequence[object]) -> str | None:
     --------
     >>> with_parameters("SELECT '?', a FROM t WHERE b = ? LIMIT ?", ["it's", 3])
     "SELECT '?', a FROM t WHERE b = 'it''s'::VARCHAR LIMIT 3"
+    >>> with_parameters("SELECT ?", [[1, "a"]])
+    "SELECT [1, 'a'::VARCHAR]"
     >>> with_parameters("SELECT $2 + $1 + $2", [1, 2])
     'SELECT 2 + 1 + 2'
     """
@@ -343,6 +345,9 @@ def _constant(value: object) -> str | None:
         return str(value) if value >= 0 else f"({value})"
     if type(value) is float:
         return f"'{value!r}'::DOUBLE"
+    if isinstance(value, list):
+        written = [_constant(one) for one in value]
+        return None if None in written else f"[{', '.join(one for one in written if one)}]"
     # The text of a query ends at a zero byte.
     if type(value) is str and "\0" not in value:
         return f"{literal(value)}::VARCHAR"
