@@ -1,4 +1,4 @@
-"""A join whose keys are duplicated on both sides: rows of the output against those of the inputs."""
+"""A join whose keys are duplicated on both sides: rows of the output against its inputs."""
 
 from __future__ import annotations
 
