@@ -37,9 +37,9 @@ def found(
 
 
 def test_rows_are_expanded_for_each_count(tmp_path: Path) -> None:
-    # 4.2 of 5.6 s of CPU, with its waits 4.8 of 6.4 s on two slots; sketches take a third of that.
+    # 4.2 of 5.6 s of CPU, with its waits 4.8 of 6.4 s on two slots; sketches take a quarter of that.
     (one,) = found(tmp_path)
-    assert holds(one, 4.8 / 2 * 2 / 3)
+    assert holds(one, 4.8 / 2 * 3 / 4)
     saving = one.saving.elapsed_ns
     assert saving.high is not None
     assert saving.high < 2.6e9

@@ -21,8 +21,9 @@ When it is wrong
     only expanding costs. A `cube`, `rollup` or `GROUPING SETS` expands rows too: it wants them all.
 
 Source
-    Spark's optimizer rule `RewriteDistinctAggregates`, which builds the `Expand`. How much
-    the sketches leave of the cost (`ACHIEVED`) is not measured; assumed.
+    Spark's optimizer rule `RewriteDistinctAggregates`, which builds the `Expand`. Parquet of 1.5
+    million rows on two slots, three counts of up to 300 000 values in each of 50 groups: 13.2 to
+    28.2 s exact, 1.4 to 2.7 s approximate (three runs each, 2026-11-25, other load on the machine).
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 
-ACHIEVED = (0.3, 0.9)
-"""Of the CPU of the expanded rows: the sketches cost the rest; see above."""
+ACHIEVED = (0.5, 1.0)
+"""Of the CPU of the expanded rows: the sketches cost the rest. Of the whole query nine tenths went
+(see above), of many small groups less will."""
 WHOLE_STAGE = (0.1, 0.9)
 """Of the stages' CPU: without samples it is not known which share is theirs. Assumed."""
 _GROUPING_SETS = "spark_grouping_id"
