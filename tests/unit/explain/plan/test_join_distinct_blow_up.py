@@ -37,7 +37,7 @@ def found(
 
 
 def test_rows_are_expanded_for_each_count(tmp_path: Path) -> None:
-    # 4.2 of 5.6 s of CPU, with its waits 4.8 of 6.4 s on two slots; sketches take a quarter of that.
+    # 4.2 of 5.6 s of CPU, with its waits 4.8 of 6.4 s on two slots; sketches take a quarter.
     (one,) = found(tmp_path)
     assert holds(one, 4.8 / 2 * 3 / 4)
     saving = one.saving.elapsed_ns
