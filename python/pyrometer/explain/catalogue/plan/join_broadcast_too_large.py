@@ -1,0 +1,130 @@
+"""A table is broadcast that is so large that a shuffle of both sides takes less time.
+
+What it is
+    A broadcast join whose broadcast side has many rows: the driver collects them all, builds one
+    hash table and sends it to every executor, while the slots wait.
+
+Mechanism
+    Collecting is a job; decoding, building and sending is done by the driver, one thread for a
+    broadcast. With a shuffle, all slots hash and sort their part. Taken away is the time after that
+    job in which the driver built and sent while no task ran; left in the interval is what a shuffle
+    of the rows of both sides takes on these slots, `SHUFFLE_NS` for each row.
+
+Evidence
+    Spark's metrics of the `BroadcastExchange`: "time to collect", "time to build", "time to
+    broadcast", "data size", rows; the rows of the other side; the gap after the collecting stage.
+
+Remedy
+    Factor `spark.sql.autoBroadcastJoinThreshold` below the size of the table; a hint goes.
+
+When it is wrong
+    Rows of the other side are very wide, or skewed by key: their shuffle costs more. Broadcasts
+    that run beside tasks of other branches cost no time and are not named.
+
+Source
+    `BroadcastExchangeExec` of Spark. Shuffle and sort of 3 million rows on two slots took 1.47 s of
+    CPU (one run, 2026-11-25, as for `join.broadcast-missed`). 1.5 million rows joined with as many
+    took 4.1 to 10.1 s broadcast and 2.4 to 2.7 s shuffled (three runs each, 2026-11-25, other load
+    on the machine). The bounds around it (`DEARER`) are assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyrometer.accounts.schema import Node
+from pyrometer.core import units
+from pyrometer.explain.change import LessGap
+from pyrometer.explain.evidence.places import largest
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, rows_out
+from pyrometer.explain.evidence.saying import factor, place, shown_by
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
+from pyrometer.explain.what_if import Extent
+from pyrometer.simulation.measured import Stage
+
+SETTING = "spark.sql.autoBroadcastJoinThreshold"
+SHUFFLE_NS = 490.0
+"""To shuffle and sort a row, of a slot's time: 1.47 s of 3 million rows."""
+DEARER = (0.5, 4.0)
+"""Of that: rows differ in width. Not measured; assumed."""
+_JOINS = ("BroadcastHashJoin",)
+_PARTS = ("time to collect", "time to build", "time to broadcast")
+
+
+@largest
+def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
+    for plan in plans(facts):
+        for node in plan.sql.nodes:
+            if node.name in _JOINS:
+                found = _suspect(facts, plan, node)
+                if found is not None:
+                    yield found
+
+
+def _collected_in(facts: Facts, plan: Plan, node: Node) -> Stage | None:
+    """Find the stage whose rows a broadcast collects: of the nearest node below that ran in one."""
+    for one in plan.beneath(node):
+        numbers = facts.stages_of(one, plan.sql)
+        if numbers:
+            return max((facts.stages[n] for n in numbers), key=lambda stage: stage.complete_ns)
+    return None
+
+
+def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | None:
+    sides = plan.below(join)
+    sent = [side for side in sides if side.name == "BroadcastExchange"]
+    if len(sides) != 2 or len(sent) != 1 or not facts.slots:
+        return None
+    node = sent[0]
+    rows = [rows_out(plan, side) for side in sides]
+    times = [(metric(node, name, f"{name} (ms)") or 0) * 1e6 for name in _PARTS]
+    stage = _collected_in(facts, plan, node)
+    if rows[0] is None or rows[1] is None or stage is None or sum(times[1:]) <= 0:
+        return None
+    # Collecting holds the job: what it took beyond the stage was decoding in the driver.
+    decoding = max(0.0, times[0] - (stage.complete_ns - stage.submit_ns))
+    wanted = decoding + times[1] + times[2]
+    less = facts.gap_nodes(stage.complete_ns, stage.complete_ns + wanted)
+    gap = sum(less.values())
+    shuffle = (rows[0] + rows[1]) * SHUFFLE_NS / facts.slots
+    if gap <= shuffle:
+        return None
+    value, low, high = (max(0.0, 1 - shuffle * by / gap) for by in (1.0, DEARER[1], DEARER[0]))
+    size = metric(node, "data size", "data size (bytes)") or 0
+    mine = rows[sides.index(node)] or 0
+    page = f"/sql/{plan.sql.sql_id}/{node.node_id}"
+    level = str(size // 2) if size >= 2 else "-1"
+    return gap - shuffle, Suspect(
+        place=place(facts, "driver", [stage.number], sql_id=plan.sql.sql_id, node_id=node.node_id,
+                    operator=node.name, setting=SETTING),
+        mechanism=(
+            f"{units.count(mine)} rows, {units.size(size)}, are broadcast: the driver decoded,"
+            f" built and sent them for {units.duration(wanted)}, {units.duration(gap)} of it with"
+            f" no task running; a shuffle of both sides takes about {units.duration(shuffle)} on"
+            f" {units.count(facts.slots)} slots."
+        ),
+        change=(LessGap(less, frozenset({stage.number}), "broadcast"),),
+        extent=Extent(value, low, high),
+        evidence=[
+            shown_by("time to build and broadcast", times[1] + times[2], "ns", "node_metrics",
+                     "show --json: sql[].nodes[].metrics", page),
+            shown_by("rows that are broadcast", float(mine), "count", "node_metrics",
+                     "show --json: sql[].nodes[].metrics", page),
+            shown_by("size of the broadcast", float(size), "bytes", "node_metrics",
+                     "show --json: sql[].nodes[].metrics", page),
+        ],
+        remedies=[factor(SETTING, level, "shuffle what is larger; a hint to broadcast goes too")],
+    )  # fmt: skip
+
+
+RULE = Rule(
+    code="join.broadcast-too-large",
+    title="A broadcast takes longer than a shuffle",
+    cause="broadcast too large",
+    suspects=_suspects,
+    needs=(SQL_PLANS,),
+    explains=("driver.gap", "driver.collect", "gc."),
+    refute=f"Lower {SETTING} below the size of the table: if the query takes as long, the broadcast"
+    " is not why.",
+)

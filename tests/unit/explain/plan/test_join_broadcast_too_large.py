@@ -1,0 +1,58 @@
+"""A broadcast that holds the driver longer than a shuffle would take the slots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.support.planned import node, plan
+from tests.support.planted import holds, judged_with
+from tests.support.tables import StageSpec, World
+
+from pyrometer.explain.catalogue.plan.join_broadcast_too_large import RULE
+from pyrometer.explain.schema import Finding
+
+MIB = 1 << 20
+
+
+def found(
+    folder: Path, build_ms: int = 3000, gap_ms: int = 4000, other: int = 1_000_000,
+    rows: int = 1_000_000,
+) -> list[Finding]:  # fmt: skip
+    change: Any = plan(
+        node(0, "BroadcastHashJoin", None, [1], number_of_output_rows=other),
+        node(1, "Scan a", 0, [1], number_of_output_rows=other),
+        node(2, "BroadcastExchange", 0, [], number_of_output_rows=rows, data_size=500 * MIB,
+             time_to_collect=500, time_to_build=build_ms, time_to_broadcast=1000 * bool(build_ms)),
+        node(3, "Scan b", 2, [0], number_of_output_rows=rows),
+    )  # fmt: skip
+    world = World([StageSpec([500] * 4), StageSpec([500] * 8, gap_ms=gap_ms)])
+    world.rows["stages"][1]["parent_ids"] = [0]
+    return [one for one in judged_with(folder, world, RULE, change).findings if one.shown]
+
+
+def test_the_driver_builds_while_the_slots_wait(tmp_path: Path) -> None:
+    # 4 s after the stage, and 2 million rows cost two slots half a second.
+    (one,) = found(tmp_path)
+    assert holds(one, 4.0 - 0.49)
+    saving = one.saving.elapsed_ns
+    assert saving.high is not None
+    assert saving.high < 4.1e9
+    assert (one.place.node_id, one.place.layer) == (2, "driver")
+    assert one.remedies[0].level == str(250 * MIB)
+
+
+def test_near_miss_the_other_side_is_so_large_that_its_shuffle_costs_more(tmp_path: Path) -> None:
+    assert not found(tmp_path, other=100_000_000)
+
+
+def test_near_miss_tasks_run_meanwhile(tmp_path: Path) -> None:
+    assert not found(tmp_path, gap_ms=20)
+
+
+def test_healthy_a_small_table(tmp_path: Path) -> None:
+    assert not found(tmp_path, build_ms=5, rows=1000)
+
+
+def test_no_times_are_known(tmp_path: Path) -> None:
+    assert not found(tmp_path, build_ms=0)
