@@ -18,10 +18,15 @@ def scan(
     **metrics: int,
 ) -> Node:
     """Give the scan of files by the first stage."""
+    lists = {"PartitionFilters": f"[{partition}", "PushedFilters": f"[{pushed}"}
+    ends = {**dict.fromkeys(lists, "]"), "ReadSchema": ">"}
+    written = [
+        f"{name}: {value}" + ("" if value.endswith("...") else ends[name])  # Spark cuts the end off
+        for name, value in {**lists, "ReadSchema": f"struct<{schema}"}.items()
+    ]
     text = (
         f"FileScan {form.lower()} [{columns}] Batched: true, DataFilters: [], Format: {form},"
-        f" Location: InMemoryFileIndex(1 paths)[file:/data/t], PartitionFilters: [{partition}],"
-        f" PushedFilters: [{pushed}], ReadSchema: struct<{schema}>"
+        f" Location: InMemoryFileIndex(1 paths)[file:/data/t], {', '.join(written)}"
     )
     found = node(number, f"Scan {form.lower()} ", parent, [0], **metrics)
     return found.model_copy(update={"simple_string": text})
