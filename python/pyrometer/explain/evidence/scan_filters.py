@@ -160,6 +160,15 @@ def filtered_scans(plan: Plan) -> Iterator[Filtered]:
                 yield found
 
 
+def partition_columns(one: Filtered) -> set[str]:
+    """Give the columns of a scan that are not in its files; none where its text is cut."""
+    read = read_columns(one.scan)
+    if read is None or read.cut or one.columns.cut:
+        return set()
+    names = {item.partition(":")[0].lower() for item in read.items}
+    return {item for item in one.columns.items if item.partition("#")[0].lower() not in names}
+
+
 def _filters(plan: Plan, scan: Node, rows: int) -> Filtered | None:
     conditions: list[str] = []
     functions: dict[str, str] = {}

