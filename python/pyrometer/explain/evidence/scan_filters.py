@@ -1,4 +1,4 @@
-"""Scans of data sources as their plan's text shows them: columns, and the filters above them."""
+"""Scans of data sources with the filters right above them: conditions, and rows they drop."""
 
 from __future__ import annotations
 
@@ -8,29 +8,20 @@ from dataclasses import dataclass, field
 
 from pyrometer.accounts.schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, unnumbered
+from pyrometer.explain.evidence.scan_text import (
+    COLUMN,
+    NULL_CHECK,
+    Listed,
+    output,
+    parts,
+    read_columns,
+)
 
-_COLUMN = re.compile(r"[^\s()\[\],=<>+*/%!]+#\d+L?")
-_OUTPUT = re.compile(r"\[([^\[\]]*#\d+[^\[\]]*)\]")
 _PYTHON = re.compile(r"^(BatchEvalPython|ArrowEvalPython)$")
 _PASS = re.compile(r"^(InputAdapter|WholeStageCodegen|Project|ColumnarToRow)\b")
-_NULL_CHECK = re.compile(r"^\(?(isnotnull|isnull|IsNotNull|IsNull)\([^()]*\)\)?$")
 _PUSHED_AS_IS = {"isnotnull", "isnull", "StartsWith", "EndsWith", "Contains"}
 """Functions that a source understands."""
 _ARITHMETIC = re.compile(r"#\d+L? [-+*/%&|^] |[-+*/%&|^] [^\s()]+#\d+")
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A list in the text of a scan; Spark cuts long ones."""
-
-    items: Sequence[str]
-    cut: bool = False
-
-    @property
-    def only_null_checks(self) -> bool:
-        """Whether nothing but null checks is there to be seen."""
-        whole = self.items[:-1] if self.cut else self.items
-        return all(_NULL_CHECK.match(item) for item in whole)
 
 
 @dataclass(frozen=True)
@@ -58,54 +49,6 @@ class Filtered:
         return max(0.0, 1 - self.rows_out / self.rows_in) if self.rows_in else 0.0
 
 
-def listed(node: Node, name: str) -> Listed | None:
-    """Give a list that a scan names, such as ``PushedFilters``; None where there is none.
-
-    Examples
-    --------
-    >>> text = "FileScan PushedFilters: [IsNotNull(a)]"
-    >>> node = Node(node_id=0, depth=0, name="Scan", simple_string=text)
-    >>> listed(node, "PushedFilters")
-    Listed(items=['IsNotNull(a)'], cut=False)
-    """
-    text = node.simple_string or ""
-    found = re.search(rf"\b{name}: \[(.*?)(\]|\.\.\.)(?=, [A-Z]\w+: |$)", text)
-    return None if found is None else Listed(parts(found[1], ","), found[2] == "...")
-
-
-def output(node: Node) -> Listed:
-    """Give the columns that a scan hands on, with their numbers."""
-    found = _OUTPUT.search(node.simple_string or "")
-    items = parts(found[1], ",") if found else []
-    cut = not found or any("more field" in item for item in items)
-    return Listed([item for item in items if _COLUMN.fullmatch(item)], cut)
-
-
-def read_columns(node: Node) -> Listed | None:
-    """Give names and types of the columns that a scan reads from files, as ``name:type``."""
-    found = re.search(r"\bReadSchema: struct<(.*?)(>|\.\.\.)(?=, [A-Z]\w+: |$)",
-                      node.simple_string or "")  # fmt: skip
-    return None if found is None else Listed(parts(found[1], ",", "()<>"), found[2] == "...")
-
-
-def parts(text: str, separator: str, brackets: str = "()[]{}") -> list[str]:
-    """Split a text where no bracket is open.
-
-    Examples
-    --------
-    >>> parts("a, f(b, c)", ",")
-    ['a', 'f(b, c)']
-    """
-    found, depth, begin = [], 0, 0
-    for place, letter in enumerate(text):
-        if depth == 0 and text.startswith(separator, place):
-            found.append(text[begin:place].strip())
-            begin = place + len(separator)
-        elif letter in brackets:
-            depth += -1 if brackets.index(letter) % 2 else 1
-    return [one for one in [*found, text[begin:].strip()] if one]
-
-
 def conjuncts(text: str) -> list[str]:
     """Split a condition into parts that must all hold.
 
@@ -121,11 +64,6 @@ def conjuncts(text: str) -> list[str]:
     return [each for one in found for each in conjuncts(one)]
 
 
-def columns_of(text: str) -> set[str]:
-    """Give the columns in a text, with their numbers."""
-    return set(_COLUMN.findall(text))
-
-
 def is_wrapped(condition: str) -> bool:
     """Whether a condition computes something of its columns, rather than compares them.
 
@@ -136,7 +74,7 @@ def is_wrapped(condition: str) -> bool:
     """
     if _ARITHMETIC.search(condition):
         return True
-    for found in _COLUMN.finditer(condition):
+    for found in COLUMN.finditer(condition):
         depth = 0
         for place in range(found.start() - 1, -1, -1):
             if condition[place] == ")":
@@ -144,7 +82,7 @@ def is_wrapped(condition: str) -> bool:
             elif condition[place] == "(" and depth:
                 depth -= 1
             elif condition[place] == "(":
-                name = re.search(r"\w+$", condition[:place])
+                name = re.search(r"[\w>]+$", condition[:place])  # of Python also <lambda>
                 if name and name[0] not in _PUSHED_AS_IS:
                     return True
     return False
@@ -188,7 +126,7 @@ def _filters(plan: Plan, scan: Node, rows: int) -> Filtered | None:
     for name, function in functions.items():
         conditions = [one.replace(name, function) for one in conditions]
     return Filtered(
-        scan, top, [one for one in conditions if not _NULL_CHECK.match(one)], rows,
+        scan, top, [one for one in conditions if not NULL_CHECK.match(one)], rows,
         # Spark logs no metric that stayed zero.
         metric(top, "number of output rows") or 0, output(scan),
     )  # fmt: skip

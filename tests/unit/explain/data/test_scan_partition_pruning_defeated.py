@@ -44,6 +44,11 @@ def test_one_of_twenty_partitions_is_wanted(tmp_path: Path) -> None:
     assert "of 20 partitions" in one.mechanism
 
 
+def test_a_function_without_a_name(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, python="[<lambda>(day#2)#4], [pythonUDF0#5], 101")
+    assert one.place.expression == "(<lambda>(day) = 3)"
+
+
 def test_a_null_check_prunes_nothing(tmp_path: Path) -> None:
     assert len(found(tmp_path, partition="isnotnull(day#2)")) == 1
 

@@ -39,7 +39,7 @@ from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import code, place, shown_by
-from pyrometer.explain.evidence.scan_filters import columns_of, output, parts, read_columns
+from pyrometer.explain.evidence.scan_text import columns_of, output, parts, read_columns
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
@@ -100,7 +100,8 @@ def _name(column: str) -> str:
 
 def _use(plan: Plan, scan: Node, columns: list[str]) -> Use:
     """Find what is used of a scan's columns; all of them where that cannot be known."""
-    every, names = set(columns), set()
+    every: set[str] = set(columns)
+    names: set[str] = set()
     reused = any(node.name == "ReusedExchange" for node in plan.sql.nodes)
     cached = _under_cache(plan, scan)
     node = _above(plan, scan)

@@ -41,13 +41,12 @@ from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, unnumbere
 from pyrometer.explain.evidence.saying import code, place, shown_by
 from pyrometer.explain.evidence.scan_filters import (
     Filtered,
-    columns_of,
     filtered_scans,
     in_words,
     is_wrapped,
-    listed,
     partition_columns,
 )
+from pyrometer.explain.evidence.scan_text import columns_of, listed
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.what_if import Extent
