@@ -6,10 +6,11 @@ What it is
 
 Mechanism
     With the comparison pushed, Parquet and ORC skip row groups whose statistics exclude it, and a
-    database sends fewer rows. Taken from the tasks of the scan is at most the share of its time
-    that the rows dropped by the filter are of its rows. How much of it comes true depends on how
-    the data are ordered: rows that match in every row group save nothing. Tasks in which no row
-    matched, beyond as many as chance leaves of so few rows, are what is known of it.
+    database sends fewer rows. Taken from the tasks of the scan is at most the share of their time
+    that the rows dropped by the filter are of its rows: reading them, and computing the condition.
+    How much of it comes true depends on how the data are ordered: rows that match in every row
+    group save nothing. Tasks in which no row matched, beyond as many as chance leaves of so few
+    rows, are what is known of it: their part of "scan time" is the least.
 
 Evidence
     `PushedFilters` of the scan, empty or null checks only; the filter's condition; "number of
@@ -53,9 +54,6 @@ from pyrometer.explain.what_if import Extent
 
 CERTAIN = 0.5
 """Of tasks in which no row matched: the share whose statistics exclude the condition, at least. Not
-measured; assumed."""
-UNKNOWN = 0.5
-"""Of the time of tasks whose scan has no metric of its time: what is expected to be the scan. Not
 measured; assumed."""
 _FORMAT = re.compile(r"\bFormat: (\w+)")
 _SKIPS = {"parquet", "orc"}
@@ -106,30 +104,28 @@ def _suspect(facts: Facts, plan: Plan, one: Filtered, matched: int) -> tuple[flo
     ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
     whole, tasks = sum(ran.values()), sum(facts.tasks_of(n).count for n in numbers)
     scan_ms = metric(one.scan, "scan time")
-    time = min(whole, scan_ms * 1e6) if scan_ms else whole
-    if time <= 0 or one.dropped <= 0:
+    if whole <= 0 or one.dropped <= 0:
         return None
     # Of so many rows, spread by chance, so many tasks would have none.
     idle = 1 - min(matched, tasks) / tasks if matched else 0.0
     chance = math.exp(-one.rows_out / tasks)
-    least = CERTAIN * min(1.0, max(0.0, idle - chance) / one.dropped)
-    most = 1.0 if scan_ms else UNKNOWN * 2
+    scanning = min(1.0, scan_ms * 1e6 / whole) if scan_ms else 0.0
+    least = CERTAIN * scanning * min(1.0, max(0.0, idle - chance) / one.dropped)
     conditions = _defeated(one)
-    lost = {n: one.dropped * time * ns / whole for n, ns in ran.items()}
+    lost = {n: one.dropped * ns for n, ns in ran.items()}
     link = f"/sql/{plan.sql.sql_id}/{one.scan.node_id}"
     metrics = "show --json: sql[].nodes[].metrics"
-    took = "the scan took" if scan_ms else "its tasks took"
-    return one.dropped * time, Suspect(
+    scanned = f", {units.duration(scan_ms * 1e6)} of it in the scan" if scan_ms else ""
+    return one.dropped * whole, Suspect(
         place=place(facts, "data", lost, sql_id=plan.sql.sql_id, node_id=one.scan.node_id,
                     operator=one.scan.name.strip(), expression=in_words(conditions[:1])),
         mechanism=(
             f"{in_words(conditions)} cannot be pushed into the scan: {units.count(one.rows_in)}"
-            f" rows were read, of which {units.count(one.rows_out)} are left, and {took}"
-            f" {units.duration(time)} of tasks."
+            f" rows were read, of which {units.count(one.rows_out)} are left, in"
+            f" {units.duration(whole)} of tasks{scanned}."
         ),
         change=(facts.share_of_tasks(f"pushdown {plan.sql.sql_id} {one.scan.node_id}", lost),),
-        extent=Extent((least + most) / 2 * (1 if scan_ms else UNKNOWN), least * (
-            1 if scan_ms else 0), most, tasks),
+        extent=Extent((least + 1) / 2, least, 1.0, tasks),
         evidence=[
             shown_by("rows read", float(one.rows_in), "count", "node_metrics", metrics, link),
             shown_by("rows that the filter left", float(one.rows_out), "count", "node_metrics",
@@ -137,7 +133,8 @@ def _suspect(facts: Facts, plan: Plan, one: Filtered, matched: int) -> tuple[flo
             shown_by("tasks in which a row matched", float(matched), "count", "node_metrics",
                      "SELECT updates_count FROM node_metrics WHERE metric = 'number of output rows'"
                      f" AND sql_id = {plan.sql.sql_id} AND node_id = {one.top.node_id}", link),
-            shown_by("time of the scan" if scan_ms else "time of its tasks", time, "ns",
+            shown_by("time of the scan" if scan_ms else "time of its tasks",
+                     scan_ms * 1e6 if scan_ms else whole, "ns",
                      "node_metrics" if scan_ms else "tasks", metrics, link),
         ],
         remedies=[code("compare the bare column", "df.where(\"cast(id AS string) = '17'\")",
