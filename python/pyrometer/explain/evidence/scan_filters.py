@@ -1,0 +1,151 @@
+"""Scans of data sources with the filters right above them: conditions, and rows they drop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pyrometer.accounts.schema import Node
+from pyrometer.explain.evidence.plan_nodes import Plan, metric, unnumbered
+from pyrometer.explain.evidence.scan_text import (
+    COLUMN,
+    NULL_CHECK,
+    Listed,
+    output,
+    parts,
+    read_columns,
+)
+
+_PYTHON = re.compile(r"^(BatchEvalPython|ArrowEvalPython)$")
+_PASS = re.compile(r"^(InputAdapter|WholeStageCodegen|Project|ColumnarToRow)\b")
+_PUSHED_AS_IS = {"isnotnull", "isnull", "StartsWith", "EndsWith", "Contains"}
+"""Functions that a source understands."""
+_ARITHMETIC = re.compile(r"#\d+L? [-+*/%&|^] |[-+*/%&|^] [^\s()]+#\d+")
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """A scan, and the conditions that its rows meet right above it.
+
+    Attributes
+    ----------
+    conditions : sequence of str
+        Parts that must all hold, those of Python functions in their words; null checks left out.
+    rows_in, rows_out : int
+        Rows of the scan, and of the last filter.
+    """
+
+    scan: Node
+    top: Node
+    conditions: Sequence[str]
+    rows_in: int
+    rows_out: int
+    columns: Listed = field(default_factory=lambda: Listed(()))
+
+    @property
+    def dropped(self) -> float:
+        """Share of the scan's rows that the filters drop."""
+        return max(0.0, 1 - self.rows_out / self.rows_in) if self.rows_in else 0.0
+
+
+def conjuncts(text: str) -> list[str]:
+    """Split a condition into parts that must all hold.
+
+    Examples
+    --------
+    >>> conjuncts("(isnotnull(a#1) AND (a#1 = 3))")
+    ['isnotnull(a#1)', '(a#1 = 3)']
+    """
+    inner = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    found = parts(inner, " AND ")
+    if len(found) < 2:
+        return [text]
+    return [each for one in found for each in conjuncts(one)]
+
+
+def is_wrapped(condition: str) -> bool:
+    """Whether a condition computes something of its columns, rather than compares them.
+
+    Examples
+    --------
+    >>> is_wrapped("(cast(a#1 as int) = 3)"), is_wrapped("(a#1 = 3)")
+    (True, False)
+    """
+    if _ARITHMETIC.search(condition):
+        return True
+    for found in COLUMN.finditer(condition):
+        depth = 0
+        for place in range(found.start() - 1, -1, -1):
+            if condition[place] == ")":
+                depth += 1
+            elif condition[place] == "(" and depth:
+                depth -= 1
+            elif condition[place] == "(":
+                name = re.search(r"[\w>]+$", condition[:place])  # of Python also <lambda>
+                if name and name[0] not in _PUSHED_AS_IS:
+                    return True
+    return False
+
+
+def filtered_scans(plan: Plan) -> Iterator[Filtered]:
+    """Give the scans of a plan that lie right under filters, with rows counted."""
+    for scan in plan.sql.nodes:
+        rows = metric(scan, "number of output rows")
+        if rows and "PushedFilters: " in (scan.simple_string or ""):
+            found = _filters(plan, scan, rows)
+            if found is not None:
+                yield found
+
+
+def partition_columns(one: Filtered) -> set[str]:
+    """Give the columns of a scan that are not in its files; none where its text is cut."""
+    read = read_columns(one.scan)
+    if read is None or read.cut or one.columns.cut:
+        return set()
+    names = {item.partition(":")[0].lower() for item in read.items}
+    return {item for item in one.columns.items if item.partition("#")[0].lower() not in names}
+
+
+def _filters(plan: Plan, scan: Node, rows: int) -> Filtered | None:
+    conditions: list[str] = []
+    functions: dict[str, str] = {}
+    top, node = None, _parent(plan, scan)
+    while node is not None:
+        text = node.simple_string or ""
+        if node.name == "Filter":
+            top = node
+            conditions += conjuncts(text.removeprefix("Filter").strip())
+        elif _PYTHON.match(node.name):
+            functions |= _python(text)
+        elif not _PASS.match(node.name):
+            break
+        node = _parent(plan, node)
+    if top is None:
+        return None
+    for name, function in functions.items():
+        conditions = [one.replace(name, function) for one in conditions]
+    return Filtered(
+        scan, top, [one for one in conditions if not NULL_CHECK.match(one)], rows,
+        # Spark logs no metric that stayed zero.
+        metric(top, "number of output rows") or 0, output(scan),
+    )  # fmt: skip
+
+
+def _parent(plan: Plan, node: Node) -> Node | None:
+    return None if node.parent_node_id is None else plan.by_id.get(node.parent_node_id)
+
+
+def _python(text: str) -> dict[str, str]:
+    """Give Python functions by the column that holds what they return."""
+    found = re.match(r"\w+ \[(.*?)\], \[(.*?)\]", text)
+    if found is None:
+        return {}
+    names = [one for one in parts(found[2], ",") if one.startswith("pythonUDF")]
+    calls = [re.sub(r"\)#\d+L?$", ")", one) for one in parts(found[1], ",")]
+    return dict(zip(names, calls, strict=False))
+
+
+def in_words(conditions: Sequence[str]) -> str:
+    """Give conditions as a reader wants them: without numbers of columns."""
+    return unnumbered(" AND ".join(conditions))
