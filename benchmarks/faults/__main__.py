@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -53,6 +54,7 @@ def once(case: Case, shape: str, mode: str, data: Path, run: Path) -> dict[str, 
     done = subprocess.run(
         [*pyrometer, "run", "--no-report", "-o", str(run), "--", *words],
         capture_output=True, text=True, check=False,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     )  # fmt: skip
     if done.returncode:
         return {"failed": done.stderr[-1000:]}
