@@ -34,8 +34,8 @@ class Case:
 
 CASES = (
     Case("one-task", ("partitioning.one-task", "partitioning.too-few")),
-    Case("many-tasks", ("partitioning.too-many", "config.adaptive-off"), {"spark.sql.adaptive.enabled": "false"},
-         {"spark.sql.adaptive.enabled": "false"}),
+    Case("many-tasks", ("partitioning.too-many", "config.adaptive-off"),
+         {"spark.sql.adaptive.enabled": "false"}, {"spark.sql.adaptive.enabled": "false"}),
     Case("skewed-key", ("skew.",), {"spark.sql.adaptive.enabled": "false"},
          {"spark.sql.adaptive.enabled": "false"}),
     Case("range-join", ("join.nested-loop", "join.explodes", "expression.per-pair")),
