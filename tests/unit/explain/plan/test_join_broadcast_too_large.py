@@ -50,6 +50,10 @@ def test_near_miss_tasks_run_meanwhile(tmp_path: Path) -> None:
     assert not found(tmp_path, gap_ms=20)
 
 
+def test_near_miss_few_rows_take_the_driver_as_long_and_are_not_why(tmp_path: Path) -> None:
+    assert not found(tmp_path, rows=4, other=1000)
+
+
 def test_healthy_a_small_table(tmp_path: Path) -> None:
     assert not found(tmp_path, build_ms=5, rows=1000)
 

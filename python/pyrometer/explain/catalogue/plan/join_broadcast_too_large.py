@@ -19,13 +19,15 @@ Remedy
 
 When it is wrong
     Rows of the other side are very wide, or skewed by key: their shuffle costs more. Broadcasts
-    that run beside tasks of other branches cost no time and are not named.
+    that run beside tasks of other branches cost no time and are not named; nor is the time that a
+    broadcast of few rows takes too (`MOST_NS` for each row is the most that is the rows').
 
 Source
     `BroadcastExchangeExec` of Spark. Shuffle and sort of 3 million rows on two slots took 1.47 s of
     CPU (one run, 2026-11-25, as for `join.broadcast-missed`). 1.5 million rows joined with as many
     took 4.1 to 10.1 s broadcast and 2.4 to 2.7 s shuffled (three runs each, 2026-11-25, other load
-    on the machine). The bounds around it (`DEARER`) are assumed.
+    on the machine): its tasks took 4.2 s in all at most, and 0.60 s of CPU more than the
+    broadcast's.
 """
 
 from __future__ import annotations
@@ -46,8 +48,12 @@ from pyrometer.simulation.measured import Stage
 SETTING = "spark.sql.autoBroadcastJoinThreshold"
 SHUFFLE_NS = 490.0
 """To shuffle and sort a row, of a slot's time: 1.47 s of 3 million rows."""
-DEARER = (0.5, 4.0)
-"""Of that: rows differ in width. Not measured; assumed."""
+MOST_NS = 10e3
+"""Of the driver's time for a row, at most: what a broadcast takes beyond, it takes with few rows
+too. Of 1.5 million rows each took 1.2 to 1.9 µs (three runs, 2026-11-25); the bound is assumed."""
+DEARER = (0.4, 2.8)
+"""Of that: the shuffled join used 0.20 µs of CPU for each row more than the broadcast one, and all
+of its tasks took 1.4 µs (see above, three runs)."""
 _JOINS = ("BroadcastHashJoin",)
 _PARTS = ("time to collect", "time to build", "time to broadcast")
 
@@ -86,13 +92,15 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
     decoding = max(0.0, times[0] - (stage.complete_ns - stage.submit_ns))
     wanted = decoding + times[1] + times[2]
     less = facts.gap_nodes(stage.complete_ns, stage.complete_ns + wanted)
-    gap = sum(less.values())
+    idle = min(sum(less.values()), wanted)
+    mine = rows[sides.index(node)] or 0
+    gap = min(idle, mine * MOST_NS)
     shuffle = (rows[0] + rows[1]) * SHUFFLE_NS / facts.slots
     if gap <= shuffle:
         return None
     value, low, high = (max(0.0, 1 - shuffle * by / gap) for by in (1.0, DEARER[1], DEARER[0]))
     size = metric(node, "data size", "data size (bytes)") or 0
-    mine = rows[sides.index(node)] or 0
+    less = {number: ns * gap / idle for number, ns in less.items()}
     page = f"/sql/{plan.sql.sql_id}/{node.node_id}"
     level = str(size // 2) if size >= 2 else "-1"
     return gap - shuffle, Suspect(
@@ -100,7 +108,7 @@ def _suspect(facts: Facts, plan: Plan, join: Node) -> tuple[float, Suspect] | No
                     operator=node.name, setting=SETTING),
         mechanism=(
             f"{units.count(mine)} rows, {units.size(size)}, are broadcast: the driver decoded,"
-            f" built and sent them for {units.duration(wanted)}, {units.duration(gap)} of it with"
+            f" built and sent them for {units.duration(wanted)}, {units.duration(idle)} of it with"
             f" no task running; a shuffle of both sides takes about {units.duration(shuffle)} on"
             f" {units.count(facts.slots)} slots."
         ),
