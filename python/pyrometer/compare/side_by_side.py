@@ -6,17 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pyrometer.accounts.schema import App, ExecutorGroup
 from pyrometer.compare.cause_schema import Unlike
+from pyrometer.compare.setting_names import can_matter, rank
 from pyrometer.compare.sides import Side
 from pyrometer.core import units
 from pyrometer.core.redaction import redacted
 from pyrometer.summary.schema import Summary
 
-_VARIES = (
-    "spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port",
-    "spark.driver.host", "spark.ui.port", "spark.yarn.app.id", "spark.kubernetes.driver.pod.name",
-    "spark.executor.id", "spark.driver.appUIAddress", "spark.app.attempt.id",
-)  # fmt: skip
-"""Settings that are never the same in two applications."""
 _FILES = "number of files read"
 _TOTALS = (
     ("rows read", "input_records_count"), ("bytes read", "input_bytes"),
@@ -40,6 +35,8 @@ def _unlike(a: Side, b: Side) -> Iterator[Unlike]:
     for of, values in _KINDS:
         ours, theirs = ([values(one) for one in side.summaries] for side in (a, b))
         names = dict.fromkeys(name for one in (*ours, *theirs) for name in one)
+        if of == "setting":
+            names = dict.fromkeys(sorted(names, key=lambda name: (rank(name), name)))
         for name in names:
             x, y = (_together(name, side) for side in (ours, theirs))
             if x != y:
@@ -113,7 +110,7 @@ def _settings(summary: Summary) -> dict[str, str]:
     return {
         one.name: redacted(f"{one.name}={one.value}").partition("=")[2]
         for one in app.settings
-        if one.name not in _VARIES
+        if can_matter(one.name)
     }
 
 
