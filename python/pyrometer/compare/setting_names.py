@@ -11,6 +11,7 @@ _MEANINGLESS: tuple[tuple[str, str], ...] = (
     (r"spark\.(yarn\.app\.id|executor\.id|databricks\..*[iI]d)", "number from the manager"),
     (r"spark\.kubernetes\..*(pod\.name|pod\.uid|resourceNamePrefix|submitInDriver)", "pod's name"),
     (r"spark\.app\.initial\..*", "URLs with the driver's port"),
+    (r"spark\.plugins\.internal\..*", "what a measurement passes to its own plugin"),
     # Where something listens.
     (r".*[.](port|host|hostname|bindAddress|address)", "address"),
     (r".*(appUIAddress|webproxy|PROXY_HOSTS|PROXY_URI_BASES).*", "address of the web page"),
@@ -22,7 +23,7 @@ _MEANINGLESS: tuple[tuple[str, str], ...] = (
     (r"spark\.repl\..*|scala\.usejavacp|jline\..*|env\..*", "the shell's"),
     (r"spark\.(home|sparkr|pyspark\.archives)\b.*", "where Spark lies"),
     (r"spark\.sql\.(warehouse\.dir|hive\.metastore\..*)", "where tables are kept"),
-    (r"spark\.(jars|files|submit|yarn\.dist|yarn\.secondary|yarn\.queue|yarn\.tags)\b.*",
+    (r"spark\.(files|submit|yarn\.dist|yarn\.secondary|yarn\.queue|yarn\.tags)\b.*",
      "files and names given to the submission"),
     (r"spark\..*(kerberos|ssl|token|password|secret|keytab|principal).*", "who may do what"),
     # The command repeats settings; each is listed on its own.
