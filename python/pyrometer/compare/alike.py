@@ -10,6 +10,8 @@ from pyrometer.core.schema import doubt
 from pyrometer.summary.schema import Summary
 
 _MOST_NAMED = 3
+_LONG = 60
+"""Characters; of longer values only what differs is said."""
 
 
 def differences_of_kind(a: Side, b: Side) -> list[Doubt]:
@@ -24,6 +26,7 @@ def _doubts(a: Side, b: Side) -> Iterator[Doubt]:
     for code, what, value in _CHECKS:
         ours, theirs = (_values(side, value) for side in (a, b))
         if ours and theirs and ours != theirs:
+            ours, theirs = _apart(ours, theirs)
             yield doubt(code, f"{what}: {_words(ours)} on one side, {_words(theirs)} on the other")
     results = [_results(side) for side in (a, b)]
     same = _values(a, what_ran) == _values(b, what_ran) and _values(a, _scale) == _values(b, _scale)
@@ -40,6 +43,28 @@ def _values(side: Side, value: Callable[[Summary], str | None]) -> list[str]:
 def _words(values: Sequence[str]) -> str:
     more = len(values) - _MOST_NAMED
     return ", ".join(values[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _apart(a: list[str], b: list[str]) -> tuple[list[str], list[str]]:
+    """Leave out the words that two long values start with.
+
+    Examples
+    --------
+    >>> command = "spark-submit --master local[2] --conf spark.ui.enabled=false app.py"
+    >>> _apart([f"{command} one"], [f"{command} two"])
+    (['… one'], ['… two'])
+    >>> _apart(["a one"], ["a two"])
+    (['a one'], ['a two'])
+    """
+    if len(a) != 1 or len(b) != 1 or max(len(a[0]), len(b[0])) <= _LONG:
+        return a, b
+    ours, theirs = a[0].split(), b[0].split()
+    pairs = zip(ours, theirs, strict=False)
+    same = next((n for n, (x, y) in enumerate(pairs) if x != y), min(len(ours), len(theirs)))
+    if not same:
+        return a, b
+    one, other = (" ".join(["…", *words[same:]]) for words in (ours, theirs))
+    return [one], [other]
 
 
 def _scale(summary: Summary) -> str | None:

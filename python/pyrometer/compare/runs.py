@@ -84,7 +84,10 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
     report.plans = plan_changes(first, second)[:MOST]
     report.explanation = _explanation(summaries)
     sampled = [all(_sampled(one) for one in side.summaries) for side in (first, second)]
-    report.explanation.cannot_tell += [*_missing(sampled), *_cut(first, second)]
+    if no_log := _without_log(first, second):
+        report.explanation.answer, report.explanation.cannot_tell = [no_log], []
+    else:
+        report.explanation.cannot_tell += [*_missing(sampled), *_cut(first, second)]
     if all(sampled):
         report.flame_difference = " ".join(
             ["pyrometer", "flame", *map(_word, a), "--against", *map(_word, b)]
@@ -95,6 +98,18 @@ def compare_runs(a: Sequence[Path], b: Sequence[Path], margin: float) -> RunsRep
 
 def _explanation(summaries: Sequence[Sequence[tuple[Path, Summary]]]) -> Explanation:
     return explain(*([units_of(path, summary) for path, summary in side] for side in summaries))
+
+
+def _without_log(a: Side, b: Side) -> str | None:
+    """Say why there is no explanation, where runs have no application in an event log."""
+    names = [side.name for side in (a, b) if not any(one.apps for one in side.summaries)]
+    if not names:
+        return None
+    have = "have" if len(names) > 1 else "has"
+    return (
+        f"No causes: {' and '.join(names)} {have} no Spark event log, from which they are counted."
+        " Measure with pyrometer run --profile light, or compare event logs."
+    )
 
 
 def _cut(a: Side, b: Side) -> list[str]:

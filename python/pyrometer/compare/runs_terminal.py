@@ -1,4 +1,4 @@
-"""A comparison of runs in the terminal: what makes it doubtful, verdict, what the change is."""
+"""A comparison of runs in the terminal: on one screen what changed and why; the rest on request."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from rich.text import Text
 
 from pyrometer.compare import explained_terminal as view
 from pyrometer.compare.cause_words import signed
-from pyrometer.compare.changes import Change
 from pyrometer.compare.runs import RunsReport
-from pyrometer.compare.terminal import show_comparison, show_doubts, show_welch
+from pyrometer.compare.terminal import percent, show_comparison, show_doubts, show_welch
 from pyrometer.core import units
 from pyrometer.summary.story import short
 from pyrometer.terminal.drawing import Justify, Look, grid, heading, indented, note, put, safe
@@ -19,13 +18,26 @@ from pyrometer.terminal.drawing import Justify, Look, grid, heading, indented, n
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-MOST = 5
+    from pyrometer.core.doubt import Doubt
+
+LINES = 40
+"""Of the short view, in a terminal of 80 columns: one screen."""
+LEAST_UNLIKE = 3
+MOST_UNLIKE = 10
 _WORTH = 0.01
 _UNLIKE = "different_"
+_OF_FEW_RUNS = ("one_run_each", "few_trials")
 
 
 def show_runs(console: Any, report: RunsReport, whole: bool = False) -> None:
     """Print a comparison of runs: unlike sides, then the answer, then what it rests on."""
+    if whole:
+        _whole(console, report)
+    else:
+        _screen(console, report)
+
+
+def _whole(console: Any, report: RunsReport) -> None:
     look = Look.of(console)
     different = [one for one in report.doubts if one.code.startswith(_UNLIKE)]
     if different:
@@ -35,47 +47,94 @@ def show_runs(console: Any, report: RunsReport, whole: bool = False) -> None:
     console.print()
     show_comparison(console, report, report.what)
     names = [one.name for one in report.treatments]
-    put(console, view.causes(report.explanation, look, whole))
-    put(console, _parts(report, names, look, whole))
-    put(console, view.unlike(report.side_by_side, names, look, whole))
-    put(console, view.plans(report.plans, whole))
-    put(console, view.frames(report.frames, report.flame_difference, look))
+    put(console, view.causes(report.explanation, look))
     put(console, view.unknown(report.explanation))
+    put(console, _operators(report, names, look))
+    put(console, view.unlike(report.side_by_side, names, look))
+    put(console, view.plans(report.plans))
+    put(console, view.frames(report.frames, report.flame_difference, look))
     show_welch(console, report)
     show_doubts(console, [one for one in report.doubts if one not in different])
 
 
-def _parts(
-    report: RunsReport, names: Sequence[str], look: Look, whole: bool
-) -> Iterator[RenderableType]:
-    total = sum(one.seconds for one in report.differences)
-    most = len(report.differences) + len(report.operators) if whole else MOST
-    if any(one.seconds for one in report.differences):
-        yield heading("By stage")
-        change = signed(total)
-        yield Text.from_markup(
-            f"What the change of elapsed time consists of ({change} an iteration, along the"
-            " critical path):"
+def _screen(console: Any, report: RunsReport) -> None:
+    """Print one screen; what is not the same gets the lines that the rest leaves."""
+    look = Look.of(console)
+    names = [one.name for one in report.treatments]
+    found = report.explanation
+    first = [
+        *(_doubt(one) for one in report.doubts if _grave(one)),
+        *view.answer_lines(found),
+        *_verdict(report, names),
+        *view.top_causes(found, look),
+        *view.unknown(found),
+        *(_doubt(one) for one in report.doubts if _worth_a_line(one, report)),
+    ]
+    last = list(view.frame_hint(report.frames, report.flame_difference))
+    for most_plans in (view.MOST_PLANS, 1):
+        plans = list(view.top_plans(report.plans, most_plans))
+        room = LINES - 4 - sum(_height(console, one) for one in (*first, *plans, *last))
+        if room >= LEAST_UNLIKE:
+            break
+    most = max(LEAST_UNLIKE, min(MOST_UNLIKE, room))
+    unlike = view.top_unlike(report.side_by_side, names, look, most)
+    put(console, (*first, *unlike, *plans, *last))
+
+
+def _height(console: Any, part: RenderableType) -> int:
+    return len(console.render_lines(part, pad=False))
+
+
+def _grave(doubt: Doubt) -> bool:
+    return doubt.severity == "error"
+
+
+def _worth_a_line(doubt: Doubt, report: RunsReport) -> bool:
+    """Leave out what the table of differences has, and what another doubt says as well."""
+    one_each = any(one.code == "one_run_each" for one in report.doubts)
+    if _grave(doubt) or doubt.severity == "info":
+        return False
+    return not (doubt.code == "few_trials" and one_each)
+
+
+def _doubt(doubt: Doubt) -> Text:
+    remedy = f" {doubt.remedy}" if doubt.code in _OF_FEW_RUNS and doubt.remedy else ""
+    style = "bold red" if _grave(doubt) else "yellow"
+    text = f"{doubt.message}.{remedy}" if remedy else doubt.message
+    return Text.assemble((doubt.severity, style), " ", short(text, 150))
+
+
+def _verdict(report: RunsReport, names: Sequence[str]) -> Iterator[RenderableType]:
+    """Give the verdict, both times and the interval in a line."""
+    a, b = report.treatments[:2]
+    for pair in report.pairs[:1]:
+        change = ""
+        if pair.change.low is not None and pair.change.high is not None:
+            ends = f"{percent(pair.change.low)} … {percent(pair.change.high)}"
+            change = f", {percent(pair.change.value)} ({ends})"
+        times = " → ".join(units.duration(one.mean.value * 1e9) for one in (a, b))
+        trials = f"{a.mean.n} and {b.mean.n} trials"
+        yield Text(
+            f"{pair.verdict.partition(':')[0]}: {report.what} {times}{change}; {trials}",
+            style="dim",
         )
-        rows = [(_called(one), one.a_s, one.b_s, one.seconds) for one in report.differences]
-        yield from _table(rows, names, look, most)
-    if any(one.seconds for one in report.operators):
-        yield ""
-        yield Text("CPU by operator, Python workers included:")
-        rows = [
-            (safe(short(one.operator, 60)), one.a_s, one.b_s, one.seconds)
-            for one in report.operators
-        ]
-        yield from _table(rows, names, look, most)
+    yield Text(f"A {short(names[0], 70)}, B {short(names[1], 70)}", style="dim")
 
 
-def _called(one: Change) -> str:
-    place = safe(short(one.place, 60))
-    return f"{place} [dim]only {safe(one.only)}[/]" if one.only else place
+def _operators(
+    report: RunsReport, names: Sequence[str], look: Look
+) -> Iterator[RenderableType]:  # fmt: skip
+    if not any(one.seconds for one in report.operators):
+        return
+    yield heading("CPU by operator, Python workers included")
+    rows = [
+        (safe(short(one.operator, 60)), one.a_s, one.b_s, one.seconds) for one in report.operators
+    ]
+    yield from _table(rows, names, look)
 
 
 def _table(
-    rows: Sequence[tuple[str, float, float, float]], names: Sequence[str], look: Look, shown: int
+    rows: Sequence[tuple[str, float, float, float]], names: Sequence[str], look: Look
 ) -> Iterator[RenderableType]:
     most = max((abs(seconds) for *_, seconds in rows), default=0.0)
     worth = [row for row in rows if abs(row[3]) >= _WORTH * most and row[3]]
@@ -84,10 +143,10 @@ def _table(
     columns += [("change", "right")]
     cells = [
         [name, units.duration(a * 1e9), units.duration(b * 1e9), signed(seconds)]
-        for name, a, b, seconds in worth[:shown]
+        for name, a, b, seconds in worth
     ]
     yield indented(grid(look, columns, cells))
-    left = [row for row in rows if row not in worth[:shown]]
+    left = [row for row in rows if row not in worth]
     if left:
         together = signed(sum(seconds for *_, seconds in left))
         yield note(f"{len(left)} more, {together} together; --json has all")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import fmean
 
 from pyrometer.accounts.schema import App, ExecutorGroup
 from pyrometer.compare.cause_schema import Unlike
+from pyrometer.compare.setting_names import can_matter, rank
 from pyrometer.compare.sides import Side
 from pyrometer.core import units
 from pyrometer.core.redaction import redacted
 from pyrometer.summary.schema import Summary
 
-_VARIES = (
-    "spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port",
-    "spark.driver.host", "spark.ui.port", "spark.yarn.app.id", "spark.kubernetes.driver.pod.name",
-    "spark.executor.id", "spark.driver.appUIAddress", "spark.app.attempt.id",
-)  # fmt: skip
-"""Settings that are never the same in two applications."""
 _FILES = "number of files read"
 _TOTALS = (
     ("rows read", "input_records_count"), ("bytes read", "input_bytes"),
@@ -40,10 +38,36 @@ def _unlike(a: Side, b: Side) -> Iterator[Unlike]:
     for of, values in _KINDS:
         ours, theirs = ([values(one) for one in side.summaries] for side in (a, b))
         names = dict.fromkeys(name for one in (*ours, *theirs) for name in one)
+        if of == "setting":
+            names = dict.fromkeys(sorted(names, key=lambda name: (rank(name), name)))
+        elif of == "data":
+            ratios = {name: _ratio(name, ours, theirs) for name in names}
+            names = dict.fromkeys(sorted(names, key=lambda name: -ratios[name]))
         for name in names:
             x, y = (_together(name, side) for side in (ours, theirs))
             if x != y:
                 yield Unlike(of=of, name=name, a=x, b=y)
+
+
+def _ratio(
+    name: str, ours: Sequence[Mapping[str, str]], theirs: Sequence[Mapping[str, str]]
+) -> float:
+    """Give how far apart two amounts are, as they are written: the logarithm of their ratio."""
+    amounts = [fmean(_amount(one.get(name)) for one in side) for side in (ours, theirs)]
+    return abs(math.log((amounts[1] + 1) / (amounts[0] + 1)))
+
+
+def _amount(text: str | None) -> float:
+    """Read a number as it is written here.
+
+    Examples
+    --------
+    >>> _amount("1 010"), _amount("2 KiB"), _amount(None)
+    (1010.0, 2048.0, 0.0)
+    """
+    number = re.match(r"[\d .]+", text or "")
+    unit = next((n for n, name in enumerate("KMGTP", 1) if f"{name}iB" in (text or "")), 0)
+    return float(number.group().replace(" ", "")) * 1024**unit if number else 0.0
 
 
 def _together(name: str, side: Sequence[Mapping[str, str]]) -> str | None:
@@ -113,7 +137,7 @@ def _settings(summary: Summary) -> dict[str, str]:
     return {
         one.name: redacted(f"{one.name}={one.value}").partition("=")[2]
         for one in app.settings
-        if one.name not in _VARIES
+        if can_matter(one.name)
     }
 
 
