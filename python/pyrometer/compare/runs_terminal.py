@@ -112,7 +112,8 @@ def _verdict(report: RunsReport, names: Sequence[str]) -> Iterator[RenderableTyp
         if pair.change.low is not None and pair.change.high is not None:
             ends = f"{percent(pair.change.low)} … {percent(pair.change.high)}"
             change = f", {percent(pair.change.value)} ({ends})"
-        times = " → ".join(units.duration(one.mean.value * 1e9) for one in (a, b))
+        means = (one.mean.value for one in (a, b))
+        times = " → ".join(units.duration(None if one is None else one * 1e9) for one in means)
         trials = f"{a.mean.n} and {b.mean.n} trials"
         yield Text(
             f"{pair.verdict.partition(':')[0]}: {report.what} {times}{change}; {trials}",
