@@ -6,7 +6,7 @@ import re
 
 # One place for all of them: what is listed, and why a difference of it says nothing about time.
 _MEANINGLESS: tuple[tuple[str, str], ...] = (
-    # Given to every application anew by Spark or the resource manager.
+    # Given to every application again by Spark or the resource manager.
     (r"spark\.app\.(id|name|startTime|submitTime|attempt\.id)", "name and time of an application"),
     (r"spark\.(yarn\.app\.id|executor\.id|databricks\..*[iI]d)", "number from the manager"),
     (r"spark\.kubernetes\..*(pod\.name|pod\.uid|resourceNamePrefix|submitInDriver)", "pod's name"),
