@@ -129,8 +129,7 @@ def print_observed(observed: Observed, schema: str, as_json: bool) -> None:
     length = ((manifest.ended_mono_ns or 0) - (manifest.started_mono_ns or 0)) / 1e9
     console.print(f"observed for {length:.1f} s; {observed.reason}", markup=False)
     if observed.summary is not None:
-        finder = Finder.here() if observed.summary.apps else None
-        findings = finder.lines_of_run(paths.root, None, observed.summary) if finder else []
+        findings = Finder().lines_of_run(paths.root, None, observed.summary)
         screen.show(console, observed.summary, findings=findings)
     if paths.report.is_file():
         console.print(f"report: {paths.report}", markup=False, soft_wrap=True)

@@ -61,7 +61,7 @@ def report(
     if is_experiment(named):
         path = write_report(named, output)
     else:
-        path = write_run_report(named, output, Finder.here().of_report(named))
+        path = write_run_report(named, output, Finder().of_report(named))
     size = path.stat().st_size
     human(as_json).print(f"Report: {escape(str(path))} ({units.size(size)})", soft_wrap=True)
     if as_json:

@@ -130,27 +130,17 @@ class _Watching(common.Progress):
         self.outcome = Outcome(record, ending, None)
 
     def summarised(self, record: Any, summary: Any, scope: Any) -> Findings | None:
-        """Print it now: the report takes longer."""
+        """Print it now, with what would make it faster: the report takes longer."""
+        from pyrometer.cli.shared.finding import Finder
         from pyrometer.summary import screen
 
         show_ending(record.manifest)
         where = common.from_here(Path(summary.run.run_dir))
-        findings = self._findings(summary, scope)
+        self.finder = Finder()
+        findings = self.finder.lines_of_scope(scope, summary)
         screen.show(common.err(), summary, where, common.program(), findings)
         self.summary_shown = True
-        return None if self.finder is None else self.finder.found
-
-    def _findings(self, summary: Any, scope: Any) -> list[tuple[str, str]]:
-        """Look for what would make the run faster; it has ended, and nothing here fails it."""
-        from pyrometer.cli.shared.finding import Finder
-
-        if not summary.apps:
-            return []
-        try:
-            self.finder = Finder.here()
-            return self.finder.lines_of_scope(scope, summary)
-        except Exception as error:
-            return [("", f"findings could not be computed: {type(error).__name__}: {error}")]
+        return self.finder.found
 
 
 def execute(make: Callable[[], Trial], *, report: bool, as_json: bool) -> None:

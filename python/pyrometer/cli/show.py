@@ -79,7 +79,7 @@ def show(
         from pyrometer.summary import screen
 
         with err().status("explaining"):
-            findings = Finder.here().lines_of_run(run, window, summary) if summary.apps else []
+            findings = Finder().lines_of_run(run, window, summary)
         screen.show(human(as_json), summary, str(run), program(), findings)
 
 

@@ -23,9 +23,9 @@ _MEANINGLESS: tuple[tuple[str, str], ...] = (
     (r"spark\.repl\..*|scala\.usejavacp|jline\..*|env\..*", "the shell's"),
     (r"spark\.(home|sparkr|pyspark\.archives)\b.*", "where Spark lies"),
     (r"spark\.sql\.(warehouse\.dir|hive\.metastore\..*)", "where tables are kept"),
-    (r"spark\.(files|submit|yarn\.dist|yarn\.secondary|yarn\.queue|yarn\.tags)\b.*",
+    (r"spark\.files|spark\.(submit|yarn\.dist|yarn\.secondary|yarn\.queue|yarn\.tags)\b.*",
      "files and names given to the submission"),
-    (r"spark\..*(kerberos|ssl|token|password|secret|keytab|principal).*", "who may do what"),
+    (r"spark\..*(kerberos|token|password|secret|keytab|principal).*", "who may do what"),
     # The command repeats settings; each is listed on its own.
     (r"sun\.java\.(command|launcher)|java\.class\.path|spark\.(master|submit\..*)",
      "repeats what is listed elsewhere"),
@@ -33,7 +33,7 @@ _MEANINGLESS: tuple[tuple[str, str], ...] = (
     (r"java\.(home|version.*|runtime\..*|vendor.*|vm\..*|specification\..*|library\.path)"
      r"|java\.(vm\.)?compressedOopsMode|java\.class\.version", "the JVM's version is listed"),
     (r"jdk\.debug|jetty\.git\.hash|sun\.(?!nio).*|file\..*|line\.separator|path\.separator"
-     r"|os\.(arch|name|version)|native\.encoding|std(out|err|in)\.encoding|awt\..*",
+     r"|os\.name|native\.encoding|std(out|err|in)\.encoding|awt\..*",
      "build and terminal"),
 )  # fmt: skip
 _IGNORED = re.compile("|".join(f"(?:{pattern})" for pattern, _ in _MEANINGLESS))
@@ -55,6 +55,8 @@ def can_matter(name: str) -> bool:
     (False, False, True)
     >>> can_matter("spark.sql.shuffle.partitions"), can_matter("spark.eventLog.dir")
     (True, False)
+    >>> can_matter("spark.files.maxPartitionBytes"), can_matter("spark.ssl.enabled")
+    (True, True)
     """
     return _IGNORED.fullmatch(name) is None
 

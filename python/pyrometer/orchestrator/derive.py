@@ -38,7 +38,7 @@ def derive(record: Record, watch: Watch, report: bool) -> Summary | None:
                     write_rows(record.paths.tables, table, rows)
             # The reader of the output may have gone; the report is still written.
             found = None
-            with suppress(OSError):
+            with suppress(OSError), _step("findings", record, watch):
                 found = watch.summarised(record, summary, scope)
             if report:
                 with _step("report", record, watch):

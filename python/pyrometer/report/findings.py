@@ -8,6 +8,7 @@ from typing import Any
 from pyrometer.core.errors import UsageError
 from pyrometer.explain import words
 from pyrometer.explain.findings import explained
+from pyrometer.explain.kept import check_size
 from pyrometer.explain.schema import Findings, Remedy
 from pyrometer.summary.schema import Summary
 from pyrometer.window.scope import Scope
@@ -16,7 +17,13 @@ Find = Callable[[Scope, Summary], Findings]
 """What finds out what would make a run faster."""
 
 
-def findings_data(scope: Scope, summary: Summary, find: Find = explained) -> dict[str, Any] | None:
+def computed(scope: Scope, summary: Summary) -> Findings:
+    """Compute findings, unless the run has too many tasks for a report to do so."""
+    check_size(summary)
+    return explained(scope, summary)
+
+
+def findings_data(scope: Scope, summary: Summary, find: Find = computed) -> dict[str, Any] | None:
     """Give what the page shows of findings.
 
     Parameters

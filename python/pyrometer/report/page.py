@@ -10,10 +10,9 @@ from pyrometer.accounts.window import open_scope
 from pyrometer.attribution.samples import define_stack_labels
 from pyrometer.characterise.queries import characterise
 from pyrometer.core.errors import UsageError
-from pyrometer.explain.findings import explained
 from pyrometer.pages.page import ReportData, write_page
 from pyrometer.report.data import build
-from pyrometer.report.findings import Find, findings_data
+from pyrometer.report.findings import Find, computed, findings_data
 from pyrometer.store import Run
 from pyrometer.store.paths import RunPaths
 from pyrometer.summary.schema import Summary
@@ -22,7 +21,7 @@ from pyrometer.window.scope import Scope
 from pyrometer.window.windows import APPLICATION, choose
 
 
-def page_data(scope: Scope, summary: Summary, find: Find = explained) -> ReportData:
+def page_data(scope: Scope, summary: Summary, find: Find = computed) -> ReportData:
     """Collect what the page of a run shows.
 
     Parameters
@@ -53,7 +52,7 @@ def _queries(run: Run) -> dict[str, Any] | None:
 
 
 def write_run_report(
-    run: str | Path, path: str | Path | None = None, find: Find = explained
+    run: str | Path, path: str | Path | None = None, find: Find = computed
 ) -> Path:
     """Summarise a run and write its report.
 

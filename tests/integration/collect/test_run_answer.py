@@ -38,7 +38,7 @@ def test_the_summary_is_shown_before_the_report_is_written(
     reader = _Reader(error)
     trial = Trial(command=("true",), profile="off", run_dir=tmp_path / "run")
     outcome = orchestrator.run(trial, reader)
-    assert reader.seen[-4:] == ["ingest", "summary", "shown", "report"]
+    assert reader.seen[-5:] == ["ingest", "summary", "findings", "shown", "report"]
     assert outcome.record.paths.report.is_file()
     assert "analysis_failed" not in {doubt.code for doubt in outcome.record.manifest.doubts}
 

@@ -51,7 +51,7 @@ def test_a_failure_is_a_line_and_no_error(tmp_path: Path, monkeypatch: pytest.Mo
 def test_of_very_many_tasks_those_that_are_kept_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyrometer.cli.shared.finding.MOST_TASKS", 1)
+    monkeypatch.setattr("pyrometer.explain.kept.MOST_TASKS", 1)
     run = invented_log(tmp_path / "run")
     ((_, line),) = Finder().lines_of_run(run, None, summary_of(run))
     assert line.endswith("tasks are not computed here: pyrometer explain RUN, once, keeps them")
