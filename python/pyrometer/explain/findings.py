@@ -146,11 +146,9 @@ def ask(
         missing = next(((what, remedy) for what, remedy in lacks if what), None)
         if missing is None:
             try:
-                for one in rule.suspects(facts):
-                    if isinstance(one, Remark):
-                        remarks.append((rule, one))
-                    else:
-                        found.append((rule, one))
+                given = list(rule.suspects(facts))  # all that it has, or nothing
+                remarks += [(rule, one) for one in given if isinstance(one, Remark)]
+                found += [(rule, one) for one in given if not isinstance(one, Remark)]
             except Exception as error:  # one rule must not take the others' findings away
                 missing = f"the rule broke: {type(error).__name__}: {error}", "report it, please"
         if missing is not None:

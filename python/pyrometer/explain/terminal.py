@@ -57,8 +57,7 @@ def show(console: Console, found: Findings, everything: bool = False) -> None:
 
 
 def _parts(found: Findings, look: Look, everything: bool) -> Iterator[RenderableType]:
-    counted = words.counted(found.findings)
-    yield Text.from_markup(f"[bold]{_headline(found, counted)}[/]")
+    yield Text.from_markup(f"[bold]{safe(words.headline(found))}[/]")
     yield window_line(found.window.name, found.window.iterations, found.window.length_ns)
     shown = [one for one in found.findings if one.muted is None and (one.shown or everything)]
     if shown:
@@ -69,17 +68,6 @@ def _parts(found: Findings, look: Look, everything: bool) -> Iterator[Renderable
     if everything:
         yield from doubt_lines(found.doubts)
     yield from _foot(found, everything)
-
-
-def _headline(found: Findings, counted: Sequence[Finding]) -> str:
-    if not counted or found.joint_saving is None:
-        return safe(found.conclusion)
-    joint = found.joint_saving.elapsed_ns
-    what = "1 finding saves" if len(counted) == 1 else f"{len(counted)} findings save"
-    return (
-        f"{what} {units.duration(joint.value)} of {units.duration(found.baseline.elapsed_ns)}"
-        f" ({words.interval(joint, 'ns')})"
-    )
 
 
 def _table(

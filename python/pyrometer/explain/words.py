@@ -7,7 +7,17 @@ from collections.abc import Sequence
 
 from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
-from pyrometer.explain.schema import Evidence, Finding, Note, Place, Proof, Record, Remedy, Unjudged
+from pyrometer.explain.schema import (
+    Evidence,
+    Finding,
+    Findings,
+    Note,
+    Place,
+    Proof,
+    Record,
+    Remedy,
+    Unjudged,
+)
 
 _FORMATS = {"ns": units.duration, "bytes": units.size, "ratio": units.percent}
 
@@ -120,6 +130,19 @@ def earlier(record: Record) -> str:
 def counted(found: Sequence[Finding]) -> list[Finding]:
     """Give the findings that count: above the noise, and not muted."""
     return [one for one in found if one.shown and one.muted is None]
+
+
+def headline(found: Findings) -> str:
+    """Say what the findings that count save together, or the conclusion where none does."""
+    shown = counted(found.findings)
+    if not shown or found.joint_saving is None:
+        return found.conclusion
+    joint = found.joint_saving.elapsed_ns
+    what = "1 finding saves" if len(shown) == 1 else f"{len(shown)} findings save"
+    return (
+        f"{what} {units.duration(joint.value)} of {units.duration(found.baseline.elapsed_ns)}"
+        f" ({interval(joint, 'ns')})"
+    )
 
 
 def by_title(found: Sequence[Note]) -> dict[str, list[Note]]:

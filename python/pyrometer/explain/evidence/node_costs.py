@@ -60,6 +60,20 @@ def stages_of_nodes(facts: Facts, label: str, nodes: Collection[Node]) -> Cost |
     return Cost((facts.less_cpu(label, dict.fromkeys(numbers, 1.0)),), lost, Extent(n=1))
 
 
+def cost_of_rows(
+    facts: Facts, plan: Plan, label: str, node: Node, node_ids: Collection[int]
+) -> tuple[Cost, bool] | None:
+    """Give the CPU of the nodes that work on a node's rows, and whether samples say so.
+
+    Without samples it is all the CPU of the stages that the node ran in.
+    """
+    cost = cpu_of_nodes(facts, plan, label, node_ids)
+    if cost is not None:
+        return cost, True
+    cost = stages_of_nodes(facts, label, [node])
+    return None if cost is None else (cost, False)
+
+
 def metric_times(facts: Facts, label: str, nodes: Collection[Node]) -> Cost | None:
     """Give the times that the metrics of exchanges and sorts hold: write, fetch wait and sort."""
     lost: dict[int, float] = {}

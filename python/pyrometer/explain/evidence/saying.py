@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from pyrometer.core import units
 from pyrometer.core.estimate import Estimate
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.schema import Evidence, Layer, Place, Remedy
+
+WANTED_FILE_BYTES = 1 << 27
+"""Of a file: the default of ``spark.sql.files.maxPartitionBytes``, what a task reads."""
 
 
 def place(
@@ -57,6 +62,14 @@ def factor(name: str, level: str, text: str, **levels: str) -> Remedy:
 def code(text: str, before: str | None = None, after: str | None = None) -> Remedy:
     """Give an edit of the user's code as a remedy."""
     return Remedy(kind="code", text=text, before=before, after=after)
+
+
+def compact(size: float, least: int, what: str = "df.write.parquet(path)") -> tuple[int, Remedy]:
+    """Say in how many files of `WANTED_FILE_BYTES` so many bytes fit, and how they get there."""
+    wanted = max(math.ceil(size / WANTED_FILE_BYTES), least, 1)
+    text = f"compact the files to about {units.size(WANTED_FILE_BYTES)}"
+    after = what.replace("df.", f"df.repartition({wanted}).", 1)
+    return wanted, Remedy(kind="data", text=text, before=what, after=after)
 
 
 def machine(text: str) -> Remedy:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyrometer.accounts.schema import Node
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, unnumbered
+from pyrometer.explain.evidence.saying import place, shown_by
 from pyrometer.explain.evidence.scan_text import (
     COLUMN,
     NULL_CHECK,
@@ -16,6 +17,8 @@ from pyrometer.explain.evidence.scan_text import (
     parts,
     read_columns,
 )
+from pyrometer.explain.facts import Facts
+from pyrometer.explain.schema import Evidence, Place
 
 _PYTHON = re.compile(r"^(BatchEvalPython|ArrowEvalPython)$")
 _PASS = re.compile(r"^(InputAdapter|WholeStageCodegen|Project|ColumnarToRow)\b")
@@ -76,13 +79,13 @@ def is_wrapped(condition: str) -> bool:
         return True
     for found in COLUMN.finditer(condition):
         depth = 0
-        for place in range(found.start() - 1, -1, -1):
-            if condition[place] == ")":
+        for at in range(found.start() - 1, -1, -1):
+            if condition[at] == ")":
                 depth += 1
-            elif condition[place] == "(" and depth:
+            elif condition[at] == "(" and depth:
                 depth -= 1
-            elif condition[place] == "(":
-                name = re.search(r"[\w>]+$", condition[:place])  # of Python also <lambda>
+            elif condition[at] == "(":
+                name = re.search(r"[\w>]+$", condition[:at])  # of Python also <lambda>
                 if name and name[0] not in _PUSHED_AS_IS:
                     return True
     return False
@@ -144,6 +147,64 @@ def _python(text: str) -> dict[str, str]:
     names = [one for one in parts(found[2], ",") if one.startswith("pythonUDF")]
     calls = [re.sub(r"\)#\d+L?$", ")", one) for one in parts(found[1], ",")]
     return dict(zip(names, calls, strict=False))
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """Time of the tasks that ran a filtered scan, in nanoseconds by number of the stage.
+
+    Attributes
+    ----------
+    scan_ns : float or None
+        Their time in the scan itself, where its format counts that.
+    """
+
+    by_stage: Mapping[int, float]
+    tasks_count: int
+    scan_ns: float | None
+
+    @property
+    def whole_ns(self) -> float:
+        """Time of all of them."""
+        return sum(self.by_stage.values())
+
+    @property
+    def scan_share(self) -> float | None:
+        """Share of it in the scan itself."""
+        return None if self.scan_ns is None else min(1.0, self.scan_ns / self.whole_ns)
+
+
+def scanned(facts: Facts, plan: Plan, one: Filtered) -> Scanned | None:
+    """Give the time of the tasks of a scan; None where it, or what the filter drops, is nothing."""
+    numbers = facts.stages_of(one.scan, plan.sql)
+    ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
+    scan_ms = metric(one.scan, "scan time")
+    found = Scanned(
+        ran, sum(facts.tasks_of(n).count for n in numbers), scan_ms * 1e6 if scan_ms else None
+    )
+    return found if found.whole_ns > 0 and one.dropped > 0 else None
+
+
+def place_of_scan(facts: Facts, plan: Plan, one: Filtered, time: Scanned, shown: str) -> Place:
+    """Name the scan and the condition."""
+    lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
+    return place(facts, "data", lost, sql_id=plan.sql.sql_id, node_id=one.scan.node_id,
+                 operator=one.scan.name.strip(), expression=shown)  # fmt: skip
+
+
+def rows_and_time(plan: Plan, one: Filtered, time: Scanned) -> list[Evidence]:
+    """Give the rows before and after the filter, and the time of the scan."""
+    link = f"/sql/{plan.sql.sql_id}/{one.scan.node_id}"
+    metrics = "show --json: sql[].nodes[].metrics"
+    of_scan = time.scan_ns is not None
+    return [
+        shown_by("rows read", float(one.rows_in), "count", "node_metrics", metrics, link),
+        shown_by("rows that the filter left", float(one.rows_out), "count", "node_metrics",
+                 metrics, f"/sql/{plan.sql.sql_id}/{one.top.node_id}"),
+        shown_by("time of the scan" if of_scan else "time of its tasks",
+                 time.whole_ns if time.scan_ns is None else time.scan_ns, "ns",
+                 "node_metrics" if of_scan else "tasks", metrics, link),
+    ]  # fmt: skip
 
 
 def in_words(conditions: Sequence[str]) -> str:

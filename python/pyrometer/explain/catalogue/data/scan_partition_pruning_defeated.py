@@ -35,13 +35,16 @@ from collections.abc import Iterator
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.saying import code, place, shown_by
+from pyrometer.explain.evidence.saying import code
 from pyrometer.explain.evidence.scan_filters import (
     Filtered,
     filtered_scans,
     in_words,
     is_wrapped,
     partition_columns,
+    place_of_scan,
+    rows_and_time,
+    scanned,
 )
 from pyrometer.explain.evidence.scan_text import columns_of, listed
 from pyrometer.explain.facts import Facts
@@ -75,37 +78,25 @@ def _suspects(facts: Facts) -> Iterator[tuple[float, Suspect]]:
 def _suspect(
     facts: Facts, plan: Plan, one: Filtered, conditions: list[str], alone: bool
 ) -> tuple[float, Suspect] | None:
-    numbers = facts.stages_of(one.scan, plan.sql)
-    ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
-    whole, tasks = sum(ran.values()), sum(facts.tasks_of(n).count for n in numbers)
-    if whole <= 0 or one.dropped <= 0:
+    time = scanned(facts, plan, one)
+    if time is None:
         return None
-    scan_ms = metric(one.scan, "scan time")
-    scanning = min(1.0, scan_ms * 1e6 / whole) * FOR_SURE if scan_ms else UNKNOWN
+    share = time.scan_share
+    scanning = UNKNOWN if share is None else share * FOR_SURE
     least = scanning if alone else 0.0
-    lost = {n: one.dropped * ns for n, ns in ran.items()}
+    lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
     read = metric(one.scan, "number of partitions read")
     of_partitions = f" of {units.count(read)} partitions" if read else ""
-    link = f"/sql/{plan.sql.sql_id}/{one.scan.node_id}"
-    metrics = "show --json: sql[].nodes[].metrics"
-    return one.dropped * whole, Suspect(
-        place=place(facts, "data", lost, sql_id=plan.sql.sql_id, node_id=one.scan.node_id,
-                    operator=one.scan.name.strip(), expression=in_words(conditions[:1])),
+    return one.dropped * time.whole_ns, Suspect(
+        place=place_of_scan(facts, plan, one, time, in_words(conditions[:1])),
         mechanism=(
             f"{in_words(conditions)} prunes no partition: {units.count(one.rows_in)} rows"
             f"{of_partitions} were read, of which {units.count(one.rows_out)} are left, in"
-            f" {units.duration(whole)} of tasks."
+            f" {units.duration(time.whole_ns)} of tasks."
         ),
         change=(facts.share_of_tasks(f"pruning {plan.sql.sql_id} {one.scan.node_id}", lost),),
-        extent=Extent((least + 1) / 2, least, 1.0, tasks),
-        evidence=[
-            shown_by("rows read", float(one.rows_in), "count", "node_metrics", metrics, link),
-            shown_by("rows that the filter left", float(one.rows_out), "count", "node_metrics",
-                     metrics, f"/sql/{plan.sql.sql_id}/{one.top.node_id}"),
-            shown_by("time of the scan" if scan_ms else "time of its tasks",
-                     scan_ms * 1e6 if scan_ms else whole, "ns",
-                     "node_metrics" if scan_ms else "tasks", metrics, link),
-        ],
+        extent=Extent((least + 1) / 2, least, 1.0, time.tasks_count),
+        evidence=rows_and_time(plan, one, time),
         remedies=[code("compare the partition column itself", 'df.where(f("day") == 3)',
                        "df.where(\"day = '3'\")")],
     )  # fmt: skip

@@ -38,14 +38,17 @@ from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import largest
-from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans, unnumbered
-from pyrometer.explain.evidence.saying import code, place, shown_by
+from pyrometer.explain.evidence.plan_nodes import Plan, plans, unnumbered
+from pyrometer.explain.evidence.saying import code, shown_by
 from pyrometer.explain.evidence.scan_filters import (
     Filtered,
     filtered_scans,
     in_words,
     is_wrapped,
     partition_columns,
+    place_of_scan,
+    rows_and_time,
+    scanned,
 )
 from pyrometer.explain.evidence.scan_text import columns_of, listed
 from pyrometer.explain.facts import Facts
@@ -100,42 +103,33 @@ def _defeated(one: Filtered) -> list[str]:
 
 
 def _suspect(facts: Facts, plan: Plan, one: Filtered, matched: int) -> tuple[float, Suspect] | None:
-    numbers = facts.stages_of(one.scan, plan.sql)
-    ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
-    whole, tasks = sum(ran.values()), sum(facts.tasks_of(n).count for n in numbers)
-    scan_ms = metric(one.scan, "scan time")
-    if whole <= 0 or one.dropped <= 0:
+    time = scanned(facts, plan, one)
+    if time is None:
         return None
+    tasks = time.tasks_count
     # Of so many rows, spread by chance, so many tasks would have none.
     idle = 1 - min(matched, tasks) / tasks if matched else 0.0
     chance = math.exp(-one.rows_out / tasks)
-    scanning = min(1.0, scan_ms * 1e6 / whole) if scan_ms else 0.0
+    scanning = time.scan_share or 0.0
     least = CERTAIN * scanning * min(1.0, max(0.0, idle - chance) / one.dropped)
     conditions = _defeated(one)
-    lost = {n: one.dropped * ns for n, ns in ran.items()}
-    link = f"/sql/{plan.sql.sql_id}/{one.scan.node_id}"
-    metrics = "show --json: sql[].nodes[].metrics"
-    scanned = f", {units.duration(scan_ms * 1e6)} of it in the scan" if scan_ms else ""
-    return one.dropped * whole, Suspect(
-        place=place(facts, "data", lost, sql_id=plan.sql.sql_id, node_id=one.scan.node_id,
-                    operator=one.scan.name.strip(), expression=in_words(conditions[:1])),
+    lost = {n: one.dropped * ns for n, ns in time.by_stage.items()}
+    of_scan = f", {units.duration(time.scan_ns)} of it in the scan" if time.scan_ns else ""
+    return one.dropped * time.whole_ns, Suspect(
+        place=place_of_scan(facts, plan, one, time, in_words(conditions[:1])),
         mechanism=(
             f"{in_words(conditions)} cannot be pushed into the scan: {units.count(one.rows_in)}"
             f" rows were read, of which {units.count(one.rows_out)} are left, in"
-            f" {units.duration(whole)} of tasks{scanned}."
+            f" {units.duration(time.whole_ns)} of tasks{of_scan}."
         ),
         change=(facts.share_of_tasks(f"pushdown {plan.sql.sql_id} {one.scan.node_id}", lost),),
         extent=Extent((least + 1) / 2, least, 1.0, tasks),
         evidence=[
-            shown_by("rows read", float(one.rows_in), "count", "node_metrics", metrics, link),
-            shown_by("rows that the filter left", float(one.rows_out), "count", "node_metrics",
-                     metrics, f"/sql/{plan.sql.sql_id}/{one.top.node_id}"),
+            *rows_and_time(plan, one, time),
             shown_by("tasks in which a row matched", float(matched), "count", "node_metrics",
                      "SELECT updates_count FROM node_metrics WHERE metric = 'number of output rows'"
-                     f" AND sql_id = {plan.sql.sql_id} AND node_id = {one.top.node_id}", link),
-            shown_by("time of the scan" if scan_ms else "time of its tasks",
-                     scan_ms * 1e6 if scan_ms else whole, "ns",
-                     "node_metrics" if scan_ms else "tasks", metrics, link),
+                     f" AND sql_id = {plan.sql.sql_id} AND node_id = {one.top.node_id}",
+                     f"/sql/{plan.sql.sql_id}/{one.scan.node_id}"),
         ],
         remedies=[code("compare the bare column", "df.where(\"cast(id AS string) = '17'\")",
                        'df.where("id = 17")')],

@@ -5,7 +5,7 @@ What it is
     made, for few rows.
 
 Mechanism
-    Opening costs the same whatever a file holds. With files of `WANTED_BYTES`, and at least one for
+    Opening costs the same whatever a file holds. With files of 128 MiB, and at least one for
     each slot, there are fewer. Taken from the tasks of the scan is what opening the other files
     cost: the scan's own time beyond what its bytes need at `RATE`, or without that metric its
     tasks' time; in either case at most `MOST_NS` for each file, or `MOST_REMOTE_NS` where they are
@@ -30,7 +30,6 @@ Source
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -38,13 +37,11 @@ from pyrometer.accounts.schema import Node
 from pyrometer.core import units
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.saying import place, shown_by
+from pyrometer.explain.evidence.saying import compact, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
-WANTED_BYTES = 1 << 27
 RATE, SLOWEST_RATE = 50e6, 10e6
 """Bytes of a file that a task decodes in a second: what is expected, and the least. Not measured;
 assumed."""
@@ -71,7 +68,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
     files, size = metric(node, "number of files read"), metric(node, "size of files read")
     if not files or size is None:
         return None
-    wanted = max(math.ceil(size / WANTED_BYTES), facts.slots, 1)
+    wanted, remedy = compact(size, facts.slots)
     numbers = [n for n in map(facts.number, node.stage_ids) if n is not None]
     ran = {n: float(facts.tasks_of(n).duration_ns.sum()) for n in numbers}
     whole = sum(ran.values())
@@ -111,11 +108,7 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
                      "node_metrics" if scan_ms else "tasks",
                      "show --json: sql[].nodes[].metrics", link),
         ],
-        remedies=[
-            Remedy(kind="data", text=f"compact the files to about {units.size(WANTED_BYTES)}",
-                   before="df.write.parquet(path)",
-                   after=f"df.repartition({wanted}).write.parquet(path)"),
-        ],
+        remedies=[remedy],
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ What it is
     thousands of files of some kilobytes, each created, closed and committed.
 
 Mechanism
-    With files of `WANTED_BYTES`, at least one for each slot and for each partition value, there are
+    With files of 128 MiB, at least one for each slot and for each partition value, there are
     fewer. Taken from the tasks that wrote is what the other files cost, between `LEAST_NS` and
     `MOST_NS` each (`REMOTE` where they are not local), never more than their share of the tasks'
     time; and from the commit, by the driver alone, their share of it. A shuffle that the remedy
@@ -41,13 +41,12 @@ from pyrometer.explain.change import Less, LessGap
 from pyrometer.explain.evidence.driver_time import JobTime, jobs_of, nodes_of
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
-from pyrometer.explain.evidence.saying import code, factor, place, shown_by
+from pyrometer.explain.evidence.saying import WANTED_FILE_BYTES, code, factor, place, shown_by
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
 from pyrometer.explain.schema import Remedy
 from pyrometer.explain.what_if import Extent
 
-WANTED_BYTES = 1 << 27
 LEAST_NS, USUAL_NS, MOST_NS = 3.3e6, 10e6, 21e6
 """Cost of a local file in its task: on a CPU alone, usual, and with all waits. See above; the
 middle is assumed."""
@@ -89,7 +88,7 @@ def _suspect(
         if job.stage is not None and facts.tasks_of(job.stage.number).total("output_bytes") > 0
     ]
     parts = metric(node, "number of dynamic part") or 0
-    wanted = max(math.ceil((size or 0) / WANTED_BYTES), facts.slots, parts, 1)
+    wanted = max(math.ceil((size or 0) / WANTED_FILE_BYTES), facts.slots, parts, 1)
     if size is None or not wrote or wanted >= files:
         return None
     tasks = [facts.tasks_of(job.stage.number) for job in wrote if job.stage is not None]

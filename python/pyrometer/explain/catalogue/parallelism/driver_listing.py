@@ -5,7 +5,7 @@ What it is
 
 Mechanism
     The listing is over before the first task is launched. Its time goes with the number of files;
-    with files of `WANTED_BYTES` there are fewer. Taken away is what the other files cost.
+    with files of 128 MiB there are fewer. Taken away is what the other files cost.
 
 Evidence
     Spark's metric "metadata time" of a scan, with "number of files read" and "size of files read".
@@ -24,19 +24,18 @@ Source
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from pyrometer.core import units
 from pyrometer.explain.change import LessGap
 from pyrometer.explain.evidence.driver_time import nodes_of, stretches
 from pyrometer.explain.evidence.places import MOST_SUSPECTS
+from pyrometer.explain.evidence.saying import compact
 from pyrometer.explain.facts import Facts, exactly
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.schema import Evidence, Place, Remedy
+from pyrometer.explain.schema import Evidence, Place
 from pyrometer.explain.what_if import Extent
 
-WANTED_BYTES = 1 << 27
 _SCANS = """
 SELECT m.sql_id, m.node_id,
   max(m.value_sum) FILTER (m.metric = 'metadata time') * 1e6 AS listed_ns,
@@ -63,7 +62,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                 spans.append((one.end - took, float(one.end)))
             left -= took
         less = nodes_of(facts, spans)
-        wanted = max(1, math.ceil((size or 0) / WANTED_BYTES))
+        wanted, remedy = compact(size or 0, 1)
         share = 1 - wanted / files
         if not less or share <= 0:
             continue
@@ -82,11 +81,7 @@ def _suspects(facts: Facts) -> Iterator[Suspect]:
                          query="SELECT value_sum FROM node_metrics WHERE metric = 'metadata time'"
                          f" AND sql_id = {sql_id} AND node_id = {node_id}"),
             ],
-            remedies=[
-                Remedy(kind="data", text=f"compact the files to about {units.size(WANTED_BYTES)}",
-                       before="df.write.parquet(path)",
-                       after=f"df.repartition({wanted}).write.parquet(path)"),
-            ],
+            remedies=[remedy],
         )  # fmt: skip
 
 

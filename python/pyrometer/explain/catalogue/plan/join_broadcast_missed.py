@@ -35,12 +35,11 @@ from collections.abc import Iterator
 
 from pyrometer.accounts.schema import Node
 from pyrometer.core import units
+from pyrometer.explain.evidence.node_costs import cpu_of_nodes, metric_times
 from pyrometer.explain.evidence.plan_nodes import Plan, metric, plans
 from pyrometer.explain.evidence.saying import factor, place, shown_by
-from pyrometer.explain.evidence.stack_shares import Shares, of_nodes
 from pyrometer.explain.facts import Facts
 from pyrometer.explain.rule import SQL_PLANS, Rule, Suspect
-from pyrometer.explain.what_if import Extent
 
 NAMES = ("SortMergeJoin", "ShuffledHashJoin")
 SETTING = "spark.sql.autoBroadcastJoinThreshold"
@@ -51,7 +50,6 @@ BY_METRICS = (0.5, 8.0)
 EXPANDS = 10
 """Bytes of the broadcast table for each shuffled byte, at most: what must fit the driver's heap."""
 MOST_OF_HEAP = 0.2
-_TIMES = {"shuffle write time": 1.0, "fetch wait time": 1e6, "sort time": 1e6}
 _BROADCASTS = {"Inner": (0, 1), "LeftOuter": (1,), "LeftSemi": (1,), "LeftAnti": (1,),
                "RightOuter": (0,)}  # fmt: skip
 """Sides that may be broadcast, by type of the join."""
@@ -99,28 +97,25 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
     if exchange is None:
         return None
     label = f"shuffle {plan.sql.sql_id} {exchange.node_id}"
-    sampled = _sampled(facts, plan, exchange, sort)
-    if sampled is not None:
-        lost = {n: share * facts.cpu_ns.get(n, 0.0) for n, share in sampled.by_stage.items()}
-        change, extent = facts.less_cpu(label, sampled.by_stage), sampled.extent(*ACHIEVED)
-        how = "shuffling and sorting the large side took"
-    else:
-        lost = _time(facts, plan, exchange, sort)
-        change, extent = facts.share_of_tasks(label, lost), Extent(n=1).times(*BY_METRICS)
+    nodes = [exchange, *([sort] if sort.name == "Sort" else [])]
+    cost = cpu_of_nodes(facts, plan, label, {one.node_id for one in nodes})
+    bounds, how = ACHIEVED, "shuffling and sorting the large side took"
+    if cost is None:
+        cost, bounds = metric_times(facts, label, nodes), BY_METRICS
         how = "writing, fetching and sorting the large side took at least"
-    if not lost:
+    if cost is None:
         return None
     level = str(max(10 << 20, 2 * (sizes[small] or 0)))
     link = f"/sql/{plan.sql.sql_id}/{node.node_id}"
     return Suspect(
-        place=place(facts, "sql", lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
+        place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
                     operator=node.name, setting=SETTING),
         mechanism=(
             f"{node.name} shuffles {units.size(sizes[large])} to meet {units.size(sizes[small])}:"
-            f" {how} {units.duration(sum(lost.values()))} of tasks."
+            f" {how} {units.duration(cost.ns)} of tasks."
         ),
-        change=(change,),
-        extent=extent,
+        change=cost.change,
+        extent=cost.extent.times(*bounds),
         evidence=[
             shown_by("bytes of the small side", float(sizes[small] or 0), "bytes", "node_metrics",
                  "show --json: sql[].nodes[].metrics", link),
@@ -129,31 +124,6 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> Suspect | None:
         ],
         remedies=[factor(SETTING, level, f"broadcast up to {units.size(int(level))}")],
     )  # fmt: skip
-
-
-def _sampled(facts: Facts, plan: Plan, exchange: Node, sort: Node) -> Shares | None:
-    """Give the samples of an exchange and its sort; None where there are none."""
-    if not facts.has("samples"):
-        return None
-    nodes = {exchange.node_id} | ({sort.node_id} if sort.name == "Sort" else set())
-    found = of_nodes(facts, plan.sql.sql_id, nodes)
-    return found if found.found else None
-
-
-def _time(facts: Facts, plan: Plan, exchange: Node, sort: Node) -> dict[int, float]:
-    """Give what shuffling and sorting a side cost, by number of the stage."""
-    found: dict[int, float] = {}
-    writers = {n for n in map(facts.number, exchange.stage_ids) if n is not None}
-    readers = {n for n in map(facts.number, sort.stage_ids) if n is not None}
-    for number in writers:
-        tasks = facts.tasks_of(number)
-        if tasks.total("shuffle_written_bytes") > 0:
-            found[number] = found.get(number, 0.0) + tasks.total("shuffle_write_time_ns")
-    sorted_ns = (metric(sort, "sort time") or 0) * _TIMES["sort time"] if sort.name == "Sort" else 0
-    waited = (metric(exchange, "fetch wait time") or 0) * _TIMES["fetch wait time"]
-    for number in readers:
-        found[number] = found.get(number, 0.0) + (sorted_ns + waited) / len(readers)
-    return {number: ns for number, ns in found.items() if ns > 0}
 
 
 RULE = Rule(

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from pyrometer.accounts.explosions import output_rows
 from pyrometer.accounts.schema import Node
 from pyrometer.core import units
-from pyrometer.explain.evidence.node_costs import above, cpu_of_nodes, stages_of_nodes
+from pyrometer.explain.evidence.node_costs import above, cost_of_rows
 from pyrometer.explain.evidence.places import largest
 from pyrometer.explain.evidence.plan_nodes import Plan, plans, rows_out
 from pyrometer.explain.evidence.saying import code, place, shown_by
@@ -72,12 +72,11 @@ def _suspect(facts: Facts, plan: Plan, node: Node) -> tuple[float, Suspect] | No
     if not out or len(below) != 1 or not below[0] or out <= below[0]:
         return None
     label = f"expand {plan.sql.sql_id} {node.node_id}"
-    cost = cpu_of_nodes(facts, plan, label, _of_its_rows(plan, node))
-    low, high = ACHIEVED
-    if cost is None:
-        cost, (low, high) = stages_of_nodes(facts, label, [node]), WHOLE_STAGE
-    if cost is None:
+    found = cost_of_rows(facts, plan, label, node, _of_its_rows(plan, node))
+    if found is None:
         return None
+    cost, sampled = found
+    low, high = ACHIEVED if sampled else WHOLE_STAGE
     page = f"/sql/{plan.sql.sql_id}/{node.node_id}"
     return cost.ns, Suspect(
         place=place(facts, "sql", cost.lost, sql_id=plan.sql.sql_id, node_id=node.node_id,
