@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.browser.conftest import Browser
-from tests.support.findings import HOSTILE, a_finding, some_findings
+from tests.support.explain.findings import HOSTILE, a_finding, some_findings
 
 from pyrometer.accounts.window import open_scope
 from pyrometer.explain.schema import Evidence, Findings, Note, Place, Remedy

@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 from tests.support import golden
-from tests.support.findings import MUTED, RECORDS, RULES, invented
+from tests.support.explain.findings import MUTED, RECORDS, RULES, invented
 
 from pyrometer import __version__
 from pyrometer.explain import markdown, rule_terminal, sarif, terminal

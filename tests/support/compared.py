@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.simulated import Log
+from tests.support.simulation.simulated import Log
 from tests.support.tables import MS
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support import needs
 from tests.support.eventlogs import RECORDED, others, recorded
-from tests.support.simulated import simulated
+from tests.support.simulation.simulated import simulated
 
 from pyrometer.core.errors import UsageError
 from pyrometer.statistics.shares import wilson

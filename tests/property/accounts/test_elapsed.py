@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.support.schedules import END, ms, schedules
+from tests.support.simulation.schedules import END, ms, schedules
 from tests.support.tables import MS, Rows, wall, write_tables
 
 from pyrometer.accounts.ledger.elapsed.causes import causes_of

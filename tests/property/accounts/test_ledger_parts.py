@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.scheduler import WAKERS, add_events
+from tests.support.simulation.scheduler import WAKERS, add_events
 from tests.support.tables import HOST, MS, PID, Rows, StageSpec, World, mono, write_tables
 
 from pyrometer.accounts.ledger.parts import ledger_walk, walk

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.schedules import END, ms, schedules
+from tests.support.simulation.schedules import END, ms, schedules
 from tests.support.tables import MS, Rows, wall, write_tables
 
 from pyrometer.accounts.ledger.slot_view import CAUSES, slots

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.findings import a_finding, some_findings
+from tests.support.explain.findings import a_finding, some_findings
 
 from pyrometer.core.errors import UsageError
 from pyrometer.explain.condition import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from tests.support.findings import a_finding, estimate, some_findings
+from tests.support.explain.findings import a_finding, estimate, some_findings
 
 from pyrometer.explain import markdown, sarif
 from pyrometer.explain.schema import Evidence, Findings, Place, Remedy

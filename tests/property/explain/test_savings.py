@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.simulated import Log, measured
+from tests.support.simulation.simulated import Log, measured
 
 from pyrometer.explain.change import Change, Edit, Even, Less, LessGap, Recount, Slots
 from pyrometer.explain.what_if import Extent, Part, WhatIf

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.tried_findings import S, estimate
+from tests.support.explain.tried_findings import S, estimate
 
 from pyrometer.verification.record import Verdict, keep, read, records
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.support.scheduler import WAKERS, add_events
+from tests.support.simulation.scheduler import WAKERS, add_events
 from tests.support.tables import HOST, MS, StageSpec, World
 
 from pyrometer.accounts.io import io_latency

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli import inside
-from tests.support.findings import RULES, invented_log
+from tests.support.explain.findings import RULES, invented_log
 
 SKEW = "finding(skew)"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.findings import S, a_finding, some_findings
+from tests.support.explain.findings import S, a_finding, some_findings
 
 from pyrometer.core.errors import UsageError
 from pyrometer.explain.condition import MOST_DEPTH, because, parse

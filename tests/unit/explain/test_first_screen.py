@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.findings import a_finding, invented, invented_log, some_findings
+from tests.support.explain.findings import a_finding, invented, invented_log, some_findings
 
 from pyrometer.cli.shared.finding import Finder
 from pyrometer.explain.first_screen import MOST, first_lines

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.support.simulated import Log
+from tests.support.simulation.simulated import Log
 
 from pyrometer.explain.change import Change, Even, Less, LessGap
 from pyrometer.explain.facts import Facts

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.findings import invented_log
+from tests.support.explain.findings import invented_log
 
 from pyrometer.explain.kept import findings_of, kept_findings
 from pyrometer.explain.schema import Record

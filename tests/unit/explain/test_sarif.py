@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.support.findings import MUTED, RULES, a_finding, estimate, invented, some_findings
+from tests.support.explain.findings import (
+    MUTED,
+    RULES,
+    a_finding,
+    estimate,
+    invented,
+    some_findings,
+)
 
 from pyrometer.explain import sarif
 from pyrometer.explain.schema import Place

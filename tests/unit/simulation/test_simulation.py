@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.simulated import Log, measured, ms, simulated
+from tests.support.simulation.simulated import Log, measured, ms, simulated
 from tests.support.tables import MS
 
 from pyrometer.cli.main import run_verb

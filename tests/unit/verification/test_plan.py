@@ -6,7 +6,7 @@ import math
 
 import pytest
 import yaml
-from tests.support.tried_findings import COMMAND, WORKLOAD, S, edit, finding, ran, setting
+from tests.support.explain.tried_findings import COMMAND, WORKLOAD, S, edit, finding, ran, setting
 
 from pyrometer.core.redaction import REDACTED
 from pyrometer.experiments.run.planned import plan_of

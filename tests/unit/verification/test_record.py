@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.tried_findings import S, estimate, finding
+from tests.support.explain.tried_findings import S, estimate, finding
 
 from pyrometer.core.errors import CapabilityError
 from pyrometer.verification.record import Verdict, folder_of, keep, proof_of, read, records

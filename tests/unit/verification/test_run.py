@@ -9,9 +9,9 @@ import json
 
 import pytest
 from tests.support import cli
-from tests.support.simulated import Log
+from tests.support.explain.tried_findings import COMMAND, WORKLOAD, finding, ran, setting
+from tests.support.simulation.simulated import Log
 from tests.support.tables import MS
-from tests.support.tried_findings import COMMAND, WORKLOAD, finding, ran, setting
 
 from pyrometer.collect.host.card import this_host
 from pyrometer.collect.launch.record import new_manifest

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.support import experiments
-from tests.support.tried_findings import S, estimate
+from tests.support.explain.tried_findings import S, estimate
 
 from pyrometer.experiments.folder import Ended, Surroundings
 from pyrometer.experiments.journal import Entries

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import job, judged, only, samples, settings
+from tests.support.explain.planted import job, judged, only, samples, settings
 from tests.support.tables import World
 
 from pyrometer.explain.catalogue.cpu.codegen_fallback import RULE

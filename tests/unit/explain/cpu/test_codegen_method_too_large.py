@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.support.explain.planted import holds, judged, only
 from tests.support.generated import add_plan, add_samples, add_source
-from tests.support.planted import holds, judged, only
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.cpu.codegen_method_too_large import RULE

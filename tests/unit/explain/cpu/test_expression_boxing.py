@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.planted import holds, job, judged, only, samples, stack
+from tests.support.explain.planted import holds, job, judged, only, samples, stack
 from tests.support.tables import HOST, PID, World, mono
 
 from pyrometer.explain.catalogue.cpu.expression_boxing import RULE

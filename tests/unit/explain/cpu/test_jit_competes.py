@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import S, job, judged
+from tests.support.explain.planted import S, job, judged
 from tests.support.tables import MS, World
 
 from pyrometer.explain.catalogue.cpu.jit_competes import RULE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, jit_log, job, judged, only, samples, stack
+from tests.support.explain.planted import holds, jit_log, job, judged, only, samples, stack
 
 from pyrometer.explain.catalogue.cpu.jit_deoptimisation_storm import RULE
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, samples, stack
+from tests.support.explain.planted import holds, job, judged, samples, stack
 from tests.support.tables import World
 
 from pyrometer.explain.catalogue.cpu.jit_interpreted import RULE

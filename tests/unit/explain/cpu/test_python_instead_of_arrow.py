@@ -2,7 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, judged, only, settings, waiting_for_workers, workers
+from tests.support.explain.planted import (
+    holds,
+    judged,
+    only,
+    settings,
+    waiting_for_workers,
+    workers,
+)
 
 from pyrometer.explain.catalogue.cpu.python_instead_of_arrow import RULE
 

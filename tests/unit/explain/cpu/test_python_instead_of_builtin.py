@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, only, waiting_for_workers, workers
+from tests.support.explain.planted import holds, job, judged, only, waiting_for_workers, workers
 
 from pyrometer.explain.catalogue.cpu.python_instead_of_builtin import RULE
 from pyrometer.store import Run

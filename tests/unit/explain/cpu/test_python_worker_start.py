@@ -2,7 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, only, settings, waiting_for_workers, workers
+from tests.support.explain.planted import (
+    holds,
+    job,
+    judged,
+    only,
+    settings,
+    waiting_for_workers,
+    workers,
+)
 from tests.support.tables import World
 
 from pyrometer.explain.catalogue.cpu.python_worker_start import RULE, STARTS

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, only, samples, stack
+from tests.support.explain.planted import holds, job, judged, only, samples, stack
 
 from pyrometer.explain.catalogue.cpu.serialisation_java import RULE
 

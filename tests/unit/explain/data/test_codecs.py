@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.planted import holds, job, judged, only, samples, stack
+from tests.support.explain.planted import holds, job, judged, only, samples, stack
 
 from pyrometer.explain.catalogue.data.codec_compression import RULE as COMPRESSION
 from pyrometer.explain.catalogue.data.codec_decompression import RULE as DECOMPRESSION

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.support.explained import Job, saves
+from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.data.scan_not_splittable import RULE as NOT_SPLITTABLE
 from pyrometer.explain.catalogue.data.scan_schema_inferred import RULE as INFERRED

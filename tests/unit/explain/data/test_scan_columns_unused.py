@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.planned import plan
-from tests.support.planted import holds, job, judged_with
-from tests.support.scans import above, scan
+from tests.support.explain.planned import plan
+from tests.support.explain.planted import holds, job, judged_with
+from tests.support.explain.scans import above, scan
 
 from pyrometer.accounts.schema import Node, Sql
 from pyrometer.explain.catalogue.data.scan_columns_unused import RULE

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.planned import plan
-from tests.support.planted import holds, job, judged_with
-from tests.support.scans import above, scan
+from tests.support.explain.planned import plan
+from tests.support.explain.planted import holds, job, judged_with
+from tests.support.explain.scans import above, scan
 
 from pyrometer.explain.catalogue.data.scan_partition_pruning_defeated import RULE
 from pyrometer.explain.schema import Finding

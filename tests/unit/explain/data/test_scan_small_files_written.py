@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.planned import node, plan
-from tests.support.planted import holds, judged_with, settings
+from tests.support.explain.planned import node, plan
+from tests.support.explain.planted import holds, judged_with, settings
 from tests.support.tables import StageSpec, World, wall
 
 from pyrometer.explain.catalogue.data.scan_small_files_written import RULE

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.explained import Job, saves
+from tests.support.explain.explained import Job, saves
 from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.data.shuffle_fetch_wait import RULE as FETCH

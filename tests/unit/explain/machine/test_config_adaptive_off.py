@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, judged, only
-from tests.support.simulated import Log
+from tests.support.explain.planted import holds, judged, only
+from tests.support.simulation.simulated import Log
 from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.machine.config_adaptive_off import RULE

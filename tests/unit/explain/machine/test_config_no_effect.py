@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.explained import Job
-from tests.support.planted import judged
+from tests.support.explain.explained import Job
+from tests.support.explain.planted import judged
 
 from pyrometer.explain.catalogue.machine.config_no_effect import RULE
 from pyrometer.explain.findings import explain

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explained import Job
-from tests.support.planted import judged
+from tests.support.explain.explained import Job
+from tests.support.explain.planted import judged
 
 from pyrometer.explain.catalogue.machine.config_too_many_slots import RULE
 from pyrometer.explain.schema import Note

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, series
+from tests.support.explain.planted import holds, job, judged, series
 from tests.support.tables import MS, World
 
 from pyrometer.explain.catalogue.machine.contended_jvm_threads_from_host import RULE

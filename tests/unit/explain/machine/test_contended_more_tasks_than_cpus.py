@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, only
+from tests.support.explain.planted import holds, job, judged, only
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.machine.contended_more_tasks_than_cpus import RULE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import S, estimate, holds, job, judged_with
+from tests.support.explain.planted import S, estimate, holds, job, judged_with
 
 from pyrometer.accounts.schema import CpuTaker
 from pyrometer.explain.catalogue.machine.contended_neighbour import RULE

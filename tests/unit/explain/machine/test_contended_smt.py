@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.planted import estimate, holds, job, judged, judged_with
+from tests.support.explain.planted import estimate, holds, job, judged, judged_with
 
 from pyrometer.explain.catalogue.machine import contended_smt
 from pyrometer.explain.catalogue.machine.contended_smt import LOST, RULE

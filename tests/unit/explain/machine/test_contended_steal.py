@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import S, job, judged, only
+from tests.support.explain.planted import S, job, judged, only
 from tests.support.tables import World
 
 from pyrometer.explain.catalogue.machine.contended_steal import RULE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, only, series
+from tests.support.explain.planted import holds, job, judged, only, series
 from tests.support.tables import World
 
 from pyrometer.explain.catalogue.machine.disk_page_cache_lost import PAGE_BYTES, RULE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, only
+from tests.support.explain.planted import holds, job, judged, only
 from tests.support.tables import HOST, MS, PID, World, mono
 
 from pyrometer.explain.catalogue.machine.disk_write_back_stall import RULE

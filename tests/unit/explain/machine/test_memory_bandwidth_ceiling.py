@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import estimate, holds, job, judged, judged_with
+from tests.support.explain.planted import estimate, holds, job, judged, judged_with
 
 from pyrometer.accounts.hardware.schema import CpiPart
 from pyrometer.explain.catalogue.machine.memory_bandwidth_ceiling import RULE

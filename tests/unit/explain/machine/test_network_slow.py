@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, only, sleeping, workers
+from tests.support.explain.planted import holds, job, judged, only, sleeping, workers
 
 from pyrometer.explain.catalogue.machine.network_slow import RULE
 

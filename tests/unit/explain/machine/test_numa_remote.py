@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import holds, job, judged, judged_with
+from tests.support.explain.planted import holds, job, judged, judged_with
 
 from pyrometer.explain.catalogue.machine.numa_remote import RULE
 from pyrometer.summary.schema import Summary

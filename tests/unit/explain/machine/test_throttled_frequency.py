@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.planted import holds, job, judged_with
+from tests.support.explain.planted import holds, job, judged_with
 
 from pyrometer.accounts.hardware.schema import StageCounters
 from pyrometer.explain.catalogue.machine import throttled_frequency

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planted import S, holds, job, judged, only, series
+from tests.support.explain.planted import S, holds, job, judged, only, series
 
 from pyrometer.explain.catalogue.machine.throttled_quota import RULE
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.causes import asked, holds, pause, shown
-from tests.support.planted import stack
+from tests.support.explain.causes import asked, holds, pause, shown
+from tests.support.explain.planted import stack
 from tests.support.tables import HOST, MONO0, MS, PID, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_allocation_site import RULE

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.support.causes import asked, holds, pause, paused, shown
+from tests.support.explain.causes import asked, holds, pause, paused, shown
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_explicit import RULE as EXPLICIT

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.causes import asked, holds, log, pause, paused, shown
+from tests.support.explain.causes import asked, holds, log, pause, paused, shown
 from tests.support.tables import MS, StageSpec, World
 
 from pyrometer.explain.catalogue.memory.gc_heap_too_small import RULE as HEAP

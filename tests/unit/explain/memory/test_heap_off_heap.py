@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.support.causes import asked, log
+from tests.support.explain.causes import asked, log
 
 from pyrometer.explain.catalogue.memory.heap_off_heap import RULE
 from pyrometer.explain.schema import Note

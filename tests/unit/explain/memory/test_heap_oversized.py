@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.support.causes import asked, log
+from tests.support.explain.causes import asked, log
 from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.memory.heap_oversized import RULE

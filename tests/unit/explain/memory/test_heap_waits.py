@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.causes import asked, holds, shown
+from tests.support.explain.causes import asked, holds, shown
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.memory.heap_reclaim import RULE as RECLAIM

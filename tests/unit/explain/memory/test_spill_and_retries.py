@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.causes import asked, holds, log, shown
+from tests.support.explain.causes import asked, holds, log, shown
 
 from pyrometer.explain.catalogue.memory.heap_container_limit import RULE as CONTAINER
 from pyrometer.explain.catalogue.memory.retries_out_of_memory import RULE as OOM

@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.support.explained import Job, saves
+from tests.support.explain.explained import Job, saves
 from tests.support.tables import MS
 
 from pyrometer.explain.catalogue.parallelism.partitioning_too_many import RULE

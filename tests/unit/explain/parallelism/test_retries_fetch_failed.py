@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.explained import Job, saves
+from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.parallelism.retries_fetch_failed import RULE
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.explained import Job, ended, saves
+from tests.support.explain.explained import Job, ended, saves
 
 from pyrometer.explain.catalogue.parallelism.retries_speculation import RULE
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tests.support.explained import Job, saves
+from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.parallelism.skew_rows import RULE
 

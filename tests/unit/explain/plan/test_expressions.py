@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.planned import expression, node, operator, plan
-from tests.support.planted import holds, job, judged_with
+from tests.support.explain.planned import expression, node, operator, plan
+from tests.support.explain.planted import holds, job, judged_with
 
 from pyrometer.explain.catalogue.plan.expression_per_pair import RULE as PER_PAIR
 from pyrometer.explain.catalogue.plan.expression_per_row import RULE as PER_ROW

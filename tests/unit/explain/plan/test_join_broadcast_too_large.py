@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.planned import node, plan
-from tests.support.planted import holds, judged_with
+from tests.support.explain.planned import node, plan
+from tests.support.explain.planted import holds, judged_with
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.plan.join_broadcast_too_large import RULE

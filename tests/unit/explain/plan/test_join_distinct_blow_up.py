@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.planned import node, operator, plan
-from tests.support.planted import holds, job, judged_with
+from tests.support.explain.planned import node, operator, plan
+from tests.support.explain.planted import holds, job, judged_with
 
 from pyrometer.explain.catalogue.plan.join_distinct_blow_up import RULE
 from pyrometer.explain.schema import Finding

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.support.planned import node, operator, plan
-from tests.support.planted import holds, job, judged_with
+from tests.support.explain.planned import node, operator, plan
+from tests.support.explain.planted import holds, job, judged_with
 
 from pyrometer.explain.catalogue.plan.join_broadcast_missed import RULE as BROADCAST
 from pyrometer.explain.catalogue.plan.join_nested_loop import RULE as NESTED

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.planned import node, plan
-from tests.support.planted import holds, judged_with
+from tests.support.explain.planned import node, plan
+from tests.support.explain.planted import holds, judged_with
 from tests.support.tables import StageSpec, World
 
 from pyrometer.explain.catalogue.plan.partitioning_needless_repartition import RULE

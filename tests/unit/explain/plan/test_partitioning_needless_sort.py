@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.planned import node, operator, plan
-from tests.support.planted import holds, job, judged_with
+from tests.support.explain.planned import node, operator, plan
+from tests.support.explain.planted import holds, job, judged_with
 
 from pyrometer.explain.catalogue.plan.partitioning_needless_sort import RULE
 from pyrometer.explain.schema import Finding

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.explained import Job, saves
+from tests.support.explain.explained import Job, saves
 
 from pyrometer.explain.catalogue.plan.recompute_subtree import RULE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.support.simulated import Log
+from tests.support.simulation.simulated import Log
 
 from pyrometer.core.doubt import Doubt
 from pyrometer.core.estimate import Estimate

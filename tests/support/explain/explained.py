@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.simulated import Log
+from tests.support.simulation.simulated import Log
 from tests.support.tables import MS
 
 from pyrometer.explain.findings import explain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.planned import node
+from tests.support.explain.planned import node
 
 from pyrometer.accounts.schema import Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.simulated import Log
+from tests.support.simulation.simulated import Log
 from tests.support.tables import MONO0, MS, PID, StageSpec, World
 
 from pyrometer.explain.findings import explain
