@@ -20,7 +20,9 @@ def first_lines(found: Findings) -> list[tuple[str, str]]:
     if found.rules_count == len(found.unjudged):
         return []
     shown = words.counted(found.findings)
-    return [("", words.headline(found)), *((_saves(one), _what(one)) for one in shown[:MOST])]
+    # Of one finding the headline has said what it saves.
+    each = [(_saves(one) if len(shown) > 1 else "", _what(one)) for one in shown[:MOST]]
+    return [("", words.headline(found)), *each]
 
 
 def _saves(one: Finding) -> str:

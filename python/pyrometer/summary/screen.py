@@ -171,7 +171,8 @@ def _findings(
     yield Text.from_markup(_safe_lines(wrapped(_named(whole, run, program), look.width)))
     width = max((len(saves) for saves, _ in each), default=0)
     for saves, what in each:
-        yield _line(f"  [bold green]{safe(saves):>{width}}[/]  {safe(what, 300)}")
+        amount = f"[bold green]{safe(saves):>{width}}[/]  " if width else ""
+        yield _line(f"  {amount}{safe(what, 300)}")
 
 
 def _doubts(doubts: Sequence[Doubt], most: int) -> Iterator[RenderableType]:

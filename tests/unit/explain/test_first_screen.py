@@ -26,6 +26,14 @@ def test_the_whole_stands_first_and_no_more_than_three_follow(tmp_path: Path) ->
     assert all(what.startswith(one.title) for (_, what), one in pairs)
 
 
+def test_of_one_finding_what_it_saves_is_said_once() -> None:
+    one = a_finding()
+    found = some_findings(one, joint_saving=one.saving)
+    (_, whole), (saves, what) = first_lines(found)
+    assert whole.startswith("1 finding saves 2.00 s of ")
+    assert (saves, what.split(":")[0]) == ("", one.title)
+
+
 def test_nothing_to_gain_is_said_with_the_noise() -> None:
     found = some_findings(conclusion="Nothing worth more than 5.00 %, the noise of this run.")
     assert first_lines(found) == [("", found.conclusion)]
