@@ -216,9 +216,9 @@ def _notes(report: ExperimentReport, seen: Alike) -> tuple[str, ...]:
     }[seen.results]
     notes = [found]
     if seen.plans == "different":
-        notes.append("the plan is another with the remedy")
+        notes.append("the plan has other operators with the remedy")
     elif seen.plans == "same":
-        notes.append("the plan is the same")
+        notes.append("the plan has the same operators")
     if report.disturbed_count:
         notes.append(f"{report.disturbed_count} of {report.done_count} trials were disturbed")
     return tuple(notes)
