@@ -151,7 +151,8 @@ def test_a_plan_that_changed_is_noted_and_no_objection():
     assert found.verdict == "proven"
     assert "the plan has other operators with the remedy" in found.notes
     assert (
-        "the plan has the same operators" in judged(STEADY, faster, plan={AS_IT_WAS: "p", REMEDY: "p"}).notes
+        "the plan has the same operators"
+        in judged(STEADY, faster, plan={AS_IT_WAS: "p", REMEDY: "p"}).notes
     )
 
 
