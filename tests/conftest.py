@@ -1,21 +1,31 @@
-"""What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, and where
-everything is required a tool that is missing fails those that need it.
+"""What holds for all tests: Ctrl-C reaches what they start, a slow machine fails none, verdicts of
+the user who runs them are neither read nor written, and where everything is required a tool that
+is missing fails those that need it.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from pyrometer.verification.record import VARIABLE as VERDICTS
 from tests.support import needs
 
 # A stall of the machine is no defect of what is tested: only the whole test has a limit of time.
 settings.register_profile("pyrometer", deadline=None)
 settings.load_profile("pyrometer")
+
+# Verdicts of this machine widen and narrow intervals.
+os.environ[VERDICTS] = tempfile.mkdtemp(prefix="pyrometer-verdicts-")
+atexit.register(shutil.rmtree, os.environ[VERDICTS], ignore_errors=True)
 
 # A shell that began them may ignore it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

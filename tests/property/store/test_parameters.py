@@ -46,7 +46,7 @@ def test_as_many_parameters_as_question_marks() -> None:
         with_parameters("SELECT ?, ?", [1])
     with pytest.raises(IndexError):
         with_parameters("SELECT $3", [1])
-    assert with_parameters("SELECT ?", [[1, 2]]) is None
+    assert with_parameters("SELECT ?", [[1, object()]]) is None
 
 
 def test_queries_with_parameters_import_no_data_frames() -> None:

@@ -1,8 +1,8 @@
 """A join that keeps few rows comes after one that has to work on all of them.
 
 What it is
-    `a JOIN b JOIN c`, in which the join with `c` keeps a small share of the rows, and its key is a
-    column of `a`: it could come first, and `b` would meet few rows.
+    `a` is joined with `b`, and the result with `c`. The join with `c` keeps a small share of the
+    rows, and its key is a column of `a`: it could come first, and `b` would meet few rows.
 
 Mechanism
     In the other order the join with `b` gets the share of the rows of `a` that the join with `c`
